@@ -1,0 +1,108 @@
+"""What a phantom patient has and when: the plan that anatomy, lesions, devices and text are made from.
+
+A plan holds decisions, not geometry: which lesion, on which side, how large, in which study. The same lesion
+keeps its key through a patient's studies, so its place and shape stay while its extent changes.
+"""
+
+import datetime
+from dataclasses import dataclass
+from typing import Literal
+
+from carina.studies.vocabulary import Certainty, RelationKind, Sex, Side, Trend, View
+
+Level = Literal["upper", "mid", "lower"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LesionPlan:
+    """One lesion as it is in one study."""
+
+    key: str
+    """Stable over the patient's studies ("l1"): seeds the lesion's place and shape."""
+    name: str
+    """A name from `vocabulary.FINDINGS`."""
+    side: Side
+    level: Level | None = None
+    """For lesions that sit in a part of the lung."""
+    form: str = ""
+    """Variant of appearance; see `course.FORMS` for the forms of each finding."""
+    extent: float
+    """Size from 0 (just there) to 1 (as large as it gets); severity follows from the geometry it makes."""
+    density: float
+    """Contrast from 0.3 (subtle) to 1 (obvious)."""
+    certainty: Certainty = "present"
+    trend: Trend | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DevicePlan:
+    """One device as it is in one study."""
+
+    key: str
+    name: str
+    side: Side
+    adequate: bool
+    depth: float
+    """Where in its range of adequate (or inadequate) positions the tip lies, 0-1."""
+    trend: Trend | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationPlan:
+    subject: str
+    kind: RelationKind
+    object: str
+    """Keys of lesions or devices."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Technique:
+    """How one image was taken."""
+
+    view: View
+    rotation_degrees: float
+    """Turn about the long axis; positive turns the patient's front to their left."""
+    inspiration: float
+    """0 (full expiration) to 1 (full inspiration); below 0.35 is poor."""
+    exposure: float
+    """Stops of exposure from ideal; beyond +-0.8 is over / under."""
+    cut_off: Literal["right", "left"] | None = None
+    """Side whose costophrenic angle lies outside the image."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gone:
+    """A lesion or device of the prior study that is no longer there."""
+
+    key: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPlan:
+    id: str
+    order: int
+    date: datetime.date
+    age: int
+    supine: bool
+    techniques: tuple[Technique, ...]
+    lesions: tuple[LesionPlan, ...]
+    devices: tuple[DevicePlan, ...]
+    relations: tuple[RelationPlan, ...]
+    resolved: tuple[Gone, ...]
+    """Lesions of the prior study that have resolved."""
+    removed: tuple[Gone, ...]
+    """Devices of the prior study that were taken out."""
+    ecg_leads: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatientPlan:
+    id: str
+    index: int
+    sex: Sex
+    height_cm: float
+    bmi: float
+    cardiothoracic_ratio: float
+    """Without cardiomegaly, at full inspiration."""
+    studies: tuple[StudyPlan, ...]

@@ -1,0 +1,1 @@
+"""Studies: what was imaged, and what experts say is there."""
