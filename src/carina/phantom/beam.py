@@ -1,0 +1,417 @@
+"""Rays from a point source through the patient to the detector, and what each solid puts in their way.
+
+Everything is a line integral along the ray of one pixel: ellipsoids analytically, tubes by the identity that
+the projected thickness of a swept ball is its centre line, weighted by arc length, convolved with a disk.
+Nothing here knows what the solids mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.phantom.solids import Block, Ellipsoid, Plate, Tube, Vector, rotation
+from carina.studies.vocabulary import View
+
+Field = NDArray[np.float32]
+Window = tuple[slice, slice]
+
+# Near and far of a ray that misses: any overlap with such a span is negative, so it counts as nothing.
+MISS = np.float32(1e6)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where each ray of a window enters and leaves a convex solid, in units of the ray's direction vector."""
+
+    window: Window
+    near: Field
+    far: Field
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A point source, a detector plane and its pixels; (u, v) is (column, row), pixel centres at integers."""
+
+    source: Vector
+    right: Vector
+    """Unit vector of increasing column."""
+    down: Vector
+    """Unit vector of increasing row."""
+    towards: Vector
+    """Unit vector from the source, perpendicular to the detector."""
+    distance: float
+    """From source to detector."""
+    centre: tuple[float, float]
+    """(u, v) where the perpendicular from the source meets the detector."""
+    pixel: float
+    """Side of a pixel at the detector, cm."""
+    rows: int
+    cols: int
+
+    @cached_property
+    def _u(self) -> Field:
+        return ((np.arange(self.cols) - self.centre[0]) * self.pixel).astype(np.float32)[None, :]
+
+    @cached_property
+    def _v(self) -> Field:
+        return ((np.arange(self.rows) - self.centre[1]) * self.pixel).astype(np.float32)[:, None]
+
+    @cached_property
+    def ray_length(self) -> Field:
+        """Length of each ray's direction vector: turns span units into centimetres."""
+        return np.sqrt(np.float32(self.distance**2) + self._u**2 + self._v**2)
+
+    def project(self, points: Vector) -> tuple[Vector, Vector, Vector]:
+        """Columns, rows and magnification of points."""
+        seen = np.atleast_2d(points) - self.source
+        magnification = self.distance / (seen @ self.towards)
+        u = (seen @ self.right) * magnification / self.pixel + self.centre[0]
+        v = (seen @ self.down) * magnification / self.pixel + self.centre[1]
+        return u, v, magnification
+
+    def bounds(self, solid: Ellipsoid) -> tuple[float, float, float, float]:
+        """Exact projected extent of an ellipsoid: u low, u high, v low, v high."""
+        centre = solid.centre - self.source
+        spread = solid.axes @ solid.axes.T - np.outer(centre, centre)
+        f = self.distance / self.pixel
+        camera = np.stack(
+            [f * self.right + self.centre[0] * self.towards, f * self.down + self.centre[1] * self.towards, self.towards]
+        )
+        dual = camera @ spread @ camera.T
+        limits: list[float] = []
+        for k in (0, 1):
+            root = np.sqrt(max(dual[k, 2] ** 2 - dual[k, k] * dual[2, 2], 0.0))
+            limits += sorted(((dual[k, 2] - root) / dual[2, 2], (dual[k, 2] + root) / dual[2, 2]))
+        return limits[0], limits[1], limits[2], limits[3]
+
+    def window(self, low_u: float, high_u: float, low_v: float, high_v: float, *, margin: int = 2) -> Window:
+        """The pixels of a rectangle, clipped to the image; may be empty."""
+
+        def clip(low: float, high: float, size: int) -> slice:
+            start = min(max(int(np.floor(low)) - margin, 0), size)
+            return slice(start, max(min(int(np.ceil(high)) + margin + 1, size), start))
+
+        return clip(low_v, high_v, self.rows), clip(low_u, high_u, self.cols)
+
+    def span(self, solid: Ellipsoid) -> Span:
+        """Entry and exit of every ray through an ellipsoid."""
+        window = self.window(*self.bounds(solid))
+        u, v = self._u[:, window[1]], self._v[window[0]]
+        inverse = np.linalg.inv(solid.axes)
+        # A ray is source + t (distance towards + u right + v down); in the ellipsoid's own frame everything
+        # below is a polynomial in u and v, so that only the last few steps touch whole arrays.
+        start = inverse @ (self.source - solid.centre)
+        d0, du, dv = inverse @ (self.distance * self.towards), inverse @ self.right, inverse @ self.down
+        a = np.float32(d0 @ d0) + np.float32(2 * d0 @ du) * u + np.float32(du @ du) * u * u
+        a = a + (np.float32(2 * d0 @ dv) * v + np.float32(dv @ dv) * v * v) + np.float32(2 * du @ dv) * (u * v)
+        b = np.float32(start @ d0) + np.float32(start @ du) * u + np.float32(start @ dv) * v
+        # disc = b^2 - a c, expanded in double precision: the plain difference loses the silhouette in float32.
+        c = float(start @ start - 1.0)
+        k0 = float((start @ d0) ** 2 - (d0 @ d0) * c)
+        ku = float(2 * (start @ d0) * (start @ du) - 2 * (d0 @ du) * c)
+        kv = float(2 * (start @ d0) * (start @ dv) - 2 * (d0 @ dv) * c)
+        kuu = float((start @ du) ** 2 - (du @ du) * c)
+        kvv = float((start @ dv) ** 2 - (dv @ dv) * c)
+        kuv = float(2 * (start @ du) * (start @ dv) - 2 * (du @ dv) * c)
+        disc = (k0 + ku * u + kuu * u * u) + (kv * v + kvv * v * v)
+        disc += np.float32(kuv) * (u * v)
+        hit = disc > 0
+        root = np.sqrt(np.where(hit, disc, np.float32(0)), dtype=np.float32)
+        near = np.where(hit, (-b - root) / a, MISS).astype(np.float32)
+        far = np.where(hit, (-b + root) / a, -MISS).astype(np.float32)
+        return Span(window, near, far)
+
+    def blank(self) -> Field:
+        return np.zeros((self.rows, self.cols), np.float32)
+
+    def length(self, spans: Span | Iterable[Span]) -> Field:
+        """Centimetres of each ray inside the solids (added up where several are given)."""
+        total = self.blank()
+        for span in [spans] if isinstance(spans, Span) else spans:
+            total[span.window] += np.maximum(span.far - span.near, 0)
+        return total * self.ray_length
+
+    def hull(self, spans: Sequence[Span]) -> Span:
+        """From the first entry to the last exit of several solids that touch: one organ made of parts."""
+        rows = slice(min(s.window[0].start for s in spans), max(s.window[0].stop for s in spans))
+        cols = slice(min(s.window[1].start for s in spans), max(s.window[1].stop for s in spans))
+        shape = (rows.stop - rows.start, cols.stop - cols.start)
+        near, far = np.full(shape, MISS, np.float32), np.full(shape, -MISS, np.float32)
+        for s in spans:
+            inner = (
+                slice(s.window[0].start - rows.start, s.window[0].stop - rows.start),
+                slice(s.window[1].start - cols.start, s.window[1].stop - cols.start),
+            )
+            np.minimum(near[inner], s.near, out=near[inner])
+            np.maximum(far[inner], s.far, out=far[inner])
+        return Span((rows, cols), near, far)
+
+    def silhouette(self, span: Span) -> NDArray[np.bool_]:
+        """Pixels whose ray meets the solid."""
+        mask = np.zeros((self.rows, self.cols), bool)
+        mask[span.window] = span.far > span.near
+        return mask
+
+    def tubes(self, tubes: Sequence[Tube], *, profile: Sequence[tuple[float, float]] = ((0.0, 1.0),)) -> Field:
+        """Projected thickness of tubes, cm, added up where they cross.
+
+        `profile` lists (inset, weight): each adds `weight` times the thickness of the tube made thinner by
+        `inset` cm, so ((0, cortex), (0.15, core - cortex)) is a hollow bone.
+        """
+        total = self.blank()
+        if tubes:
+            u, v, radius, weight = self._samples(tubes)
+            insets = tuple((inset / self.pixel, factor) for inset, factor in profile)
+            for rung, share in _radius_classes(radius):
+                self._deposit(total, u, v, weight * share, _profile_disk(rung, insets))
+        return total
+
+    def _samples(self, tubes: Sequence[Tube]) -> tuple[Vector, Vector, Vector, Vector]:
+        """Points along all tubes, close enough to look continuous: column, row, radius (px), arc length (cm)."""
+        columns: list[tuple[Vector, Vector, Vector, Vector]] = []
+        for t in tubes:
+            points = t.points.reshape(-1, *t.points.shape[-2:])
+            u, v, magnification = (x.reshape(points.shape[:2]) for x in self.project(points.reshape(-1, 3)))
+            radius = t.radius.reshape(points.shape[:2]) * magnification / self.pixel
+            step = float(np.max(np.hypot(np.diff(u), np.diff(v)), initial=0.0))
+            spacing = min(1.0, max(0.6, 0.4 * float(radius.min())))
+            parts = max(int(np.ceil(step / spacing)), 1)
+            arc = np.linalg.norm(np.diff(points, axis=1), axis=2) / parts
+            arc *= np.broadcast_to(t.flat, points.shape[:2])[:, 1:]
+            at = (np.arange(parts) + 0.5) / parts
+            columns.append(
+                (
+                    _between(u, at),
+                    _between(v, at),
+                    _between(radius, at),
+                    np.repeat(arc, parts, axis=1).ravel(),
+                )
+            )
+        u, v, radius, weight = (np.concatenate(c) for c in zip(*columns, strict=True))
+        return u, v, radius, weight
+
+    def _deposit(self, total: Field, u: Vector, v: Vector, weight: Vector, kernel: Field) -> None:
+        """Add points, each spread by a kernel; a point outside the image still counts where its disk reaches in."""
+        reach = kernel.shape[0] // 2 + 1
+        used = (weight != 0) & (u > -reach) & (u < self.cols + reach) & (v > -reach) & (v < self.rows + reach)
+        if not used.any():
+            return
+        u, v, weight = u[used], v[used], weight[used]
+        low_u, low_v = int(np.floor(u.min())) - reach, int(np.floor(v.min())) - reach
+        width, height = int(np.ceil(u.max())) + reach + 2 - low_u, int(np.ceil(v.max())) + reach + 2 - low_v
+        iu, iv = np.floor(u).astype(np.int64), np.floor(v).astype(np.int64)
+        fu, fv = u - iu, v - iv
+        flat = (iv - low_v) * width + (iu - low_u)
+        index = np.concatenate([flat, flat + 1, flat + width, flat + width + 1])
+        value = np.concatenate(
+            [weight * (1 - fu) * (1 - fv), weight * fu * (1 - fv), weight * (1 - fu) * fv, weight * fu * fv]
+        )
+        canvas = np.bincount(index, value, minlength=width * height).astype(np.float32).reshape(height, width)
+        spread = cv2.filter2D(canvas, cv2.CV_32F, kernel, borderType=cv2.BORDER_CONSTANT)
+        rows = slice(max(low_v, 0), min(low_v + height, self.rows))
+        cols = slice(max(low_u, 0), min(low_u + width, self.cols))
+        total[rows, cols] += spread[rows.start - low_v : rows.stop - low_v, cols.start - low_u : cols.stop - low_u]
+
+    def plates(self, plates: Sequence[Plate], *, soften: float = 0.08) -> Field:
+        """Projected thickness of flat bones: constant over the plate, longer where it is seen edge-on."""
+        total = self.blank()
+        for plate in plates:
+            u, v, _ = self.project(plate.corners)
+            normal = np.cross(plate.corners[1] - plate.corners[0], plate.corners[2] - plate.corners[0])
+            sight = plate.corners.mean(axis=0) - self.source
+            cosine = abs(normal @ sight) / (np.linalg.norm(normal) * np.linalg.norm(sight))
+            window = self.window(u.min(), u.max(), v.min(), v.max(), margin=2 + int(3 * soften / self.pixel))
+            shape = (window[0].stop - window[0].start, window[1].stop - window[1].start)
+            if min(shape) == 0:
+                continue
+            layer = np.zeros(shape, np.float32)
+            at = np.stack([u - window[1].start, v - window[0].start], axis=1)
+            cv2.fillPoly(layer, [np.round(at * 16).astype(np.int32)], 1.0, lineType=cv2.LINE_8, shift=4)
+            layer = cv2.GaussianBlur(layer, (0, 0), max(soften / self.pixel, 0.6))
+            # Never thicker than a few times the plate: a real one curves out of the edge-on view.
+            total[window] += layer * np.float32(plate.thickness / max(cosine, 0.25))
+        return total
+
+    def blocks(self, blocks: Sequence[Block], *, core: float, rim: float) -> Field:
+        """Attenuation of boxy bones: `core` per cm through the box, and `rim` more near its outline."""
+        total = self.blank()
+        corner = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=float)
+        for block in blocks:
+            u, v, _ = self.project(block.centre + block.half * corner)
+            outline = cv2.convexHull(np.stack([u, v], axis=1).astype(np.float32))[:, 0]
+            window = self.window(u.min(), u.max(), v.min(), v.max(), margin=2 + int(0.5 / self.pixel))
+            shape = (window[0].stop - window[0].start, window[1].stop - window[1].start)
+            if min(shape) == 0:
+                continue
+            layer = np.zeros(shape, np.float32)
+            at = outline - np.array([window[1].start, window[0].start])
+            cv2.fillPoly(layer, [np.round(at * 16).astype(np.int32)], 1.0, lineType=cv2.LINE_8, shift=4)
+            soft = cv2.GaussianBlur(layer, (0, 0), max(0.07 / self.pixel, 0.7))
+            softer = cv2.GaussianBlur(layer, (0, 0), max(0.22 / self.pixel, 1.0))
+            sight = block.centre - self.source
+            sight = np.abs(sight) / np.linalg.norm(sight)
+            thickness = float(np.min(2 * block.half / np.maximum(sight, 1e-6)))
+            total[window] += np.float32(thickness) * (core * soft + rim * np.maximum(soft - softer, 0))
+        return total
+
+
+def _between(values: Vector, at: Vector) -> Vector:
+    """Each step of each curve, interpolated at the given shares of it."""
+    start, stop = values[:, :-1, None], values[:, 1:, None]
+    return (start + (stop - start) * at).ravel()
+
+
+def overlap(first: Span, second: Span) -> Span:
+    """Where a ray is inside both convex solids."""
+    rows = slice(
+        max(first.window[0].start, second.window[0].start), min(first.window[0].stop, second.window[0].stop)
+    )
+    cols = slice(
+        max(first.window[1].start, second.window[1].start), min(first.window[1].stop, second.window[1].stop)
+    )
+    if rows.stop <= rows.start or cols.stop <= cols.start:
+        nothing = np.zeros((0, 0), np.float32)
+        return Span((slice(0, 0), slice(0, 0)), nothing, nothing)
+
+    def cut(span: Span, values: Field) -> Field:
+        return values[
+            rows.start - span.window[0].start : rows.stop - span.window[0].start,
+            cols.start - span.window[1].start : cols.stop - span.window[1].start,
+        ]
+
+    return Span(
+        (rows, cols),
+        np.maximum(cut(first, first.near), cut(second, second.near)),
+        np.minimum(cut(first, first.far), cut(second, second.far)),
+    )
+
+
+def length_without(beam: Beam, solid: Span, removed: Sequence[Span]) -> Field:
+    """Centimetres inside `solid` and in none of `removed`: exact, by inclusion and exclusion."""
+    total = beam.blank()
+    total[solid.window] = np.maximum(solid.far - solid.near, 0)
+    _exclude(total, solid, removed, np.float32(-1))
+    return np.maximum(total, 0) * beam.ray_length
+
+
+def _exclude(total: Field, solid: Span, removed: Sequence[Span], sign: np.float32) -> None:
+    for k, other in enumerate(removed):
+        common = overlap(solid, other)
+        if common.near.size:
+            inside = np.maximum(common.far - common.near, 0)
+            if inside.any():
+                total[common.window] += sign * inside
+                _exclude(total, common, removed[k + 1 :], np.float32(-sign))
+
+
+@lru_cache(maxsize=512)
+def _profile_disk(radius: float, insets: tuple[tuple[float, float], ...]) -> Field:
+    """The kernel of a tube of this radius in pixels: disks made smaller by each inset, weighted and added."""
+    kernel = np.zeros_like(_disk(radius))
+    for inset, factor in insets:
+        if radius > inset + 0.05:
+            disk = _disk(radius - inset)
+            margin = (len(kernel) - len(disk)) // 2
+            kernel[margin : margin + len(disk), margin : margin + len(disk)] += np.float32(factor) * disk
+    return kernel
+
+
+@lru_cache(maxsize=1024)
+def _disk(radius: float) -> Field:
+    """A disk of this radius in pixels, each pixel holding the share of its area inside."""
+    reach = int(np.ceil(radius + 0.5))
+    fine = 8 if radius < 8 else 4
+    at = (np.arange((2 * reach + 1) * fine) + 0.5) / fine - reach - 0.5
+    inside = (at[:, None] ** 2 + at[None, :] ** 2 <= radius**2).astype(np.float32)
+    size = 2 * reach + 1
+    kernel = inside.reshape(size, fine, size, fine).mean(axis=(1, 3))
+    # The area of a small disk is what carries its contrast: keep it exact.
+    return np.asarray(kernel * np.float32(np.pi * radius**2 / max(float(kernel.sum()), 1e-9)), np.float32)
+
+
+# Tubes thinner than this many pixels are drawn as one of this radius with the right total, which no eye can tell.
+FINEST = 0.9
+RUNG = 1.45
+
+
+def _radius_classes(radius: Vector) -> Iterable[tuple[float, Vector]]:
+    """Split points of varying radius over a ladder of disks, so that a taper costs a few convolutions.
+
+    Each point is shared by the two rungs around it; the shares keep the disk's area exact.
+    """
+    if radius.max() <= radius.min() * 1.06 and radius.min() > FINEST:
+        yield round(float(radius.mean()), 3), np.ones_like(radius)
+        return
+    top = max(int(np.ceil(np.log(radius.max() / FINEST) / np.log(RUNG))), 0)
+    rungs = FINEST * RUNG ** np.arange(top + 1)
+    area, steps = radius**2, rungs**2
+    below = np.clip(np.searchsorted(steps, area, side="right") - 1, 0, max(top - 1, 0))
+    for k, rung in enumerate(rungs):
+        share = np.zeros_like(radius)
+        if k < top:
+            low = below == k
+            share[low] = (steps[k + 1] - area[low]) / (steps[k + 1] - steps[k])
+        if k > 0:
+            high = below == k - 1
+            share[high] = (area[high] - steps[k - 1]) / (steps[k] - steps[k - 1])
+        if k == 0:
+            tiny = area < steps[0]
+            share[tiny] = area[tiny] / steps[0]
+        elif k == 1:
+            share[area < steps[0]] = 0.0
+        if share.any():
+            yield round(float(rung), 6), share
+
+
+# Source to detector, cm.
+DISTANCE = {"PA": 180.0, "AP": 100.0, "lateral": 180.0}
+
+
+def beam_for(
+    view: View,
+    *,
+    size: int,
+    field_cm: float,
+    centre: Vector,
+    half_depth: float,
+    half_width: float,
+    turn_degrees: float = 0.0,
+    tilt_degrees: float = 0.0,
+    margin: int = 0,
+) -> Beam:
+    """The geometry of a PA, AP or lateral chest radiograph.
+
+    `centre` is the point that the central ray passes; the image shows `field_cm` at the detector, which touches
+    the patient. `turn_degrees` turns the patient's front to their left (by turning source and detector the
+    other way), `tilt_degrees` turns the cassette in its plane, `margin` adds pixels on every side.
+    """
+    distance = DISTANCE[view]
+    if view == "lateral":  # left side to the detector, shown facing the image's left
+        towards, right, reach = np.array([1.0, 0.0, 0.0]), np.array([0.0, -1.0, 0.0]), half_width
+    elif view == "AP":
+        towards, right, reach = np.array([0.0, -1.0, 0.0]), np.array([1.0, 0.0, 0.0]), half_depth
+    else:
+        towards, right, reach = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]), half_depth
+    down = np.array([0.0, 0.0, -1.0])
+    turn = rotation((0.0, 0.0, -turn_degrees))
+    a = np.radians(tilt_degrees)
+    right, down = np.cos(a) * right + np.sin(a) * down, -np.sin(a) * right + np.cos(a) * down
+    pixel = field_cm / size
+    middle = (size - 1) / 2 + margin
+    return Beam(
+        source=np.asarray(centre) + turn @ (towards * (reach - distance)),
+        right=turn @ right,
+        down=turn @ down,
+        towards=turn @ towards,
+        distance=distance,
+        centre=(middle, middle),
+        pixel=pixel,
+        rows=size + 2 * margin,
+        cols=size + 2 * margin,
+    )

@@ -1,0 +1,107 @@
+"""From attenuation to a picture: scatter, blur, noise, and the display curve of a digital radiography system.
+
+Scatter, exposure and display window follow the patient without lesions, so that a lesion changes only the
+pixels it covers (and their blur): switching one off leaves the rest of the picture identical.
+"""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.phantom.beam import Field
+
+# Working size of what is smooth by nature (scatter, local brightness); finer than any of it.
+COARSE = 96
+
+
+@dataclass(frozen=True)
+class Detector:
+    """How one image is exposed and shown."""
+
+    scatter_share: float
+    """Scatter against primary where the patient is of mean thickness."""
+    scatter_width: float
+    """Standard deviation of the scatter's spread, share of the field."""
+    counts: float
+    """Photons per square millimetre behind nothing, in units of 1000: sets the noise."""
+    blur_mm: float
+    exposure: float
+    """Stops from ideal: shifts the display window."""
+    lung_level: float
+    """Share of the grey range at which lung is shown."""
+    dense_level: float
+    """Share of the grey range at which the densest tenth of the patient is shown."""
+    detail: float
+    """Gain of detail over local brightness, as in every vendor's processing."""
+
+
+def draw_detector(chance: np.random.Generator, *, portable: bool, exposure: float) -> Detector:
+    """The settings of one exposure; a portable unit has no grid, so more scatter."""
+    return Detector(
+        scatter_share=chance.uniform(0.5, 0.7) if portable else chance.uniform(0.25, 0.45),
+        scatter_width=chance.uniform(0.08, 0.14),
+        counts=chance.uniform(60.0, 120.0) * 2.0 ** (0.7 * exposure),
+        blur_mm=chance.uniform(0.18, 0.35),
+        exposure=exposure,
+        lung_level=float(np.clip(chance.normal(0.33 if not portable else 0.40, 0.04), 0.22, 0.5)),
+        dense_level=float(np.clip(chance.normal(0.87 if not portable else 0.84, 0.03), 0.74, 0.94)),
+        detail=chance.uniform(1.3, 1.9),
+    )
+
+
+def picture(
+    healthy: Field,
+    lesions: Field,
+    *,
+    lungs: NDArray[np.bool_],
+    body: NDArray[np.bool_],
+    pixel_cm: float,
+    detector: Detector,
+    noise: np.random.Generator,
+) -> Field:
+    """The displayed image, 0 (black) to 1 (white).
+
+    `healthy` and `lesions` are attenuations that add up; `lungs` and `body` are the masks of lung and
+    patient that the automatic display window goes by.
+    """
+    primary = np.exp(-healthy)
+    scatter = _scatter(primary, detector)
+    floor = np.float32(0.0015)
+    plain = primary + scatter + floor
+    seen = np.exp(-(healthy + lesions)) + scatter + floor if lesions.any() else plain.copy()
+    photons = np.float32(detector.counts * 1000 * (10 * pixel_cm) ** 2)
+    grain = noise.standard_normal(seen.shape, dtype=np.float32)
+    seen += grain * np.sqrt(seen / photons)
+    sigma = max(detector.blur_mm / (10 * pixel_cm), 0.35)
+    density = -np.log(np.maximum(cv2.GaussianBlur(seen, (0, 0), sigma), np.float32(1e-4)))
+    local = _local_brightness(-np.log(plain))
+    shown = local + np.float32(detector.detail) * (density - local)
+    return _window(shown, local, lungs, body, detector)
+
+
+def _scatter(primary: Field, detector: Detector) -> Field:
+    size = (primary.shape[1], primary.shape[0])
+    coarse = cv2.resize(primary, (COARSE, COARSE), interpolation=cv2.INTER_AREA)
+    # Rays outside the patient make no scatter in the patient: bound them, or bare air would fog the picture.
+    coarse = np.minimum(coarse, np.float32(0.25))
+    spread = cv2.GaussianBlur(coarse, (0, 0), detector.scatter_width * COARSE, borderType=cv2.BORDER_REPLICATE)
+    return np.asarray(cv2.resize(np.float32(detector.scatter_share) * spread, size, interpolation=cv2.INTER_LINEAR), np.float32)
+
+
+def _local_brightness(density: Field) -> Field:
+    size = (density.shape[1], density.shape[0])
+    coarse = cv2.resize(density, (COARSE, COARSE), interpolation=cv2.INTER_AREA)
+    smooth = cv2.GaussianBlur(coarse, (0, 0), 0.045 * COARSE, borderType=cv2.BORDER_REPLICATE)
+    return np.asarray(cv2.resize(smooth, size, interpolation=cv2.INTER_LINEAR), np.float32)
+
+
+def _window(shown: Field, local: Field, lungs: NDArray[np.bool_], body: NDArray[np.bool_], detector: Detector) -> Field:
+    """A sigmoid that puts the patient's own lung and densest tenth at the wanted grey levels."""
+    lung_density = float(np.median(local[lungs])) if lungs.any() else 1.8
+    dense_density = float(np.percentile(local[body], 92)) if body.any() else lung_density + 1.6
+    low, high = (np.log(level / (1 - level)) for level in (detector.lung_level, detector.dense_level))
+    slope = (high - low) / max(dense_density - lung_density, 0.5)
+    middle = lung_density - low / slope + 0.35 * detector.exposure
+    return np.asarray(1.0 / (1.0 + np.exp(-np.float32(slope) * (shown - np.float32(middle)))), np.float32)

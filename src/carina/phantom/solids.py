@@ -1,0 +1,110 @@
+"""The solids that a phantom patient is built of, in centimetres.
+
+Patient frame: x to the patient's left, y to the front, z up. Solids are plain data; `beam` projects them.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """All points `centre + axes @ s` with |s| <= 1; the columns of `axes` are the semi-axes."""
+
+    centre: Vector
+    axes: Vector
+
+    def scaled(self, factors: ArrayLike) -> "Ellipsoid":
+        """The semi-axes multiplied by one factor each (or all by the same)."""
+        return replace(self, axes=self.axes * np.asarray(factors, dtype=float))
+
+    def shifted(self, offset: ArrayLike) -> "Ellipsoid":
+        return replace(self, centre=self.centre + np.asarray(offset, dtype=float))
+
+    def contains(self, points: Vector) -> NDArray[np.bool_]:
+        local = np.linalg.solve(self.axes, (points - self.centre).T)
+        return np.asarray((local * local).sum(axis=0) <= 1.0)
+
+    def extent(self, axis: int) -> float:
+        """Half of the width along one axis of the patient frame."""
+        return float(np.linalg.norm(self.axes[axis]))
+
+
+def ellipsoid(centre: ArrayLike, semi: ArrayLike, *, tilt_degrees: ArrayLike = (0.0, 0.0, 0.0)) -> Ellipsoid:
+    """An ellipsoid with semi-axes along x, y, z, then turned about x, y and z in that order."""
+    return Ellipsoid(
+        np.asarray(centre, dtype=float), rotation(tilt_degrees) @ np.diag(np.asarray(semi, dtype=float))
+    )
+
+
+def rotation(degrees: ArrayLike) -> Vector:
+    """Rotation matrix: about x, then y, then z."""
+    a, b, c = np.radians(np.asarray(degrees, dtype=float))
+    about_x = np.array([[1, 0, 0], [0, np.cos(a), -np.sin(a)], [0, np.sin(a), np.cos(a)]])
+    about_y = np.array([[np.cos(b), 0, np.sin(b)], [0, 1, 0], [-np.sin(b), 0, np.cos(b)]])
+    about_z = np.array([[np.cos(c), -np.sin(c), 0], [np.sin(c), np.cos(c), 0], [0, 0, 1]])
+    return np.asarray(about_z @ about_y @ about_x)
+
+
+@dataclass(frozen=True)
+class Tube:
+    """A swept ball: a curve of points (n, 3) with a radius at each, or a bundle of k such curves (k, n, 3).
+
+    `flat` scales the thickness along the ray without changing the width seen: 1 is round, 0.5 a flat rib; an
+    array gives it point by point.
+    """
+
+    points: Vector
+    radius: Vector
+    flat: float | Vector = 1.0
+
+
+def tube(points: ArrayLike, radius: ArrayLike, *, flat: float | Vector = 1.0) -> Tube:
+    curve = np.asarray(points, dtype=float)
+    return Tube(curve, np.broadcast_to(np.asarray(radius, dtype=float), len(curve)), flat)
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A flat polygon of bone of a given thickness (scapula, sternum)."""
+
+    corners: Vector
+    thickness: float
+
+
+@dataclass(frozen=True)
+class Block:
+    """An upright box (a vertebral body); `half` its half sizes along x, y, z."""
+
+    centre: Vector
+    half: Vector
+
+
+def mirrored(points: Vector) -> Vector:
+    """The same points on the patient's other side."""
+    return points * np.array([-1.0, 1.0, 1.0])
+
+
+def smooth_curve(knots: ArrayLike, *, n: int = 48) -> Vector:
+    """A smooth curve through 3-D knots, sampled at n points of about equal spacing (centripetal Catmull-Rom)."""
+    p = np.asarray(knots, dtype=float)
+    p = np.vstack([2 * p[0] - p[1], p, 2 * p[-1] - p[-2]])
+    pieces = []
+    for p0, p1, p2, p3 in zip(p, p[1:], p[2:], p[3:], strict=False):
+        t = np.linspace(0.0, 1.0, 16, endpoint=False)[:, None]
+        pieces.append(
+            0.5
+            * (2 * p1 + (p2 - p0) * t + (2 * p0 - 5 * p1 + 4 * p2 - p3) * t**2 + (3 * p1 - p0 - 3 * p2 + p3) * t**3)
+        )
+    return resampled(np.vstack([*pieces, p[-2][None]]), n=n)
+
+
+def resampled(curve: Vector, *, n: int) -> Vector:
+    """The same curve with n points of equal spacing along it."""
+    length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])
+    at = np.linspace(0.0, length[-1], n)
+    return np.stack([np.interp(at, length, curve[:, axis]) for axis in range(3)], axis=1)

@@ -1,0 +1,385 @@
+"""A parametric adult thorax: from a patient's build and state of breathing to solids.
+
+Sizes are adult means in centimetres, scaled by habitus. z = 0 is the level of T10, where the right dome of
+the diaphragm stands at full inspiration; the carina is near z = 15 and the lung apices near z = 24.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from carina.phantom.plan import PatientPlan
+from carina.phantom.solids import Block, Ellipsoid, Plate, Tube, Vector, ellipsoid, mirrored, smooth_curve, tube
+from carina.phantom.vessels import lung_vessels
+from carina.seeding import rng
+
+VERTEBRA_SPACING = 2.55
+RIB_PAIRS = 12
+
+
+@dataclass(frozen=True)
+class Build:
+    """A patient's own proportions: constant over their studies."""
+
+    scale: float
+    """Body length against the mean adult."""
+    width: float
+    """Half of the inner thorax width, cm."""
+    depth: float
+    """Half of the inner thorax depth, cm."""
+    fat: float
+    """Subcutaneous fat, cm."""
+    muscle: float
+    breast: float
+    """Semi-axis of the breasts, cm; 0 for none."""
+    cardiothoracic_ratio: float
+    asymmetry: float
+    """How much lower the left dome stands, cm."""
+    kyphosis: float
+    bone: float
+    """Mineral density against the mean."""
+    aorta: float
+    """Unfolding and width of the aorta against the mean."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What differs between studies of one patient, or between images of one study."""
+
+    inspiration: float = 0.8
+    supine: bool = False
+    cardiothoracic_ratio: float | None = None
+    """When the heart is enlarged; None for the patient's own."""
+    left_ventricular: bool = False
+    shift: float = 0.0
+    """Of the mediastinum to the patient's left, cm."""
+    raised: tuple[float, float] = (0.0, 0.0)
+    """Of the right and left dome by volume loss, cm."""
+    congestion: float = 0.0
+    """Widening of the vessels, 0-1."""
+
+
+@dataclass(frozen=True)
+class Thorax:
+    """All solids of one patient in one state."""
+
+    build: Build
+    torso: tuple[Ellipsoid, ...]
+    flesh: tuple[Ellipsoid, ...]
+    """The torso without its fat."""
+    shoulders: tuple[Ellipsoid, ...]
+    breasts: tuple[Ellipsoid, ...]
+    arms: tuple[Ellipsoid, ...]
+    lungs: tuple[Ellipsoid, Ellipsoid]
+    """Right, left: the pleural cavities, before heart, mediastinum and diaphragm are taken away."""
+    domes: tuple[Ellipsoid, Ellipsoid]
+    midriff: Ellipsoid
+    """The middle of the diaphragm, on which the heart rests."""
+    heart: tuple[Ellipsoid, ...]
+    mediastinum: tuple[Ellipsoid, ...]
+    column: tuple[Ellipsoid, ...]
+    """Soft tissue around the spine, with the descending aorta."""
+    gas: tuple[Ellipsoid, ...]
+    ribs: tuple[tuple[Tube, ...], tuple[Tube, ...]]
+    """Right, left; first rib first."""
+    clavicles: tuple[Tube, Tube]
+    limbs: tuple[Tube, ...]
+    """Humeri and the thick borders of the scapulae."""
+    scapulae: tuple[Plate, ...]
+    sternum: tuple[Plate, ...]
+    vertebrae: tuple[Block, ...]
+    processes: tuple[Tube, ...]
+    trachea: Tube
+    bronchi: tuple[Tube, Tube]
+    vessels: tuple[tuple[Tube, ...], tuple[Tube, ...]]
+    hila: tuple[Vector, Vector]
+    hilar_soft_tissue: tuple[Ellipsoid, ...]
+    carina: Vector
+
+
+def build_of(patient: PatientPlan, seed: int) -> Build:
+    """The patient's proportions, from sex, height, body mass index and chance."""
+    chance = rng(seed, patient.id, "build")
+    scale = patient.height_cm / 172.0
+    stout = (patient.bmi - 25.0) / 10.0
+    age = patient.studies[0].age
+    return Build(
+        scale=scale,
+        width=14.2 * scale ** 0.8 * (1 + 0.035 * stout) * chance.normal(1, 0.02),
+        depth=9.3 * scale ** 0.6 * (1 + 0.08 * stout) * chance.normal(1, 0.03) * (1.05 if age > 70 else 1.0),
+        fat=max(0.5, 1.4 + 1.3 * stout + chance.normal(0, 0.15)),
+        muscle=(2.3 if patient.sex == "M" else 1.8) * chance.normal(1, 0.06),
+        breast=(max(0.0, 5.0 + 1.4 * stout + chance.normal(0, 0.6)) if patient.sex == "F" else 0.0),
+        cardiothoracic_ratio=patient.cardiothoracic_ratio,
+        asymmetry=float(chance.uniform(0.8, 2.0)),
+        kyphosis=float(chance.normal(0.5 if age < 65 else 1.4, 0.3)),
+        bone=float(np.clip(chance.normal(1.0 - 0.004 * max(age - 50, 0), 0.07), 0.65, 1.2)),
+        aorta=float(np.clip(chance.normal(1.0 + 0.006 * max(age - 50, 0), 0.06), 0.85, 1.4)),
+    )
+
+
+def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thorax:
+    """Everything inside the patient, standing straight in the patient frame."""
+    s, w, d = build.scale, build.width, build.depth
+    breath = 1.0 - state.inspiration
+    lift = 5.2 * s * breath + (0.8 if state.supine else 0.0)
+    squeeze = 1.0 - 0.05 * breath
+    dome_top = (lift + state.raised[0], lift - build.asymmetry + state.raised[1])
+    lungs = (_pleural_cavity(-1, s, w * squeeze, d), _pleural_cavity(1, s, w * squeeze, d))
+    heart, mediastinum, column = _heart(build, state, lungs, lift), _mediastinum(build, state), _column(build)
+    carina = np.array([0.3 + 0.6 * state.shift, -3.0, 15.2 * s])
+    hila = (
+        np.array([-3.9 + 0.8 * state.shift, -1.5, (10.6 + 0.25 * lift) * s + 0.35 * state.raised[0]]),
+        np.array([4.3 + 0.8 * state.shift, -1.8, (11.8 + 0.25 * lift) * s + 0.35 * state.raised[1]]),
+    )
+    domes = tuple(_dome(side, w, d, top) for side, top in zip((-1, 1), dome_top, strict=True))
+    vessels = tuple(
+        lung_vessels(
+            lungs[k], domes[k], hila[k], congestion=state.congestion, chance=rng(seed, patient.id, "vessels", k)
+        )
+        for k in (0, 1)
+    )
+    torso, flesh, shoulders, breasts, arms = _body(build, state)
+    right_ribs = _ribs(build, squeeze)
+    limbs, scapulae = _shoulders(build, state)
+    vertebrae, processes = _spine(build)
+    return Thorax(
+        build=build,
+        torso=torso,
+        flesh=flesh,
+        shoulders=shoulders,
+        breasts=breasts,
+        arms=arms,
+        lungs=lungs,
+        domes=(domes[0], domes[1]),
+        midriff=ellipsoid((state.shift, 2.0, lift - 13.2), (0.62 * w, 1.1 * d, 12.0)),
+        heart=heart,
+        mediastinum=mediastinum,
+        column=column,
+        gas=_gas(build, dome_top[1], state, rng(seed, patient.id, "gas")),
+        ribs=(right_ribs, tuple(replace(r, points=mirrored(r.points)) for r in right_ribs)),
+        clavicles=_clavicles(build, state),
+        limbs=limbs,
+        scapulae=scapulae,
+        sternum=_sternum(build),
+        vertebrae=vertebrae,
+        processes=processes,
+        trachea=tube(
+            smooth_curve([(0.0, 0.8, 36 * s), (0.1, -1.2, 24 * s), (0.2 + 0.4 * state.shift, -2.2, 19 * s), carina]), 0.9
+        ),
+        bronchi=(
+            tube(smooth_curve([carina, carina + (-1.6, -0.2, -1.5), hila[0] + (-0.6, -1.2, 0.6)]), np.linspace(0.7, 0.5, 48)),
+            tube(smooth_curve([carina, carina + (2.0, -0.3, -1.2), hila[1] + (0.8, -1.2, -0.4)]), np.linspace(0.62, 0.45, 48)),
+        ),
+        vessels=(vessels[0], vessels[1]),
+        hila=hila,
+        hilar_soft_tissue=tuple(
+            ellipsoid(h + (0.2 * side, 0, -0.3), (0.95, 1.2, 1.9), tilt_degrees=(0, side * 14, 0))
+            for h, side in zip(hila, (-1, 1), strict=True)
+        ),
+        carina=carina,
+    )
+
+
+def vertebra_level(build: Build, number: float) -> float:
+    """Height of a thoracic vertebra: T10 at zero, T1 near the apex."""
+    return (10.0 - number) * VERTEBRA_SPACING * build.scale
+
+
+def _pleural_cavity(side: int, s: float, w: float, d: float) -> Ellipsoid:
+    # The long axis leans to the midline, so that the apex is medial and the base wide.
+    return ellipsoid((side * 0.5 * w, -0.4, 3.0 * s), (0.505 * w, 0.96 * d, 21.6 * s), tilt_degrees=(2.0, -side * 5.2, 0))
+
+
+def _dome(side: int, w: float, d: float, top: float) -> Ellipsoid:
+    # Shaped to meet the chest wall about 4 cm below its top at the side, 7 behind and 2 in front.
+    return ellipsoid((side * 0.46 * w, 1.5, top - 12.0), (0.69 * w, 1.25 * d, 12.0))
+
+
+def _heart(build: Build, state: State, lungs: tuple[Ellipsoid, Ellipsoid], lift: float) -> tuple[Ellipsoid, ...]:
+    """Ventricles, right atrium, left atrium: scaled about the midline until the ratio to the thorax is right."""
+    inner = (lungs[1].centre[0] + lungs[1].extent(0)) - (lungs[0].centre[0] - lungs[0].extent(0))
+    wanted = state.cardiothoracic_ratio or build.cardiothoracic_ratio
+    lie = 36.0 - 2.2 * lift  # a raised diaphragm lays the heart flat
+    base = 4.2 * build.scale + 0.8 * lift
+    long, short = (7.3, 4.7) if state.left_ventricular else (6.8, 4.9)
+    parts = (
+        ellipsoid((2.1, 3.0, base), (long, 5.2, short), tilt_degrees=(0, lie, 12)),
+        ellipsoid((-1.7, 1.8, base + 0.5), (3.1, 3.7, 4.9), tilt_degrees=(0, 8, 0)),
+        ellipsoid((0.7, -0.2, base + 1.4), (4.6, 4.8, 5.2)),
+        ellipsoid((2.0, 1.8, base + 3.6), (3.0, 3.0, 4.6), tilt_degrees=(0, 30, 0)),
+    )
+    left = max(p.centre[0] + p.extent(0) for p in parts)
+    right = max(-(p.centre[0] - p.extent(0)) for p in parts)
+    factor = wanted * inner / (left + right)
+    # Enlargement is mostly sideways; a big heart is also a little taller and deeper.
+    grow = np.array([factor, 1 + 0.45 * (factor - 1), 1 + 0.5 * (factor - 1)])
+    anchor = np.array([0.0, 2.5, base - 3.5])
+    return tuple(
+        Ellipsoid(anchor + grow * (p.centre - anchor) + (state.shift, 0, 0), grow[:, None] * p.axes) for p in parts
+    )
+
+
+def _mediastinum(build: Build, state: State) -> tuple[Ellipsoid, ...]:
+    s, a = build.scale, build.aorta
+    wide = 1.12 if state.supine else 1.0
+    x = state.shift
+    return (
+        ellipsoid((0.1 + 0.7 * x, 0.3, 19.5 * s), (2.45 * wide, 4.6, 15.0 * s)),
+        ellipsoid((-1.5 + x, 2.0, 13.0 * s), (1.7 * a * wide, 2.0, 7.5 * s), tilt_degrees=(0, 3, 0)),
+        ellipsoid((2.05 + 0.8 * x, -1.2, 16.4 * s), (1.75 * a, 3.4, 1.75 * a)),
+        ellipsoid((1.9 + x, 1.6, 12.8 * s), (1.75, 2.2, 2.9), tilt_degrees=(0, 20, 0)),
+    )
+
+
+def _column(build: Build) -> tuple[Ellipsoid, ...]:
+    s, a = build.scale, build.aorta
+    return (
+        ellipsoid((0, -7.6, 6 * s), (1.75, 2.4, 60)),
+        ellipsoid((1.55 + 0.5 * (a - 1), -4.9, 6.5 * s), (1.3 * a, 1.4 * a, 14 * s), tilt_degrees=(0, 2.0, 0)),
+    )
+
+
+def _gas(build: Build, dome: float, state: State, chance: np.random.Generator) -> tuple[Ellipsoid, ...]:
+    """The stomach bubble, and now and then a loop of colon under either dome."""
+    bubbles = []
+    if chance.random() < (0.5 if state.supine else 0.85):
+        width = chance.uniform(1.6, 3.6)
+        flat = 0.9 if state.supine else 0.5
+        depth = dome - 1.4 - flat * width
+        bubbles.append(ellipsoid((chance.uniform(4.5, 7.0), 1.0, depth), (width, 1.6, flat * width), tilt_degrees=(0, 8, 0)))
+    for _ in range(int(chance.integers(0, 3))):
+        at = (chance.uniform(4.0, 10.0) * build.width / 14, chance.uniform(0, 4), dome - chance.uniform(4.0, 8.0))
+        bubbles.append(ellipsoid(at, chance.uniform(0.5, 1.5, 3), tilt_degrees=chance.uniform(-40, 40, 3)))
+    return tuple(bubbles)
+
+
+def _body(
+    build: Build, state: State
+) -> tuple[tuple[Ellipsoid, ...], ...]:
+    """Torso, flesh, shoulders, breasts, arms."""
+    s, w, d = build.scale, build.width, build.depth
+    wall = build.muscle
+    flesh = (
+        ellipsoid((0, -0.4, -9 * s), (w + 0.9 + wall, d + 0.5 + 0.6 * wall, 38 * s)),
+        ellipsoid((0, -0.8, 8 * s), (w + 0.2 + wall, d + 0.2 + 0.6 * wall, 20 * s)),
+        ellipsoid((0, -0.5, 38 * s), (5.6, 6.0, 19 * s)),
+    )
+    lift = 1.5 if state.supine else 0.0
+    shoulders = (
+        *(
+            ellipsoid((side * (0.62 * w), -1.8, 18.8 * s + lift), (w * 0.95, 6.0, 5.4 * s), tilt_degrees=(0, side * 9, 0))
+            for side in (-1, 1)
+        ),
+        ellipsoid((0, -2.4, 23.5 * s + lift), (8.0, 5.0, 8.0 * s)),
+    )
+    torso = tuple(Ellipsoid(e.centre, e.axes * ((np.diag(e.axes) + build.fat) / np.diag(e.axes))) for e in flesh)
+    breasts: tuple[Ellipsoid, ...] = ()
+    if build.breast > 0:
+        b = build.breast
+        hang = 0.0 if state.supine else 1.2
+        breasts = tuple(
+            ellipsoid((side * 0.5 * w, d - 0.3, 5.0 * s - hang), (1.15 * b, 0.5 * b, 1.0 * b)) for side in (-1, 1)
+        )
+    spread = 17.5 if state.supine else 9.0
+    arms = tuple(
+        ellipsoid(
+            (side * (w + 7.2 + 0.6 * build.fat), -1.0, 7.5 * s),
+            (3.4 + 0.7 * build.fat, 3.6 + 0.7 * build.fat, 17.0 * s),
+            tilt_degrees=(0, -side * spread, 0),
+        )
+        for side in (-1, 1)
+    )
+    return torso, flesh, shoulders, breasts, arms
+
+
+_RIB_DROP = (3.4, 5.2, 6.8, 8.0, 9.0, 9.6, 10.0, 10.0, 9.6, 8.4, 5.4, 2.8)
+_RIB_END = (138, 142, 145, 146, 146, 143, 138, 132, 124, 112, 78, 48)
+
+
+def _ribs(build: Build, squeeze: float) -> tuple[Tube, ...]:
+    """The right ribs, each one curve from the spine round to the front."""
+    s, w, d = build.scale, build.width * squeeze, build.depth
+    ribs = []
+    for k in range(RIB_PAIRS):
+        turn = np.radians(np.linspace(11, _RIB_END[k], 60))
+        along = (turn - turn[0]) / (turn[-1] - turn[0])
+        head = vertebra_level(build, k + 1)
+        z = head + 0.9 * np.sin(np.pi * np.minimum(along * 3.2, 1.0)) - _RIB_DROP[k] * s * along**1.75
+        taper = np.sqrt(np.maximum(1 - ((np.maximum(z, 3.0 * s) - 3.0 * s) / (22.6 * s)) ** 2, 0.06))
+        bony = (0.98 * w + 0.35) * taper
+        x = -(bony * np.sin(turn) + 0.4 * np.cos(turn))
+        y = -0.6 - (d + 0.2) * (0.35 + 0.65 * taper) * np.cos(turn)
+        radius = np.interp(along, [0, 0.12, 0.5, 1], [0.40, 0.50, 0.50, 0.62]) * (0.82 if k in (0, 10, 11) else 1.0)
+        # The front parts are thinner and less mineralised, and end in cartilage that casts no shadow.
+        flat = np.interp(along, [0, 0.1, 0.55, 0.75, 1], [0.6, 0.8, 0.75, 0.42, 0.3]) * (0.6 if k == 0 else 1.0)
+        ribs.append(tube(np.stack([x, y, z], axis=1), radius * s**0.5, flat=flat))
+    return tuple(ribs)
+
+
+def _clavicles(build: Build, state: State) -> tuple[Tube, Tube]:
+    s, w = build.scale, build.width
+    raise_cm = 2.2 if state.supine else 0.0
+    knots = np.array(
+        [
+            (-1.7, 6.4, 19.2 * s),
+            (-0.30 * w, 6.9, 19.6 * s + 0.2 * raise_cm),
+            (-0.62 * w, 4.2, 20.6 * s + 0.5 * raise_cm),
+            (-0.95 * w, 0.5, 21.6 * s + 0.8 * raise_cm),
+            (-1.16 * w, -0.6, 21.9 * s + raise_cm),
+        ]
+    )
+    right = smooth_curve(knots, n=60)
+    radius = np.interp(np.linspace(0, 1, 60), [0, 0.12, 0.5, 1], [0.85, 0.62, 0.52, 0.7])
+    return tube(right, radius), tube(mirrored(right), radius)
+
+
+def _shoulders(build: Build, state: State) -> tuple[tuple[Tube, ...], tuple[Plate, ...]]:
+    """Scapulae and humeri; turned outwards in PA, lying over the lungs when supine."""
+    s, w = build.scale, build.width
+    inward = 2.6 if state.supine else 0.0
+    up = 1.5 if state.supine else 0.0
+    top = np.array([-(0.72 * w - 0.2 * inward), -9.2, 20.6 * s + up])
+    tip = np.array([-(1.02 * w - inward), -9.8, 6.6 * s + up])
+    joint = np.array([-(1.20 * w - 0.3 * inward), -3.4, 19.2 * s + up])
+    spine_root = 0.72 * top + 0.28 * tip
+    acromion = np.array([-(1.30 * w), -1.2, 22.8 * s + up])
+    head = joint + (-2.2, 0.4, -0.2)
+    elbow = head + (-(3.2 if not state.supine else 6.0), 0.3, -20 * s)
+    right_tubes = [
+        tube(smooth_curve([joint + (0.3, -0.5, -1), 0.5 * (joint + tip) + (0.5, -0.4, 0), tip]), 0.42),
+        tube(smooth_curve([top, 0.5 * (top + tip) + (-0.2, -0.3, 0), tip]), 0.24),
+        tube(smooth_curve([spine_root, 0.5 * (spine_root + acromion) + (0, -0.8, 0.4), acromion]), 0.42),
+        tube(smooth_curve([top, 0.5 * (top + joint) + (0, 0, 0.3), joint + (0.2, 0.5, 1.2)]), 0.26),
+        tube(smooth_curve([joint + (0.2, -0.3, 1.3), joint, joint + (0.2, -0.3, -1.5)]), 0.5),
+        tube(smooth_curve([head + (0.4, 0, 0.2), head, head + (-0.6, 0, -2.2)], n=12), np.linspace(2.3, 1.7, 12)),
+        tube(smooth_curve([head + (-0.5, 0, -1.6), 0.5 * (head + elbow), elbow]), 1.15),
+    ]
+    right_plate = Plate(np.stack([top, joint + (0.6, 0, 0), joint + (1.2, -1, -2), tip]), 0.28)
+    limbs = (*right_tubes, *(replace(t, points=mirrored(t.points)) for t in right_tubes))
+    return limbs, (right_plate, Plate(mirrored(right_plate.corners), 0.28))
+
+
+def _sternum(build: Build) -> tuple[Plate, ...]:
+    s, front = build.scale, build.depth + 0.3
+    manubrium = [(-2.4, front - 2.4, 19.5 * s), (2.4, front - 2.4, 19.5 * s), (1.6, front - 1.2, 15.2 * s), (-1.6, front - 1.2, 15.2 * s)]
+    body = [(-1.5, front - 1.1, 14.9 * s), (1.5, front - 1.1, 14.9 * s), (1.6, front, 5.2 * s), (-1.6, front, 5.2 * s)]
+    return Plate(np.array(manubrium), 1.0), Plate(np.array(body), 0.9)
+
+
+def _spine(build: Build) -> tuple[tuple[Block, ...], tuple[Tube, ...]]:
+    """Vertebral bodies from C5 to L2, their pedicles and spinous processes."""
+    blocks, processes = [], []
+    for number in range(-2, 15):
+        z = vertebra_level(build, number)
+        size = np.interp(number, [-2, 1, 12, 14], [0.72, 0.8, 1.08, 1.18]) * build.scale**0.5
+        bend = build.kyphosis * np.cos(np.pi * (number - 6) / 14.0)
+        y = -5.6 - bend + (1.6 if number < 1 else 0.0) * (1 - number) / 3
+        blocks.append(Block(np.array([0.0, y, z]), np.array([1.75 * size, 1.45 * size, 1.04 * build.scale * min(size + 0.08, 1.05)])))
+        for side in (-1, 1):
+            ring = np.array([side * 1.25 * size, y - 1.9, z + 0.35])
+            processes.append(tube(np.stack([ring, ring + (0, -0.9, 0)]), 0.42 * size))
+            wing = np.array([[side * 1.2 * size, y - 2.6, z], [side * 3.0 * size, y - 3.3, z + 0.45]])
+            processes.append(tube(wing, 0.36))
+        processes.append(tube(np.array([[0, y - 2.7, z - 0.3], [0, y - 4.6, z - 2.1]]), 0.3))
+    return tuple(blocks), tuple(processes)

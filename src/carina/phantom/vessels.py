@@ -1,0 +1,67 @@
+"""Pulmonary vessels: trees that branch by a cube law from each hilum and fade towards the pleura."""
+
+import numpy as np
+
+from carina.phantom.solids import Ellipsoid, Tube, Vector
+
+GENERATIONS = 9
+# Lobar directions of the right lung as (outward, forward, up): upper, middle and lower lobe arteries and veins.
+_LOBAR = np.array(
+    [
+        (0.45, -0.25, 1.0),
+        (0.75, 0.35, 0.75),
+        (0.95, -0.35, 0.35),
+        (0.95, 0.45, -0.15),
+        (0.70, 0.10, -0.75),
+        (0.45, -0.35, -1.0),
+        (0.25, 0.30, -0.95),
+        (0.60, -0.55, -0.70),
+        (0.85, 0.0, -0.40),
+        (0.25, 0.15, 1.0),
+    ]
+)
+_LOBAR_RADIUS = np.array([0.38, 0.34, 0.32, 0.32, 0.46, 0.58, 0.44, 0.42, 0.34, 0.32])
+
+
+def lung_vessels(
+    cavity: Ellipsoid, dome: Ellipsoid, hilum: Vector, *, congestion: float, chance: np.random.Generator
+) -> tuple[Tube, ...]:
+    """The vessels of one lung, one bundle of tubes a generation; none within 1-2 cm of the pleura."""
+    outward = float(np.sign(cavity.centre[0]))
+    direction = _LOBAR * np.array([outward, 1.0, 1.0]) + chance.normal(0, 0.12, _LOBAR.shape)
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    start = hilum + direction * np.array([0.3, 0.6, 0.6])
+    radius = _LOBAR_RADIUS * chance.normal(1.0, 0.08, len(_LOBAR)) * (1 + 0.25 * congestion)
+    length = 2.6 * chance.uniform(0.8, 1.25, len(radius))
+    limit = cavity.scaled(0.93)
+    tubes: list[Tube] = []
+    for generation in range(GENERATIONS):
+        bend = chance.normal(0, 0.16, direction.shape)
+        middle = start + direction * (0.5 * length)[:, None] + bend * (0.35 * length)[:, None]
+        end = start + (direction + 0.5 * bend) * length[:, None]
+        inside = limit.contains(end) & ~dome.contains(end)
+        # All branches of a generation continue; those that would leave the lung end here.
+        start, middle, end = start[inside], middle[inside], end[inside]
+        direction, radius, length = direction[inside], radius[inside], length[inside]
+        if len(start) == 0:
+            break
+        # A branch narrows by about half of what its next division takes away.
+        tubes.append(Tube(np.stack([start, middle, end], axis=1), radius[:, None] * np.array([1.0, 0.95, 0.9])))
+        if generation == GENERATIONS - 1:
+            break
+        split = chance.uniform(0.35, 0.65, len(radius))
+        axis = np.cross(direction, chance.normal(0, 1, direction.shape))
+        axis /= np.linalg.norm(axis, axis=1, keepdims=True)
+        angle = chance.uniform(0.28, 0.62, len(radius))[:, None]
+        away = end - hilum
+        away /= np.linalg.norm(away, axis=1, keepdims=True)
+        first = direction * np.cos(angle) + axis * np.sin(angle) + 0.18 * away
+        second = direction * np.cos(angle) - axis * np.sin(angle) + 0.18 * away
+        start = np.vstack([end, end])
+        direction = np.vstack([first, second])
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        # Cube law: the children's cubes add up to the parent's.
+        parent = 0.9 * radius
+        radius = np.concatenate([parent * split ** (1 / 3), parent * (1 - split) ** (1 / 3)])
+        length = np.concatenate([length, length]) * 0.82 * chance.uniform(0.75, 1.25, 2 * len(length))
+    return tuple(tubes)
