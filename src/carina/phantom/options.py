@@ -1,13 +1,42 @@
-"""What a user may choose about a phantom study set; the defaults describe a mixed hospital clinic."""
+"""What a user may choose about a phantom study set; the defaults describe a mixed hospital clinic.
+
+Options are checked when they are made, so that the code that uses them need not.
+"""
+
+import math
+from typing import Final
 
 import msgspec
 
+from carina.errors import CarinaError
+from carina.studies.vocabulary import DEVICES, FINDINGS
+
+BITS: Final = (8, 12)
+WORDINGS: Final = ("build", "held-out")
+SMALLEST, LARGEST = 32, 4096
+ROUNDING = 1e-9
+"""Two shares written in decimals may sum to a hair above 1."""
+
+
+def _check_share(field: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise CarinaError(f"{field} must be between 0 and 1, not {value!r}")
+
+
+def _check_name(field: str, name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise CarinaError(f"{field} has {name!r}, which is not one of {_listed(known)}")
+
+
+def _listed(values: tuple[object, ...]) -> str:
+    return ", ".join(str(value) for value in values)
+
 
 class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often things occur. All are shares between 0 and 1."""
+    """How often things occur. All are shares between 0 and 1, but for the weights of the findings."""
 
     normal: float = 0.35
-    """Studies without acute finding."""
+    """Studies without any finding; devices do not count as findings."""
     findings: dict[str, float] = msgspec.field(
         default_factory=lambda: {
             "pleural effusion": 0.22,
@@ -23,7 +52,10 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "fracture": 0.07,
         }
     )
-    """Relative weights of the first finding of an abnormal study, before clinical co-occurrence adds others."""
+    """Relative weights of the first finding of an abnormal study, before clinical co-occurrence adds others.
+
+    A finding that is left out or weighs 0 never occurs, not even by co-occurrence.
+    """
     pa_with_lateral: float = 0.45
     pa_alone: float = 0.15
     """The rest are AP portable images."""
@@ -33,6 +65,44 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Images with at least one technical defect."""
     hedged: float = 0.13
     """Findings that the report hedges; their certainty is `uncertain`."""
+    devices: dict[str, float] = msgspec.field(
+        default_factory=lambda: {
+            "endotracheal tube": 0.22,
+            "nasogastric tube": 0.26,
+            "central venous line": 0.34,
+            "pacemaker": 0.10,
+            "chest tube": 0.45,
+        }
+    )
+    """Tubes and line: share of AP studies. Pacemaker: share of patients of 60 and older. Chest tube: chance
+    that one is put in for a pneumothorax in an AP study; for an effusion, a fifth of that.
+
+    A device that is left out never occurs.
+    """
+    malpositioned: float = 0.15
+    """Devices whose tip is not where it should be."""
+
+    def __post_init__(self) -> None:
+        for name in ("normal", "pa_with_lateral", "pa_alone", "with_prior", "quality_defect", "hedged"):
+            _check_share(f"mix.{name}", getattr(self, name))
+        _check_share("mix.malpositioned", self.malpositioned)
+        if self.pa_with_lateral + self.pa_alone > 1.0 + ROUNDING:
+            raise CarinaError(
+                f"mix.pa_with_lateral and mix.pa_alone are shares of all studies and must not sum to more "
+                f"than 1, but sum to {self.pa_with_lateral + self.pa_alone:g}"
+            )
+        self._check_findings()
+        for name, share in self.devices.items():
+            _check_name("mix.devices", name, DEVICES)
+            _check_share(f"mix.devices[{name!r}]", share)
+
+    def _check_findings(self) -> None:
+        for name, weight in self.findings.items():
+            _check_name("mix.findings", name, FINDINGS)
+            if not (math.isfinite(weight) and weight >= 0.0):
+                raise CarinaError(f"mix.findings[{name!r}] must be a weight of 0 or more, not {weight!r}")
+        if self.normal < 1.0 and not any(self.findings.values()):
+            raise CarinaError("mix.findings needs at least one weight above 0 unless mix.normal is 1")
 
 
 class PhantomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,3 +116,11 @@ class PhantomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mix: Mix = Mix()
     wording: str = "build"
     """Wording set of the reports: "build", or "held-out" for testing report parsers."""
+
+    def __post_init__(self) -> None:
+        if not SMALLEST <= self.size <= LARGEST:
+            raise CarinaError(f"size must be {SMALLEST} to {LARGEST} pixels, not {self.size!r}")
+        if self.bits not in BITS:
+            raise CarinaError(f"bits must be one of {_listed(BITS)}, not {self.bits!r}")
+        if self.wording not in WORDINGS:
+            raise CarinaError(f"wording must be one of {_listed(WORDINGS)}, not {self.wording!r}")
