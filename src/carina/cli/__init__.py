@@ -1,1 +1,73 @@
+"""The command `carina`. One module a command; each imports what it needs when it runs, so that help is quick.
 
+Bad input or wrong usage exits with 2, a failure with 1, an interrupt with 130.
+"""
+
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from carina import __version__
+from carina.cli import show, sources
+from carina.errors import CarinaError
+
+_COMMANDS = (show, sources)
+"""Modules with a function `register(app)`, in the order in which help lists them."""
+
+
+class _Commands(TyperGroup):
+    """Turns what a command raises into a sentence and an exit code, for the program and for tests alike."""
+
+    # The base class of the context is private to typer.
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except CarinaError as error:
+            typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            typer.echo("\nInterrupted. Running the same command again resumes.", err=True)
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    name="carina",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"carina {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Does a vision-language model see what a radiologist sees in a chest X-ray, and can it show where?
+
+    \b
+    Examples:
+      carina sources
+      carina show my-studies -o pages
+      carina show --help
+    """
+
+
+for _module in _COMMANDS:
+    _module.register(app)
+
+
+def main() -> None:
+    """Entry point of the program."""
+    app(prog_name="carina")

@@ -1,0 +1,50 @@
+"""Points on a picture: coloured discs with a dark and a white ring, each with its number."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+
+from carina.draw.image import Rgb
+from carina.draw.palette import INK, WHITE, Colour, ink_on
+from carina.draw.text import put_text, text_size
+
+_SHIFT = 4
+"""OpenCV takes centres in sixteenths of a pixel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A place on a picture, with the text to write in its disc ("1", "A", or nothing).
+
+    Coordinates are those of `Region`: the centre of the first pixel is (0.5, 0.5).
+    """
+
+    x: float
+    y: float
+    colour: Colour
+    text: str = ""
+
+
+def put_points(picture: Rgb, points: Sequence[Point], *, radius: int = 9) -> None:
+    """Draw every point, in place: a later one lies above an earlier one."""
+    for point in points:
+        for extra, colour in ((3, INK), (2, WHITE), (0, point.colour)):
+            _disc(picture, point, radius=radius + extra, colour=colour)
+        if point.text:
+            size = max(8, round(radius * (1.35 if len(point.text) == 1 else 1.1)))
+            glyphs = text_size(point.text, size=size)
+            put_text(
+                picture,
+                point.text,
+                x=round(point.x - glyphs.width / 2),
+                y=round(point.y - glyphs.height / 2),
+                size=size,
+                colour=ink_on(point.colour),
+            )
+
+
+def _disc(picture: Rgb, point: Point, *, radius: int, colour: Colour) -> None:
+    # OpenCV's coordinates are 0 at the centre of the first pixel.
+    centre = (round((point.x - 0.5) * 2**_SHIFT), round((point.y - 0.5) * 2**_SHIFT))
+    cv2.circle(picture, centre, radius << _SHIFT, colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)

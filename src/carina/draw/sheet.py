@@ -1,0 +1,91 @@
+"""Sheets: pictures side by side with captions, and the legend that names their colours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from carina.draw.image import Gray, Rgb, Size, blank, fitted, scale, size_of, to_rgb
+from carina.draw.palette import MUTED, PANEL, WHITE, Colour
+from carina.draw.text import line_height, put_text, shorten, text_size
+
+GAP = 12
+"""Pixels between panels and around a sheet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """A picture and the line below it."""
+
+    image: Gray | Rgb
+    caption: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LegendEntry:
+    text: str
+    colour: Colour
+
+
+def montage(
+    panels: Sequence[Panel], *, columns: int, cell: Size, text_size: int = 15, ground: Colour = PANEL
+) -> Rgb:
+    """Panels in rows of `columns`, each fitted into its cell and centred, with its caption below."""
+    caption_height = line_height(text_size) + 6 if any(panel.caption for panel in panels) else 0
+    rows = -(-len(panels) // columns)
+    pitch = Size(width=cell.width + GAP, height=cell.height + caption_height + GAP)
+    sheet = blank(Size(width=columns * pitch.width + GAP, height=rows * pitch.height + GAP), ground)
+    for place, panel in enumerate(panels):
+        row, column = divmod(place, columns)
+        x, y = GAP + column * pitch.width, GAP + row * pitch.height
+        size = fitted(size_of(panel.image), cell)
+        put_picture(
+            sheet,
+            scale(panel.image, size),
+            x=x + (cell.width - size.width) // 2,
+            y=y + (cell.height - size.height) // 2,
+        )
+        if panel.caption:
+            caption = shorten(panel.caption, width=cell.width, size=text_size)
+            put_text(sheet, caption, x=x, y=y + cell.height + 5, size=text_size, colour=MUTED)
+    return sheet
+
+
+def put_picture(sheet: Rgb, picture: Gray | Rgb, *, x: int, y: int) -> None:
+    """Lay a picture on a sheet with its top left corner at (x, y), in place; it must lie within."""
+    height, width = picture.shape[:2]
+    sheet[y : y + height, x : x + width] = picture if picture.ndim == 3 else to_rgb(picture)
+
+
+def legend(entries: Sequence[LegendEntry], *, width: int, text_size: int = 15, ground: Colour = PANEL) -> Rgb:
+    """Swatches with their names, in as many lines as `width` needs."""
+    swatch, height = text_size, line_height(text_size) + 8
+    places, x, line = [], GAP, 0
+    for entry in entries:
+        taken = swatch + 8 + _width(entry.text, text_size) + 2 * GAP
+        if x > GAP and x + taken > width:
+            x, line = GAP, line + 1
+        places.append((x, line))
+        x += taken
+    sheet = blank(Size(width=width, height=(line + 1) * height if entries else 0), ground)
+    for entry, (x, line) in zip(entries, places, strict=True):
+        y = line * height
+        top = y + (height - swatch) // 2
+        sheet[top : top + swatch, x : x + swatch] = entry.colour
+        put_text(sheet, entry.text, x=x + swatch + 8, y=y + 4, size=text_size, colour=WHITE)
+    return sheet
+
+
+def stack(pictures: Sequence[Rgb], *, ground: Colour = PANEL) -> Rgb:
+    """Pictures below each other, aligned at the left, on a ground as wide as the widest."""
+    width = max(picture.shape[1] for picture in pictures)
+    rows = []
+    for picture in pictures:
+        row = blank(Size(width=width, height=picture.shape[0]), ground)
+        put_picture(row, picture, x=0, y=0)
+        rows.append(row)
+    return np.concatenate(rows)
+
+
+def _width(text: str, size: int) -> int:
+    return text_size(text, size=size).width

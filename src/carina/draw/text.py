@@ -1,0 +1,110 @@
+"""Text on pictures: crisp, the same bytes every time, and legible on any background.
+
+Glyphs come from the outline font that Pillow carries, so no font of the machine is needed or used. A word's
+mask is kept, because pages and views say the same few words again and again.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from carina.draw.image import Rgb, Size
+from carina.draw.palette import INK, WHITE, Colour
+
+_PAD = 4
+_CHIP = 4
+"""Width of the strip of colour at the left of a label."""
+
+
+@lru_cache(maxsize=16)
+def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size=size)
+
+
+@lru_cache(maxsize=2048)
+def _glyphs(text: str, size: int) -> NDArray[np.uint8]:
+    """Coverage of one line of text, 0-255, in a box of the line's full height."""
+    font = _font(size)
+    text = text.replace("\n", " ")
+    left, _, right, _ = font.getbbox(text)
+    mask = Image.new("L", (max(1, round(right - left)), line_height(size)))
+    ImageDraw.Draw(mask).text((-left, 0), text, fill=255, font=font)
+    coverage = np.asarray(mask)
+    coverage.setflags(write=False)
+    return coverage
+
+
+def line_height(size: int) -> int:
+    """Height of a line of text, in pixels, for a font size."""
+    return round(size * 1.3)
+
+
+def text_size(text: str, *, size: int) -> Size:
+    """What one line of text covers."""
+    height, width = _glyphs(text, size).shape
+    return Size(width=width, height=height)
+
+
+def put_text(picture: Rgb, text: str, *, x: int, y: int, size: int, colour: Colour) -> None:
+    """One line of text with its top left corner at (x, y), in place; what lies outside the picture is cut."""
+    glyphs = _glyphs(text, size)
+    top, left = max(0, y), max(0, x)
+    glyphs = glyphs[top - y : picture.shape[0] - y, left - x : picture.shape[1] - x]
+    if not glyphs.size:
+        return
+    part = picture[top : top + glyphs.shape[0], left : left + glyphs.shape[1]]
+    share = glyphs[..., None].astype(np.uint16)
+    part[:] = (part * (255 - share) + np.array(colour, np.uint16) * share + 127) // 255
+
+
+def put_label(picture: Rgb, text: str, *, x: int, y: int, size: int, colour: Colour) -> Size:
+    """White text on a dark plate with a strip of `colour`, in place, moved to lie within the picture.
+
+    The plate makes it legible on air and on bone alike. Returns the size of the plate.
+    """
+    glyphs = text_size(text, size=size)
+    plate = Size(width=glyphs.width + _CHIP + 2 * _PAD, height=glyphs.height + _PAD // 2)
+    x = max(0, min(x, picture.shape[1] - plate.width))
+    y = max(0, min(y, picture.shape[0] - plate.height))
+    picture[y : y + plate.height, x : x + plate.width] = INK
+    picture[y : y + plate.height, x : x + _CHIP] = colour
+    put_text(picture, text, x=x + _CHIP + _PAD, y=y + _PAD // 4, size=size, colour=WHITE)
+    return plate
+
+
+def wrap(text: str, *, width: int, size: int) -> list[str]:
+    """Text broken at spaces into lines that fit `width`; a word longer than a line is cut into pieces."""
+    lines: list[str] = []
+    for paragraph in text.splitlines() or [""]:
+        line = ""
+        for word in paragraph.split():
+            candidate = f"{line} {word}" if line else word
+            if _font(size).getlength(candidate) <= width:
+                line = candidate
+                continue
+            if line:
+                lines.append(line)
+            *pieces, line = _pieces(word, width=width, size=size)
+            lines.extend(pieces)
+        lines.append(line)
+    return lines
+
+
+def shorten(text: str, *, width: int, size: int) -> str:
+    """One line that fits `width`, with an ellipsis where something was left out."""
+    if _font(size).getlength(text) <= width:
+        return text
+    while text and _font(size).getlength(text + "…") > width:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def _pieces(word: str, *, width: int, size: int) -> list[str]:
+    pieces = [""]
+    for letter in word:
+        if pieces[-1] and _font(size).getlength(pieces[-1] + letter) > width:
+            pieces.append("")
+        pieces[-1] += letter
+    return pieces
