@@ -1,0 +1,161 @@
+"""The Arrow form of a Study, derived from its records so that the two can never drift apart.
+
+Nested records become nested Parquet columns, which polars and DuckDB query directly; nothing is stored as
+JSON text. Knows rows and schemas, not files.
+"""
+
+import datetime
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa  # type: ignore[import-untyped]
+from msgspec import inspect
+
+from carina.studies.model import Study
+
+SCHEMA_VERSION: Final = (1, 0)
+"""A change that older readers would misread raises the first number; an added optional field the second."""
+
+Row = dict[str, Any]
+
+_PLAIN: Final = {
+    inspect.StrType: pa.string(),
+    inspect.LiteralType: pa.string(),
+    inspect.IntType: pa.int64(),
+    inspect.FloatType: pa.float64(),
+    inspect.BoolType: pa.bool_(),
+    inspect.DateType: pa.date32(),
+}
+
+
+def _is_list(arrow: Any) -> bool:  # noqa: ANN401
+    return bool(pa.types.is_list(arrow) or pa.types.is_large_list(arrow))
+
+
+def _is_text(arrow: Any) -> bool:  # noqa: ANN401
+    return bool(
+        pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow)
+    )
+
+
+def _without_none(info: inspect.Type) -> tuple[inspect.Type, bool]:
+    """The type inside an Optional, and whether it was one."""
+    if not isinstance(info, inspect.UnionType):
+        return info, False
+    rest = [member for member in info.types if not isinstance(member, inspect.NoneType)]
+    if len(rest) != 1:
+        raise TypeError(f"a column holds one type or None, not {info}")
+    return rest[0], len(rest) < len(info.types)
+
+
+def _item(info: inspect.Type) -> inspect.Type | None:
+    """The type of a tuple's items, or None for what is not a tuple."""
+    if isinstance(info, inspect.VarTupleType):
+        return info.item_type
+    if isinstance(info, inspect.TupleType):
+        # Parquet has no list of fixed length; the records check the length when they are read back.
+        return info.item_types[0]
+    return None
+
+
+def arrow_field(name: str, info: inspect.Type) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """The Arrow field for one attribute of a record."""
+    inner, nullable = _without_none(info)
+    item = _item(inner)
+    if isinstance(inner, inspect.StructType):
+        arrow = pa.struct([arrow_field(field.encode_name, field.type) for field in inner.fields])
+    elif item is not None:
+        arrow = pa.list_(arrow_field("element", item))
+    elif type(inner) in _PLAIN:
+        arrow = _PLAIN[type(inner)]
+    else:
+        raise TypeError(f"no Arrow type is known for {name!r}: {inner}")
+    return pa.field(name, arrow, nullable=nullable)
+
+
+_STUDY: Final = inspect.type_info(Study)
+assert isinstance(_STUDY, inspect.StructType)  # noqa: S101 - tells the type checker what msgspec cannot
+
+STUDY_SCHEMA: Final = pa.schema([arrow_field(field.encode_name, field.type) for field in _STUDY.fields])
+OPTIONAL_COLUMNS: Final = frozenset(field.encode_name for field in _STUDY.fields if not field.required)
+"""Columns that a reader may leave out: the record has a default for them."""
+
+
+def leaves(fields: Iterable[Any], prefix: str = "") -> Iterator[str]:
+    """Parquet paths of all leaf columns: `images.list.element.key`."""
+    for field in fields:
+        path, arrow = f"{prefix}{field.name}", field.type
+        while _is_list(arrow):
+            path, arrow = f"{path}.list.element", arrow.value_type
+        if pa.types.is_struct(arrow):
+            yield from leaves(arrow, f"{path}.")
+        else:
+            yield path
+
+
+STUDY_LEAVES: Final = tuple(leaves(STUDY_SCHEMA))
+
+
+def to_row(study: Study) -> Row:
+    """One record as plain values, as Arrow takes them."""
+    row: Row = msgspec.to_builtins(study, builtin_types=(datetime.date,))
+    return row
+
+
+def to_table(rows: list[Row]) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Rows as an Arrow table; raises what Arrow raises where a value does not fit its column."""
+    return pa.Table.from_pylist(rows, schema=STUDY_SCHEMA)
+
+
+def to_study(row: Row) -> Study:
+    """One row as a record; raises `msgspec.ValidationError` where a value is not what the record allows."""
+    return msgspec.convert(row, Study)
+
+
+def explain(error: msgspec.ValidationError) -> str:
+    """The message of a failed validation, with the words that would have been right where they are few."""
+    message = str(error)
+    path = re.search(r"`\$\.?(.*)`$", message)
+    info: inspect.Type | None = _STUDY
+    for name, _ in re.findall(r"(\w+)|(\[[^]]*\])", path.group(1)) if path else ():
+        if info is None:
+            break
+        info = _without_none(info)[0]
+        if not name:
+            info = _item(info)
+        elif isinstance(info, inspect.StructType):
+            info = next((field.type for field in info.fields if field.encode_name == name), None)
+    inner = info and _without_none(info)[0]
+    if isinstance(inner, inspect.LiteralType):
+        return f"{message}; expected one of {', '.join(map(str, inner.values))}"
+    return message
+
+
+def differences(found: Any, *, tolerate_unknown: bool, tolerate_missing: bool) -> list[str]:  # noqa: ANN401
+    """What in a file's schema is not as a Study has it.
+
+    Nullability and the widths of lists and strings may differ: the records check the values anyway.
+    """
+    tolerated = {"unknown": tolerate_unknown, "missing": tolerate_missing}
+    return [wrong for kind, wrong in _compare(STUDY_SCHEMA, found, "") if not tolerated.get(kind)]
+
+
+def _compare(expected: Any, found: Any, prefix: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    """Kind and sentence of each difference."""
+    theirs = {field.name: field.type for field in found}
+    ours = {field.name: field.type for field in expected}
+    yield from (("unknown", f"unknown column {prefix}{name}") for name in theirs if name not in ours)
+    for name, wanted in ours.items():
+        path = f"{prefix}{name}"
+        if name not in theirs:
+            yield "missing", f"missing column {path}"
+            continue
+        given = theirs[name]
+        while _is_list(wanted) and _is_list(given):
+            path, wanted, given = f"{path}[]", wanted.value_type, given.value_type  # noqa: PLW2901
+        if pa.types.is_struct(wanted) and pa.types.is_struct(given):
+            yield from _compare(wanted, given, f"{path}.")
+        elif not (wanted == given or (_is_text(wanted) and _is_text(given))):
+            yield "type", f"column {path} holds {given}, expected {wanted}"
