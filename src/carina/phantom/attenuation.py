@@ -3,11 +3,10 @@
 Also keeps what lesions, devices and truth need of it: where each ray runs inside lungs, heart and diaphragm.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from carina.phantom.beam import Beam, Field, Span, length_without
 from carina.phantom.solids import Ellipsoid
@@ -30,18 +29,14 @@ SCAPULA = 0.34
 STERNUM = 0.09
 VERTEBRA_CORE = 0.058
 VERTEBRA_RIM = 0.075
-# Ribs begin as cartilage in front, which casts no shadow of bone.
 
 
 @dataclass(frozen=True)
-class Projection:
-    """One image's rays through one thorax."""
+class Outline:
+    """Where each ray runs inside the large organs of one thorax."""
 
     beam: Beam
     frontal: bool
-    attenuation: Field
-    """Of the patient without lesions and devices."""
-    body: Span
     cavities: tuple[Span, Span]
     """Right and left pleural cavity, diaphragm and heart not yet taken away."""
     domes: tuple[Span, Span]
@@ -49,77 +44,107 @@ class Projection:
     heart: Span
     mediastinum: Span
     column: Span
-    lung_length: tuple[Field, Field]
-    """Centimetres of right and left lung along each ray."""
-    rib_thickness: tuple[Field, Field]
-    clavicle_thickness: tuple[Field, Field]
 
     def removed(self, side: int) -> tuple[Span, ...]:
         """What a pleural cavity has to give room to."""
         return self.heart, self.mediastinum, self.column, self.domes[side], self.midriff
 
 
+@dataclass(frozen=True)
+class Projection(Outline):
+    """One image's rays through one thorax, and what they meet."""
+
+    attenuation: Field
+    """Of the patient without lesions and devices."""
+    body: Span
+    lung_length: tuple[Field, Field]
+    """Centimetres of right and left lung along each ray."""
+    vessels: tuple[Field, Field]
+    """Attenuation of the vessels in each lung, part of the whole."""
+    trachea: Field
+    """Thickness, cm."""
+    ribs: tuple[Field, Field]
+    clavicles: tuple[Field, Field]
+    spine: Field
+    """Attenuation of each bone, part of the whole."""
+
+
+def outline(thorax: Thorax, beam: Beam, *, frontal: bool) -> Outline:
+    """The organs that bound the lungs."""
+    return Outline(
+        beam=beam,
+        frontal=frontal,
+        cavities=(beam.span(thorax.lungs[0]), beam.span(thorax.lungs[1])),
+        domes=(beam.span(thorax.domes[0]), beam.span(thorax.domes[1])),
+        midriff=beam.span(thorax.midriff),
+        heart=_organ(beam, thorax.heart),
+        mediastinum=_organ(beam, thorax.mediastinum),
+        column=_organ(beam, thorax.column),
+    )
+
+
 def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Generator) -> Projection:
     """Ray sums through everything that is not a lesion or a device."""
-
-    def spans(solids: tuple[Ellipsoid, ...]) -> list[Span]:
-        return [beam.span(solid) for solid in solids]
-
-    body = beam.hull(spans(thorax.torso))
-    flesh = beam.hull(spans(thorax.flesh))
-    total = FAT * beam.length(body) + (SOFT - FAT) * beam.length(flesh)
-    if frontal:
-        total += SOFT * 0.95 * beam.length(spans(thorax.arms))
-        total += SOFT * 0.95 * _outside(beam, thorax.shoulders, body, blur_cm=0.0)
-    total += 0.5 * (FAT + SOFT) * _outside(beam, thorax.breasts, body, blur_cm=0.7)
-    heart, mediastinum = beam.hull(spans(thorax.heart)), beam.hull(spans(thorax.mediastinum))
-    column, midriff = beam.hull(spans(thorax.column)), beam.span(thorax.midriff)
-    cavities = beam.span(thorax.lungs[0]), beam.span(thorax.lungs[1])
-    domes = beam.span(thorax.domes[0]), beam.span(thorax.domes[1])
-    lung_length = tuple(
-        _softened(beam, length_without(beam, cavities[k], (heart, mediastinum, column, domes[k], midriff))) for k in (0, 1)
-    )
-    lungs = lung_length[0] + lung_length[1]
+    organs = outline(thorax, beam, frontal=frontal)
+    lengths = [_softened(beam, length_without(beam, organs.cavities[k], organs.removed(k))) for k in (0, 1)]
+    lungs = lengths[0] + lengths[1]
+    body = _organ(beam, thorax.torso)
+    total = _soft_parts(thorax, beam, body, frontal=frontal)
     total += (LUNG - SOFT) * lungs
     total += _parenchyma(beam, lungs, texture)
     for bubble in thorax.gas:
         total -= SOFT * beam.length(beam.span(bubble))
-    total -= SOFT * beam.tubes([thorax.trachea, *thorax.bronchi])
+    trachea = beam.tubes([thorax.trachea])
+    total -= SOFT * (trachea + beam.tubes(thorax.bronchi))
     for hilum in thorax.hilar_soft_tissue:
         total += 0.7 * (BLOOD - LUNG) * beam.length(beam.span(hilum))
     # A vessel inside the mediastinum or below the dome is soft tissue in soft tissue: it shows only through lung.
     shown = np.minimum(lungs * np.float32(0.25), np.float32(1.0))
-    for bundle in thorax.vessels:
-        total += (BLOOD - LUNG) * shown * beam.tubes(bundle)
+    vessels = [(BLOOD - LUNG) * shown * beam.tubes(bundle) for bundle in thorax.vessels]
+    total += vessels[0] + vessels[1]
     bone = np.float32(thorax.build.bone)
     ribs = beam.tubes(thorax.ribs[0], profile=RIB), beam.tubes(thorax.ribs[1], profile=RIB)
-    clavicles = (
-        beam.tubes(thorax.clavicles[:1], profile=CLAVICLE),
-        beam.tubes(thorax.clavicles[1:], profile=CLAVICLE),
-    )
-    total += bone * (ribs[0] + ribs[1] + clavicles[0] + clavicles[1])
-    half = len(thorax.limbs) // 2
-    if frontal:  # arms are raised out of the lateral view
-        for side in (thorax.limbs[:half], thorax.limbs[half:]):
-            total += bone * beam.tubes(side, profile=LIMB)
-    total += bone * SCAPULA * beam.plates(thorax.scapulae) + bone * STERNUM * beam.plates(thorax.sternum)
-    total += bone * beam.blocks(thorax.vertebrae, core=VERTEBRA_CORE, rim=VERTEBRA_RIM)
-    total += bone * beam.tubes(thorax.processes, profile=PROCESS)
+    clavicles = beam.tubes(thorax.clavicles[:1], profile=CLAVICLE), beam.tubes(thorax.clavicles[1:], profile=CLAVICLE)
+    spine = beam.blocks(thorax.vertebrae, core=VERTEBRA_CORE, rim=VERTEBRA_RIM)
+    total += bone * (ribs[0] + ribs[1] + spine + _other_bones(thorax, beam, frontal=frontal))
+    # Raised arms carry the clavicles out of a lateral view; what is left is faint.
+    total += bone * np.float32(1.0 if frontal else 0.2) * (clavicles[0] + clavicles[1])
     return Projection(
-        beam=beam,
-        frontal=frontal,
+        **{field.name: getattr(organs, field.name) for field in fields(Outline)},
         attenuation=np.maximum(total, 0),
         body=body,
-        cavities=cavities,
-        domes=domes,
-        midriff=midriff,
-        heart=heart,
-        mediastinum=mediastinum,
-        column=column,
-        lung_length=(lung_length[0], lung_length[1]),
-        rib_thickness=ribs,
-        clavicle_thickness=clavicles,
+        lung_length=(lengths[0], lengths[1]),
+        vessels=(vessels[0], vessels[1]),
+        trachea=trachea,
+        ribs=ribs,
+        clavicles=clavicles,
+        spine=spine,
     )
+
+
+def _organ(beam: Beam, solids: tuple[Ellipsoid, ...]) -> Span:
+    return beam.hull([beam.span(solid) for solid in solids])
+
+
+def _soft_parts(thorax: Thorax, beam: Beam, body: Span, *, frontal: bool) -> Field:
+    """Fat and flesh of the torso, limbs and breasts; arms and shoulders are raised out of a lateral view."""
+    total = FAT * beam.length(body) + (SOFT - FAT) * beam.length(_organ(beam, thorax.flesh))
+    if frontal:
+        total += 0.95 * SOFT * beam.length([beam.span(arm) for arm in thorax.arms])
+        total += 0.95 * SOFT * _outside(beam, thorax.shoulders, body, blur_cm=0.0)
+    total += 0.5 * (FAT + SOFT) * _outside(beam, thorax.breasts, body, blur_cm=0.7)
+    return total
+
+
+def _other_bones(thorax: Thorax, beam: Beam, *, frontal: bool) -> Field:
+    """Scapulae, sternum, the processes of the vertebrae, and the arms where they are in view."""
+    total = SCAPULA * beam.plates(thorax.scapulae) + STERNUM * beam.plates(thorax.sternum)
+    total += np.float32(1.0 if frontal else 0.5) * beam.tubes(thorax.processes, profile=PROCESS)
+    if frontal:
+        half = len(thorax.limbs) // 2
+        for side in (thorax.limbs[:half], thorax.limbs[half:]):
+            total += beam.tubes(side, profile=LIMB)
+    return total
 
 
 def _outside(beam: Beam, solids: tuple[Ellipsoid, ...], body: Span, *, blur_cm: float) -> Field:

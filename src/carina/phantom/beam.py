@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from carina.phantom.solids import Block, Ellipsoid, Plate, Tube, Vector, rotation
 from carina.studies.vocabulary import View
@@ -108,24 +109,58 @@ class Beam:
         # below is a polynomial in u and v, so that only the last few steps touch whole arrays.
         start = inverse @ (self.source - solid.centre)
         d0, du, dv = inverse @ (self.distance * self.towards), inverse @ self.right, inverse @ self.down
-        a = np.float32(d0 @ d0) + np.float32(2 * d0 @ du) * u + np.float32(du @ du) * u * u
-        a = a + (np.float32(2 * d0 @ dv) * v + np.float32(dv @ dv) * v * v) + np.float32(2 * du @ dv) * (u * v)
-        b = np.float32(start @ d0) + np.float32(start @ du) * u + np.float32(start @ dv) * v
-        # disc = b^2 - a c, expanded in double precision: the plain difference loses the silhouette in float32.
-        c = float(start @ start - 1.0)
-        k0 = float((start @ d0) ** 2 - (d0 @ d0) * c)
-        ku = float(2 * (start @ d0) * (start @ du) - 2 * (d0 @ du) * c)
-        kv = float(2 * (start @ d0) * (start @ dv) - 2 * (d0 @ dv) * c)
-        kuu = float((start @ du) ** 2 - (du @ du) * c)
-        kvv = float((start @ dv) ** 2 - (dv @ dv) * c)
-        kuv = float(2 * (start @ du) * (start @ dv) - 2 * (du @ dv) * c)
-        disc = (k0 + ku * u + kuu * u * u) + (kv * v + kvv * v * v)
-        disc += np.float32(kuv) * (u * v)
+        a = _quadratic(d0 @ d0, 2 * d0 @ du, 2 * d0 @ dv, du @ du, dv @ dv, 2 * du @ dv, u, v)
+        b0, bu, bv, c = start @ d0, start @ du, start @ dv, start @ start - 1.0
+        # disc = b^2 - a c, expanded first: the plain difference loses the silhouette in float32.
+        disc = _quadratic(
+            b0 * b0 - (d0 @ d0) * c,
+            2 * (b0 * bu - (d0 @ du) * c),
+            2 * (b0 * bv - (d0 @ dv) * c),
+            bu * bu - (du @ du) * c,
+            bv * bv - (dv @ dv) * c,
+            2 * (bu * bv - (du @ dv) * c),
+            u,
+            v,
+        )
+        np.reciprocal(a, out=a)
+        middle = (np.float32(-b0) - np.float32(bu) * u) - np.float32(bv) * v
+        middle *= a
         hit = disc > 0
-        root = np.sqrt(np.where(hit, disc, np.float32(0)), dtype=np.float32)
-        near = np.where(hit, (-b - root) / a, MISS).astype(np.float32)
-        far = np.where(hit, (-b + root) / a, -MISS).astype(np.float32)
-        return Span(window, near, far)
+        np.maximum(disc, 0, out=disc)
+        half = np.sqrt(disc, out=disc)
+        half *= a
+        half[~hit] = -MISS
+        return Span(window, middle - half, middle + half)
+
+    def blob(self, solid: Ellipsoid, within: Span) -> tuple[Window, Field]:
+        """Line integral, cm, of a soft ball: a Gaussian whose standard deviations are the semi-axes, of height 1
+        in the middle, counted only where the ray is inside `within`."""
+        reach = self.window(*self.bounds(solid.scaled(3.0)))
+        rows = slice(max(reach[0].start, within.window[0].start), min(reach[0].stop, within.window[0].stop))
+        cols = slice(max(reach[1].start, within.window[1].start), min(reach[1].stop, within.window[1].stop))
+        if rows.stop <= rows.start or cols.stop <= cols.start:
+            return (slice(0, 0), slice(0, 0)), np.zeros((0, 0), np.float32)
+        u, v = self._u[:, cols], self._v[rows]
+        inverse = np.linalg.inv(solid.axes)
+        start = inverse @ (self.source - solid.centre)
+        d0, du, dv = inverse @ (self.distance * self.towards), inverse @ self.right, inverse @ self.down
+        a = _quadratic(d0 @ d0, 2 * d0 @ du, 2 * d0 @ dv, du @ du, dv @ dv, 2 * du @ dv, u, v)
+        b = np.float32(start @ d0) + np.float32(start @ du) * u + np.float32(start @ dv) * v
+        closest = np.maximum(np.float32(start @ start) - b * b / a, 0.0)
+        middle, root = -b / a, np.sqrt(a)
+        inner = (
+            slice(rows.start - within.window[0].start, rows.stop - within.window[0].start),
+            slice(cols.start - within.window[1].start, cols.stop - within.window[1].start),
+        )
+        share = ndtr((within.far[inner] - middle) * root) - ndtr((within.near[inner] - middle) * root)
+        field = np.float32(np.sqrt(2 * np.pi)) / root * np.exp(np.float32(-0.5) * closest) * np.maximum(share, 0)
+        return (rows, cols), field * self.ray_length[rows, cols]
+
+    def height_at(self, depth_of: Vector) -> Field:
+        """z of every ray where it passes the plane, parallel to the detector, through a point."""
+        t = float((depth_of - self.source) @ self.towards) / self.distance
+        at = self.source[2] + t * (self.distance * self.towards[2] + self._u * self.right[2] + self._v * self.down[2])
+        return np.asarray(np.broadcast_to(at, (self.rows, self.cols)), np.float32)
 
     def blank(self) -> Field:
         return np.zeros((self.rows, self.cols), np.float32)
@@ -175,12 +210,12 @@ class Beam:
     def _samples(self, tubes: Sequence[Tube]) -> tuple[Vector, Vector, Vector, Vector]:
         """Points along all tubes, close enough to look continuous: column, row, radius (px), arc length (cm)."""
         columns: list[tuple[Vector, Vector, Vector, Vector]] = []
-        for t in tubes:
+        for t in _bundled(tubes):
             points = t.points.reshape(-1, *t.points.shape[-2:])
             u, v, magnification = (x.reshape(points.shape[:2]) for x in self.project(points.reshape(-1, 3)))
             radius = t.radius.reshape(points.shape[:2]) * magnification / self.pixel
             step = float(np.max(np.hypot(np.diff(u), np.diff(v)), initial=0.0))
-            spacing = min(1.0, max(0.6, 0.4 * float(radius.min())))
+            spacing = min(2.0, max(0.8, 0.3 * float(radius.min())))
             parts = max(int(np.ceil(step / spacing)), 1)
             arc = np.linalg.norm(np.diff(points, axis=1), axis=2) / parts
             arc *= np.broadcast_to(t.flat, points.shape[:2])[:, 1:]
@@ -240,25 +275,49 @@ class Beam:
 
     def blocks(self, blocks: Sequence[Block], *, core: float, rim: float) -> Field:
         """Attenuation of boxy bones: `core` per cm through the box, and `rim` more near its outline."""
-        total = self.blank()
         corner = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=float)
+        layer = self.blank()
         for block in blocks:
             u, v, _ = self.project(block.centre + block.half * corner)
-            outline = cv2.convexHull(np.stack([u, v], axis=1).astype(np.float32))[:, 0]
-            window = self.window(u.min(), u.max(), v.min(), v.max(), margin=2 + int(0.5 / self.pixel))
-            shape = (window[0].stop - window[0].start, window[1].stop - window[1].start)
-            if min(shape) == 0:
-                continue
-            layer = np.zeros(shape, np.float32)
-            at = outline - np.array([window[1].start, window[0].start])
-            cv2.fillPoly(layer, [np.round(at * 16).astype(np.int32)], 1.0, lineType=cv2.LINE_8, shift=4)
-            soft = cv2.GaussianBlur(layer, (0, 0), max(0.07 / self.pixel, 0.7))
-            softer = cv2.GaussianBlur(layer, (0, 0), max(0.22 / self.pixel, 1.0))
+            outline = cv2.convexHull(np.stack([u, v], axis=1).astype(np.float32))
             sight = block.centre - self.source
             sight = np.abs(sight) / np.linalg.norm(sight)
             thickness = float(np.min(2 * block.half / np.maximum(sight, 1e-6)))
-            total[window] += np.float32(thickness) * (core * soft + rim * np.maximum(soft - softer, 0))
-        return total
+            cv2.fillPoly(layer, [np.round(outline * 16).astype(np.int32)], thickness, lineType=cv2.LINE_8, shift=4)
+        used = np.flatnonzero(layer.any(axis=0))
+        if len(used) == 0:
+            return layer
+        reach = 2 + int(0.7 / self.pixel)
+        strip = slice(max(int(used[0]) - reach, 0), int(used[-1]) + reach + 1)
+        soft = cv2.GaussianBlur(layer[:, strip], (0, 0), max(0.07 / self.pixel, 0.7))
+        softer = cv2.GaussianBlur(layer[:, strip], (0, 0), max(0.22 / self.pixel, 1.0))
+        layer[:, strip] = core * soft + rim * np.maximum(soft - softer, 0)
+        return layer
+
+
+def _quadratic(
+    k: float, ku: float, kv: float, kuu: float, kvv: float, kuv: float, u: Field, v: Field
+) -> Field:
+    """k + ku u + kv v + kuu u^2 + kvv v^2 + kuv u v over a row of u and a column of v."""
+    across = np.float32(k) + (np.float32(ku) + np.float32(kuu) * u) * u
+    along = (np.float32(kv) + np.float32(kvv) * v) * v
+    total = (np.float32(kuv) * v) * u
+    total += across
+    total += along
+    return np.asarray(total, np.float32)
+
+
+def _bundled(tubes: Sequence[Tube]) -> Iterable[Tube]:
+    """Curves of equal length as one bundle: the arithmetic is the same, the loop much shorter."""
+    groups: dict[tuple[int, ...], list[Tube]] = {}
+    for t in tubes:
+        groups.setdefault(t.points.shape, []).append(t)
+    for shape, group in groups.items():
+        if len(shape) == 3 or len(group) == 1:
+            yield from group
+        else:
+            flat = np.stack([np.broadcast_to(t.flat, shape[0]) for t in group])
+            yield Tube(np.stack([t.points for t in group]), np.stack([t.radius for t in group]), flat)
 
 
 def _between(values: Vector, at: Vector) -> Vector:
@@ -337,7 +396,7 @@ def _disk(radius: float) -> Field:
 
 # Tubes thinner than this many pixels are drawn as one of this radius with the right total, which no eye can tell.
 FINEST = 0.9
-RUNG = 1.45
+RUNG = 1.6
 
 
 def _radius_classes(radius: Vector) -> Iterable[tuple[float, Vector]]:

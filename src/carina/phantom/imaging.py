@@ -4,6 +4,7 @@ Scatter, exposure and display window follow the patient without lesions, so that
 pixels it covers (and their blur): switching one off leaves the rest of the picture identical.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import cv2
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.phantom.beam import Field
+from carina.studies.vocabulary import View
 
 # Working size of what is smooth by nature (scatter, local brightness); finer than any of it.
 COARSE = 96
@@ -37,15 +39,17 @@ class Detector:
     """Gain of detail over local brightness, as in every vendor's processing."""
 
 
-def draw_detector(chance: np.random.Generator, *, portable: bool, exposure: float) -> Detector:
+def draw_detector(chance: np.random.Generator, *, view: View, exposure: float) -> Detector:
     """The settings of one exposure; a portable unit has no grid, so more scatter."""
+    portable = view == "AP"
+    lung_level = {"PA": 0.33, "AP": 0.40, "lateral": 0.42}[view]
     return Detector(
         scatter_share=chance.uniform(0.5, 0.7) if portable else chance.uniform(0.25, 0.45),
         scatter_width=chance.uniform(0.08, 0.14),
         counts=chance.uniform(60.0, 120.0) * 2.0 ** (0.7 * exposure),
         blur_mm=chance.uniform(0.18, 0.35),
         exposure=exposure,
-        lung_level=float(np.clip(chance.normal(0.33 if not portable else 0.40, 0.04), 0.22, 0.5)),
+        lung_level=float(np.clip(chance.normal(lung_level, 0.04), 0.22, 0.5)),
         dense_level=float(np.clip(chance.normal(0.87 if not portable else 0.84, 0.03), 0.74, 0.94)),
         detail=chance.uniform(1.3, 1.9),
     )
@@ -76,9 +80,13 @@ def picture(
     seen += grain * np.sqrt(seen / photons)
     sigma = max(detector.blur_mm / (10 * pixel_cm), 0.35)
     density = -np.log(np.maximum(cv2.GaussianBlur(seen, (0, 0), sigma), np.float32(1e-4)))
-    local = _local_brightness(-np.log(plain))
-    shown = local + np.float32(detector.detail) * (density - local)
-    return _window(shown, local, lungs, body, detector)
+    local = _local_brightness(plain)
+    window = _display_window(local, lungs, body, detector)
+    smooth = cv2.resize(local, (seen.shape[1], seen.shape[0]), interpolation=cv2.INTER_LINEAR)
+    density -= smooth
+    density *= np.float32(detector.detail)
+    density += smooth
+    return window(density)
 
 
 def _scatter(primary: Field, detector: Detector) -> Field:
@@ -90,18 +98,30 @@ def _scatter(primary: Field, detector: Detector) -> Field:
     return np.asarray(cv2.resize(np.float32(detector.scatter_share) * spread, size, interpolation=cv2.INTER_LINEAR), np.float32)
 
 
-def _local_brightness(density: Field) -> Field:
-    size = (density.shape[1], density.shape[0])
-    coarse = cv2.resize(density, (COARSE, COARSE), interpolation=cv2.INTER_AREA)
-    smooth = cv2.GaussianBlur(coarse, (0, 0), 0.045 * COARSE, borderType=cv2.BORDER_REPLICATE)
-    return np.asarray(cv2.resize(smooth, size, interpolation=cv2.INTER_LINEAR), np.float32)
+def _local_brightness(plain: Field) -> Field:
+    """Coarse picture of the patient's density, over which detail is enhanced."""
+    coarse = -np.log(cv2.resize(plain, (COARSE, COARSE), interpolation=cv2.INTER_AREA))
+    return np.asarray(cv2.GaussianBlur(coarse, (0, 0), 0.045 * COARSE, borderType=cv2.BORDER_REPLICATE), np.float32)
 
 
-def _window(shown: Field, local: Field, lungs: NDArray[np.bool_], body: NDArray[np.bool_], detector: Detector) -> Field:
+def _display_window(
+    local: Field, lungs: NDArray[np.bool_], body: NDArray[np.bool_], detector: Detector
+) -> Callable[[Field], Field]:
     """A sigmoid that puts the patient's own lung and densest tenth at the wanted grey levels."""
-    lung_density = float(np.median(local[lungs])) if lungs.any() else 1.8
-    dense_density = float(np.percentile(local[body], 92)) if body.any() else lung_density + 1.6
+    lung_density = _percentile(local, lungs, 50, otherwise=1.8)
+    dense_density = _percentile(local, body, 92, otherwise=lung_density + 1.6)
     low, high = (np.log(level / (1 - level)) for level in (detector.lung_level, detector.dense_level))
-    slope = (high - low) / max(dense_density - lung_density, 0.5)
+    slope = (high - low) / max(dense_density - lung_density, 1.2)
     middle = lung_density - low / slope + 0.35 * detector.exposure
-    return np.asarray(1.0 / (1.0 + np.exp(-np.float32(slope) * (shown - np.float32(middle)))), np.float32)
+
+    def window(density: Field) -> Field:
+        density -= np.float32(middle)
+        density *= np.float32(-slope)
+        return np.asarray(1 / (1 + np.exp(density)), np.float32)
+
+    return window
+
+
+def _percentile(local: Field, mask: NDArray[np.bool_], share: float, *, otherwise: float) -> float:
+    coarse = cv2.resize(mask.view(np.uint8), (COARSE, COARSE), interpolation=cv2.INTER_NEAREST) > 0
+    return float(np.percentile(local[coarse], share)) if coarse.any() else otherwise

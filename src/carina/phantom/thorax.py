@@ -207,7 +207,7 @@ def _heart(build: Build, state: State, lungs: tuple[Ellipsoid, Ellipsoid], lift:
         ellipsoid((2.1, 3.0, base), (long, 5.2, short), tilt_degrees=(0, lie, 12)),
         ellipsoid((-1.7, 1.8, base + 0.5), (3.1, 3.7, 4.9), tilt_degrees=(0, 8, 0)),
         ellipsoid((0.7, -0.2, base + 1.4), (4.6, 4.8, 5.2)),
-        ellipsoid((2.0, 1.8, base + 3.6), (3.0, 3.0, 4.6), tilt_degrees=(0, 30, 0)),
+        ellipsoid((1.5, 1.8, base + 2.9), (3.2, 3.2, 4.6), tilt_degrees=(0, 26, 0)),
     )
     left = max(p.centre[0] + p.extent(0) for p in parts)
     right = max(-(p.centre[0] - p.extent(0)) for p in parts)
@@ -284,8 +284,8 @@ def _body(
     spread = 17.5 if state.supine else 9.0
     arms = tuple(
         ellipsoid(
-            (side * (w + 7.2 + 0.6 * build.fat), -1.0, 7.5 * s),
-            (3.4 + 0.7 * build.fat, 3.6 + 0.7 * build.fat, 17.0 * s),
+            (side * (w + 7.2 + 0.6 * build.fat), -1.0, 2.5 * s),
+            (3.4 + 0.7 * build.fat, 3.6 + 0.7 * build.fat, 23.0 * s),
             tilt_degrees=(0, -side * spread, 0),
         )
         for side in (-1, 1)

@@ -5,6 +5,7 @@ import numpy as np
 from carina.phantom.solids import Ellipsoid, Tube, Vector
 
 GENERATIONS = 9
+FINEST_CM = 0.05
 # Lobar directions of the right lung as (outward, forward, up): upper, middle and lower lobe arteries and veins.
 _LOBAR = np.array(
     [
@@ -39,7 +40,7 @@ def lung_vessels(
         bend = chance.normal(0, 0.16, direction.shape)
         middle = start + direction * (0.5 * length)[:, None] + bend * (0.35 * length)[:, None]
         end = start + (direction + 0.5 * bend) * length[:, None]
-        inside = limit.contains(end) & ~dome.contains(end)
+        inside = (radius > FINEST_CM) & limit.contains(end) & ~dome.contains(end)
         # All branches of a generation continue; those that would leave the lung end here.
         start, middle, end = start[inside], middle[inside], end[inside]
         direction, radius, length = direction[inside], radius[inside], length[inside]

@@ -1,0 +1,176 @@
+"""Tubes, lines and implants: their course through the patient, where their tip lies, and whether that is right.
+
+Also what lies on the patient and means nothing: ECG leads, placed by chance alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from carina.phantom.attenuation import METAL, PLASTIC
+from carina.phantom.beam import Beam, Field
+from carina.phantom.plan import DevicePlan
+from carina.phantom.solids import Ellipsoid, Tube, Vector, ellipsoid, resampled, smooth_curve, tube
+from carina.phantom.thorax import Thorax
+from carina.studies.model import Measure
+
+# (inset cm, attenuation above what is there): a catheter wall with a radio-opaque stripe reads as a soft line.
+CATHETER = ((0.0, PLASTIC), (0.06, -0.8 * PLASTIC))
+WIRE = ((0.0, METAL),)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A device in the patient."""
+
+    tubes: tuple[Tube, ...]
+    wires: tuple[Tube, ...] = ()
+    plates: tuple[Ellipsoid, ...] = ()
+    """Solid metal (a pulse generator)."""
+    tip: Vector | None = None
+    site: str | None = None
+    measures: tuple[Measure, ...] = ()
+
+    def attenuation(self, beam: Beam) -> Field:
+        total = beam.tubes(self.tubes, profile=CATHETER) + beam.tubes(self.wires, profile=WIRE)
+        for plate in self.plates:
+            total += np.float32(0.55 * METAL) * beam.length(beam.span(plate))
+        return total
+
+    def thickness(self, beam: Beam) -> Field:
+        total = beam.tubes(self.tubes) + beam.tubes(self.wires)
+        for plate in self.plates:
+            total += beam.length(beam.span(plate))
+        return total
+
+
+def place(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
+    """The device's course through this thorax."""
+    return {
+        "endotracheal tube": _endotracheal,
+        "nasogastric tube": _nasogastric,
+        "central venous line": _central_line,
+        "pacemaker": _pacemaker,
+        "chest tube": _chest_tube,
+    }[device.name](device, thorax, chance)
+
+
+def _endotracheal(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
+    """Right when the tip is 3 to 6 cm above the carina; wrong in the right main bronchus or too high."""
+    airway = resampled(thorax.trachea.points, n=200)
+    drawn = chance.random()
+    if device.adequate:
+        above = 3.0 + 3.0 * device.depth
+    elif drawn < 0.6:
+        above = 1.4 * device.depth  # at or nearly at the carina
+    else:
+        above = 7.5 + 2.0 * device.depth
+    height = airway[:, 2] - thorax.carina[2]
+    course = airway[height >= above]
+    above = round(above, 1)
+    site = f"{above:.1f} cm above the carina"
+    return Placed(
+        tubes=(tube(course, 0.42),),
+        wires=(tube(course + (0.36, 0.0, 0.0), 0.022),),
+        tip=course[-1],
+        site=site,
+        measures=(Measure(name="distance above the carina", value=above, unit="cm"),),
+    )
+
+
+def _nasogastric(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
+    """Right when the tip is in the stomach; wrong when it ends in the oesophagus."""
+    dome = thorax.domes[1]
+    top = dome.centre[2] + dome.axes[2, 2]
+    s = thorax.build.scale
+    wander = chance.normal(0, 0.15, 4)
+    knots = [
+        (0.3 + wander[0], -3.2, 36 * s),
+        (0.4 + wander[1], -4.4, 20 * s),
+        (0.9 + wander[2], -4.6, 9 * s),
+        (1.8 + wander[3], -3.2, top - 1.0),
+    ]
+    if device.adequate:
+        knots += [(4.2, 0.0, top - 4.0), (5.5 + 2.0 * device.depth, 1.5, top - 6.0 - 1.5 * device.depth)]
+        course = smooth_curve(knots, n=160)
+    else:
+        whole = smooth_curve(knots, n=160)
+        course = whole[whole[:, 2] > top + 2.0 + 5.0 * device.depth]
+    site = "in the stomach" if device.adequate else "in the distal esophagus"
+    return Placed(tubes=(tube(course, 0.24),), wires=(tube(course, 0.02),), tip=course[-1], site=site)
+
+
+def _central_line(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
+    """From the jugular or subclavian vein into the superior vena cava; wrong deep in the atrium or too short."""
+    s, w = thorax.build.scale, thorax.build.width
+    jugular = chance.random() < 0.6
+    side = -1.0 if device.side == "right" else 1.0
+    entry = (side * 3.4, 0.5, 33 * s) if jugular else (side * 0.72 * w, 6.0, 19.4 * s)
+    deep_wrong = chance.random() < 0.5
+    junction = 12.0 * s
+    tip_z = junction + (1.5 - 3.0 * device.depth) if device.adequate else (junction - 6.0 - 2.0 * device.depth if deep_wrong else 19.0 * s)
+    knots = [entry, (side * (2.9 if jugular else 5.0), 2.2, (24 if jugular else 20.6) * s)]
+    if side > 0:
+        knots.append((0.6, 2.8, 18.6 * s))
+    knots += [(-2.2, 2.4, 17.4 * s), (-2.5, 2.3, 14.5 * s), (-2.3, 2.2, min(tip_z, 13.0 * s))]
+    course = smooth_curve(knots, n=160)
+    course = course[: int(np.argmin(np.abs(course[:, 2] - tip_z) + 100.0 * (course[:, 0] > 0.5))) + 1]
+    site = "at the cavoatrial junction" if device.adequate else ("deep in the right atrium" if deep_wrong else "in the brachiocephalic vein")
+    return Placed(tubes=(tube(course, 0.12),), wires=(tube(course, 0.024),), tip=course[-1], site=site)
+
+
+def _pacemaker(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
+    """A generator under the skin of the chest, one lead to the right atrium and one to the ventricle's apex."""
+    s, w, d = thorax.build.scale, thorax.build.width, thorax.build.depth
+    side = -1.0 if device.side == "right" else 1.0
+    box = np.array([side * (0.70 + 0.06 * device.depth) * w, d - 1.5, 17.6 * s + chance.normal(0, 0.4)])
+    ventricle = thorax.heart[0]
+    apex = ventricle.centre + 0.72 * ventricle.axes[:, 0] + (0.0, 0.8, 0.0)
+    if not device.adequate:
+        apex = thorax.heart[1].centre + (0.2, 0.0, -1.0)  # slipped back into the atrium
+    vein = [box + (-side * 1.5, -1.0, 1.2), (side * 0.42 * w, 4.0, 20.4 * s), (side * 1.8, 2.8, 18.8 * s), (-1.9, 2.4, 16.0 * s)]
+    atrium = thorax.heart[1].centre
+    leads = (
+        smooth_curve([*vein, (-2.3, 2.2, 11.0 * s), atrium + (-0.4, 0.8, -1.0), 0.5 * (atrium + apex) + (0, 0.5, -1.6), apex], n=140),
+        smooth_curve([*vein, (-2.1, 2.2, 11.5 * s), atrium + (-0.8, 1.0, -0.8), atrium + (-0.2, 1.6, 1.3)], n=120),
+    )
+    return Placed(
+        tubes=tuple(tube(lead, 0.08) for lead in leads),
+        wires=tuple(tube(lead, 0.035) for lead in leads) + (tube(leads[0][-8:], 0.11), tube(leads[1][-8:], 0.11)),
+        plates=(ellipsoid(box, (2.2, 0.3, 2.0), tilt_degrees=(0, 15, 0)), ellipsoid(box + (0, 0, 1.6), (1.5, 0.3, 0.9))),
+        tip=leads[0][-1],
+        site="at the right ventricular apex" if device.adequate else "in the right atrium",
+    )
+
+
+def _chest_tube(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
+    """From the side of the chest up to the apex; wrong when it ends in the chest wall."""
+    s, w = thorax.build.scale, thorax.build.width
+    side = -1.0 if device.side == "right" else 1.0
+    low = chance.uniform(4.0, 7.0)
+    knots = [
+        (side * (w + 4.5), -1.0, (low - 1.0) * s),
+        (side * (w + 0.8), -1.5, low * s),
+        (side * 0.80 * w, -3.0, (low + 3.5) * s),
+        (side * (0.55 - 0.05 * device.depth) * w, -3.5, (low + 8.0) * s),
+        (side * (0.42 - 0.05 * device.depth) * w, -3.0, (16.5 + 2.0 * device.depth) * s),
+    ]
+    course = smooth_curve(knots if device.adequate else knots[:2] + [(side * (w + 0.5), -2.5, (low + 3.0) * s)], n=120)
+    site = "at the apex" if device.adequate else "in the chest wall"
+    return Placed(tubes=(tube(course, 0.40),), wires=(tube(course + (0, 0, 0.1), 0.03),), tip=course[-1], site=site)
+
+
+def ecg_leads(thorax: Thorax, chance: np.random.Generator) -> Placed:
+    """Three to five electrodes on the skin with their wires: present or not by chance, never tied to a finding."""
+    s, w, d = thorax.build.scale, thorax.build.width, thorax.build.depth
+    wires: list[Tube] = []
+    for _ in range(int(chance.integers(3, 6))):
+        at = np.array([chance.uniform(-0.95, 0.95) * w, d, chance.uniform(1.0, 19.0) * s])
+        away = np.array([np.sign(at[0]) * 1.9 * w, d, at[2] + chance.normal(0, 6.0)])
+        sag = 0.5 * (at + away) + np.array([0.0, 0.5, -chance.uniform(0.0, 4.0)])
+        wires.append(tube(smooth_curve([at, sag, away], n=60), 0.03))
+        ring = np.linspace(0, 2 * np.pi, 24)
+        wires.append(tube(at + 0.45 * np.stack([np.cos(ring), 0 * ring, np.sin(ring)], axis=1), 0.04))
+    return Placed(tubes=(), wires=tuple(wires))
+
+

@@ -1,0 +1,60 @@
+"""Rib fractures: a gap and a step in one or more neighbouring ribs, callus when they heal."""
+
+import numpy as np
+
+from carina.phantom.attenuation import RIB
+from carina.phantom.lesions.shadow import Scene, Shadow, sides_of
+from carina.phantom.plan import LesionPlan
+from carina.phantom.solids import Tube
+from carina.studies.model import Measure
+
+# First rib to break at each level, counted from 0, and how far round from the spine.
+FIRST_RIB = {"upper": 2, "mid": 4, "lower": 6}
+CALLUS = 0.12
+ORDINAL = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th", "11th", "12th")
+
+
+def broken_ribs(lesion: LesionPlan) -> int:
+    return 1 + int(lesion.extent >= 0.45) + int(lesion.extent >= 0.8)
+
+
+def fracture(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
+    side = sides_of(lesion)[0]
+    beam, bone = scene.projection.beam, np.float32(scene.thorax.build.bone)
+    first = FIRST_RIB[lesion.level or "mid"] + int(chance.integers(0, 2))
+    along = chance.uniform(0.30, 0.50)
+    step_mm = round(1.5 + 4.5 * lesion.density * chance.uniform(0.6, 1.0), 1)
+    attenuation, site = scene.blank, scene.blank
+    count = broken_ribs(lesion)
+    ribs = range(first, first + count)
+    for number in ribs:
+        rib = scene.thorax.ribs[side][number]
+        before = beam.tubes([rib], profile=RIB)
+        pieces = _broken(rib, along, 0.1 * step_mm)
+        attenuation += bone * (beam.tubes(pieces, profile=RIB) - before)
+        at = int(along * (len(rib.points) - 1))
+        near = slice(max(at - 3, 0), at + 4)
+        around = Tube(rib.points[near], rib.radius[near] * 1.6)
+        if lesion.form == "healing":
+            attenuation += np.float32(CALLUS) * beam.tubes([Tube(rib.points[near], rib.radius[near] * 1.35)])
+        site += beam.tubes([around])
+    names = [ORDINAL[number] for number in ribs]
+    measures = (
+        Measure(name="fractured ribs", value=float(count), unit="1"),
+        Measure(name="displacement", value=step_mm, unit="mm"),
+    )
+    where = f"{lesion.side} {names[0]} rib" if count == 1 else f"{lesion.side} {names[0]} to {names[-1]} ribs"
+    return Shadow(attenuation, site, 0.02, in_lung_field=False, measures=measures, appearance=(lesion.form,), site=where)
+
+
+def _broken(rib: Tube, along: float, step_cm: float) -> list[Tube]:
+    """Two pieces with a gap between, the outer one pushed down."""
+    at = int(along * (len(rib.points) - 1))
+    flat = np.broadcast_to(rib.flat, len(rib.points))
+    spacing = float(np.linalg.norm(rib.points[at + 1] - rib.points[at]))
+    gap = max(int(round(0.15 / spacing)), 0) + 1
+    push = np.array([0.0, 0.0, -step_cm]) * np.exp(-np.arange(len(rib.points) - at - gap) / 9.0)[:, None]
+    return [
+        Tube(rib.points[: at + 1], rib.radius[: at + 1], flat[: at + 1]),
+        Tube(rib.points[at + gap :] + push, rib.radius[at + gap :], flat[at + gap :]),
+    ]

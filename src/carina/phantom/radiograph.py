@@ -1,0 +1,231 @@
+"""One radiograph of one planned study: its pixels, and exact masks of everything in it."""
+
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.phantom import anatomy, finishing
+from carina.phantom.anatomy import Mask
+from carina.phantom.attenuation import project
+from carina.phantom.beam import Beam, Field, beam_for
+from carina.phantom.devices import Placed, ecg_leads, place
+from carina.phantom.imaging import draw_detector, picture
+from carina.phantom.lesions import CASTERS, Scene, Shadow, state_with
+from carina.phantom.options import PhantomOptions
+from carina.phantom.plan import LesionPlan, PatientPlan, StudyPlan, Technique
+from carina.phantom.thorax import Build, State, Thorax, build_of, thorax
+from carina.seeding import rng
+
+# Side of the image at the detector, in half-widths of the thorax, and where the central ray passes (z, cm).
+FIELD = {"PA": 2.85, "AP": 3.0, "lateral": 2.8}
+CENTRE_HEIGHT = 10.0
+# How far the field is moved so that one costophrenic angle is certainly outside it, in half-widths.
+CUT_OFF_SHIFT = 0.48
+# Pixels of a lesion mask in pieces smaller than this share of the image are dust of the rasterisation.
+DUST = 2e-5
+
+
+@dataclass(frozen=True)
+class LesionSeen:
+    """A lesion as it shows in one image."""
+
+    mask: Mask
+    shadow: Shadow | None
+    """None for the enlarged heart, which is anatomy."""
+    conspicuity: float
+
+
+@dataclass(frozen=True)
+class DeviceSeen:
+    mask: Mask
+    placed: Placed
+    tip: tuple[float, float] | None
+    """Column and row, in pixel-edge coordinates; None where it lies outside the image."""
+
+
+@dataclass(frozen=True)
+class Radiograph:
+    technique: Technique
+    pixels: NDArray[np.uint8] | NDArray[np.uint16]
+    pixel_mm: float
+    anatomy: dict[str, Mask]
+    lesions: dict[str, LesionSeen]
+    devices: dict[str, DeviceSeen]
+    posterior_ribs: int | None
+    cut_off: tuple[str, ...]
+
+
+def take(patient: PatientPlan, study: StudyPlan, technique: Technique, options: PhantomOptions, seed: int) -> Radiograph:
+    """Image the patient: everything is a function of the plan, the options and the seed."""
+
+    def chance(*purpose: str) -> np.random.Generator:
+        return rng(seed, study.id, technique.view, *purpose)
+
+    build = build_of(patient, seed)
+    state = state_with(study.lesions, inspiration=technique.inspiration, supine=study.supine)
+    body = thorax(patient, build, state, seed)
+    frontal = technique.view != "lateral"
+    beam, wide = _beams(build, technique, options.size, chance("geometry"))
+    projection = project(body, beam, frontal=frontal, texture=chance("texture"))
+    regions = anatomy.regions(body, projection, wide=wide)
+    scene = Scene(body, projection, study.supine)
+    shadows = {
+        lesion.key: CASTERS[lesion.name](lesion, scene, rng(seed, patient.id, lesion.key))
+        for lesion in study.lesions
+        if lesion.name in CASTERS
+    }
+    placed = {device.key: place(device, body, rng(seed, patient.id, device.key)) for device in study.devices}
+    added = beam.blank()
+    for shadow in shadows.values():
+        added += shadow.attenuation
+    for device in placed.values():
+        added += device.attenuation(beam)
+    if study.ecg_leads and frontal:
+        added += ecg_leads(body, chance("ecg")).attenuation(beam)
+    shown = picture(
+        projection.attenuation,
+        added,
+        lungs=_lungs(regions, beam),
+        body=beam.silhouette(projection.body),
+        pixel_cm=beam.pixel,
+        detector=draw_detector(chance("detector"), view=technique.view, exposure=technique.exposure),
+        noise=chance("noise"),
+    )
+    lesions = {
+        lesion.key: _seen(lesion, shadows.get(lesion.key), regions, shown, frontal=frontal) for lesion in study.lesions
+    }
+    finishing.collimate(shown, chance("collimation"))
+    finishing.mark(shown, technique.view, chance("marker"))
+    return Radiograph(
+        technique=technique,
+        pixels=finishing.digitised(shown, bits=options.bits, monochrome1=options.monochrome1),
+        pixel_mm=10 * beam.pixel,
+        anatomy=regions,
+        lesions=lesions,
+        devices={key: _device_seen(device, beam) for key, device in placed.items()},
+        posterior_ribs=_posterior_ribs(body, beam, projection_of_dome=regions) if frontal else None,
+        cut_off=_cut_off(technique),
+    )
+
+
+def _beams(build: Build, technique: Technique, size: int, chance: np.random.Generator) -> tuple[Beam, Beam | None]:
+    """The beam, and where a side is cut off the same with a margin that shows all of it."""
+    jitter = chance.normal(0, 0.4, 3)
+    centre = np.array([jitter[0], jitter[1], CENTRE_HEIGHT * build.scale + jitter[2]])
+    field = FIELD[technique.view] * build.width * float(np.clip(chance.normal(1.0, 0.03), 0.94, 1.08))
+    tilt = chance.normal(0, 0.8)
+    if technique.cut_off:
+        away = 1.0 if technique.cut_off == "right" else -1.0
+        centre[0] += away * CUT_OFF_SHIFT * build.width
+    margin = size // 2 if technique.cut_off else 0
+    beams = [
+        beam_for(
+            technique.view,
+            size=size,
+            field_cm=field,
+            centre=centre,
+            half_depth=build.depth + 4.0,
+            half_width=build.width + 5.0,
+            turn_degrees=technique.rotation_degrees,
+            tilt_degrees=tilt,
+            margin=m,
+        )
+        for m in ((0, margin) if margin else (0,))
+    ]
+    return beams[0], beams[1] if margin else None
+
+
+def _lungs(regions: dict[str, Mask], beam: Beam) -> Mask:
+    lungs = np.zeros((beam.rows, beam.cols), bool)
+    for side in ("right lung", "left lung"):
+        if side in regions:
+            lungs |= regions[side]
+    return lungs
+
+
+def _seen(
+    lesion: LesionPlan, shadow: Shadow | None, regions: dict[str, Mask], shown: Field, *, frontal: bool
+) -> LesionSeen:
+    empty = np.zeros(shown.shape, bool)
+    if shadow is None:
+        mask = regions.get("heart", empty)
+    else:
+        mask = shadow.mask()
+        if shadow.in_lung_field:
+            sides = ("right", "left") if lesion.side == "bilateral" or not frontal else (lesion.side,)
+            field = empty.copy()
+            for side in sides:
+                field |= regions.get(f"{side} lung", empty)
+            mask = mask & field
+        mask = _without_dust(mask)
+    return LesionSeen(mask, shadow, conspicuity(shown, mask))
+
+
+def _without_dust(mask: Mask) -> Mask:
+    window = anatomy.bounding_window(mask)
+    inner = np.ascontiguousarray(mask[window]).view(np.uint8)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(inner, connectivity=8, ltype=cv2.CV_16U)
+    small = [k for k in range(1, count) if stats[k, cv2.CC_STAT_AREA] < DUST * mask.size]
+    if small:
+        mask[window] &= ~np.isin(labels, small)
+    return mask
+
+
+def conspicuity(shown: Field, mask: Mask) -> float:
+    """Contrast-to-noise ratio: mean inside against mean of a ring around, over the ring's deviation."""
+    if not mask.any():
+        return 0.0
+    reach = max(shown.shape[0] // 40, 4)
+    window = anatomy.bounding_window(mask, margin=2 * reach)
+    inside = mask[window].astype(np.uint8)
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
+    ring = (cv2.dilate(inside, kernel) > 0) & ~mask[window]
+    if not ring.any():
+        return 0.0
+    values = shown[window]
+    around = values[ring]
+    deviation = max(float(around.std()), 1e-3)
+    return round(abs(float(values[mask[window]].mean()) - float(around.mean())) / deviation, 3)
+
+
+def _device_seen(placed: Placed, beam: Beam) -> DeviceSeen:
+    tip = None
+    if placed.tip is not None:
+        u, v, _ = beam.project(placed.tip)
+        at = float(u[0]) + 0.5, float(v[0]) + 0.5  # pixel centres are at whole numbers here, at halves in regions
+        if 0 <= at[0] < beam.cols and 0 <= at[1] < beam.rows:
+            tip = round(at[0], 1), round(at[1], 1)
+    return DeviceSeen(placed.thickness(beam) > 0.02, placed, tip)
+
+
+def _posterior_ribs(body: Thorax, beam: Beam, *, projection_of_dome: dict[str, Mask]) -> int | None:
+    """How many right posterior ribs cross the mid-clavicular line above the dome, as a reader counts them."""
+    lung = projection_of_dome.get("right lung")
+    if lung is None:
+        return None
+    middle = body.clavicles[0].points[len(body.clavicles[0].points) // 2]
+    count = 0
+    for rib in body.ribs[0]:
+        back = rib.points[: len(rib.points) // 2]
+        near = back[int(np.argmin(np.abs(back[:, 0] - middle[0])))]
+        u, v, _ = beam.project(near)
+        column, row = round(float(u[0])), round(float(v[0]))
+        if not 0 <= column < beam.cols:
+            return None
+        rows = np.flatnonzero(lung[:, column])
+        count += bool(len(rows) and row <= rows[-1])
+    return count
+
+
+def _cut_off(technique: Technique) -> tuple[str, ...]:
+    return (f"{technique.cut_off} costophrenic angle",) if technique.cut_off else ()
+
+
+def without_lesions(study: StudyPlan) -> StudyPlan:
+    """The same study of the same patient with nothing in it: for showing what a lesion changed."""
+    return replace(study, lesions=(), relations=())
+
+
+__all__ = ["DeviceSeen", "LesionSeen", "Radiograph", "State", "conspicuity", "take", "without_lesions"]

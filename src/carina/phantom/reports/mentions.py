@@ -1,0 +1,289 @@
+"""What can be said about one finding or device: its slots, each with the words and the facts it states."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from carina.phantom.reports import places
+from carina.phantom.reports.grammar import Noun
+from carina.phantom.reports.measures import SaidMeasure, say_measure, sayable
+from carina.phantom.reports.template import Draw, Frame, Said, Slots, merge, render
+from carina.phantom.reports.wording import Grades, Language, Trends, TrendWords
+from carina.studies.model import Device, Finding, Measure, Statement, Study
+from carina.studies.vocabulary import Severity, Side, Trend
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every writer of a report needs."""
+
+    study: Study
+    prior: Study | None
+    language: Language
+    draw: Draw
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One thing, called by one noun for the length of a sentence."""
+
+    slots: Slots
+    plural: bool
+    uncertain: bool
+
+
+def mention(context: Context, thing: Finding | Device) -> Mention:
+    return _mention_finding(context, thing) if isinstance(thing, Finding) else _mention_device(context, thing)
+
+
+def say(context: Context, frames: tuple[Frame, ...], thing: Finding | Device) -> Said | None:
+    """A sentence about one thing from one of the frames; None where no frame fits what is known."""
+    slots = mention(context, thing).slots
+    frame = context.draw.frame(frames, slots)
+    return None if frame is None else render(frame, slots, context.draw)
+
+
+def since(context: Context) -> Callable[[], Said] | None:
+    """The slot {since}; None without a prior."""
+    prior, draw, words = context.prior, context.draw, context.language.words.comparison
+    if prior is None:
+        return None
+    date = prior.date
+
+    def fill() -> Said:
+        frames = words.since if date else tuple(frame for frame in words.since if not frame.needs)
+        text = draw.pick(frames).text
+        if date and "{date}" in text:
+            text = text.format(date=date.strftime(words.dates[0]).replace(" 0", " "))
+        return Said(text, (Statement(kind="comparison", about=prior.id),))
+
+    return fill
+
+
+def _mention_finding(context: Context, finding: Finding) -> Mention:
+    language, draw = context.language, context.draw
+    words = language.words.findings[finding.name]
+    noun = draw.pick(words.nouns)
+    plural = _is_plural(finding, noun)
+    base = Statement(kind="finding", about=finding.id, certainty=finding.certainty)
+    slots = Slots(fill={}, base=(base,))
+    fill = slots.fill
+    _add_agreement(fill, context, noun, plural=plural)
+    _add_location(fill, context, finding)
+    if finding.severity is not None:
+        grade = finding.severity
+        stated = (Statement(kind="finding", about=finding.id, severity=grade),)
+        fill["severity"] = lambda: Said(draw.pick(_grade(words.severity, grade)), stated)
+        fill["degree"] = lambda: Said(draw.pick(_grade(language.words.degree, grade)), stated)
+    if finding.distribution is not None:
+        spread = language.words.distribution[finding.distribution]
+        fill["distribution"] = lambda: Said(draw.pick(spread))
+    adjectives = [word for look in finding.appearance for word in words.looks.adjectives.get(look, ())]
+    if adjectives:
+        fill["look"] = lambda: Said(draw.pick(adjectives))
+    clauses = [word for look in finding.appearance for word in words.looks.clauses.get(look, ())]
+    if clauses:
+        fill["with"] = lambda: Said(draw.pick(clauses))
+    _add_measures(fill, context, finding)
+    _add_trend(slots, context, finding)
+    common = language.common
+    uncertain = finding.certainty == "uncertain"
+    _add_phrases(
+        slots,
+        context,
+        phrase=common.phrases[finding.name],
+        reference=common.references[finding.name],
+        bare=plural or noun.mass,
+        uncertain=uncertain,
+    )
+    return Mention(slots=slots, plural=plural, uncertain=uncertain)
+
+
+def _mention_device(context: Context, device: Device) -> Mention:
+    language, draw = context.language, context.draw
+    noun = draw.pick(language.words.devices[device.name].nouns)
+    slots = Slots(fill={}, base=(Statement(kind="device", about=device.id, certainty=device.certainty),))
+    fill = slots.fill
+    _add_agreement(fill, context, noun, plural=False)
+    if device.side in ("right", "left"):
+        side = device.side
+        stated = (Statement(kind="device", about=device.id, side=side),)
+        fill["side"] = lambda: Said(draw.pick(language.words.sides[side]), stated)
+    if device.site:
+        tip = _tip(device.site, language)
+        measured = _measure_in(device.site, device.measures)
+        tip_said = (Statement(kind="device", about=device.id, measure=measured),)
+        fill["tip"] = lambda: Said(tip, tip_said)
+    _add_trend(slots, context, device)
+    uncertain = device.certainty == "uncertain"
+    phrase = language.common.device_phrase
+    _add_phrases(slots, context, phrase=phrase, reference=phrase, bare=False, uncertain=uncertain)
+    return Mention(slots=slots, plural=False, uncertain=uncertain)
+
+
+def _is_plural(finding: Finding, noun: Noun) -> bool:
+    if not noun.singular:
+        return True
+    location = finding.location
+    many = location is not None and (
+        location.side == "bilateral" or (location.site is not None and location.site.endswith("ribs"))
+    )
+    return not noun.mass and (many or finding.distribution == "multifocal")
+
+
+def _add_agreement(
+    fill: dict[str, Callable[[], Said]], context: Context, noun: Noun, *, plural: bool
+) -> None:
+    common = context.language.common
+    agreement = common.agreement
+    number = 1 if plural else 0
+    article = "" if plural or noun.mass else common.article
+    fill["noun"] = lambda: Said(noun.plural if plural else noun.singular)
+    fill["be"] = lambda: Said(agreement.be[number])
+    fill["has"] = lambda: Said(agreement.has[number])
+    fill["s"] = lambda: Said(agreement.s[number])
+    fill["a"] = lambda: Said(article)
+
+
+def _add_location(fill: dict[str, Callable[[], Said]], context: Context, finding: Finding) -> None:
+    location, language, draw = finding.location, context.language, context.draw
+    if location is None:
+        return
+    side = location.side
+    sided = _side_said(finding.id, side)
+    if side is not None and side != "midline":
+        known = side
+        fill["side"] = lambda: Said(draw.pick(language.words.sides[known]), sided)
+        fill["flank"] = lambda: Said(places.flank(known, language, draw), sided)
+        fill["place"] = fill["flank"]
+        if _angles_seen(context, finding, known):
+            fill["angles"] = lambda: Said(draw.pick(language.words.angles[known]), sided)
+    if location.site:
+        site = location.site
+        fill["site"] = lambda: Said(site, sided if side and site.startswith(side) else ())
+    zones = places.zones_of(location)
+    if zones is None:
+        return
+    agreed = side if zones.side == side else None
+    zoned = (Statement(kind="finding", about=finding.id, side=agreed, zones=zones.names),)
+    fill["place"] = lambda: Said(places.place(zones, language, draw), zoned)
+    fill["area"] = lambda: Said(places.area(zones, language, draw), zoned)
+    if places.has_adjective(zones):
+        fill["zone"] = lambda: Said(places.adjective(zones, language, draw), zoned)
+
+
+def _side_said(about: str, side: Side | None) -> tuple[Statement, ...]:
+    return (Statement(kind="finding", about=about, side=side),)
+
+
+def _angles_seen(context: Context, finding: Finding, side: Side) -> bool:
+    """Whether blunted angles can be told: the finding reaches them and the image shows them."""
+    wanted = [f"{one} costophrenic angle" for one in ("right", "left") if side in (one, "bilateral")]
+    cut = {part for image in context.study.images if image.quality for part in image.quality.cut_off or ()}
+    parts = finding.location.parts if finding.location else ()
+    return all(angle in parts and angle not in cut for angle in wanted)
+
+
+def _add_measures(fill: dict[str, Callable[[], Said]], context: Context, finding: Finding) -> None:
+    language, draw = context.language, context.draw
+    for measure in sayable(finding.measures, language):
+        words = language.words.measures[measure.name]
+        for slot, frames in (("size", words.size), ("measure", words.clause)):
+            if frames and slot not in fill:
+                fill[slot] = _measure_slot(finding.id, measure, frames, language, draw)
+
+
+def _measure_slot(
+    about: str, measure: Measure, frames: tuple[Frame, ...], language: Language, draw: Draw
+) -> Callable[[], Said]:
+    def fill() -> Said:
+        said: SaidMeasure = say_measure(measure, frames, language, draw)
+        return Said(said.text, (Statement(kind="finding", about=about, measure=said.measure),))
+
+    return fill
+
+
+def _add_trend(slots: Slots, context: Context, thing: Finding | Device) -> None:
+    """Words of comparison: only with a prior, whatever the truth says of a trend."""
+    told = since(context)
+    if told is None or thing.trend is None:
+        return
+    slots.fill["since"] = told
+    stated = trend_said(thing)
+    words = trend_words(context.language.words.trends, thing.trend)
+    if words is None or (isinstance(thing, Device) and thing.trend not in ("new", "unchanged")):
+        return
+    draw = context.draw
+
+    def tail() -> Said:
+        frame = draw.pick(words.tails)
+        said = render(frame, slots, draw)
+        return Said(said.text, merge((*said.states, stated)))
+
+    slots.fill["trend"] = lambda: Said(draw.pick(words.adjectives), (stated,))
+    slots.fill["tail"] = tail
+
+
+def trend_said(thing: Finding | Device) -> Statement:
+    """That the thing has its trend."""
+    if isinstance(thing, Finding):
+        return Statement(kind="finding", about=thing.id, trend=thing.trend)
+    return Statement(kind="device", about=thing.id, trend=thing.trend)
+
+
+def trend_words(trends: Trends, trend: Trend) -> TrendWords | None:
+    """None for `resolved`, which has sentences of its own."""
+    known = {
+        "new": trends.new,
+        "worse": trends.worse,
+        "improved": trends.improved,
+        "unchanged": trends.unchanged,
+    }
+    return known.get(trend)
+
+
+def _add_phrases(
+    slots: Slots,
+    context: Context,
+    *,
+    phrase: tuple[Frame, ...],
+    reference: tuple[Frame, ...],
+    bare: bool,
+    uncertain: bool,
+) -> None:
+    """Whole noun phrases: {np}, {a_np}, {the}, {some}; the last two bring their own hedge."""
+    draw, common = context.draw, context.language.common
+    hedge = f"{draw.pick(context.language.words.hedges.adjectives)} " if uncertain else ""
+    article = "" if bare else f"{common.article} "
+
+    def build(frames: tuple[Frame, ...], before: str) -> Said:
+        able = [frame for frame in frames if all(need in slots.fill for need in frame.needs)]
+        said = render(draw.pick(able), slots, draw)
+        return Said(before + said.text, said.states)
+
+    slots.fill["np"] = lambda: build(phrase, "")
+    slots.fill["a_np"] = lambda: build(phrase, article)
+    slots.fill["the"] = lambda: build(reference, f"{common.definite} {hedge}")
+    slots.fill["some"] = lambda: build(phrase, f"{article}{hedge}")
+    slots.fill["hedged"] = lambda: build(phrase, hedge)
+
+
+def _grade(grades: Grades, severity: Severity) -> tuple[str, ...]:
+    return {"mild": grades.mild, "moderate": grades.moderate, "severe": grades.severe}[severity]
+
+
+def _tip(site: str, language: Language) -> str:
+    """The site as words that can follow "its tip": "4 cm above the carina", "in the stomach"."""
+    first = site.split(" ", 1)[0].lower()
+    if first[0].isdigit() or first in language.common.site_starts:
+        return site
+    bare = site.removeprefix(f"{language.common.definite} ")
+    return f"{language.common.site_joint} {bare}"
+
+
+def _measure_in(site: str, measures: tuple[Measure, ...]) -> Measure | None:
+    """The measure that the site's words give, if any: "4.1 cm above the carina"."""
+    numbers = {word for word in site.replace(",", " ").split() if word[0].isdigit()}
+    return next(
+        (m for m in measures if {f"{m.value:g}", f"{m.value:.1f}", f"{m.value:.0f}"} & numbers),
+        None,
+    )
