@@ -32,7 +32,7 @@ def put_points(picture: Rgb, points: Sequence[Point], *, radius: int = 9) -> Non
         for extra, colour in ((3, INK), (2, WHITE), (0, point.colour)):
             _disc(picture, point, radius=radius + extra, colour=colour)
         if point.text:
-            size = max(8, round(radius * (1.35 if len(point.text) == 1 else 1.1)))
+            size = max(8, round(radius * (1.5 if len(point.text) == 1 else 1.1)))
             glyphs = text_size(point.text, size=size)
             put_text(
                 picture,

@@ -31,7 +31,7 @@ _TEXT = 14
 _TAG_LINES = 2
 _REPORT_LINES = 3
 _PITCH = line_height(_TEXT) + 1
-_HEIGHT = _FRONTAL.height + 8 + line_height(18) + _PITCH * (1 + _TAG_LINES + _REPORT_LINES) + 8
+_HEIGHT = _FRONTAL.height + 8 + line_height(18) + _PITCH * (1 + _TAG_LINES + _REPORT_LINES) + 12
 
 
 def contact_picture(cards: Sequence[Card]) -> Rgb:
@@ -58,7 +58,7 @@ def _card(item: Card, width: int) -> Rgb:
     put_text(picture, shorten(item.line, width=width, size=_TEXT), x=0, y=y, size=_TEXT, colour=MUTED)
     y += _PITCH
     _put_tags(picture[y : y + _PITCH * _TAG_LINES], item.tags)
-    y += _PITCH * _TAG_LINES
+    y += _PITCH * _TAG_LINES + 4
     lines = wrap(item.excerpt, width=width, size=_TEXT)
     if len(lines) > _REPORT_LINES:
         lines[_REPORT_LINES - 1] = shorten(lines[_REPORT_LINES - 1] + " …", width=width, size=_TEXT)

@@ -16,6 +16,8 @@ from carina.studies.pixels import to_display
 LARGEST: Final = Size(width=1600, height=1600)
 """Films of 3,000 pixels would make pages that no phone opens."""
 JPEG_QUALITY: Final = 93
+_CASED: Final = 400
+"""On a smaller picture a dark line beside the outline would drown its colour."""
 
 
 def displayed(studies: StudySet, image: Image) -> Gray:
@@ -45,8 +47,12 @@ def marked(image: Gray, shapes: Sequence[Shape], box: Size) -> Rgb:
     """The image fitted into a box with findings tinted, devices outlined and numbers pinned; no anatomy."""
     size = fitted(size_of(image), box)
     shown = [shape for shape in shapes if shape.mark.kind != "anatomy"]
-    line = max(1, round(size.width / 256))
-    layers = [layer for layer in (_layer(shape.mark, line) for shape in shown) if layer]
+    line = max(2, round(max(size) / 240))
+    layers = [
+        layer
+        for layer in (_layer(shape.mark, line, casing=int(max(size) >= _CASED)) for shape in shown)
+        if layer
+    ]
     picture = overlay(image, layers, size=size)
     across, down = size.width / image.shape[1], size.height / image.shape[0]
     radius = max(6, round(max(size) / 50))
@@ -70,7 +76,7 @@ def marked(image: Gray, shapes: Sequence[Shape], box: Size) -> Rgb:
     return picture
 
 
-def _layer(mark: Mark, line: int) -> Layer | None:
+def _layer(mark: Mark, line: int, *, casing: int) -> Layer | None:
     if mark.region is None:
         return None
     return Layer(
@@ -78,6 +84,6 @@ def _layer(mark: Mark, line: int) -> Layer | None:
         colour=mark.colour,
         fill=0.0 if mark.kind == "device" or mark.boxed else 0.22,
         outline=line,
-        dash=5 * line if mark.uncertain else 0,
-        casing=1 if mark.kind == "finding" and not mark.uncertain else 0,
+        dash=3 * line if mark.uncertain else 0,
+        casing=casing if mark.kind == "finding" and not mark.uncertain else 0,
     )

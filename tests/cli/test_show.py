@@ -1,0 +1,162 @@
+"""`carina show` on a study set on disk, and `carina sources`."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from carina.cli import app, sources
+from carina.cli.sources import find_sources
+from carina.studies import (
+    Annotation,
+    Finding,
+    Image,
+    Provenance,
+    Region,
+    Report,
+    ReportSection,
+    Study,
+    write_png,
+    write_studies,
+)
+from carina.studies.sources import Source
+
+
+def invoke(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def studies(tmp_path: Path) -> Path:
+    """Three studies of 64 x 64 pixels with a nodule each."""
+    directory = tmp_path / "set"
+    mask = np.zeros((64, 64), bool)
+    mask[20:30, 20:30] = True
+    made = []
+    for number in range(3):
+        key = f"images/{number}.png"
+        write_png(directory / key, np.full((64, 64), 40 * number, np.uint8))
+        nodule = Annotation(image=key, region=Region.from_mask(mask), drawn="mask", annotator="reader A")
+        made.append(
+            Study(
+                id=f"p00{number}-s0",
+                patient=f"p00{number}",
+                source="test",
+                order=0,
+                images=(Image(key=key, view="PA", width=64, height=64),),
+                findings=(Finding(id="f1", name="nodule", certainty="present", annotations=(nodule,)),),
+                report=Report(sections=(ReportSection(name="findings", text="A nodule."),)),
+            )
+        )
+    write_studies(directory, made, Provenance(command="test"))
+    return directory
+
+
+def test_without_an_id_a_contact_sheet_and_its_pages_are_written(studies: Path, tmp_path: Path) -> None:
+    result = invoke("show", studies, "-o", tmp_path / "pages", "--limit", "2")
+    assert result.exit_code == 0
+    assert result.stdout.split() == [
+        str(tmp_path / "pages" / "index.html"),
+        str(tmp_path / "pages" / "contact-sheet.png"),
+    ]
+    assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == [
+        "contact-sheet.png",
+        "index.html",
+        "p000-s0.html",
+        "p000-s0.png",
+        "p001-s0.html",
+        "p001-s0.png",
+    ]
+    assert "2 of 3 studies" in (tmp_path / "pages" / "index.html").read_text()
+
+
+def test_with_an_id_its_page_is_written(studies: Path, tmp_path: Path) -> None:
+    result = invoke("show", studies, "p001-s0", "-o", tmp_path / "pages")
+    assert result.exit_code == 0
+    html, png = map(Path, result.stdout.split())
+    assert "A nodule." in html.read_text()
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_is_all_that_is_printed(studies: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pages"
+    sheet = json.loads(invoke("show", studies, "-o", out, "--json").stdout)
+    assert sheet["html"] == str(out / "index.html")
+    assert [page["id"] for page in sheet["pages"]] == ["p000-s0", "p001-s0", "p002-s0"]
+    assert all(Path(page["html"]).is_file() and Path(page["png"]).is_file() for page in sheet["pages"])
+    one = json.loads(invoke("show", studies, "p002-s0", "-o", out, "--json").stdout)
+    assert one == {
+        "id": "p002-s0",
+        "html": str(out / "p002-s0.html"),
+        "png": str(out / "p002-s0.png"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"), [("p01-s0", "did you mean"), ("zzz", "it holds 3 studies, the first is p000-s0")]
+)
+def test_an_unknown_id_is_told_with_what_is_near(
+    studies: Path, tmp_path: Path, wrong: str, hint: str
+) -> None:
+    result = invoke("show", studies, wrong, "-o", tmp_path / "pages")
+    assert result.exit_code == 2
+    assert f"no study '{wrong}'" in result.stderr
+    assert hint in result.stderr
+    assert not (tmp_path / "pages").exists()
+
+
+def test_a_file_in_the_place_of_the_pages_is_refused(studies: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    result = invoke("show", studies, "-o", tmp_path / "taken")
+    assert result.exit_code == 2
+    assert "expected a directory" in result.stderr
+
+
+def test_a_missing_image_is_told_with_its_place(studies: Path, tmp_path: Path) -> None:
+    (studies / "images" / "1.png").unlink()
+    result = invoke("show", studies, "p001-s0", "-o", tmp_path / "pages")
+    assert result.exit_code == 2
+    assert "images/1.png" in result.stderr
+    assert "p001-s0" in result.stderr
+
+
+def test_open_launches_the_page(studies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("typer.launch", opened.append)
+    invoke("show", studies, "-o", tmp_path / "pages", "--open")
+    invoke("show", studies, "p001-s0", "-o", tmp_path / "pages")
+    assert opened == [(tmp_path / "pages" / "index.html").as_uri()]
+
+
+PHANTOM = Source(
+    name="made", title="Made here", needs="Nothing.", licence="CC0 [any use]", truth=("masks", "report")
+)
+
+
+def test_sources_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "find_sources", lambda _: [PHANTOM])
+    assert invoke("sources").stdout.splitlines() == [
+        "source\tneeds on disk\tlicence\ttruth",
+        "made\tNothing.\tCC0 [any use]\tmasks, report",
+    ]
+    (listed,) = json.loads(invoke("sources", "--json").stdout)
+    assert listed == {
+        "name": "made",
+        "title": "Made here",
+        "needs": "Nothing.",
+        "licence": "CC0 [any use]",
+        "truth": ["masks", "report"],
+        "url": None,
+    }
+
+
+def test_providers_are_found_by_name_and_those_not_there_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carina.files.SOURCE", PHANTOM, raising=False)
+    assert find_sources(("carina.files:SOURCE", "carina.seeding:SOURCE")) == [PHANTOM]
+
+
+def test_the_list_of_sources_can_be_printed() -> None:
+    assert invoke("sources").exit_code == 0
+    assert isinstance(json.loads(invoke("sources", "--json").stdout), list)

@@ -1,0 +1,59 @@
+import numpy as np
+
+from carina.draw import (
+    GAP,
+    HUES,
+    PANEL,
+    LegendEntry,
+    Panel,
+    Size,
+    blank,
+    fitted,
+    legend,
+    line_height,
+    montage,
+    stack,
+)
+
+
+def test_fitted_keeps_the_shape() -> None:
+    assert fitted(Size(width=2000, height=1000), Size(width=300, height=300)) == (300, 150)
+    assert fitted(Size(width=100, height=400), Size(width=800, height=800)) == (200, 800)
+
+
+def test_panels_are_centred_in_their_cells() -> None:
+    image = np.full((50, 100), 200, np.uint8)
+    sheet = montage([Panel(image=image)] * 3, columns=2, cell=Size(width=100, height=100))
+    assert sheet.shape == (2 * (100 + GAP) + GAP, 2 * (100 + GAP) + GAP, 3)
+    bright = (sheet == 200).all(axis=2)
+    assert bright.sum() == 3 * image.size
+    assert bright[GAP + 25 : GAP + 75, GAP : GAP + 100].all()
+    assert (sheet[~bright] == PANEL).all()
+
+
+def test_captions_stand_below_their_panels() -> None:
+    image = np.zeros((20, 20), np.uint8)
+    cell = Size(width=80, height=80)
+    sheet = montage([Panel(image=image, caption="PA, a caption too long for its cell")], columns=1, cell=cell)
+    below = sheet[GAP + 80 :]
+    assert below.shape[0] == line_height(15) + 6 + GAP
+    written = (below != PANEL).any(axis=2)
+    assert written.any()
+    assert not written[:, GAP + 80 :].any()
+
+
+def test_a_legend_takes_as_many_lines_as_it_needs() -> None:
+    entries = [LegendEntry(text=name, colour=colour) for name, colour in HUES.items()]
+    wide, narrow = legend(entries, width=1200), legend(entries, width=300)
+    assert wide.shape[0] < narrow.shape[0]
+    for sheet in (wide, narrow):
+        for colour in HUES.values():
+            assert (sheet == colour).all(axis=2).sum() >= 15 * 15
+    assert legend([], width=300).shape == (0, 300, 3)
+
+
+def test_stacked_pictures_share_the_widest_width() -> None:
+    sheet = stack([blank(Size(width=10, height=4), HUES["blue"]), blank(Size(width=30, height=5), PANEL)])
+    assert sheet.shape == (9, 30, 3)
+    assert (sheet[:4, :10] == HUES["blue"]).all()
+    assert (sheet[:4, 10:] == PANEL).all()
