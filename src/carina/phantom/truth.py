@@ -1,0 +1,198 @@
+"""From a plan and its radiographs to the truth of a study: findings, devices, relations, anatomy, quality.
+
+Words follow from geometry: side, zones and severity are computed from the masks that are stored.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from carina.phantom.anatomy import Mask
+from carina.phantom.lesions import cardiothoracic_ratio
+from carina.phantom.plan import DevicePlan, LesionPlan, StudyPlan
+from carina.phantom.radiograph import LesionSeen, Radiograph
+from carina.studies.lungs import locate
+from carina.studies.model import Anatomy, Annotation, Device, Finding, Location, Measure, Quality, Relation, Tip
+from carina.studies.region import Region
+from carina.studies.vocabulary import FINDINGS, ZONES, Distribution, Severity
+
+ANNOTATOR: Final = "phantom"
+
+# Lower bounds of moderate and severe, by the measure that decides.
+SEVERITY: Final[dict[str, tuple[str, float, float]]] = {
+    "cardiomegaly": ("cardiothoracic ratio", 0.55, 0.60),
+    "pleural effusion": ("volume", 350.0, 1000.0),
+    "atelectasis": ("volume lost", 0.10, 0.22),
+    "consolidation": ("share of lung", 0.10, 0.22),
+    "pneumonia": ("share of lung", 0.10, 0.22),
+    "lung opacity": ("share of lung", 0.10, 0.22),
+    "edema": ("edema grade", 2.0, 3.0),
+    "pneumothorax": ("share of hemithorax", 0.15, 0.35),
+}
+ROTATED, POOR_INSPIRATION, MISEXPOSED = 4.0, 0.35, 0.8
+
+
+def quality(radiograph: Radiograph) -> Quality:
+    """Technical adequacy as a reader judges it."""
+    technique = radiograph.technique
+    turn = technique.rotation_degrees
+    rotated = abs(turn) > ROTATED
+    return Quality(
+        rotation=("left" if turn > 0 else "right") if rotated else "none",
+        rotation_degrees=round(abs(turn), 1),
+        inspiration="poor" if technique.inspiration < POOR_INSPIRATION else "adequate",
+        posterior_ribs=radiograph.posterior_ribs,
+        exposure="over" if technique.exposure > MISEXPOSED else "under" if technique.exposure < -MISEXPOSED else "adequate",
+        cut_off=radiograph.cut_off,
+    )
+
+
+def anatomy(key: str, radiograph: Radiograph) -> list[Anatomy]:
+    return [
+        Anatomy(name=name, image=key, region=Region.from_mask(mask), annotator=ANNOTATOR)
+        for name, mask in radiograph.anatomy.items()
+    ]
+
+
+def findings(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[list[Finding], dict[str, str]]:
+    """Every finding of the vocabulary: those that are there, then those that are not; and ids by lesion key."""
+    found: list[Finding] = []
+    ids: dict[str, str] = {}
+    for lesion in study.lesions:
+        ids[lesion.key] = f"f{len(found) + 1}"
+        found.append(_finding(ids[lesion.key], lesion, images))
+    there = {finding.name for finding in found}
+    resolved = {gone.name for gone in study.resolved}
+    for name in FINDINGS:
+        if name not in there:
+            trend = "resolved" if name in resolved else None
+            found.append(Finding(id=f"f{len(found) + 1}", name=name, certainty="absent", trend=trend))
+    return found, ids
+
+
+def _finding(identity: str, lesion: LesionPlan, images: Mapping[str, Radiograph]) -> Finding:
+    annotations = tuple(
+        Annotation(
+            image=key,
+            region=Region.from_mask(seen.mask),
+            drawn="mask",
+            annotator=ANNOTATOR,
+            conspicuity=seen.conspicuity,
+            threshold=seen.shadow.threshold if seen.shadow else None,
+        )
+        for key, radiograph in images.items()
+        if (seen := radiograph.lesions[lesion.key]).mask.any()
+    )
+    frontal = next(iter(images.values()))
+    seen = frontal.lesions[lesion.key]
+    location = _location(lesion, seen, frontal.anatomy)
+    measures = _measures(lesion, seen, frontal)
+    return Finding(
+        id=identity,
+        name=lesion.name,
+        certainty=lesion.certainty,
+        location=location,
+        severity=_severity(lesion.name, measures),
+        distribution=_distribution(lesion.name, location, seen.mask),
+        trend=lesion.trend,
+        appearance=seen.shadow.appearance if seen.shadow else (lesion.form,),
+        measures=measures,
+        annotations=annotations,
+    )
+
+
+def _location(lesion: LesionPlan, seen: LesionSeen, regions: Mapping[str, Mask]) -> Location:
+    if lesion.name == "cardiomegaly":
+        return Location(side="midline")
+    empty = np.zeros(seen.mask.shape, bool)
+    right, left = regions.get("right lung", empty), regions.get("left lung", empty)
+    computed = locate(seen.mask, {name: regions.get(name, empty) for name in _PARTS}, right, left)
+    return Location(
+        side=lesion.side, zones=computed.zones, parts=computed.parts, site=seen.shadow.site if seen.shadow else None
+    )
+
+
+_PARTS: Final = (
+    *ZONES,
+    *(f"{side} {part} lung" for side in ("right", "left") for part in ("medial", "lateral", "peripheral")),
+    "right costophrenic angle",
+    "left costophrenic angle",
+)
+
+
+def _measures(lesion: LesionPlan, seen: LesionSeen, frontal: Radiograph) -> tuple[Measure, ...]:
+    if lesion.name == "cardiomegaly":
+        return (Measure(name="cardiothoracic ratio", value=cardiothoracic_ratio(lesion), unit="1"),)
+    measures = list(seen.shadow.measures) if seen.shadow else []
+    share = _share_of_lung(lesion, seen.mask, frontal.anatomy)
+    if lesion.name in ("consolidation", "pneumonia", "lung opacity", "edema"):
+        measures.append(Measure(name="share of lung", value=share, unit="1"))
+    elif lesion.name in ("pleural effusion", "pneumothorax"):
+        measures.append(Measure(name="share of hemithorax", value=share, unit="1"))
+    return tuple(measures)
+
+
+def _share_of_lung(lesion: LesionPlan, mask: Mask, regions: Mapping[str, Mask]) -> float:
+    """Of the lung fields of its side, or of both."""
+    sides = ("right", "left") if lesion.side == "bilateral" else (lesion.side,)
+    lungs = [regions[f"{side} lung"] for side in sides if f"{side} lung" in regions]
+    area = sum(int(lung.sum()) for lung in lungs)
+    return round(sum(int((mask & lung).sum()) for lung in lungs) / area, 3) if area else 0.0
+
+
+def _severity(name: str, measures: Sequence[Measure]) -> Severity | None:
+    if name not in SEVERITY:
+        return None
+    decisive, moderate, severe = SEVERITY[name]
+    value = next(measure.value for measure in measures if measure.name == decisive)
+    return "severe" if value >= severe else "moderate" if value >= moderate else "mild"
+
+
+def _distribution(name: str, location: Location, mask: Mask) -> Distribution | None:
+    if name in ("cardiomegaly", "fracture", "pneumothorax", "pleural effusion"):
+        return None
+    if name == "edema" or len(location.zones) >= 4:
+        return "diffuse"
+    pieces = len(Region.from_mask(mask).components()) if mask.any() else 0
+    return "multifocal" if pieces > 1 else "focal"
+
+
+def devices(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[list[Device], dict[str, str]]:
+    """Devices that are in place, then those taken out since the prior; and ids by key."""
+    found: list[Device] = []
+    ids: dict[str, str] = {}
+    for device in study.devices:
+        ids[device.key] = f"d{len(found) + 1}"
+        found.append(_device(ids[device.key], device, images))
+    for gone in study.removed:
+        found.append(Device(id=f"d{len(found) + 1}", name=gone.name, certainty="absent", trend="resolved"))
+    return found, ids
+
+
+def _device(identity: str, device: DevicePlan, images: Mapping[str, Radiograph]) -> Device:
+    seen = {key: radiograph.devices[device.key] for key, radiograph in images.items()}
+    placed = next(iter(seen.values())).placed
+    return Device(
+        id=identity,
+        name=device.name,
+        certainty="present",
+        side=device.side,
+        position="adequate" if device.adequate else "malpositioned",
+        site=placed.site,
+        trend=device.trend,
+        measures=placed.measures,
+        tips=tuple(Tip(image=key, x=s.tip[0], y=s.tip[1]) for key, s in seen.items() if s.tip),
+        annotations=tuple(
+            Annotation(image=key, region=Region.from_mask(s.mask), drawn="mask", annotator=ANNOTATOR)
+            for key, s in seen.items()
+            if s.mask.any()
+        ),
+    )
+
+
+def relations(study: StudyPlan, ids: Mapping[str, str]) -> list[Relation]:
+    return [
+        Relation(id=f"x{k + 1}", subject=ids[relation.subject], kind=relation.kind, object=ids[relation.object])
+        for k, relation in enumerate(study.relations)
+    ]
