@@ -9,10 +9,10 @@ import typer
 from typer.core import TyperGroup
 
 from carina import __version__
-from carina.cli import show, sources
+from carina.cli import demo, phantom, show, sources
 from carina.errors import CarinaError
 
-_COMMANDS = (show, sources)
+_COMMANDS = (demo, sources, phantom, show)
 """Modules with a function `register(app)`, in the order in which help lists them."""
 
 
@@ -58,8 +58,9 @@ def _program(
 
     \b
     Examples:
-      carina sources
-      carina show my-studies -o pages
+      carina demo
+      carina phantom -n 40 --seed 7 -o studies
+      carina show studies -o pages
       carina show --help
     """
 

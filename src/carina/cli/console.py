@@ -10,9 +10,9 @@ import typer
 
 
 class Advance(Protocol):
-    """Tells a progress bar that one more is done."""
+    """Tells a progress bar that so many more are done."""
 
-    def __call__(self) -> None: ...
+    def __call__(self, done: int = 1, /) -> None: ...
 
 
 def print_json(value: object) -> None:
@@ -42,7 +42,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def progress(title: str, total: int, *, quiet: bool = False) -> Iterator[Advance]:
     """A bar on standard error while a command works at a terminal; nothing elsewhere."""
     if quiet or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        yield lambda: None
+        yield lambda _done=1: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -50,4 +50,4 @@ def progress(title: str, total: int, *, quiet: bool = False) -> Iterator[Advance
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda: bar.advance(task)
+        yield lambda done=1: bar.advance(task, done)

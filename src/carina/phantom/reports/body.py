@@ -1,6 +1,6 @@
 """The findings section: everything that is there, hedged where uncertain, with its change since the prior."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from carina.phantom.reports.grammar import join
@@ -156,13 +156,16 @@ def say_slots(context: Context, frames: tuple[Frame, ...], slots: Slots) -> Said
     return render(frame, slots, context.draw)
 
 
-def describe_relations(context: Context) -> Iterator[Line]:
+def describe_relations(context: Context, order: Sequence[Organ]) -> Iterator[Line]:
+    """Each with the organ that comes last, where both of its things have been described."""
+    findings = {finding.id: finding for finding in context.study.findings}
     for relation in context.study.relations:
-        said, organ = say_relation(context, relation)
-        yield line(said, organ)
+        organs = [organ_of(findings[end]) for end in (relation.subject, relation.object) if end in findings]
+        last = max(organs, key=order.index) if organs else "devices"
+        yield line(say_relation(context, relation), last)
 
 
-def say_relation(context: Context, relation: Relation) -> tuple[Said, Organ]:
+def say_relation(context: Context, relation: Relation) -> Said:
     things: dict[str, Finding | Device] = {finding.id: finding for finding in context.study.findings}
     things.update((device.id, device) for device in context.study.devices)
     subject, target = things[relation.subject], things[relation.object]
@@ -179,18 +182,17 @@ def say_relation(context: Context, relation: Relation) -> tuple[Said, Organ]:
         frames = words.device_causes if relation.kind == "causes" else words.device_accompanies
         device, finding = (subject, target) if isinstance(subject, Device) else (target, subject)
         fill = {**_who(context, device, "device", "d_"), **_who(context, finding, "finding", "f_")}
-    said = say_slots(context, frames, Slots(fill=fill, base=base))
-    main = subject if isinstance(subject, Finding) else target
-    return said, organ_of(main) if isinstance(main, Finding) else "devices"
+    return say_slots(context, frames, Slots(fill=fill, base=base))
 
 
 def _pair_slots(
     context: Context, subject: Finding | Device, target: Finding | Device
 ) -> dict[str, Callable[[], Said]]:
     fill = {**_who(context, subject, "subject", "s_"), **_who(context, target, "object", "o_")}
+    # What something is a sign of is named without a place: the sign has told the place already.
     indefinite = mention(context, target)
-    fill["a_object"] = indefinite.slots.fill["some"]
-    fill["plain_object"] = indefinite.slots.fill["a_np"]
+    fill["a_object"] = indefinite.slots.fill["kind"]
+    fill["plain_object"] = indefinite.slots.fill["plain_kind"]
     return fill
 
 

@@ -72,7 +72,8 @@ def deny(context: Context, style: Style) -> Iterator[Line]:
 
 def _mixed(context: Context, deniable: Deniable) -> list[str]:
     """Lung and pleura in one list: "no focal consolidation, pleural effusion, or pneumothorax"."""
-    lungs = context.draw.some(deniable.among(LUNG[:4]), 1)
+    common = deniable.among(LUNG[:1])
+    lungs = common if common and context.draw.chance(0.7) else context.draw.some(deniable.among(LUNG[:4]), 1)
     return lungs + deniable.among(PLEURA)
 
 

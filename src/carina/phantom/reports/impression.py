@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from carina.phantom.reports.body import (
-    describe_relations,
     is_gone,
     is_there,
     say_device,
+    say_relation,
     say_resolved,
     say_slots,
 )
@@ -45,7 +45,11 @@ def impression(context: Context) -> list[Line]:
     if context.prior is not None:
         gone = [finding for finding in context.study.findings if is_gone(finding)]
         lines += [line(say_resolved(context, finding)) for finding in gone if context.draw.chance(0.6)]
-    lines += [each for each in describe_relations(context) if context.draw.chance(0.25)]
+    lines += [
+        line(say_relation(context, relation))
+        for relation in context.study.relations
+        if context.draw.chance(0.25)
+    ]
     lines += _all_clear(context, there)
     return lines
 

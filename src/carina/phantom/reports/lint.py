@@ -14,13 +14,13 @@ from carina.studies.vocabulary import DEVICES, FINDINGS
 
 AGREEMENT: Final = {"a", "be", "has", "s"}
 FINDING: Final = AGREEMENT | {
-    *("noun", "np", "a_np", "the", "some"),
+    *("noun", "np", "a_np", "the"),
     *("side", "zone", "place", "flank", "area", "angles", "site"),
     *("severity", "degree", "distribution", "size", "measure", "look", "with"),
     *("trend", "tail", "since"),
 }
-DEVICE: Final = AGREEMENT | {"noun", "np", "a_np", "the", "some", "side", "tip", "tail", "since"}
-PAIR: Final = {"subject", "object", "a_subject", "a_object", "plain_object"}
+DEVICE: Final = AGREEMENT | {"noun", "np", "a_np", "the", "side", "tip", "tail", "since"}
+PAIR: Final = {"subject", "object", "a_object", "plain_object"}
 PAIR_AGREEMENT: Final = {f"{who}_{form}" for who in ("s", "o") for form in ("be", "has", "s")}
 DEVICE_PAIR: Final = {"device", "finding"} | {
     f"{who}_{form}" for who in ("d", "f") for form in ("be", "has", "s")

@@ -29,6 +29,7 @@ def sayable(measures: tuple[Measure, ...], language: Language) -> tuple[Measure,
         and measure.name in language.words.measures
         and (known[measure.name] != "length" or measure.unit in MM_PER)
         and (known[measure.name] != "percent" or measure.value >= 0.05)
+        and (known[measure.name] != "count" or measure.value > 1)
     )
 
 
@@ -40,6 +41,8 @@ def say_measure(measure: Measure, frames: tuple[Frame, ...], language: Language,
         # Nobody estimates an area to the percent.
         value = round(measure.value * 20) / 20
         text = f"{value:.0%}"
+    elif kind == "count":
+        value, text = measure.value, f"{measure.value:.0f}"
     else:
         value = round(measure.value, 2)
         text = f"{value:.2f}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from carina.phantom.reports import places
 from carina.phantom.reports.grammar import Noun
-from carina.phantom.reports.measures import SaidMeasure, say_measure, sayable
+from carina.phantom.reports.measures import say_measure, sayable
 from carina.phantom.reports.template import Draw, Frame, Said, Slots, merge, render
 from carina.phantom.reports.wording import Grades, Language, Trends, TrendWords
 from carina.studies.model import Device, Finding, Measure, Statement, Study
@@ -69,10 +69,11 @@ def _mention_finding(context: Context, finding: Finding) -> Mention:
     fill = slots.fill
     _add_agreement(fill, context, noun, plural=plural)
     _add_location(fill, context, finding)
-    if finding.severity is not None:
+    grades = words.severity
+    if finding.severity is not None and grades is not None:
         grade = finding.severity
         stated = (Statement(kind="finding", about=finding.id, severity=grade),)
-        fill["severity"] = lambda: Said(draw.pick(_grade(words.severity, grade)), stated)
+        fill["severity"] = lambda: Said(draw.pick(_grade(grades, grade)), stated)
         fill["degree"] = lambda: Said(draw.pick(_grade(language.words.degree, grade)), stated)
     if finding.distribution is not None:
         spread = language.words.distribution[finding.distribution]
@@ -185,21 +186,20 @@ def _angles_seen(context: Context, finding: Finding, side: Side) -> bool:
 
 def _add_measures(fill: dict[str, Callable[[], Said]], context: Context, finding: Finding) -> None:
     language, draw = context.language, context.draw
-    for measure in sayable(finding.measures, language):
-        words = language.words.measures[measure.name]
-        for slot, frames in (("size", words.size), ("measure", words.clause)):
-            if frames and slot not in fill:
-                fill[slot] = _measure_slot(finding.id, measure, frames, language, draw)
+    words = language.words.measures
+    measures = sayable(finding.measures, language)
+    sizes = [(measure, words[measure.name].size) for measure in measures if words[measure.name].size]
+    clauses = [(measure, words[measure.name].clause) for measure in measures if words[measure.name].clause]
 
+    def say_one(options: list[tuple[Measure, tuple[Frame, ...]]]) -> Said:
+        measure, frames = draw.pick(options)
+        said = say_measure(measure, frames, language, draw)
+        return Said(said.text, (Statement(kind="finding", about=finding.id, measure=said.measure),))
 
-def _measure_slot(
-    about: str, measure: Measure, frames: tuple[Frame, ...], language: Language, draw: Draw
-) -> Callable[[], Said]:
-    def fill() -> Said:
-        said: SaidMeasure = say_measure(measure, frames, language, draw)
-        return Said(said.text, (Statement(kind="finding", about=about, measure=said.measure),))
-
-    return fill
+    if sizes:
+        fill["size"] = lambda: say_one(sizes)
+    if clauses:
+        fill["measure"] = lambda: say_one(clauses)
 
 
 def _add_trend(slots: Slots, context: Context, thing: Finding | Device) -> None:
@@ -250,7 +250,7 @@ def _add_phrases(
     bare: bool,
     uncertain: bool,
 ) -> None:
-    """Whole noun phrases: {np}, {a_np}, {the}, {some}; the last two bring their own hedge."""
+    """Whole noun phrases: {np} and {a_np} as they are, the others with their own hedge where one is due."""
     draw, common = context.draw, context.language.common
     hedge = f"{draw.pick(context.language.words.hedges.adjectives)} " if uncertain else ""
     article = "" if bare else f"{common.article} "
@@ -263,7 +263,8 @@ def _add_phrases(
     slots.fill["np"] = lambda: build(phrase, "")
     slots.fill["a_np"] = lambda: build(phrase, article)
     slots.fill["the"] = lambda: build(reference, f"{common.definite} {hedge}")
-    slots.fill["some"] = lambda: build(phrase, f"{article}{hedge}")
+    slots.fill["kind"] = lambda: Said(f"{article}{hedge}{slots.fill['noun']().text}", slots.base)
+    slots.fill["plain_kind"] = lambda: Said(f"{article}{slots.fill['noun']().text}", slots.base)
     slots.fill["hedged"] = lambda: build(phrase, hedge)
 
 

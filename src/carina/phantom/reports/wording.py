@@ -44,7 +44,8 @@ class FindingWords(Group, frozen=True):
     """Nouns for "no ..."."""
     sentences: Frames
     fragments: Frames
-    severity: Grades
+    severity: Grades | None = None
+    """Adjectives; None where a grade has no natural word."""
     looks: Looks = Looks()
     normal: Frames = ()
     """Sentences that deny this finding alone in words of their own."""
@@ -232,7 +233,7 @@ class Common(Group, frozen=True):
     phrases: dict[str, Frames]
     references: dict[str, Frames]
     device_phrase: Frames
-    measures: dict[str, Literal["length", "ratio", "percent"]]
+    measures: dict[str, Literal["length", "ratio", "percent", "count"]]
     levels: dict[str, str]
     agreement: Agreement
     article: str

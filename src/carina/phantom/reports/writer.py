@@ -57,9 +57,9 @@ def _findings(context: Context) -> SectionText:
     style = _style(context)
     quality = list(opening.quality(context))
     devices = list(describe_devices(context, style))
-    lines = [*describe_findings(context, style), *describe_relations(context)]
-    denied = list(deny(context, style))
     order = _organ_order(context)
+    lines = [*describe_findings(context, style), *describe_relations(context, order)]
+    denied = list(deny(context, style))
     if style == "template":
         blocks = [("quality", quality), ("devices", devices)]
         blocks += [(organ, [each for each in lines + denied if each.organ == organ]) for organ in order]

@@ -1,0 +1,48 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# One thread a process: tests and workers already use every core.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint docs format clean
+.DEFAULT_GOAL := help
+
+help:  ## List the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp a set of dependencies: installed again when what they are made from changes.
+$(VENV)/.installed-light: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.installed-light
+	$(PIP) install -c constraints.txt -e '.[test,lint,docs]'
+	@touch $@
+
+demo: $(VENV)/.installed-light  ## Make phantom studies and pages that show them, in demo/
+	$(BIN)/carina demo --out demo
+
+test: lint  ## Set up everything, check style and types, build the docs, run every test
+	$(MAKE) --no-print-directory docs
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+
+lint: $(VENV)/.installed-dev  ## Style (ruff), types (mypy, strict), direction of imports (import-linter)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev  ## Put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.installed-dev  ## Build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:  ## Remove everything that the other targets made
+	rm -rf $(VENV) demo site build dist

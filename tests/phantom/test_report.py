@@ -1,0 +1,630 @@
+"""Reports of phantom studies: what they say is the truth, all of it that matters, and linked to the words."""
+
+import collections
+import copy
+import datetime
+import functools
+import itertools
+import re
+import time
+from importlib import resources
+
+import numpy as np
+import pytest
+import yaml
+
+from carina import seeding
+from carina.errors import CarinaError
+from carina.phantom.reports import write_report
+from carina.phantom.reports.grammar import join, polish
+from carina.phantom.reports.lint import term_pattern
+from carina.phantom.reports.wording import build_wording, load_wording
+from carina.studies.model import (
+    Device,
+    Finding,
+    Image,
+    Location,
+    Measure,
+    Quality,
+    Relation,
+    Report,
+    Sentence,
+    Study,
+)
+from carina.studies.vocabulary import DEVICES, FINDINGS, SECTIONS
+
+WORDINGS = ("build", "held-out")
+COUNT = 400
+
+# --- random truths ---------------------------------------------------------------------------------------
+
+LUNG = ("atelectasis", "consolidation", "lung opacity", "mass", "nodule", "pneumonia")
+LOOKS = {
+    "atelectasis": ("plate-like", "volume loss"),
+    "consolidation": ("air bronchograms", "lobar", "patchy"),
+    "edema": ("septal lines", "perihilar"),
+    "fracture": ("healing", "callus"),
+    "lung opacity": ("ill-defined", "patchy"),
+    "mass": ("lobulated", "spiculated"),
+    "nodule": ("calcified", "something unheard of"),
+    "pleural effusion": ("meniscus", "layering"),
+    "pneumonia": ("air bronchograms",),
+    "pneumothorax": ("mediastinal shift", "tension"),
+}
+SITES = {
+    "endotracheal tube": ("4.1 cm above the carina", "in the right main bronchus"),
+    "nasogastric tube": ("in the stomach", "distal esophagus"),
+    "central venous line": ("superior vena cava", "in the right atrium"),
+    "pacemaker": ("in the right ventricle", "over the right atrium and right ventricle"),
+    "chest tube": ("at the left apex", "directed towards the base"),
+}
+
+
+def one_of(rng, choices):
+    return choices[int(rng.integers(len(choices)))]
+
+
+def location_of(rng, name):
+    if name == "cardiomegaly":
+        return Location(side="midline")
+    side = "bilateral" if name == "edema" else one_of(rng, ("right", "left", "left", "bilateral"))
+    sides = ("right", "left") if side == "bilateral" else (side,)
+    if name == "fracture":
+        side, *_ = sides
+        site = one_of(rng, (f"{side} 6th rib", f"{side} 5th and 6th ribs", None))
+        return Location(side=side, site=site)
+    levels = one_of(rng, (("lower",), ("mid",), ("upper",), ("mid", "lower"), ("upper", "mid", "lower")))
+    zones = [f"{one} {level} zone" for one in sides for level in levels]
+    if side == "bilateral" and len(zones) > 2 and rng.random() < 0.3:
+        zones = zones[1:]
+    parts = tuple(f"{one} costophrenic angle" for one in sides) if rng.random() < 0.6 else ()
+    return Location(side=side, zones=tuple(zones), parts=parts)
+
+
+def measures_of(rng, name):
+    if name == "cardiomegaly":
+        return (Measure(name="cardiothoracic ratio", value=float(rng.uniform(0.5, 0.7)), unit="1"),)
+    if name in ("nodule", "mass"):
+        return (Measure(name="diameter", value=float(rng.uniform(4, 80)), unit="mm"),)
+    if name == "pneumothorax":
+        return (Measure(name="rim width", value=float(rng.uniform(0.4, 5)), unit="cm"),)
+    if name in ("consolidation", "pneumonia"):
+        return (Measure(name="share of lung", value=float(rng.uniform(0.02, 0.6)), unit="1"),)
+    if name == "fracture":
+        return (
+            Measure(name="fractured ribs", value=2.0, unit="1"),
+            Measure(name="displacement", value=float(rng.uniform(0.6, 6)), unit="mm"),
+        )
+    return (Measure(name="grade", value=2.0, unit="1"),)
+
+
+def finding_of(rng, number, name, *, compared):
+    trend = one_of(rng, ("new", "worse", "improved", "unchanged", None)) if compared else None
+    return Finding(
+        id=f"f{number}",
+        name=name,
+        certainty="uncertain" if rng.random() < 0.25 else "present",
+        location=location_of(rng, name) if rng.random() < 0.95 else None,
+        severity=one_of(rng, ("mild", "moderate", "severe", None)),
+        distribution=one_of(rng, ("focal", "multifocal", "diffuse", None)) if name in LUNG[1:3] else None,
+        trend=trend,
+        appearance=(one_of(rng, LOOKS[name]),) if name in LOOKS else (),
+        measures=measures_of(rng, name) if rng.random() < 0.8 else (),
+    )
+
+
+def findings_of(rng, *, compared):
+    count = one_of(rng, (0, 0, 1, 1, 2, 3, 4))
+    names = [one_of(rng, FINDINGS) for _ in range(count)]
+    findings = [finding_of(rng, i, name, compared=compared) for i, name in enumerate(names)]
+    for name in FINDINGS:
+        if name not in names:
+            gone = compared and rng.random() < 0.06
+            trend = "resolved" if gone else None
+            findings.append(Finding(id=f"f{len(findings)}", name=name, certainty="absent", trend=trend))
+    if compared and names and rng.random() < 0.1:
+        again = Finding(id=f"f{len(findings)}", name=names[0], certainty="absent", trend="resolved")
+        findings.append(again)
+    return tuple(findings)
+
+
+def devices_of(rng, *, compared):
+    devices = []
+    for number, name in enumerate(DEVICES):
+        chance = rng.random()
+        if chance < 0.25:
+            site = one_of(rng, (*SITES[name], None))
+            measured = (
+                (Measure(name="tip above carina", value=4.1, unit="cm"),) if site and "4.1" in site else ()
+            )
+            device = Device(
+                id=f"d{number}",
+                name=name,
+                certainty="uncertain" if rng.random() < 0.05 else "present",
+                side=one_of(rng, ("right", "left", "midline", None)),
+                position=one_of(rng, ("adequate", "adequate", "malpositioned", None)),
+                site=site,
+                trend=one_of(rng, ("new", "unchanged", "worse", None)) if compared else None,
+                measures=measured,
+            )
+            devices.append(device)
+        elif compared and chance < 0.32:
+            devices.append(Device(id=f"d{number}", name=name, certainty="absent", trend="resolved"))
+    return tuple(devices)
+
+
+def images_of(rng):
+    views = one_of(rng, (("PA",), ("AP",), ("PA", "lateral"), ("unknown",), ("AP", "lateral")))
+    qualities = (
+        None,
+        Quality(rotation="none", inspiration="adequate", exposure="adequate", cut_off=()),
+        Quality(rotation="left", rotation_degrees=7.0, inspiration="poor", posterior_ribs=7, exposure="over"),
+        Quality(
+            rotation="none", inspiration="adequate", exposure="under", cut_off=("left costophrenic angle",)
+        ),
+    )
+    return tuple(
+        Image(key=f"p/{view}.png", view=view, width=64, height=64, quality=one_of(rng, qualities))
+        for view in views
+    )
+
+
+def relations_of(rng, things):
+    pairs = list(itertools.combinations(things, 2))
+    chosen = pairs[: int(rng.integers(0, 3))]
+    kinds = ("causes", "accompanies", "suggests")
+    return tuple(
+        Relation(id=f"x{i}", subject=a.id, kind=one_of(rng, kinds), object=b.id)
+        for i, (a, b) in enumerate(chosen)
+    )
+
+
+def truth(seed):
+    """A consistent study without a report, and its prior (half of them have none)."""
+    rng = seeding.rng(seed, "truth")
+    compared = rng.random() < 0.5
+    date = datetime.date(2021, 3, 4) if rng.random() < 0.8 else None
+    prior = Study(id="s0", patient="p", source="phantom", order=0, date=date, images=()) if compared else None
+    findings, devices = findings_of(rng, compared=compared), devices_of(rng, compared=compared)
+    there = [thing for thing in (*findings, *devices) if thing.certainty != "absent"]
+    study = Study(
+        id="s1",
+        patient="p",
+        source="phantom",
+        order=1,
+        prior="s0" if compared else None,
+        age=int(rng.integers(18, 95)),
+        sex=one_of(rng, ("F", "M", "O")),
+        images=images_of(rng),
+        findings=findings,
+        devices=devices,
+        relations=relations_of(rng, there),
+    )
+    return study, prior
+
+
+def write(seed, wording):
+    study, prior = truth(seed)
+    return write_report(study, prior=prior, rng=seeding.rng(seed, "report"), wording=wording), prior
+
+
+@pytest.fixture(scope="module", params=WORDINGS)
+def written(request):
+    return [(*write(seed, request.param), request.param) for seed in range(COUNT)]
+
+
+def sentences(written):
+    """Every sentence as (study, prior, sentence, words)."""
+    for study, prior, _ in written:
+        for sentence in study.report.sentences:
+            yield study, prior, sentence, study.report.quote(sentence)
+
+
+# --- the sentences and their offsets ---------------------------------------------------------------------
+
+
+def test_sections_come_in_reading_order(written):
+    for study, _, _ in written:
+        names = [section.name for section in study.report.sections]
+        assert names[:5] == list(SECTIONS[:5])
+        assert names[5:] == (["recommendation"] if study.recommendations else [])
+        assert study.indication == study.report.text("indication")
+
+
+def test_offsets_give_whole_sentences_in_order(written):
+    for study, _, _ in written:
+        report: Report = study.report
+        places = [(SECTIONS.index(s.section), s.start, s.end) for s in report.sentences]
+        assert places == sorted(places)
+        for sentence in report.sentences:
+            words = report.quote(sentence)
+            assert words.endswith(".")
+            assert words.count("\n") == 0
+            assert words[0].isupper() or words[0].isdigit()
+        for section in report.sections:
+            assert (
+                left_over(report, section.name).strip(" \n-.0123456789") == "" or section.name == "findings"
+            )
+
+
+def left_over(report: Report, name: str) -> str:
+    """The text of a section outside its sentences."""
+    text = report.text(name)
+    spans: list[Sentence] = [s for s in report.sentences if s.section == name]
+    for span in reversed(spans):
+        text = text[: span.start] + text[span.end :]
+    return text
+
+
+def test_findings_hold_only_headings_beside_sentences(written):
+    for study, _, wording in written:
+        headings = {word for words in load("headings", wording).values() for word in words}
+        for rest in left_over(study.report, "findings").splitlines():
+            assert rest.strip() == "" or rest.strip().removesuffix(":") in headings
+
+
+def load(group, wording):
+    return raw(wording)[group]
+
+
+@functools.cache
+def raw(name):
+    file = resources.files("carina.phantom").joinpath(f"wording/en/{name}.yaml")
+    return yaml.safe_load(file.read_text())
+
+
+def test_text_is_clean(written):
+    fault = re.compile(
+        r"[{}\[\]]|  | [.,;:]|,\.|\.\.|,,|\b(\w+) \1\b|\b[Aa] [aeio]|\bNone\b(?! available|\.)"
+    )
+    for *_, words in sentences(written):
+        found = fault.search(words)
+        assert found is None, words
+
+
+# --- every statement agrees with the truth ---------------------------------------------------------------
+
+
+def objects(study):
+    groups = {
+        "finding": study.findings,
+        "device": study.devices,
+        "relation": study.relations,
+        "recommendation": study.recommendations,
+    }
+    found = {(kind, thing.id): thing for kind, things in groups.items() for thing in things}
+    return found | {("quality", image.key): image for image in study.images}
+
+
+def test_statements_agree_with_the_truth(written):
+    for study, prior, sentence, words in sentences(written):
+        known = objects(study)
+        for state in sentence.states:
+            if state.kind == "comparison":
+                assert prior is not None
+                assert state.about == prior.id
+                continue
+            thing = known[state.kind, state.about]
+            if state.kind in ("finding", "device"):
+                assert state.certainty in (None, thing.certainty), words
+                assert state.trend in (None, thing.trend), words
+                assert state.measure is None or agrees(state.measure, thing.measures), words
+            if state.kind == "finding":
+                location = thing.location or Location()
+                assert state.side in (None, location.side), words
+                assert set(state.zones) <= set(location.zones), words
+                assert state.severity in (None, thing.severity), words
+            if state.kind == "device":
+                assert state.side in (None, thing.side), words
+
+
+def agrees(said, measures):
+    """The said value is the true one, rounded as people round."""
+    (true,) = [m for m in measures if m.name == said.name]
+    step = {"mm": 1.0, "cm": 0.1, "1": 0.05}[true.unit]
+    return said.unit == true.unit and abs(said.value - true.value) <= step / 2 + 1e-9
+
+
+def test_said_sides_and_zones_are_in_the_words(written):
+    for study, _, sentence, words in sentences(written):
+        if sentence.section not in ("findings", "impression"):
+            continue
+        things = [s for s in sentence.states if s.kind in ("finding", "device")]
+        sides = {state.side for state in things}
+        text = words.lower()
+        for side, other in (("left", "right"), ("right", "left")):
+            if sides == {side} and not any(d.site and other in d.site for d in study.devices):
+                assert re.search(rf"\b{side}", text), words
+                assert not re.search(rf"\b{other}\b", text), words
+
+
+def test_sides_in_the_words_are_stated(written):
+    for _, _, sentence, words in sentences(written):
+        for side in ("left", "right"):
+            # What a device's tip lies in has a side of its own.
+            text = re.sub(r"(the|in) (right|left) (main|atrium|ventricle|apex).*", "", words)
+            text = re.sub(r"and right ventricle", "", text)
+            if sentence.section == "indication" or not re.search(rf"\b{side}\b", text, re.IGNORECASE):
+                continue
+            assert any(s.side == side or f"{side} " in " ".join(s.zones) for s in sentence.states), words
+
+
+# --- everything reportable is said -----------------------------------------------------------------------
+
+
+def test_everything_reportable_has_evidence(written):
+    for study, _, _ in written:
+        spoken = [s.section in ("findings", "impression") for s in study.report.sentences]
+        for kind, thing in (
+            (kind, thing) for (kind, _), thing in objects(study).items() if kind != "quality"
+        ):
+            for index in thing.evidence:
+                about = [(s.kind, s.about) for s in study.report.sentences[index].states]
+                assert (kind, thing.id) in about
+            if kind in ("finding", "device") and (thing.certainty != "absent" or thing.trend == "resolved"):
+                assert any(spoken[index] for index in thing.evidence)
+            if kind in ("relation", "recommendation"):
+                assert thing.evidence
+
+
+def test_a_resolved_finding_is_told_as_resolved(written):
+    for study, _, _ in written:
+        for thing in (*study.findings, *study.devices):
+            if thing.trend == "resolved":
+                told = [
+                    s for i in thing.evidence for s in study.report.sentences[i].states if s.about == thing.id
+                ]
+                assert any(state.trend == "resolved" for state in told)
+
+
+def test_the_impression_names_what_is_urgent(written):
+    urgent = {"pneumothorax", "mass", "pneumonia", "consolidation", "pleural effusion", "fracture", "nodule"}
+    for study, _, _ in written:
+        for finding in study.findings:
+            if finding.name in urgent and finding.certainty != "absent":
+                assert any(study.report.sentences[i].section == "impression" for i in finding.evidence)
+
+
+def test_recommendations_are_those_due(written):
+    for study, _, _ in written:
+        given = {(about, r.action) for r in study.recommendations for about in r.about}
+        assert [r.id for r in study.recommendations] == [
+            f"r{i + 1}" for i in range(len(study.recommendations))
+        ]
+        for finding in (f for f in study.findings if f.certainty != "absent"):
+            if finding.name in ("nodule", "mass"):
+                assert (finding.id, "chest CT") in given
+            elif finding.name in ("pneumonia", "consolidation") and finding.certainty == "present":
+                assert (finding.id, "follow-up radiograph") in given
+            elif (
+                finding.name == "pneumothorax"
+                and finding.severity == "severe"
+                and finding.certainty == "present"
+            ):
+                assert (finding.id, "urgent clinical attention") in given
+        for device in study.devices:
+            bad = device.certainty != "absent" and device.position == "malpositioned"
+            assert ((device.id, "reposition device") in given) == bad
+        actions = {action for _, action in given}
+        assert not ("lateral view" in actions and any(image.view == "lateral" for image in study.images))
+
+
+def test_pneumonia_has_an_infectious_indication(written):
+    for study, _, wording in written:
+        if any(f.name == "pneumonia" and f.certainty != "absent" for f in study.findings):
+            infectious = re.compile(
+                r"fever|febrile|cough|sepsis|pyrexia|sputum|white count|leuko", re.IGNORECASE
+            )
+            assert infectious.search(study.indication), wording
+
+
+# --- words and facts match -------------------------------------------------------------------------------
+
+HEDGES = re.compile(
+    r"\b(possibl[ey]|may|suspected|suspicious|questionable|cannot|could|might|equivocal|potential|query"
+    r"|question of|rule out|conceivable|likely|probabl[ey])\b",
+    re.IGNORECASE,
+)
+NEGATIONS = re.compile(
+    r"\b(no|not|without|neither|nor|none|negative|absent|absence|free|clear|cleared|clearing|normal"
+    r"|unremarkable|intact|sharp|resolved|resolution|removed|removal|withdrawn"
+    r"|disappeared|disappearance|vanished|taken out|gone)\b",
+    re.IGNORECASE,
+)
+TRENDS = re.compile(
+    r"\b(new|newly|increased?|decreased?|worse|worsened|worsening|improv\w+|unchanged|stable|stability"
+    r"|persist\w*|changed|interval|prior|previous\w*|since|resolved|cleared|removed|more extensive"
+    r"|less extensive|developed|appeared|remains|more marked|less marked|earlier|progress\w+|regress\w+"
+    r"|recent|arisen|similar|versus|inserted|disappear\w+|vanished|taken out|gone|intervening)\b",
+    re.IGNORECASE,
+)
+SPOKEN = ("findings", "impression", "recommendation")
+
+
+def test_hedges_if_and_only_if_uncertain(written):
+    for _, _, sentence, words in sentences(written):
+        if sentence.section in SPOKEN:
+            uncertain = any(state.certainty == "uncertain" for state in sentence.states)
+            assert bool(HEDGES.search(words)) == uncertain, words
+
+
+def test_negations_if_and_only_if_absent(written):
+    for _, _, sentence, words in sentences(written):
+        if sentence.section in ("findings", "impression"):
+            absent = any(state.certainty == "absent" for state in sentence.states)
+            assert bool(NEGATIONS.search(words)) == absent, words
+
+
+def test_a_sentence_never_mixes_absent_with_the_rest(written):
+    for _, _, sentence, words in sentences(written):
+        certainties = {state.certainty for state in sentence.states if state.kind in ("finding", "device")}
+        assert "absent" not in certainties or certainties == {"absent"}, words
+
+
+def test_trend_words_if_and_only_if_a_trend_is_stated(written):
+    for _, prior, sentence, words in sentences(written):
+        if sentence.section in SPOKEN:
+            stated = any(state.trend for state in sentence.states)
+            assert bool(TRENDS.search(words)) == stated, words
+            assert prior is not None or not stated
+
+
+def test_sentences_name_only_what_they_state(written):
+    terms = raw("common")
+    patterns = {name: term_pattern(words) for name, words in (terms["terms"] | terms["device_terms"]).items()}
+    for study, _, sentence, words in sentences(written):
+        names = {thing.id: thing.name for thing in (*study.findings, *study.devices)}
+        linked = {names[state.about] for state in sentence.states if state.about in names}
+        for name, pattern in patterns.items():
+            assert name in linked or not pattern.search(words), (name, words)
+
+
+def test_present_findings_are_named_by_their_terms(written):
+    terms = raw("common")["terms"]
+    for study, _, sentence, words in sentences(written):
+        stated = {s.about for s in sentence.states if s.certainty in ("present", "uncertain")}
+        for finding in study.findings:
+            if finding.id in stated:
+                assert term_pattern(tuple(terms[finding.name])).search(words), words
+
+
+def test_normal_words_need_normal_organs(written):
+    lung = {*LUNG, "edema"}
+    for study, _, _, words in sentences(written):
+        there = {f.name for f in study.findings if f.certainty != "absent"}
+        clear = r"lungs are clear|clear lungs|lung fields are unrem|parenchyma (is|normal)|normal aeration"
+        if re.search(clear, words, re.IGNORECASE):
+            assert not there & lung, words
+        if re.search(r"no acute (cardio|abn|intra)|active", words, re.IGNORECASE):
+            assert there <= {"cardiomegaly"}, words
+
+
+# --- style, variety, speed -------------------------------------------------------------------------------
+
+
+def test_reports_vary(written):
+    counts = collections.Counter(
+        words for *_, s, words in sentences(written) if s.section in ("findings", "impression")
+    )
+    assert len(counts) > 1200
+    assert counts.most_common(1)[0][1] < 0.03 * counts.total()
+
+
+def test_few_sentences_state_nothing(written):
+    spoken = [s for *_, s, _ in sentences(written) if s.section in SPOKEN]
+    assert all(s.states for s in spoken)
+
+
+def test_the_same_generator_gives_the_same_report():
+    assert write(3, "build")[0] == write(3, "build")[0]
+    assert write(3, "build")[0].report != write(3, "held-out")[0].report
+
+
+def test_truth_is_left_alone():
+    study, _ = truth(5)
+    before = copy.deepcopy(study)
+    after, _ = write(5, "build")
+    assert study == before
+    assert [f.location for f in after.findings] == [f.location for f in before.findings]
+
+
+def test_writing_is_fast():
+    studies = [truth(seed) for seed in range(100)]
+    load_wording("en", "build")
+    start = time.process_time()
+    for seed, (study, prior) in enumerate(studies):
+        write_report(study, prior=prior, rng=np.random.default_rng(seed), wording="build")
+    # The aim is 2 ms each; the bound leaves room for a busy machine.
+    assert time.process_time() - start < 100 * 0.006
+
+
+def test_a_normal_study_has_a_normal_report():
+    absent = tuple(Finding(id=name, name=name, certainty="absent") for name in FINDINGS)
+    image = Image(key="a.png", view="PA", width=8, height=8)
+    study = Study(id="s", patient="p", source="phantom", order=0, images=(image,), findings=absent)
+    done = write_report(study, prior=None, rng=seeding.rng(1), wording="build")
+    assert NEGATIONS.search(done.report.text("impression"))
+    assert done.recommendations == ()
+
+
+# --- wording files ---------------------------------------------------------------------------------------
+
+
+def frames_of(document):
+    """All sentence frames of a wording set, normalised."""
+    texts = set()
+    for value in document.values() if isinstance(document, dict) else document:
+        if isinstance(value, str):
+            texts.add(" ".join(value.lower().split()))
+        elif value is not None:
+            texts |= frames_of(value)
+    return {text for text in texts if text.endswith(".")}
+
+
+def test_wording_sets_are_disjoint():
+    assert frames_of(raw("build")) & frames_of(raw("held-out")) == set()
+
+
+def test_findings_have_many_frames():
+    for wording, least in (("build", 8), ("held-out", 4)):
+        for name, words in load("findings", wording).items():
+            assert len(set(words["sentences"])) >= least, (wording, name)
+
+
+def damaged(change):
+    words = copy.deepcopy(raw("build"))
+    change(words)
+    return words
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda w: w["hedges"]["sentences"].append("Possible {nown}."),
+            r"hedges\.sentences\.12: unknown slot 'nown'",
+        ),
+        (
+            lambda w: w["hedges"]["fragments"].append("Possible {np."),
+            r"hedges\.fragments\.6: unbalanced braces",
+        ),
+        (lambda w: w["hedges"]["fragments"].append("[{np}."), r"hedges\.fragments\.6: '\[' without"),
+        (lambda w: w["device"]["plain"].append("The the {np}."), r"device\.plain\.3: doubled word 'The the'"),
+        (lambda w: w["findings"].pop("mass"), r"findings: 'mass' is missing"),
+        (lambda w: w.pop("quality"), r"quality"),
+        (lambda w: w["resolved"].pop("whole"), r"whole"),
+        (lambda w: w["impression"]["present"].append("{np} in the heart."), r"'heart' names 'cardiomegaly'"),
+        (lambda w: w["findings"]["mass"]["nouns"].append("lump / lumps"), r"not among the terms of 'mass'"),
+        (lambda w: w["impression"]["present"].append("{np}"), r"does not end with a period"),
+        (lambda w: w["denials"]["lists"].append("No  {list}."), r"stray space"),
+        (lambda w: w.update(extra=["x"]), r"extra"),
+    ],
+)
+def test_faults_of_a_wording_file_are_named(change, message):
+    with pytest.raises(CarinaError, match=r"wording/en/build\.yaml.*" + message):
+        build_wording(raw("common"), damaged(change), folder="wording/en", name="build")
+
+
+def test_an_unknown_language_is_named():
+    with pytest.raises(CarinaError, match=r"wording/xx/common\.yaml"):
+        load_wording("xx", "build")
+
+
+@pytest.mark.parametrize(
+    ("rough", "smooth"),
+    [
+        ("a  opacity is seen .", "An opacity is seen."),
+        ("there is a 8 mm nodule.", "There is an 8 mm nodule."),
+        ("a unilateral effusion, a NG tube.", "A unilateral effusion, an NG tube."),
+        ("a 18-year-old", "An 18-year-old"),
+        ("a 1.8 cm mass", "A 1.8 cm mass"),
+    ],
+)
+def test_polish(rough, smooth):
+    assert polish(rough) == smooth
+
+
+def test_join():
+    assert join(["a"], "or") == "a"
+    assert join(["a", "b"], "or") == "a or b"
+    assert join(["a", "b", "c"], "and") == "a, b, and c"
