@@ -82,7 +82,7 @@ def _lungs(context: Context, deniable: Deniable, *, always: bool) -> Iterator[Li
     clear = deniable.all_of(words.denials.lungs.denies)
     if clear and draw.chance(0.7):
         yield line(say_panel(context, deniable, words.denials.lungs), "lungs")
-        if draw.chance(0.7):
+        if draw.chance(0.85):
             return
     names = deniable.among(LUNG)
     if names and (always or clear or draw.chance(0.55)):

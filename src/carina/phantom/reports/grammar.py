@@ -1,5 +1,6 @@
 """Small rules of English that filled frames need: articles, lists, capital letters, spaces."""
 
+import datetime
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -9,6 +10,7 @@ _SPACES: Final = re.compile(r" {2,}")
 _SPACE_BEFORE: Final = re.compile(r" +([.,;:])")
 # Numbers that are said with a vowel first: eight, eleven, eighteen, eighty-one.
 _VOWEL_NUMBER: Final = re.compile(r"(8|11|18|8\d)(\D|$)")
+_DAY_ZERO: Final = re.compile(r"\b0(?=\d[ ,])")
 _VOWEL_INITIALS: Final = ("NG", "ET")
 _CONSONANT_U: Final = ("uni", "use", "usu", "one")
 
@@ -41,6 +43,11 @@ def _starts_with_vowel_sound(word: str) -> bool:
         return True
     lower = word.lower()
     return lower[0] in "aeiou" and not lower.startswith(_CONSONANT_U)
+
+
+def say_date(date: datetime.date, style: str) -> str:
+    """The date in a style of `strftime`, without the zero of "March 04, 2021"."""
+    return _DAY_ZERO.sub("", date.strftime(style))
 
 
 def join(items: Sequence[str], word: str) -> str:

@@ -84,8 +84,8 @@ _DOUBLED: Final = re.compile(r"\b([a-z]+)\s+\1\b", re.IGNORECASE)
 # Sentences that must end like one; the rest are words and phrases.
 _SENTENCES: Final = re.compile(
     r"^(findings\..*\.(sentences|fragments|normal)|hedges\.(sentences|fragments)|resolved|relations|devices\..*"
-    r"\.(adequate|malpositioned)|device|trends\.\w+\.sentences|denials\..*(lists|pairs|frames)"
-    r"|quality\.(?!views)|impression|recommendations|technique|comparison\.(dated|undated|none)|indications)(\.|$)"
+    r"\.(adequate|malpositioned)|device\.(?!tail)\w+|trends\.\w+\.sentences|denials\..*(lists|pairs|frames)"
+    r"|quality\.(?!views)\w+|impression|recommendations|technique|comparison\.(dated|undated|none)|indications)(\.|$)"
 )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from carina.phantom.reports import places
-from carina.phantom.reports.grammar import Noun
+from carina.phantom.reports.grammar import Noun, say_date
 from carina.phantom.reports.measures import say_measure, sayable
 from carina.phantom.reports.template import Draw, Frame, Said, Slots, merge, render
-from carina.phantom.reports.wording import Grades, Language, Trends, TrendWords
+from carina.phantom.reports.wording import Grades, Language, Trends, TrendWords, Wording
 from carina.studies.model import Device, Finding, Measure, Statement, Study
 from carina.studies.vocabulary import Severity, Side, Trend
 
@@ -20,6 +20,8 @@ class Context:
     prior: Study | None
     language: Language
     draw: Draw
+    date_format: str
+    """How this report writes dates, for `strftime`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def since(context: Context) -> Callable[[], Said] | None:
         frames = words.since if date else tuple(frame for frame in words.since if not frame.needs)
         text = draw.pick(frames).text
         if date and "{date}" in text:
-            text = text.format(date=date.strftime(words.dates[0]).replace(" 0", " "))
+            text = text.format(date=say_date(date, context.date_format))
         return Said(text, (Statement(kind="comparison", about=prior.id),))
 
     return fill
@@ -128,7 +130,9 @@ def _is_plural(finding: Finding, noun: Noun) -> bool:
     many = location is not None and (
         location.side == "bilateral" or (location.site is not None and location.site.endswith("ribs"))
     )
-    return not noun.mass and (many or finding.distribution == "multifocal")
+    # A mask in several pieces makes a haze "opacities", but one nodule behind a rib stays one nodule.
+    spread = finding.distribution == "multifocal" and finding.name not in ("nodule", "mass")
+    return not noun.mass and (many or spread)
 
 
 def _add_agreement(
@@ -209,18 +213,31 @@ def _add_trend(slots: Slots, context: Context, thing: Finding | Device) -> None:
         return
     slots.fill["since"] = told
     stated = trend_said(thing)
-    words = trend_words(context.language.words.trends, thing.trend)
-    if words is None or (isinstance(thing, Device) and thing.trend not in ("new", "unchanged")):
+    tails = _tails(context.language.words, thing)
+    if not tails:
         return
     draw = context.draw
 
     def tail() -> Said:
-        frame = draw.pick(words.tails)
-        said = render(frame, slots, draw)
+        said = render(draw.pick(tails), slots, draw)
         return Said(said.text, merge((*said.states, stated)))
 
-    slots.fill["trend"] = lambda: Said(draw.pick(words.adjectives), (stated,))
     slots.fill["tail"] = tail
+    words = trend_words(context.language.words.trends, thing.trend)
+    # Nobody writes "a decreased effusion cannot be excluded": a doubt takes its change as a tail.
+    doubtful = thing.certainty == "uncertain" and thing.trend in ("worse", "improved")
+    if words is not None and not doubtful:
+        slots.fill["trend"] = lambda: Said(draw.pick(words.adjectives), (stated,))
+
+
+def _tails(words: Wording, thing: Finding | Device) -> tuple[Frame, ...]:
+    """Clauses that end a sentence with its trend; none for a device that neither came nor stayed."""
+    if isinstance(thing, Device):
+        return {"new": words.device.tail_new, "unchanged": words.device.tail_unchanged}.get(
+            thing.trend or "", ()
+        )
+    trend = trend_words(words.trends, thing.trend) if thing.trend else None
+    return trend.tails if trend else ()
 
 
 def trend_said(thing: Finding | Device) -> Statement:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from carina.phantom.reports.body import is_there, plural_forms, say_slots
-from carina.phantom.reports.grammar import join
+from carina.phantom.reports.grammar import join, say_date
 from carina.phantom.reports.line import Line, line
 from carina.phantom.reports.mentions import Context
 from carina.phantom.reports.template import Frame, Said, Slots
@@ -71,7 +71,7 @@ def comparison(context: Context) -> Line:
     base = (Statement(kind="comparison", about=prior.id),)
     if prior.date is None:
         return line(say_slots(context, words.undated, Slots(fill={}, base=base)))
-    date = prior.date.strftime(draw.pick(words.dates)).replace(" 0", " ")
+    date = say_date(prior.date, context.date_format)
     return line(say_slots(context, words.dated, Slots(fill={"date": lambda: Said(date)}, base=base)))
 
 

@@ -33,10 +33,16 @@ class Zones:
 def zones_of(location: Location | None) -> Zones | None:
     if location is None or not location.zones:
         return None
+    # A large lesion's mask may reach over the midline; the report keeps to the side that the lesion has.
+    sides = (location.side,) if location.side in SIDES else SIDES
     levels = {
-        side: tuple(level for level in LEVELS if f"{side} {level} zone" in location.zones) for side in SIDES
+        side: tuple(level for level in LEVELS if f"{side} {level} zone" in location.zones) for side in sides
     }
-    return Zones(names=location.zones, levels={side: found for side, found in levels.items() if found})
+    levels = {side: found for side, found in levels.items() if found}
+    if not levels:
+        return None
+    names = tuple(f"{side} {level} zone" for side, found in levels.items() for level in found)
+    return Zones(names=names, levels=levels)
 
 
 def area(zones: Zones, language: Language, draw: Draw) -> str:

@@ -66,6 +66,8 @@ class SharedDeviceWords(Group, frozen=True):
     unchanged: Frames
     removed: Frames
     uncertain: Frames
+    tail_new: Frames
+    tail_unchanged: Frames
     group_adequate: Frames
     group_unchanged: Frames
 

@@ -34,7 +34,9 @@ def write_report(
 
     Words of comparison are used only with a `prior`; trends without one are left unsaid.
     """
-    context = Context(study=study, prior=prior, language=load_wording(language, wording), draw=Draw(rng))
+    spoken, draw = load_wording(language, wording), Draw(rng)
+    date_format = draw.pick(spoken.words.comparison.dates)
+    context = Context(study=study, prior=prior, language=spoken, draw=draw, date_format=date_format)
     reason = opening.indication(context)
     sections = [
         paragraph("indication", [reason]),
