@@ -18,7 +18,9 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where everything is written.")] = Path("demo"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where everything is written.")
+    ] = Path("demo"),
     json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
 ) -> None:
     """Make phantom studies and a contact sheet that shows them.

@@ -35,12 +35,22 @@ def phantom(
             help="Weight of a finding among abnormal studies; repeat for several, the others then never occur.",
         ),
     ] = None,
-    pa_with_lateral: Annotated[float | None, typer.Option(help="Share of studies with PA and lateral view.")] = None,
-    pa_alone: Annotated[float | None, typer.Option(help="Share with a PA view alone; the rest are AP.")] = None,
-    with_prior: Annotated[float | None, typer.Option(help="Share of patients with more than one study.")] = None,
-    quality_defect: Annotated[float | None, typer.Option(help="Share of images with a technical defect.")] = None,
+    pa_with_lateral: Annotated[
+        float | None, typer.Option(help="Share of studies with PA and lateral view.")
+    ] = None,
+    pa_alone: Annotated[
+        float | None, typer.Option(help="Share with a PA view alone; the rest are AP.")
+    ] = None,
+    with_prior: Annotated[
+        float | None, typer.Option(help="Share of patients with more than one study.")
+    ] = None,
+    quality_defect: Annotated[
+        float | None, typer.Option(help="Share of images with a technical defect.")
+    ] = None,
     hedged: Annotated[float | None, typer.Option(help="Share of findings that the report hedges.")] = None,
-    malpositioned: Annotated[float | None, typer.Option(help="Share of devices whose tip lies wrong.")] = None,
+    malpositioned: Annotated[
+        float | None, typer.Option(help="Share of devices whose tip lies wrong.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
@@ -85,7 +95,13 @@ def phantom(
 
 
 def _options(
-    *, size: int, bits: int, monochrome1: bool, wording: str, finding: list[str] | None, **shares: float | None
+    *,
+    size: int,
+    bits: int,
+    monochrome1: bool,
+    wording: str,
+    finding: list[str] | None,
+    **shares: float | None,
 ) -> "PhantomOptions":
     """Options of a phantom set; a share that was not given keeps its default."""
     from carina.phantom import Mix, PhantomOptions

@@ -49,7 +49,9 @@ def regions(thorax: Thorax, projection: Projection, *, wide: Beam | None) -> dic
     found |= {"heart": heart, "mediastinum": mediastinum}
     for k, side in enumerate(("right", "left")):
         found[f"{side} hilum"] = beam.silhouette(beam.span(thorax.hilar_soft_tissue[k].scaled(1.25)))
-        found[f"{side} hemidiaphragm"] = beam.silhouette(projection.domes[k]) & beam.silhouette(projection.cavities[k])
+        found[f"{side} hemidiaphragm"] = beam.silhouette(projection.domes[k]) & beam.silhouette(
+            projection.cavities[k]
+        )
         found[f"{side} ribs"] = projection.ribs[k] > SEEN
         found[f"{side} clavicle"] = projection.clavicles[k] > SEEN
     found["spine"] = projection.spine > 0.35 * max(float(projection.spine.max()), SEEN)
@@ -67,7 +69,9 @@ def _lateral_parts(lungs: Mask) -> dict[str, Mask]:
     third = (3 * (np.arange(lungs.shape[0]) - top)) // height
     back = np.arange(lungs.shape[1]) >= (cols[0] + cols[-1] + 1) / 2  # the patient faces the image's left
     low = np.arange(lungs.shape[0]) >= top + 0.75 * height
-    parts = {f"{level} zone": lungs & (third == k)[:, None] for k, level in enumerate(("upper", "mid", "lower"))}
+    parts = {
+        f"{level} zone": lungs & (third == k)[:, None] for k, level in enumerate(("upper", "mid", "lower"))
+    }
     parts |= {"anterior lung": lungs & ~back, "posterior lung": lungs & back}
     parts["posterior costophrenic angle"] = lungs & back & low[:, None]
     return parts
@@ -77,7 +81,9 @@ def largest_piece(mask: Mask) -> Mask:
     """Without the crumbs that silhouettes leave where they nearly touch."""
     window = bounding_window(mask)
     inner = mask[window]
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(np.ascontiguousarray(inner).view(np.uint8), connectivity=4, ltype=cv2.CV_16U)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(
+        np.ascontiguousarray(inner).view(np.uint8), connectivity=4, ltype=cv2.CV_16U
+    )
     if count <= 2:
         return mask
     largest = np.zeros_like(mask)

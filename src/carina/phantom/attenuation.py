@@ -20,10 +20,12 @@ BLOOD = 0.20
 FLUID = 0.192
 METAL = 3.0
 PLASTIC = 0.45  # radio-opaque catheter wall
+# The mediastinum is vessels and airways in fat, with air in the oesophagus: lighter than its share of fat says.
+MEDIASTINAL_FAT = 2.2
 # Bones as hollow tubes: (inset cm, attenuation above soft tissue), see `Beam.tubes`.
 RIB = ((0.0, 0.54), (0.10, -0.36))
 CLAVICLE = ((0.0, 0.46), (0.15, -0.26))
-LIMB = ((0.0, 0.46), (0.20, -0.33))
+LIMB = ((0.0, 0.40), (0.20, -0.32))
 PROCESS = ((0.0, 0.20), (0.12, -0.11))
 SCAPULA = 0.34
 STERNUM = 0.09
@@ -91,6 +93,7 @@ def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Gen
     body = _organ(beam, thorax.torso)
     total = _soft_parts(thorax, beam, body, frontal=frontal)
     total += (LUNG - SOFT) * lungs
+    total -= MEDIASTINAL_FAT * (SOFT - FAT) * beam.length(organs.mediastinum)
     total += _parenchyma(beam, lungs, texture)
     for bubble in thorax.gas:
         total -= SOFT * beam.length(beam.span(bubble))
@@ -104,7 +107,10 @@ def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Gen
     total += vessels[0] + vessels[1]
     bone = np.float32(thorax.build.bone)
     ribs = beam.tubes(thorax.ribs[0], profile=RIB), beam.tubes(thorax.ribs[1], profile=RIB)
-    clavicles = beam.tubes(thorax.clavicles[:1], profile=CLAVICLE), beam.tubes(thorax.clavicles[1:], profile=CLAVICLE)
+    clavicles = (
+        beam.tubes(thorax.clavicles[:1], profile=CLAVICLE),
+        beam.tubes(thorax.clavicles[1:], profile=CLAVICLE),
+    )
     spine = beam.blocks(thorax.vertebrae, core=VERTEBRA_CORE, rim=VERTEBRA_RIM)
     total += bone * (ribs[0] + ribs[1] + spine + _other_bones(thorax, beam, frontal=frontal))
     # Raised arms carry the clavicles out of a lateral view; what is left is faint.
@@ -128,11 +134,18 @@ def _organ(beam: Beam, solids: tuple[Ellipsoid, ...]) -> Span:
 
 def _soft_parts(thorax: Thorax, beam: Beam, body: Span, *, frontal: bool) -> Field:
     """Fat and flesh of the torso, limbs and breasts; arms and shoulders are raised out of a lateral view."""
-    total = FAT * beam.length(body) + (SOFT - FAT) * beam.length(_organ(beam, thorax.flesh))
+    flesh = [beam.span(solid) for solid in thorax.flesh]
+    torso = beam.length(body)
+    total = FAT * torso + (SOFT - FAT) * beam.length(beam.hull(flesh))
     if frontal:
-        total += 0.95 * SOFT * beam.length([beam.span(arm) for arm in thorax.arms])
-        total += 0.95 * SOFT * _outside(beam, thorax.shoulders, body, blur_cm=0.0)
-    total += 0.5 * (FAT + SOFT) * _outside(beam, thorax.breasts, body, blur_cm=0.7)
+        limbs = [beam.span(solid) for solid in (*thorax.shoulders, *thorax.arms)]
+        total += 0.95 * SOFT * (beam.length(beam.hull([body, *limbs])) - torso)
+    if thorax.breasts:
+        loose = sum(
+            (length_without(beam, beam.span(breast), [body]) for breast in thorax.breasts), beam.blank()
+        )
+        # Their edges are loose folds, not sharp rims.
+        total += 0.5 * (FAT + SOFT) * cv2.GaussianBlur(loose, (0, 0), 0.7 / beam.pixel)
     return total
 
 
@@ -147,14 +160,6 @@ def _other_bones(thorax: Thorax, beam: Beam, *, frontal: bool) -> Field:
     return total
 
 
-def _outside(beam: Beam, solids: tuple[Ellipsoid, ...], body: Span, *, blur_cm: float) -> Field:
-    """Centimetres of soft parts that stand out from the torso; their edges are loose folds, not sharp rims."""
-    total = beam.blank()
-    for solid in solids:
-        total += length_without(beam, beam.span(solid), [body])
-    return np.asarray(cv2.GaussianBlur(total, (0, 0), blur_cm / beam.pixel), np.float32) if blur_cm else total
-
-
 def _softened(beam: Beam, length: Field) -> Field:
     """Heartbeat and breath blur the borders of the lungs by about a millimetre."""
     return np.asarray(cv2.GaussianBlur(length, (0, 0), max(0.07 / beam.pixel, 0.5)), np.float32)
@@ -167,7 +172,7 @@ def _parenchyma(beam: Beam, lungs: Field, chance: np.random.Generator) -> Field:
         step = max(grain_cm / beam.pixel, 1.0)
         shape = int(np.ceil(beam.rows / step)) + 2, int(np.ceil(beam.cols / step)) + 2
         grain = chance.standard_normal(shape, dtype=np.float32)
-        texture += np.float32(strength) * cv2.resize(grain, (beam.cols, beam.rows), interpolation=cv2.INTER_CUBIC)
+        texture += np.float32(strength) * cv2.resize(
+            grain, (beam.cols, beam.rows), interpolation=cv2.INTER_CUBIC
+        )
     return texture * np.sqrt(lungs)
-
-

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -66,7 +67,7 @@ class Beam:
     @cached_property
     def ray_length(self) -> Field:
         """Length of each ray's direction vector: turns span units into centimetres."""
-        return np.sqrt(np.float32(self.distance**2) + self._u**2 + self._v**2)
+        return np.asarray(np.sqrt(np.float32(self.distance**2) + self._u**2 + self._v**2), np.float32)
 
     def project(self, points: Vector) -> tuple[Vector, Vector, Vector]:
         """Columns, rows and magnification of points."""
@@ -82,7 +83,11 @@ class Beam:
         spread = solid.axes @ solid.axes.T - np.outer(centre, centre)
         f = self.distance / self.pixel
         camera = np.stack(
-            [f * self.right + self.centre[0] * self.towards, f * self.down + self.centre[1] * self.towards, self.towards]
+            [
+                f * self.right + self.centre[0] * self.towards,
+                f * self.down + self.centre[1] * self.towards,
+                self.towards,
+            ]
         )
         dual = camera @ spread @ camera.T
         limits: list[float] = []
@@ -104,24 +109,19 @@ class Beam:
         """Entry and exit of every ray through an ellipsoid."""
         window = self.window(*self.bounds(solid))
         u, v = self._u[:, window[1]], self._v[window[0]]
-        inverse = np.linalg.inv(solid.axes)
-        # A ray is source + t (distance towards + u right + v down); in the ellipsoid's own frame everything
-        # below is a polynomial in u and v, so that only the last few steps touch whole arrays.
-        start = inverse @ (self.source - solid.centre)
-        d0, du, dv = inverse @ (self.distance * self.towards), inverse @ self.right, inverse @ self.down
-        a = _quadratic(d0 @ d0, 2 * d0 @ du, 2 * d0 @ dv, du @ du, dv @ dv, 2 * du @ dv, u, v)
-        b0, bu, bv, c = start @ d0, start @ du, start @ dv, start @ start - 1.0
-        # disc = b^2 - a c, expanded first: the plain difference loses the silhouette in float32.
-        disc = _quadratic(
-            b0 * b0 - (d0 @ d0) * c,
-            2 * (b0 * bu - (d0 @ du) * c),
-            2 * (b0 * bv - (d0 @ dv) * c),
-            bu * bu - (du @ du) * c,
-            bv * bv - (dv @ dv) * c,
-            2 * (bu * bv - (du @ dv) * c),
-            u,
-            v,
-        )
+        start, d0, du, dv = self._in_frame_of(solid)
+        length = _squared_length(d0, du, dv)
+        b0, bu, bv, c = float(start @ d0), float(start @ du), float(start @ dv), float(start @ start) - 1.0
+        # The discriminant b^2 - a c, expanded first: the plain difference loses the silhouette in float32.
+        disc = _Quadratic(
+            b0 * b0 - length.k * c,
+            2 * b0 * bu - length.u * c,
+            2 * b0 * bv - length.v * c,
+            bu * bu - length.uu * c,
+            bv * bv - length.vv * c,
+            2 * bu * bv - length.uv * c,
+        ).over(u, v)
+        a = length.over(u, v)
         np.reciprocal(a, out=a)
         middle = (np.float32(-b0) - np.float32(bu) * u) - np.float32(bv) * v
         middle *= a
@@ -132,6 +132,16 @@ class Beam:
         half[~hit] = -MISS
         return Span(window, middle - half, middle + half)
 
+    def _in_frame_of(self, solid: Ellipsoid) -> tuple[Vector, Vector, Vector, Vector]:
+        """The rays where the ellipsoid is a unit ball: start, and the direction's constant, u and v terms.
+
+        A ray is source + t (distance towards + u right + v down), so that all its quadratics are polynomials in
+        u and v and only the last few steps touch whole arrays.
+        """
+        inverse = np.linalg.inv(solid.axes)
+        start = inverse @ (self.source - solid.centre)
+        return start, inverse @ (self.distance * self.towards), inverse @ self.right, inverse @ self.down
+
     def blob(self, solid: Ellipsoid, within: Span) -> tuple[Window, Field]:
         """Line integral, cm, of a soft ball: a Gaussian whose standard deviations are the semi-axes, of height 1
         in the middle, counted only where the ray is inside `within`."""
@@ -141,10 +151,8 @@ class Beam:
         if rows.stop <= rows.start or cols.stop <= cols.start:
             return (slice(0, 0), slice(0, 0)), np.zeros((0, 0), np.float32)
         u, v = self._u[:, cols], self._v[rows]
-        inverse = np.linalg.inv(solid.axes)
-        start = inverse @ (self.source - solid.centre)
-        d0, du, dv = inverse @ (self.distance * self.towards), inverse @ self.right, inverse @ self.down
-        a = _quadratic(d0 @ d0, 2 * d0 @ du, 2 * d0 @ dv, du @ du, dv @ dv, 2 * du @ dv, u, v)
+        start, d0, du, dv = self._in_frame_of(solid)
+        a = _squared_length(d0, du, dv).over(u, v)
         b = np.float32(start @ d0) + np.float32(start @ du) * u + np.float32(start @ dv) * v
         closest = np.maximum(np.float32(start @ start) - b * b / a, 0.0)
         middle, root = -b / a, np.sqrt(a)
@@ -153,13 +161,17 @@ class Beam:
             slice(cols.start - within.window[1].start, cols.stop - within.window[1].start),
         )
         share = ndtr((within.far[inner] - middle) * root) - ndtr((within.near[inner] - middle) * root)
-        field = np.float32(np.sqrt(2 * np.pi)) / root * np.exp(np.float32(-0.5) * closest) * np.maximum(share, 0)
-        return (rows, cols), field * self.ray_length[rows, cols]
+        field = (
+            np.float32(np.sqrt(2 * np.pi)) / root * np.exp(np.float32(-0.5) * closest) * np.maximum(share, 0)
+        )
+        return (rows, cols), np.asarray(field * self.ray_length[rows, cols], np.float32)
 
     def height_at(self, depth_of: Vector) -> Field:
         """z of every ray where it passes the plane, parallel to the detector, through a point."""
         t = float((depth_of - self.source) @ self.towards) / self.distance
-        at = self.source[2] + t * (self.distance * self.towards[2] + self._u * self.right[2] + self._v * self.down[2])
+        at = self.source[2] + t * (
+            self.distance * self.towards[2] + self._u * self.right[2] + self._v * self.down[2]
+        )
         return np.asarray(np.broadcast_to(at, (self.rows, self.cols)), np.float32)
 
     def blank(self) -> Field:
@@ -193,7 +205,9 @@ class Beam:
         mask[span.window] = span.far > span.near
         return mask
 
-    def tubes(self, tubes: Sequence[Tube], *, profile: Sequence[tuple[float, float]] = ((0.0, 1.0),)) -> Field:
+    def tubes(
+        self, tubes: Sequence[Tube], *, profile: Sequence[tuple[float, float]] = ((0.0, 1.0),)
+    ) -> Field:
         """Projected thickness of tubes, cm, added up where they cross.
 
         `profile` lists (inset, weight): each adds `weight` times the thickness of the tube made thinner by
@@ -251,7 +265,9 @@ class Beam:
         spread = cv2.filter2D(canvas, cv2.CV_32F, kernel, borderType=cv2.BORDER_CONSTANT)
         rows = slice(max(low_v, 0), min(low_v + height, self.rows))
         cols = slice(max(low_u, 0), min(low_u + width, self.cols))
-        total[rows, cols] += spread[rows.start - low_v : rows.stop - low_v, cols.start - low_u : cols.stop - low_u]
+        total[rows, cols] += spread[
+            rows.start - low_v : rows.stop - low_v, cols.start - low_u : cols.stop - low_u
+        ]
 
     def plates(self, plates: Sequence[Plate], *, soften: float = 0.08) -> Field:
         """Projected thickness of flat bones: constant over the plate, longer where it is seen edge-on."""
@@ -283,7 +299,9 @@ class Beam:
             sight = block.centre - self.source
             sight = np.abs(sight) / np.linalg.norm(sight)
             thickness = float(np.min(2 * block.half / np.maximum(sight, 1e-6)))
-            cv2.fillPoly(layer, [np.round(outline * 16).astype(np.int32)], thickness, lineType=cv2.LINE_8, shift=4)
+            cv2.fillPoly(
+                layer, [np.round(outline * 16).astype(np.int32)], thickness, lineType=cv2.LINE_8, shift=4
+            )
         used = np.flatnonzero(layer.any(axis=0))
         if len(used) == 0:
             return layer
@@ -295,16 +313,36 @@ class Beam:
         return layer
 
 
-def _quadratic(
-    k: float, ku: float, kv: float, kuu: float, kvv: float, kuv: float, u: Field, v: Field
-) -> Field:
-    """k + ku u + kv v + kuu u^2 + kvv v^2 + kuv u v over a row of u and a column of v."""
-    across = np.float32(k) + (np.float32(ku) + np.float32(kuu) * u) * u
-    along = (np.float32(kv) + np.float32(kvv) * v) * v
-    total = (np.float32(kuv) * v) * u
-    total += across
-    total += along
-    return np.asarray(total, np.float32)
+class _Quadratic(NamedTuple):
+    """k + u U + v V + uu U^2 + vv V^2 + uv U V."""
+
+    k: float
+    u: float
+    v: float
+    uu: float
+    vv: float
+    uv: float
+
+    def over(self, row: Field, column: Field) -> Field:
+        """Its values over a row of U and a column of V."""
+        across = np.float32(self.k) + (np.float32(self.u) + np.float32(self.uu) * row) * row
+        along = (np.float32(self.v) + np.float32(self.vv) * column) * column
+        total = (np.float32(self.uv) * column) * row
+        total += across
+        total += along
+        return np.asarray(total, np.float32)
+
+
+def _squared_length(d0: Vector, du: Vector, dv: Vector) -> _Quadratic:
+    """|d0 + u du + v dv|^2."""
+    return _Quadratic(
+        float(d0 @ d0),
+        2 * float(d0 @ du),
+        2 * float(d0 @ dv),
+        float(du @ du),
+        float(dv @ dv),
+        2 * float(du @ dv),
+    )
 
 
 def _bundled(tubes: Sequence[Tube]) -> Iterable[Tube]:

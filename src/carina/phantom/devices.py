@@ -6,6 +6,7 @@ Also what lies on the patient and means nothing: ECG leads, placed by chance alo
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from carina.phantom.attenuation import METAL, PLASTIC
 from carina.phantom.beam import Beam, Field
@@ -108,14 +109,22 @@ def _central_line(device: DevicePlan, thorax: Thorax, chance: np.random.Generato
     entry = (side * 3.4, 0.5, 33 * s) if jugular else (side * 0.72 * w, 6.0, 19.4 * s)
     deep_wrong = chance.random() < 0.5
     junction = 12.0 * s
-    tip_z = junction + (1.5 - 3.0 * device.depth) if device.adequate else (junction - 6.0 - 2.0 * device.depth if deep_wrong else 19.0 * s)
+    tip_z = (
+        junction + (1.5 - 3.0 * device.depth)
+        if device.adequate
+        else (junction - 6.0 - 2.0 * device.depth if deep_wrong else 19.0 * s)
+    )
     knots = [entry, (side * (2.9 if jugular else 5.0), 2.2, (24 if jugular else 20.6) * s)]
     if side > 0:
         knots.append((0.6, 2.8, 18.6 * s))
     knots += [(-2.2, 2.4, 17.4 * s), (-2.5, 2.3, 14.5 * s), (-2.3, 2.2, min(tip_z, 13.0 * s))]
     course = smooth_curve(knots, n=160)
     course = course[: int(np.argmin(np.abs(course[:, 2] - tip_z) + 100.0 * (course[:, 0] > 0.5))) + 1]
-    site = "at the cavoatrial junction" if device.adequate else ("deep in the right atrium" if deep_wrong else "in the brachiocephalic vein")
+    site = (
+        "at the cavoatrial junction"
+        if device.adequate
+        else ("deep in the right atrium" if deep_wrong else "in the brachiocephalic vein")
+    )
     return Placed(tubes=(tube(course, 0.12),), wires=(tube(course, 0.024),), tip=course[-1], site=site)
 
 
@@ -128,16 +137,36 @@ def _pacemaker(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) 
     apex = ventricle.centre + 0.72 * ventricle.axes[:, 0] + (0.0, 0.8, 0.0)
     if not device.adequate:
         apex = thorax.heart[1].centre + (0.2, 0.0, -1.0)  # slipped back into the atrium
-    vein = [box + (-side * 1.5, -1.0, 1.2), (side * 0.42 * w, 4.0, 20.4 * s), (side * 1.8, 2.8, 18.8 * s), (-1.9, 2.4, 16.0 * s)]
+    vein: list[ArrayLike] = [
+        box + (-side * 1.5, -1.0, 1.2),
+        (side * 0.42 * w, 4.0, 20.4 * s),
+        (side * 1.8, 2.8, 18.8 * s),
+        (-1.9, 2.4, 16.0 * s),
+    ]
     atrium = thorax.heart[1].centre
     leads = (
-        smooth_curve([*vein, (-2.3, 2.2, 11.0 * s), atrium + (-0.4, 0.8, -1.0), 0.5 * (atrium + apex) + (0, 0.5, -1.6), apex], n=140),
-        smooth_curve([*vein, (-2.1, 2.2, 11.5 * s), atrium + (-0.8, 1.0, -0.8), atrium + (-0.2, 1.6, 1.3)], n=120),
+        smooth_curve(
+            [
+                *vein,
+                (-2.3, 2.2, 11.0 * s),
+                atrium + (-0.4, 0.8, -1.0),
+                0.5 * (atrium + apex) + (0, 0.5, -1.6),
+                apex,
+            ],
+            n=140,
+        ),
+        smooth_curve(
+            [*vein, (-2.1, 2.2, 11.5 * s), atrium + (-0.8, 1.0, -0.8), atrium + (-0.2, 1.6, 1.3)], n=120
+        ),
     )
     return Placed(
         tubes=tuple(tube(lead, 0.08) for lead in leads),
-        wires=tuple(tube(lead, 0.035) for lead in leads) + (tube(leads[0][-8:], 0.11), tube(leads[1][-8:], 0.11)),
-        plates=(ellipsoid(box, (2.2, 0.3, 2.0), tilt_degrees=(0, 15, 0)), ellipsoid(box + (0, 0, 1.6), (1.5, 0.3, 0.9))),
+        wires=tuple(tube(lead, 0.035) for lead in leads)
+        + (tube(leads[0][-8:], 0.11), tube(leads[1][-8:], 0.11)),
+        plates=(
+            ellipsoid(box, (2.2, 0.3, 2.0), tilt_degrees=(0, 15, 0)),
+            ellipsoid(box + (0, 0, 1.6), (1.5, 0.3, 0.9)),
+        ),
         tip=leads[0][-1],
         site="at the right ventricular apex" if device.adequate else "in the right atrium",
     )
@@ -155,9 +184,13 @@ def _chest_tube(device: DevicePlan, thorax: Thorax, chance: np.random.Generator)
         (side * (0.55 - 0.05 * device.depth) * w, -3.5, (low + 8.0) * s),
         (side * (0.42 - 0.05 * device.depth) * w, -3.0, (16.5 + 2.0 * device.depth) * s),
     ]
-    course = smooth_curve(knots if device.adequate else knots[:2] + [(side * (w + 0.5), -2.5, (low + 3.0) * s)], n=120)
+    course = smooth_curve(
+        knots if device.adequate else knots[:2] + [(side * (w + 0.5), -2.5, (low + 3.0) * s)], n=120
+    )
     site = "at the apex" if device.adequate else "in the chest wall"
-    return Placed(tubes=(tube(course, 0.40),), wires=(tube(course + (0, 0, 0.1), 0.03),), tip=course[-1], site=site)
+    return Placed(
+        tubes=(tube(course, 0.40),), wires=(tube(course + (0, 0, 0.1), 0.03),), tip=course[-1], site=site
+    )
 
 
 def ecg_leads(thorax: Thorax, chance: np.random.Generator) -> Placed:
@@ -172,5 +205,3 @@ def ecg_leads(thorax: Thorax, chance: np.random.Generator) -> Placed:
         ring = np.linspace(0, 2 * np.pi, 24)
         wires.append(tube(at + 0.45 * np.stack([np.cos(ring), 0 * ring, np.sin(ring)], axis=1), 0.04))
     return Placed(tubes=(), wires=tuple(wires))
-
-

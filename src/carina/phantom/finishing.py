@@ -20,7 +20,16 @@ def mark(picture: Field, view: View, chance: np.random.Generator) -> None:
     layer = np.zeros(picture.shape, np.uint8)
     cv2.putText(layer, letter, (x, y), cv2.FONT_HERSHEY_SIMPLEX, scale, 255, thick, cv2.LINE_AA)
     if view == "AP" and chance.random() < 0.5:
-        cv2.putText(layer, "AP", (x - size // 60, y + size // 18), cv2.FONT_HERSHEY_SIMPLEX, 0.7 * scale, 255, thick, cv2.LINE_AA)
+        cv2.putText(
+            layer,
+            "AP",
+            (x - size // 60, y + size // 18),
+            cv2.FONT_HERSHEY_SIMPLEX,
+            0.7 * scale,
+            255,
+            thick,
+            cv2.LINE_AA,
+        )
     np.maximum(picture, layer * np.float32(chance.uniform(0.85, 1.0) / 255), out=picture)
 
 
@@ -38,4 +47,4 @@ def digitised(picture: Field, *, bits: int, monochrome1: bool) -> NDArray[np.uin
     shown = 1.0 - picture if monochrome1 else picture
     top = 2**bits - 1
     stored = np.rint(np.clip(shown, 0.0, 1.0) * np.float32(top))
-    return stored.astype(np.uint8) if bits == 8 else stored.astype(np.uint16)
+    return np.asarray(stored, np.uint8) if bits == 8 else np.asarray(stored, np.uint16)

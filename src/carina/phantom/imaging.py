@@ -42,16 +42,16 @@ class Detector:
 def draw_detector(chance: np.random.Generator, *, view: View, exposure: float) -> Detector:
     """The settings of one exposure; a portable unit has no grid, so more scatter."""
     portable = view == "AP"
-    lung_level = {"PA": 0.33, "AP": 0.40, "lateral": 0.42}[view]
+    lung_level = {"PA": 0.40, "AP": 0.44, "lateral": 0.44}[view]
     return Detector(
         scatter_share=chance.uniform(0.5, 0.7) if portable else chance.uniform(0.25, 0.45),
         scatter_width=chance.uniform(0.08, 0.14),
-        counts=chance.uniform(60.0, 120.0) * 2.0 ** (0.7 * exposure),
+        counts=chance.uniform(40.0, 90.0) * 2.0 ** (0.7 * exposure),
         blur_mm=chance.uniform(0.18, 0.35),
         exposure=exposure,
         lung_level=float(np.clip(chance.normal(lung_level, 0.04), 0.22, 0.5)),
-        dense_level=float(np.clip(chance.normal(0.87 if not portable else 0.84, 0.03), 0.74, 0.94)),
-        detail=chance.uniform(1.3, 1.9),
+        dense_level=float(np.clip(chance.normal(0.79 if not portable else 0.74, 0.04), 0.64, 0.90)),
+        detail=chance.uniform(1.5, 2.2),
     )
 
 
@@ -94,14 +94,21 @@ def _scatter(primary: Field, detector: Detector) -> Field:
     coarse = cv2.resize(primary, (COARSE, COARSE), interpolation=cv2.INTER_AREA)
     # Rays outside the patient make no scatter in the patient: bound them, or bare air would fog the picture.
     coarse = np.minimum(coarse, np.float32(0.25))
-    spread = cv2.GaussianBlur(coarse, (0, 0), detector.scatter_width * COARSE, borderType=cv2.BORDER_REPLICATE)
-    return np.asarray(cv2.resize(np.float32(detector.scatter_share) * spread, size, interpolation=cv2.INTER_LINEAR), np.float32)
+    spread = cv2.GaussianBlur(
+        coarse, (0, 0), detector.scatter_width * COARSE, borderType=cv2.BORDER_REPLICATE
+    )
+    return np.asarray(
+        cv2.resize(np.float32(detector.scatter_share) * spread, size, interpolation=cv2.INTER_LINEAR),
+        np.float32,
+    )
 
 
 def _local_brightness(plain: Field) -> Field:
     """Coarse picture of the patient's density, over which detail is enhanced."""
     coarse = -np.log(cv2.resize(plain, (COARSE, COARSE), interpolation=cv2.INTER_AREA))
-    return np.asarray(cv2.GaussianBlur(coarse, (0, 0), 0.045 * COARSE, borderType=cv2.BORDER_REPLICATE), np.float32)
+    return np.asarray(
+        cv2.GaussianBlur(coarse, (0, 0), 0.045 * COARSE, borderType=cv2.BORDER_REPLICATE), np.float32
+    )
 
 
 def _display_window(
@@ -109,9 +116,9 @@ def _display_window(
 ) -> Callable[[Field], Field]:
     """A sigmoid that puts the patient's own lung and densest tenth at the wanted grey levels."""
     lung_density = _percentile(local, lungs, 50, otherwise=1.8)
-    dense_density = _percentile(local, body, 92, otherwise=lung_density + 1.6)
+    dense_density = _percentile(local, body, 90, otherwise=lung_density + 1.6)
     low, high = (np.log(level / (1 - level)) for level in (detector.lung_level, detector.dense_level))
-    slope = (high - low) / max(dense_density - lung_density, 1.2)
+    slope = (high - low) / max(dense_density - lung_density, 1.7)
     middle = lung_density - low / slope + 0.35 * detector.exposure
 
     def window(density: Field) -> Field:

@@ -80,7 +80,9 @@ def make_study(
         anatomy=tuple(part for key, radiograph in images.items() for part in truth.anatomy(key, radiograph)),
         relations=tuple(truth.relations(plan, finding_ids | device_ids)),
     )
-    written = write_report(study, prior=_prior(patient, plan), rng=rng(seed, plan.id, "report"), wording=options.wording)
+    written = write_report(
+        study, prior=_prior(patient, plan), rng=rng(seed, plan.id, "report"), wording=options.wording
+    )
     return written, {key: radiograph.pixels for key, radiograph in images.items()}
 
 
@@ -93,7 +95,9 @@ def _prior(patient: PatientPlan, plan: StudyPlan) -> Study | None:
     if plan.order == 0:
         return None
     before = patient.studies[plan.order - 1]
-    return Study(id=before.id, patient=patient.id, source=SOURCE.name, order=before.order, date=before.date, images=())
+    return Study(
+        id=before.id, patient=patient.id, source=SOURCE.name, order=before.order, date=before.date, images=()
+    )
 
 
 def _split(patient: str, seed: int) -> Split:
@@ -106,7 +110,9 @@ def _split(patient: str, seed: int) -> Split:
     return SPLITS[-1][0]
 
 
-def make_studies(n: int, seed: int, options: PhantomOptions | None = None) -> Iterator[tuple[Study, dict[str, Pixels]]]:
+def make_studies(
+    n: int, seed: int, options: PhantomOptions | None = None
+) -> Iterator[tuple[Study, dict[str, Pixels]]]:
     """The first n studies of a seed, in memory, one at a time."""
     chosen = options or PhantomOptions()
     for patient, plan in plan_studies(seed, n, chosen):
@@ -120,7 +126,7 @@ def write_phantom(
     seed: int,
     options: PhantomOptions | None = None,
     workers: int = 1,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int], object] = lambda _done: None,
 ) -> Manifest:
     """Make a study set on disk; an interrupted call is taken up where its last whole part ended.
 
@@ -138,12 +144,18 @@ def write_phantom(
     missing: list[int] = []
     for index, start in enumerate(range(0, n, PART_SIZE)):
         there = finished_part(directory, index, fingerprint=provenance.fingerprint)
-        if there and there.rows == min(PART_SIZE, n - start) and _images_there(directory, seed, start, there.rows, chosen):
+        if (
+            there
+            and there.rows == min(PART_SIZE, n - start)
+            and _images_there(directory, seed, start, there.rows, chosen)
+        ):
             parts[index] = there
             progress(there.rows)
         else:
             missing.append(index)
-    made = _made(directory, [(i * PART_SIZE, min(n, (i + 1) * PART_SIZE)) for i in missing], seed, chosen, workers)
+    made = _made(
+        directory, [(i * PART_SIZE, min(n, (i + 1) * PART_SIZE)) for i in missing], seed, chosen, workers
+    )
     for index in missing:
         studies: list[Study] = []
         for study in islice(made, min(PART_SIZE, n - index * PART_SIZE)):
@@ -176,7 +188,9 @@ def _made(
             yield _write_one(directory, seed, options, index, order)
         return
     # Spawned, not forked: threads of numerical libraries do not survive a fork.
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_one_thread
+    ) as pool:
         waiting: list[Future[Study]] = []
         queue = iter(wanted)
         try:
@@ -202,7 +216,8 @@ def _write_one(directory: Path, seed: int, options: PhantomOptions, index: int, 
     study, pixels = make_study(patient, patient.studies[order], options, seed)
     hashes = {key: write_png(directory / key, values) for key, values in pixels.items()}
     return msgspec.structs.replace(
-        study, images=tuple(msgspec.structs.replace(image, sha256=hashes[image.key]) for image in study.images)
+        study,
+        images=tuple(msgspec.structs.replace(image, sha256=hashes[image.key]) for image in study.images),
     )
 
 

@@ -4,7 +4,7 @@ Options are checked when they are made, so that the code that uses them need not
 """
 
 import math
-from typing import Final
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -12,7 +12,8 @@ from carina.errors import CarinaError
 from carina.studies.vocabulary import DEVICES, FINDINGS
 
 BITS: Final = (8, 12)
-WORDINGS: Final = ("build", "held-out")
+Wording = Literal["build", "held-out"]
+WORDINGS: Final = get_args(Wording)
 SMALLEST, LARGEST = 32, 4096
 ROUNDING = 1e-9
 """Two shares written in decimals may sum to a hair above 1."""
@@ -114,7 +115,7 @@ class PhantomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """8, or 12 stored in 16-bit PNG."""
     monochrome1: bool = False
     mix: Mix = Mix()
-    wording: str = "build"
+    wording: Wording = "build"
     """Wording set of the reports: "build", or "held-out" for testing report parsers."""
 
     def __post_init__(self) -> None:

@@ -19,8 +19,8 @@ from carina.phantom.thorax import Build, State, Thorax, build_of, thorax
 from carina.seeding import rng
 
 # Side of the image at the detector, in half-widths of the thorax, and where the central ray passes (z, cm).
-FIELD = {"PA": 2.85, "AP": 3.0, "lateral": 2.8}
-CENTRE_HEIGHT = 10.0
+FIELD = {"PA": 3.0, "AP": 3.15, "lateral": 2.9}
+CENTRE_HEIGHT = 9.6
 # How far the field is moved so that one costophrenic angle is certainly outside it, in half-widths.
 CUT_OFF_SHIFT = 0.48
 # Pixels of a lesion mask in pieces smaller than this share of the image are dust of the rasterisation.
@@ -57,7 +57,9 @@ class Radiograph:
     cut_off: tuple[str, ...]
 
 
-def take(patient: PatientPlan, study: StudyPlan, technique: Technique, options: PhantomOptions, seed: int) -> Radiograph:
+def take(
+    patient: PatientPlan, study: StudyPlan, technique: Technique, options: PhantomOptions, seed: int
+) -> Radiograph:
     """Image the patient: everything is a function of the plan, the options and the seed."""
 
     def chance(*purpose: str) -> np.random.Generator:
@@ -94,7 +96,8 @@ def take(patient: PatientPlan, study: StudyPlan, technique: Technique, options: 
         noise=chance("noise"),
     )
     lesions = {
-        lesion.key: _seen(lesion, shadows.get(lesion.key), regions, shown, frontal=frontal) for lesion in study.lesions
+        lesion.key: _seen(lesion, shadows.get(lesion.key), regions, shown, frontal=frontal)
+        for lesion in study.lesions
     }
     finishing.collimate(shown, chance("collimation"))
     finishing.mark(shown, technique.view, chance("marker"))
@@ -110,7 +113,9 @@ def take(patient: PatientPlan, study: StudyPlan, technique: Technique, options: 
     )
 
 
-def _beams(build: Build, technique: Technique, size: int, chance: np.random.Generator) -> tuple[Beam, Beam | None]:
+def _beams(
+    build: Build, technique: Technique, size: int, chance: np.random.Generator
+) -> tuple[Beam, Beam | None]:
     """The beam, and where a side is cut off the same with a margin that shows all of it."""
     jitter = chance.normal(0, 0.4, 3)
     centre = np.array([jitter[0], jitter[1], CENTRE_HEIGHT * build.scale + jitter[2]])
@@ -194,7 +199,10 @@ def _device_seen(placed: Placed, beam: Beam) -> DeviceSeen:
     tip = None
     if placed.tip is not None:
         u, v, _ = beam.project(placed.tip)
-        at = float(u[0]) + 0.5, float(v[0]) + 0.5  # pixel centres are at whole numbers here, at halves in regions
+        at = (
+            float(u[0]) + 0.5,
+            float(v[0]) + 0.5,
+        )  # pixel centres are at whole numbers here, at halves in regions
         if 0 <= at[0] < beam.cols and 0 <= at[1] < beam.rows:
             tip = round(at[0], 1), round(at[1], 1)
     return DeviceSeen(placed.thickness(beam) > 0.02, placed, tip)

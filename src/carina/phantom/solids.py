@@ -3,6 +3,7 @@
 Patient frame: x to the patient's left, y to the front, z up. Solids are plain data; `beam` projects them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,19 +87,24 @@ class Block:
 
 def mirrored(points: Vector) -> Vector:
     """The same points on the patient's other side."""
-    return points * np.array([-1.0, 1.0, 1.0])
+    return np.asarray(points * np.array([-1.0, 1.0, 1.0]))
 
 
-def smooth_curve(knots: ArrayLike, *, n: int = 48) -> Vector:
+def smooth_curve(knots: Sequence[ArrayLike], *, n: int = 48) -> Vector:
     """A smooth curve through 3-D knots, sampled at n points of about equal spacing (centripetal Catmull-Rom)."""
-    p = np.asarray(knots, dtype=float)
+    p = np.stack([np.asarray(knot, dtype=float) for knot in knots])
     p = np.vstack([2 * p[0] - p[1], p, 2 * p[-1] - p[-2]])
     pieces = []
     for p0, p1, p2, p3 in zip(p, p[1:], p[2:], p[3:], strict=False):
         t = np.linspace(0.0, 1.0, 16, endpoint=False)[:, None]
         pieces.append(
             0.5
-            * (2 * p1 + (p2 - p0) * t + (2 * p0 - 5 * p1 + 4 * p2 - p3) * t**2 + (3 * p1 - p0 - 3 * p2 + p3) * t**3)
+            * (
+                2 * p1
+                + (p2 - p0) * t
+                + (2 * p0 - 5 * p1 + 4 * p2 - p3) * t**2
+                + (3 * p1 - p0 - 3 * p2 + p3) * t**3
+            )
         )
     return resampled(np.vstack([*pieces, p[-2][None]]), n=n)
 

@@ -8,8 +8,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from carina.phantom.beam import Beam, beam_for
 from carina.phantom.plan import PatientPlan
-from carina.phantom.solids import Block, Ellipsoid, Plate, Tube, Vector, ellipsoid, mirrored, smooth_curve, tube
+from carina.phantom.solids import (
+    Block,
+    Ellipsoid,
+    Plate,
+    Tube,
+    Vector,
+    ellipsoid,
+    mirrored,
+    smooth_curve,
+    tube,
+)
 from carina.phantom.vessels import lung_vessels
 from carina.seeding import rng
 
@@ -105,8 +116,8 @@ def build_of(patient: PatientPlan, seed: int) -> Build:
     age = patient.studies[0].age
     return Build(
         scale=scale,
-        width=14.2 * scale ** 0.8 * (1 + 0.035 * stout) * chance.normal(1, 0.02),
-        depth=9.3 * scale ** 0.6 * (1 + 0.08 * stout) * chance.normal(1, 0.03) * (1.05 if age > 70 else 1.0),
+        width=14.2 * scale**0.8 * (1 + 0.035 * stout) * chance.normal(1, 0.02),
+        depth=9.3 * scale**0.6 * (1 + 0.08 * stout) * chance.normal(1, 0.03) * (1.05 if age > 70 else 1.0),
         fat=max(0.5, 1.4 + 1.3 * stout + chance.normal(0, 0.15)),
         muscle=(2.3 if patient.sex == "M" else 1.8) * chance.normal(1, 0.06),
         breast=(max(0.0, 5.0 + 1.4 * stout + chance.normal(0, 0.6)) if patient.sex == "F" else 0.0),
@@ -135,7 +146,11 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
     domes = tuple(_dome(side, w, d, top) for side, top in zip((-1, 1), dome_top, strict=True))
     vessels = tuple(
         lung_vessels(
-            lungs[k], domes[k], hila[k], congestion=state.congestion, chance=rng(seed, patient.id, "vessels", k)
+            lungs[k],
+            domes[k],
+            hila[k],
+            congestion=state.congestion,
+            chance=rng(seed, patient.id, "vessels", k),
         )
         for k in (0, 1)
     )
@@ -165,11 +180,20 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
         vertebrae=vertebrae,
         processes=processes,
         trachea=tube(
-            smooth_curve([(0.0, 0.8, 36 * s), (0.1, -1.2, 24 * s), (0.2 + 0.4 * state.shift, -2.2, 19 * s), carina]), 0.9
+            smooth_curve(
+                [(0.0, 0.8, 36 * s), (0.1, -1.2, 24 * s), (0.2 + 0.4 * state.shift, -2.2, 19 * s), carina]
+            ),
+            0.9,
         ),
         bronchi=(
-            tube(smooth_curve([carina, carina + (-1.6, -0.2, -1.5), hila[0] + (-0.6, -1.2, 0.6)]), np.linspace(0.7, 0.5, 48)),
-            tube(smooth_curve([carina, carina + (2.0, -0.3, -1.2), hila[1] + (0.8, -1.2, -0.4)]), np.linspace(0.62, 0.45, 48)),
+            tube(
+                smooth_curve([carina, carina + (-1.6, -0.2, -1.5), hila[0] + (-0.6, -1.2, 0.6)]),
+                np.linspace(0.7, 0.5, 48),
+            ),
+            tube(
+                smooth_curve([carina, carina + (2.0, -0.3, -1.2), hila[1] + (0.8, -1.2, -0.4)]),
+                np.linspace(0.62, 0.45, 48),
+            ),
         ),
         vessels=(vessels[0], vessels[1]),
         hila=hila,
@@ -188,7 +212,9 @@ def vertebra_level(build: Build, number: float) -> float:
 
 def _pleural_cavity(side: int, s: float, w: float, d: float) -> Ellipsoid:
     # The long axis leans to the midline, so that the apex is medial and the base wide.
-    return ellipsoid((side * 0.5 * w, -0.4, 3.0 * s), (0.505 * w, 0.96 * d, 21.6 * s), tilt_degrees=(2.0, -side * 5.2, 0))
+    return ellipsoid(
+        (side * 0.5 * w, -0.4, 3.0 * s), (0.505 * w, 0.96 * d, 21.6 * s), tilt_degrees=(2.0, -side * 5.2, 0)
+    )
 
 
 def _dome(side: int, w: float, d: float, top: float) -> Ellipsoid:
@@ -196,9 +222,10 @@ def _dome(side: int, w: float, d: float, top: float) -> Ellipsoid:
     return ellipsoid((side * 0.46 * w, 1.5, top - 12.0), (0.69 * w, 1.25 * d, 12.0))
 
 
-def _heart(build: Build, state: State, lungs: tuple[Ellipsoid, Ellipsoid], lift: float) -> tuple[Ellipsoid, ...]:
-    """Ventricles, right atrium, left atrium: scaled about the midline until the ratio to the thorax is right."""
-    inner = (lungs[1].centre[0] + lungs[1].extent(0)) - (lungs[0].centre[0] - lungs[0].extent(0))
+def _heart(
+    build: Build, state: State, lungs: tuple[Ellipsoid, Ellipsoid], lift: float
+) -> tuple[Ellipsoid, ...]:
+    """Ventricles, atria and outflow, scaled until the ratio of heart to thorax on a straight PA view is right."""
     wanted = state.cardiothoracic_ratio or build.cardiothoracic_ratio
     lie = 36.0 - 2.2 * lift  # a raised diaphragm lays the heart flat
     base = 4.2 * build.scale + 0.8 * lift
@@ -209,14 +236,35 @@ def _heart(build: Build, state: State, lungs: tuple[Ellipsoid, Ellipsoid], lift:
         ellipsoid((0.7, -0.2, base + 1.4), (4.6, 4.8, 5.2)),
         ellipsoid((1.5, 1.8, base + 2.9), (3.2, 3.2, 4.6), tilt_degrees=(0, 26, 0)),
     )
-    left = max(p.centre[0] + p.extent(0) for p in parts)
-    right = max(-(p.centre[0] - p.extent(0)) for p in parts)
-    factor = wanted * inner / (left + right)
+    straight = beam_for(
+        "PA",
+        size=1024,
+        field_cm=3.0 * build.width,
+        centre=np.array([0.0, 0.0, 9.6 * build.scale]),
+        half_depth=build.depth + 4.0,
+        half_width=build.width + 5.0,
+    )
+    thorax_width = _width(straight, lungs)
+    factor = 1.0
+    for _ in range(
+        4
+    ):  # the width grows all but linearly with the factor: four corrections leave no visible error
+        factor *= wanted * thorax_width / _width(straight, _grown(parts, factor, base, state.shift))
+    return _grown(parts, factor, base, state.shift)
+
+
+def _width(beam: Beam, solids: tuple[Ellipsoid, ...]) -> float:
+    bounds = [beam.bounds(solid) for solid in solids]
+    return max(b[1] for b in bounds) - min(b[0] for b in bounds)
+
+
+def _grown(parts: tuple[Ellipsoid, ...], factor: float, base: float, shift: float) -> tuple[Ellipsoid, ...]:
     # Enlargement is mostly sideways; a big heart is also a little taller and deeper.
     grow = np.array([factor, 1 + 0.45 * (factor - 1), 1 + 0.5 * (factor - 1)])
     anchor = np.array([0.0, 2.5, base - 3.5])
     return tuple(
-        Ellipsoid(anchor + grow * (p.centre - anchor) + (state.shift, 0, 0), grow[:, None] * p.axes) for p in parts
+        Ellipsoid(anchor + grow * (part.centre - anchor) + (shift, 0, 0), grow[:, None] * part.axes)
+        for part in parts
     )
 
 
@@ -236,7 +284,9 @@ def _column(build: Build) -> tuple[Ellipsoid, ...]:
     s, a = build.scale, build.aorta
     return (
         ellipsoid((0, -7.6, 6 * s), (1.75, 2.4, 60)),
-        ellipsoid((1.55 + 0.5 * (a - 1), -4.9, 6.5 * s), (1.3 * a, 1.4 * a, 14 * s), tilt_degrees=(0, 2.0, 0)),
+        ellipsoid(
+            (1.55 + 0.5 * (a - 1), -4.9, 6.5 * s), (1.3 * a, 1.4 * a, 14 * s), tilt_degrees=(0, 2.0, 0)
+        ),
     )
 
 
@@ -247,39 +297,61 @@ def _gas(build: Build, dome: float, state: State, chance: np.random.Generator) -
         width = chance.uniform(1.6, 3.6)
         flat = 0.9 if state.supine else 0.5
         depth = dome - 1.4 - flat * width
-        bubbles.append(ellipsoid((chance.uniform(4.5, 7.0), 1.0, depth), (width, 1.6, flat * width), tilt_degrees=(0, 8, 0)))
+        bubbles.append(
+            ellipsoid(
+                (chance.uniform(4.5, 7.0), 1.0, depth), (width, 1.6, flat * width), tilt_degrees=(0, 8, 0)
+            )
+        )
     for _ in range(int(chance.integers(0, 3))):
-        at = (chance.uniform(4.0, 10.0) * build.width / 14, chance.uniform(0, 4), dome - chance.uniform(4.0, 8.0))
+        at = (
+            chance.uniform(4.0, 10.0) * build.width / 14,
+            chance.uniform(0, 4),
+            dome - chance.uniform(4.0, 8.0),
+        )
         bubbles.append(ellipsoid(at, chance.uniform(0.5, 1.5, 3), tilt_degrees=chance.uniform(-40, 40, 3)))
     return tuple(bubbles)
 
 
-def _body(
-    build: Build, state: State
-) -> tuple[tuple[Ellipsoid, ...], ...]:
+def _body(build: Build, state: State) -> tuple[tuple[Ellipsoid, ...], ...]:
     """Torso, flesh, shoulders, breasts, arms."""
     s, w, d = build.scale, build.width, build.depth
     wall = build.muscle
     flesh = (
         ellipsoid((0, -0.4, -9 * s), (w + 0.9 + wall, d + 0.5 + 0.6 * wall, 38 * s)),
-        ellipsoid((0, -0.8, 8 * s), (w + 0.2 + wall, d + 0.2 + 0.6 * wall, 20 * s)),
+        ellipsoid((0, -0.8, 2 * s), (w + 0.2 + wall, d + 0.2 + 0.6 * wall, 25 * s)),
         ellipsoid((0, -0.5, 38 * s), (5.6, 6.0, 19 * s)),
     )
     lift = 1.5 if state.supine else 0.0
     shoulders = (
         *(
-            ellipsoid((side * (0.62 * w), -1.8, 18.8 * s + lift), (w * 0.95, 6.0, 5.4 * s), tilt_degrees=(0, side * 9, 0))
+            ellipsoid(
+                (side * (0.62 * w), -1.8, 18.8 * s + lift),
+                (w * 0.95, 6.0, 5.4 * s),
+                tilt_degrees=(0, side * 9, 0),
+            )
             for side in (-1, 1)
         ),
         ellipsoid((0, -2.4, 23.5 * s + lift), (8.0, 5.0, 8.0 * s)),
+        # Latissimus and the wall of the axilla: the flesh beside the lungs.
+        *(
+            ellipsoid(
+                (side * (w + 0.9), -2.2, 9.5 * s),
+                (2.1 + wall + 0.5 * build.fat, 6.4 + 0.4 * build.fat, 15.0 * s),
+                tilt_degrees=(0, side * 3, 0),
+            )
+            for side in (-1, 1)
+        ),
     )
-    torso = tuple(Ellipsoid(e.centre, e.axes * ((np.diag(e.axes) + build.fat) / np.diag(e.axes))) for e in flesh)
+    torso = tuple(
+        Ellipsoid(e.centre, e.axes * ((np.diag(e.axes) + build.fat) / np.diag(e.axes))) for e in flesh
+    )
     breasts: tuple[Ellipsoid, ...] = ()
     if build.breast > 0:
         b = build.breast
         hang = 0.0 if state.supine else 1.2
         breasts = tuple(
-            ellipsoid((side * 0.5 * w, d - 0.3, 5.0 * s - hang), (1.15 * b, 0.5 * b, 1.0 * b)) for side in (-1, 1)
+            ellipsoid((side * 0.5 * w, d - 0.3, 5.0 * s - hang), (1.15 * b, 0.5 * b, 1.0 * b))
+            for side in (-1, 1)
         )
     spread = 17.5 if state.supine else 9.0
     arms = tuple(
@@ -310,9 +382,13 @@ def _ribs(build: Build, squeeze: float) -> tuple[Tube, ...]:
         bony = (0.98 * w + 0.35) * taper
         x = -(bony * np.sin(turn) + 0.4 * np.cos(turn))
         y = -0.6 - (d + 0.2) * (0.35 + 0.65 * taper) * np.cos(turn)
-        radius = np.interp(along, [0, 0.12, 0.5, 1], [0.40, 0.50, 0.50, 0.62]) * (0.82 if k in (0, 10, 11) else 1.0)
+        radius = np.interp(along, [0, 0.12, 0.5, 1], [0.40, 0.50, 0.50, 0.62]) * (
+            0.82 if k in (0, 10, 11) else 1.0
+        )
         # The front parts are thinner and less mineralised, and end in cartilage that casts no shadow.
-        flat = np.interp(along, [0, 0.1, 0.55, 0.75, 1], [0.6, 0.8, 0.75, 0.42, 0.3]) * (0.6 if k == 0 else 1.0)
+        flat = np.interp(along, [0, 0.1, 0.55, 0.75, 1], [0.6, 0.8, 0.75, 0.42, 0.3]) * (
+            0.6 if k == 0 else 1.0
+        )
         ribs.append(tube(np.stack([x, y, z], axis=1), radius * s**0.5, flat=flat))
     return tuple(ribs)
 
@@ -320,14 +396,12 @@ def _ribs(build: Build, squeeze: float) -> tuple[Tube, ...]:
 def _clavicles(build: Build, state: State) -> tuple[Tube, Tube]:
     s, w = build.scale, build.width
     raise_cm = 2.2 if state.supine else 0.0
-    knots = np.array(
-        [
-            (-1.7, 6.4, 19.2 * s),
-            (-0.30 * w, 6.9, 19.6 * s + 0.2 * raise_cm),
-            (-0.62 * w, 4.2, 20.6 * s + 0.5 * raise_cm),
-            (-0.95 * w, 0.5, 21.6 * s + 0.8 * raise_cm),
-            (-1.16 * w, -0.6, 21.9 * s + raise_cm),
-        ]
+    knots = (
+        (-1.7, 6.4, 19.2 * s),
+        (-0.30 * w, 6.9, 19.6 * s + 0.2 * raise_cm),
+        (-0.62 * w, 4.2, 20.6 * s + 0.5 * raise_cm),
+        (-0.95 * w, 0.5, 21.6 * s + 0.8 * raise_cm),
+        (-1.16 * w, -0.6, 21.9 * s + raise_cm),
     )
     right = smooth_curve(knots, n=60)
     radius = np.interp(np.linspace(0, 1, 60), [0, 0.12, 0.5, 1], [0.85, 0.62, 0.52, 0.7])
@@ -352,7 +426,10 @@ def _shoulders(build: Build, state: State) -> tuple[tuple[Tube, ...], tuple[Plat
         tube(smooth_curve([spine_root, 0.5 * (spine_root + acromion) + (0, -0.8, 0.4), acromion]), 0.42),
         tube(smooth_curve([top, 0.5 * (top + joint) + (0, 0, 0.3), joint + (0.2, 0.5, 1.2)]), 0.26),
         tube(smooth_curve([joint + (0.2, -0.3, 1.3), joint, joint + (0.2, -0.3, -1.5)]), 0.5),
-        tube(smooth_curve([head + (0.4, 0, 0.2), head, head + (-0.6, 0, -2.2)], n=12), np.linspace(2.3, 1.7, 12)),
+        tube(
+            smooth_curve([head + (0.4, 0, 0.2), head, head + (-0.6, 0, -2.2)], n=12),
+            np.linspace(2.3, 1.7, 12),
+        ),
         tube(smooth_curve([head + (-0.5, 0, -1.6), 0.5 * (head + elbow), elbow]), 1.15),
     ]
     right_plate = Plate(np.stack([top, joint + (0.6, 0, 0), joint + (1.2, -1, -2), tip]), 0.28)
@@ -362,8 +439,18 @@ def _shoulders(build: Build, state: State) -> tuple[tuple[Tube, ...], tuple[Plat
 
 def _sternum(build: Build) -> tuple[Plate, ...]:
     s, front = build.scale, build.depth + 0.3
-    manubrium = [(-2.4, front - 2.4, 19.5 * s), (2.4, front - 2.4, 19.5 * s), (1.6, front - 1.2, 15.2 * s), (-1.6, front - 1.2, 15.2 * s)]
-    body = [(-1.5, front - 1.1, 14.9 * s), (1.5, front - 1.1, 14.9 * s), (1.6, front, 5.2 * s), (-1.6, front, 5.2 * s)]
+    manubrium = [
+        (-2.4, front - 2.4, 19.5 * s),
+        (2.4, front - 2.4, 19.5 * s),
+        (1.6, front - 1.2, 15.2 * s),
+        (-1.6, front - 1.2, 15.2 * s),
+    ]
+    body = [
+        (-1.5, front - 1.1, 14.9 * s),
+        (1.5, front - 1.1, 14.9 * s),
+        (1.6, front, 5.2 * s),
+        (-1.6, front, 5.2 * s),
+    ]
     return Plate(np.array(manubrium), 1.0), Plate(np.array(body), 0.9)
 
 
@@ -375,7 +462,12 @@ def _spine(build: Build) -> tuple[tuple[Block, ...], tuple[Tube, ...]]:
         size = np.interp(number, [-2, 1, 12, 14], [0.72, 0.8, 1.08, 1.18]) * build.scale**0.5
         bend = build.kyphosis * np.cos(np.pi * (number - 6) / 14.0)
         y = -5.6 - bend + (1.6 if number < 1 else 0.0) * (1 - number) / 3
-        blocks.append(Block(np.array([0.0, y, z]), np.array([1.75 * size, 1.45 * size, 1.04 * build.scale * min(size + 0.08, 1.05)])))
+        blocks.append(
+            Block(
+                np.array([0.0, y, z]),
+                np.array([1.75 * size, 1.45 * size, 1.04 * build.scale * min(size + 0.08, 1.05)]),
+            )
+        )
         for side in (-1, 1):
             ring = np.array([side * 1.25 * size, y - 1.9, z + 0.35])
             processes.append(tube(np.stack([ring, ring + (0, -0.9, 0)]), 0.42 * size))

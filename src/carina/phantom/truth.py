@@ -13,9 +13,19 @@ from carina.phantom.lesions import cardiothoracic_ratio
 from carina.phantom.plan import DevicePlan, LesionPlan, StudyPlan
 from carina.phantom.radiograph import LesionSeen, Radiograph
 from carina.studies.lungs import locate
-from carina.studies.model import Anatomy, Annotation, Device, Finding, Location, Measure, Quality, Relation, Tip
+from carina.studies.model import (
+    Anatomy,
+    Annotation,
+    Device,
+    Finding,
+    Location,
+    Measure,
+    Quality,
+    Relation,
+    Tip,
+)
 from carina.studies.region import Region
-from carina.studies.vocabulary import FINDINGS, ZONES, Distribution, Severity
+from carina.studies.vocabulary import FINDINGS, ZONES, Distribution, Severity, Trend
 
 ANNOTATOR: Final = "phantom"
 
@@ -43,7 +53,11 @@ def quality(radiograph: Radiograph) -> Quality:
         rotation_degrees=round(abs(turn), 1),
         inspiration="poor" if technique.inspiration < POOR_INSPIRATION else "adequate",
         posterior_ribs=radiograph.posterior_ribs,
-        exposure="over" if technique.exposure > MISEXPOSED else "under" if technique.exposure < -MISEXPOSED else "adequate",
+        exposure="over"
+        if technique.exposure > MISEXPOSED
+        else "under"
+        if technique.exposure < -MISEXPOSED
+        else "adequate",
         cut_off=radiograph.cut_off,
     )
 
@@ -56,7 +70,7 @@ def anatomy(key: str, radiograph: Radiograph) -> list[Anatomy]:
 
 
 def findings(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[list[Finding], dict[str, str]]:
-    """Every finding of the vocabulary: those that are there, then those that are not; and ids by lesion key."""
+    """Every finding of the vocabulary: those there, then those not; and ids by lesion key."""
     found: list[Finding] = []
     ids: dict[str, str] = {}
     for lesion in study.lesions:
@@ -66,7 +80,7 @@ def findings(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[list[F
     resolved = {gone.name for gone in study.resolved}
     for name in FINDINGS:
         if name not in there:
-            trend = "resolved" if name in resolved else None
+            trend: Trend | None = "resolved" if name in resolved else None
             found.append(Finding(id=f"f{len(found) + 1}", name=name, certainty="absent", trend=trend))
     return found, ids
 
@@ -109,7 +123,10 @@ def _location(lesion: LesionPlan, seen: LesionSeen, regions: Mapping[str, Mask])
     right, left = regions.get("right lung", empty), regions.get("left lung", empty)
     computed = locate(seen.mask, {name: regions.get(name, empty) for name in _PARTS}, right, left)
     return Location(
-        side=lesion.side, zones=computed.zones, parts=computed.parts, site=seen.shadow.site if seen.shadow else None
+        side=lesion.side,
+        zones=computed.zones,
+        parts=computed.parts,
+        site=seen.shadow.site if seen.shadow else None,
     )
 
 
@@ -128,7 +145,8 @@ def _measures(lesion: LesionPlan, seen: LesionSeen, frontal: Radiograph) -> tupl
     share = _share_of_lung(lesion, seen.mask, frontal.anatomy)
     if lesion.name in ("consolidation", "pneumonia", "lung opacity", "edema"):
         measures.append(Measure(name="share of lung", value=share, unit="1"))
-    elif lesion.name in ("pleural effusion", "pneumothorax"):
+    elif lesion.name == "pneumothorax" or "meniscus" in (seen.shadow.appearance if seen.shadow else ()):
+        # A layering effusion veils the whole lung however little it is: there the area says nothing.
         measures.append(Measure(name="share of hemithorax", value=share, unit="1"))
     return tuple(measures)
 
@@ -193,6 +211,8 @@ def _device(identity: str, device: DevicePlan, images: Mapping[str, Radiograph])
 
 def relations(study: StudyPlan, ids: Mapping[str, str]) -> list[Relation]:
     return [
-        Relation(id=f"x{k + 1}", subject=ids[relation.subject], kind=relation.kind, object=ids[relation.object])
+        Relation(
+            id=f"x{k + 1}", subject=ids[relation.subject], kind=relation.kind, object=ids[relation.object]
+        )
         for k, relation in enumerate(study.relations)
     ]

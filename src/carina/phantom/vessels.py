@@ -6,7 +6,7 @@ from carina.phantom.solids import Ellipsoid, Tube, Vector
 
 GENERATIONS = 9
 FINEST_CM = 0.05
-# Lobar directions of the right lung as (outward, forward, up): upper, middle and lower lobe arteries and veins.
+# Directions of the lobar arteries and veins as (outward, forward, up), upper to lower lobes.
 _LOBAR = np.array(
     [
         (0.45, -0.25, 1.0),
@@ -47,7 +47,9 @@ def lung_vessels(
         if len(start) == 0:
             break
         # A branch narrows by about half of what its next division takes away.
-        tubes.append(Tube(np.stack([start, middle, end], axis=1), radius[:, None] * np.array([1.0, 0.95, 0.9])))
+        tubes.append(
+            Tube(np.stack([start, middle, end], axis=1), radius[:, None] * np.array([1.0, 0.95, 0.9]))
+        )
         if generation == GENERATIONS - 1:
             break
         split = chance.uniform(0.35, 0.65, len(radius))

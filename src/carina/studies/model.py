@@ -30,7 +30,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Common settings of all records: immutable and strict about unknown fields (kw_only is not inherited)."""
 
 
-class Quality(Record, kw_only=True):
+class Quality(Record, frozen=True, kw_only=True):
     """Technical adequacy of one image; None where a source does not say."""
 
     rotation: Literal["none", "left", "right"] | None = None
@@ -44,7 +44,7 @@ class Quality(Record, kw_only=True):
     """Anatomy that should be in the image and is not; () when coverage is complete."""
 
 
-class Image(Record, kw_only=True):
+class Image(Record, frozen=True, kw_only=True):
     """One radiograph, by key; its pixels stay in the file."""
 
     key: str
@@ -62,7 +62,7 @@ class Image(Record, kw_only=True):
     quality: Quality | None = None
 
 
-class Annotation(Record, kw_only=True):
+class Annotation(Record, frozen=True, kw_only=True):
     """A region that one annotator drew on one image."""
 
     image: str
@@ -75,7 +75,7 @@ class Annotation(Record, kw_only=True):
     """Share of the maximal projected thickness at which a phantom mask was cut."""
 
 
-class Measure(Record, kw_only=True):
+class Measure(Record, frozen=True, kw_only=True):
     """A quantity behind a word: `Measure(name="cardiothoracic ratio", value=0.57, unit="1")`."""
 
     name: str
@@ -83,7 +83,7 @@ class Measure(Record, kw_only=True):
     unit: str
 
 
-class Location(Record, kw_only=True):
+class Location(Record, frozen=True, kw_only=True):
     """Where, in the words of a report, computed from regions where there are any."""
 
     side: Side | None = None
@@ -95,7 +95,7 @@ class Location(Record, kw_only=True):
     """Anything finer: "right 6th rib"."""
 
 
-class Finding(Record, kw_only=True):
+class Finding(Record, frozen=True, kw_only=True):
     """One abnormality: present, absent (looked for and not there), or uncertain (hedged)."""
 
     id: str
@@ -114,7 +114,7 @@ class Finding(Record, kw_only=True):
     """Indices of the report sentences that state it."""
 
 
-class Tip(Record, kw_only=True):
+class Tip(Record, frozen=True, kw_only=True):
     """Where the end of a device lies on an image, in pixels."""
 
     image: str
@@ -122,7 +122,7 @@ class Tip(Record, kw_only=True):
     y: float
 
 
-class Device(Record, kw_only=True):
+class Device(Record, frozen=True, kw_only=True):
     """A tube, line or implant."""
 
     id: str
@@ -139,7 +139,7 @@ class Device(Record, kw_only=True):
     evidence: tuple[int, ...] = ()
 
 
-class Anatomy(Record, kw_only=True):
+class Anatomy(Record, frozen=True, kw_only=True):
     """One named structure on one image."""
 
     name: str
@@ -148,7 +148,7 @@ class Anatomy(Record, kw_only=True):
     annotator: str
 
 
-class Relation(Record, kw_only=True):
+class Relation(Record, frozen=True, kw_only=True):
     """`subject` causes / accompanies / suggests `object`: ids of findings or devices of the same study."""
 
     id: str
@@ -158,7 +158,7 @@ class Relation(Record, kw_only=True):
     evidence: tuple[int, ...] = ()
 
 
-class Recommendation(Record, kw_only=True):
+class Recommendation(Record, frozen=True, kw_only=True):
     """What should be done next, and because of what."""
 
     id: str
@@ -169,7 +169,7 @@ class Recommendation(Record, kw_only=True):
     evidence: tuple[int, ...] = ()
 
 
-class Statement(Record, kw_only=True):
+class Statement(Record, frozen=True, kw_only=True):
     """One fact that a report sentence states; only the fields that the sentence really says are filled."""
 
     kind: Literal["finding", "device", "relation", "recommendation", "quality", "comparison"]
@@ -183,7 +183,7 @@ class Statement(Record, kw_only=True):
     measure: Measure | None = None
 
 
-class Sentence(Record, kw_only=True):
+class Sentence(Record, frozen=True, kw_only=True):
     """A span of a report section, and the facts it states."""
 
     section: Section
@@ -193,12 +193,12 @@ class Sentence(Record, kw_only=True):
     states: tuple[Statement, ...] = ()
 
 
-class ReportSection(Record, kw_only=True):
+class ReportSection(Record, frozen=True, kw_only=True):
     name: Section
     text: str
 
 
-class Report(Record, kw_only=True):
+class Report(Record, frozen=True, kw_only=True):
     """Sections in reading order; sentences index into them."""
 
     sections: tuple[ReportSection, ...]
@@ -217,7 +217,7 @@ class Report(Record, kw_only=True):
         return text[sentence.start : sentence.end]
 
 
-class Study(Record, kw_only=True):
+class Study(Record, frozen=True, kw_only=True):
     """Everything known of one examination of one patient."""
 
     id: str

@@ -23,7 +23,9 @@ def consolidation(lesion: LesionPlan, scene: Scene, chance: np.random.Generator)
     for _ in range(BALLS["patchy" if patchy else "lobar"]):
         offset = chance.normal(0, 1, 3)
         offset *= (0.95 if patchy else 0.62) * reach * chance.uniform(0.2, 1.0) / np.linalg.norm(offset)
-        blobs.append(ball(centre + offset, reach * (0.30 if patchy else 0.42) * chance.uniform(0.75, 1.25, 3), chance))
+        blobs.append(
+            ball(centre + offset, reach * (0.30 if patchy else 0.42) * chance.uniform(0.75, 1.25, 3), chance)
+        )
     filled, textured = soft_cluster(scene, side, blobs, texture=chance)
     fissure = chance.random() < 0.6
     if not patchy and fissure and side == 0 and lesion.level == "upper":
@@ -36,7 +38,9 @@ def consolidation(lesion: LesionPlan, scene: Scene, chance: np.random.Generator)
     bronchograms = not patchy and lesion.density > 0.55
     if bronchograms:
         attenuation = attenuation - np.float32(0.75 * strength) * SOFT * _airways(scene, side, filled)
-    return Shadow(attenuation, filled, 0.45, appearance=(lesion.form, *(("air bronchograms",) if bronchograms else ())))
+    return Shadow(
+        attenuation, filled, 0.45, appearance=(lesion.form, *(("air bronchograms",) if bronchograms else ()))
+    )
 
 
 def _airways(scene: Scene, side: int, filled: Field) -> Field:
@@ -45,7 +49,7 @@ def _airways(scene: Scene, side: int, filled: Field) -> Field:
         for t in scene.thorax.vessels[side][AIRWAY_GENERATIONS]
     ]
     filling = np.minimum(filled / np.float32(max(float(filled.max(initial=0.0)), 1e-3)), 1.0)
-    return scene.projection.beam.tubes(branches) * filling**2
+    return np.asarray(scene.projection.beam.tubes(branches) * filling**2, np.float32)
 
 
 def opacity(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
@@ -54,7 +58,8 @@ def opacity(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Sh
     centre = place_in_lung(scene.thorax, side, lesion.level, chance)
     reach = 2.0 + 3.0 * lesion.extent
     blobs = [
-        ball(centre + chance.normal(0, 0.45 * reach, 3), 0.62 * reach * chance.uniform(0.8, 1.2, 3), chance) for _ in range(4)
+        ball(centre + chance.normal(0, 0.45 * reach, 3), 0.62 * reach * chance.uniform(0.8, 1.2, 3), chance)
+        for _ in range(4)
     ]
     filled, textured = soft_cluster(scene, side, blobs, texture=chance, grain_cm=0.8)
     strength = np.float32(0.14 + 0.30 * lesion.density)

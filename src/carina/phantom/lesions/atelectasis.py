@@ -3,7 +3,15 @@
 import numpy as np
 
 from carina.phantom.attenuation import LUNG, SOFT
-from carina.phantom.lesions.shadow import Scene, Shadow, ball, inside_lung, place_in_lung, sides_of, soft_cluster
+from carina.phantom.lesions.shadow import (
+    Scene,
+    Shadow,
+    ball,
+    inside_lung,
+    place_in_lung,
+    sides_of,
+    soft_cluster,
+)
 from carina.phantom.plan import LesionPlan
 from carina.phantom.solids import ellipsoid
 from carina.studies.model import Measure
@@ -17,7 +25,9 @@ def atelectasis(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -
 
 def volume_lost(lesion: LesionPlan) -> float:
     """Share of the lung; what raises the dome and draws the mediastinum over."""
-    return round((0.02 + 0.05 * lesion.extent) if lesion.form == "plate" else (0.08 + 0.27 * lesion.extent), 3)
+    return round(
+        (0.02 + 0.05 * lesion.extent) if lesion.form == "plate" else (0.08 + 0.27 * lesion.extent), 3
+    )
 
 
 def _measure(lesion: LesionPlan) -> tuple[Measure, ...]:
@@ -31,13 +41,27 @@ def _plates(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Sh
     for side in sides_of(lesion):
         centre = place_in_lung(scene.thorax, side, lesion.level, chance)
         for k in range(PLATES):
-            at = centre + np.array([chance.normal(0, 0.5), chance.normal(0, 1.0), 1.5 * k - 1.0 + chance.normal(0, 0.3)])
+            at = centre + np.array(
+                [chance.normal(0, 0.5), chance.normal(0, 1.0), 1.5 * k - 1.0 + chance.normal(0, 0.3)]
+            )
             tilt = (chance.normal(0, 4), chance.normal(0, 14), 0)
-            semi = (chance.uniform(1.4, 2.0) + 1.6 * lesion.extent, chance.uniform(1.5, 2.5), 0.12 + 0.12 * lesion.extent)
-            if k <= 2.2 * lesion.extent:  # the number of plates grows with the extent; every plate is drawn all the same
+            semi = (
+                chance.uniform(1.4, 2.0) + 1.6 * lesion.extent,
+                chance.uniform(1.5, 2.5),
+                0.12 + 0.12 * lesion.extent,
+            )
+            if (
+                k <= 2.2 * lesion.extent
+            ):  # the number of plates grows with the extent; every plate is drawn all the same
                 thickness += inside_lung(scene, side, beam.span(ellipsoid(at, semi, tilt_degrees=tilt)))
     strength = np.float32(0.45 + 0.55 * lesion.density)
-    return Shadow((SOFT - LUNG) * strength * thickness, thickness, 0.25, measures=_measure(lesion), appearance=("plate-like",))
+    return Shadow(
+        (SOFT - LUNG) * strength * thickness,
+        thickness,
+        0.25,
+        measures=_measure(lesion),
+        appearance=("plate-like",),
+    )
 
 
 def _wedge(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
@@ -50,7 +74,13 @@ def _wedge(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Sha
         size = 1.3 + 1.5 * lesion.extent
         blobs = [
             ball(
-                np.array([dome.centre[0] + outward * chance.normal(0.6, 1.2), chance.normal(-3.0, 1.0), top + chance.uniform(-1.5, 0.9) + 0.4 * size]),
+                np.array(
+                    [
+                        dome.centre[0] + outward * chance.normal(0.6, 1.2),
+                        chance.normal(-3.0, 1.0),
+                        top + chance.uniform(-1.5, 0.9) + 0.4 * size,
+                    ]
+                ),
                 np.array([1.5, 1.2, 0.7]) * size * chance.uniform(0.8, 1.15),
                 chance,
             )
@@ -60,4 +90,10 @@ def _wedge(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Sha
         filled += plain
         textured += with_texture
     strength = np.float32(0.35 + 0.55 * lesion.density)
-    return Shadow((SOFT - LUNG) * strength * textured, filled, 0.45, measures=_measure(lesion), appearance=("volume loss",))
+    return Shadow(
+        (SOFT - LUNG) * strength * textured,
+        filled,
+        0.45,
+        measures=_measure(lesion),
+        appearance=("volume loss",),
+    )

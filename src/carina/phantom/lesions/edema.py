@@ -24,15 +24,26 @@ def edema(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shad
         hilum = scene.thorax.hila[side]
         size = 2.0 + 2.0 * lesion.extent
         blobs = [
-            ball(hilum + (outward * (2.2 + 0.9 * k), chance.normal(-0.5, 1.0), drop), size * chance.uniform(0.7, 1.0, 3), chance)
+            ball(
+                hilum + (outward * (2.2 + 0.9 * k), chance.normal(-0.5, 1.0), drop),
+                size * chance.uniform(0.7, 1.0, 3),
+                chance,
+            )
             for k, drop in enumerate((1.5, -1.2, -4.0))
         ]
         haze, textured = soft_cluster(scene, side, blobs, texture=chance, grain_cm=0.35 if alveolar else 0.7)
         filled += haze
         attenuation += (SOFT - LUNG) * strength * textured
-        attenuation += (SOFT - LUNG) * np.float32(0.6 * lesion.density) * scene.projection.beam.tubes(_septa(scene, side, outward, chance))
+        attenuation += (
+            (SOFT - LUNG)
+            * np.float32(0.6 * lesion.density)
+            * scene.projection.beam.tubes(_septa(scene, side, outward, chance))
+        )
     return Shadow(
-        attenuation, filled, 0.40, measures=(Measure(name="edema grade", value=float(grade(lesion.extent)), unit="1"),),
+        attenuation,
+        filled,
+        0.40,
+        measures=(Measure(name="edema grade", value=float(grade(lesion.extent)), unit="1"),),
         appearance=(lesion.form, *(("septal lines",) if not alveolar else ())),
     )
 

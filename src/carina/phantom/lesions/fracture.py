@@ -44,7 +44,9 @@ def fracture(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> S
         Measure(name="displacement", value=step_mm, unit="mm"),
     )
     where = f"{lesion.side} {names[0]} rib" if count == 1 else f"{lesion.side} {names[0]} to {names[-1]} ribs"
-    return Shadow(attenuation, site, 0.02, in_lung_field=False, measures=measures, appearance=(lesion.form,), site=where)
+    return Shadow(
+        attenuation, site, 0.02, in_lung_field=False, measures=measures, appearance=(lesion.form,), site=where
+    )
 
 
 def _broken(rib: Tube, along: float, step_cm: float) -> list[Tube]:
@@ -52,7 +54,7 @@ def _broken(rib: Tube, along: float, step_cm: float) -> list[Tube]:
     at = int(along * (len(rib.points) - 1))
     flat = np.broadcast_to(rib.flat, len(rib.points))
     spacing = float(np.linalg.norm(rib.points[at + 1] - rib.points[at]))
-    gap = max(int(round(0.15 / spacing)), 0) + 1
+    gap = round(0.15 / spacing) + 1
     push = np.array([0.0, 0.0, -step_cm]) * np.exp(-np.arange(len(rib.points) - at - gap) / 9.0)[:, None]
     return [
         Tube(rib.points[: at + 1], rib.radius[: at + 1], flat[: at + 1]),

@@ -24,13 +24,20 @@ def nodule(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Sha
     cavity = scene.thorax.lungs[side]
     centre = centre + (cavity.centre - centre) * min(0.06 * diameter, 0.35) * np.array([0.6, 1.0, 0.0])
     round_ = chance.uniform(0.9, 1.08, 3)
-    spans: list[Span] = [beam.span(ellipsoid(centre, 0.5 * diameter * round_, tilt_degrees=chance.uniform(-40, 40, 3)))]
+    spans: list[Span] = [
+        beam.span(ellipsoid(centre, 0.5 * diameter * round_, tilt_degrees=chance.uniform(-40, 40, 3)))
+    ]
     lobes = chance.normal(0, 1, (3, 3))
     if lesion.form == "lobulated":
         lobes /= np.linalg.norm(lobes, axis=1, keepdims=True)
-        spans += [beam.span(ellipsoid(centre + 0.33 * diameter * lobe, np.full(3, 0.27 * diameter))) for lobe in lobes]
+        spans += [
+            beam.span(ellipsoid(centre + 0.33 * diameter * lobe, np.full(3, 0.27 * diameter)))
+            for lobe in lobes
+        ]
     thickness = inside_lung(scene, side, beam.hull(spans))
     calcified = lesion.form == "calcified"
     strength = (0.75 + 0.25 * lesion.density) * ((CALCIUM if calcified else SOFT) - LUNG)
     size = Measure(name="diameter", value=round(diameter, 1), unit="cm")
-    return Shadow(np.float32(strength) * thickness, thickness, 0.20, measures=(size,), appearance=(lesion.form,))
+    return Shadow(
+        np.float32(strength) * thickness, thickness, 0.20, measures=(size,), appearance=(lesion.form,)
+    )

@@ -23,7 +23,9 @@ def effusion(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> S
         amount = lesion.extent * (uneven if side and lesion.side == "bilateral" else 1.0)
         lung = _floating(scene, side, float(np.clip(amount, 0.0, 1.0)))
         # The lung that floats is inside the cavity: what it and the organs leave free is fluid.
-        fluid += length_without(beam, scene.projection.cavities[side], (beam.span(lung), *scene.projection.removed(side)))
+        fluid += length_without(
+            beam, scene.projection.cavities[side], (beam.span(lung), *scene.projection.removed(side))
+        )
     # Fluid is fluid: subtlety comes from how little there is, not from how thin it is.
     attenuation = (FLUID - LUNG) * np.float32(0.75 + 0.25 * lesion.density) * fluid
     area = (beam.pixel * beam.distance / (beam.distance + 12.0)) ** 2
@@ -43,7 +45,8 @@ def _floating(scene: Scene, side: int, amount: float) -> Ellipsoid:
     height = 0.5 * (top - level)
     stretch = height / cavity.extent(2)
     return Ellipsoid(
-        np.array([cavity.centre[0], cavity.centre[1] + 0.3, level + height]), cavity.axes * np.array([1.10, 1.10, stretch])
+        np.array([cavity.centre[0], cavity.centre[1] + 0.3, level + height]),
+        cavity.axes * np.array([1.10, 1.10, stretch]),
     )
 
 
@@ -55,7 +58,7 @@ def pneumothorax(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) 
     hilum = thorax.hila[side]
 
     def drawn_in(points: Vector) -> Vector:
-        return hilum + (points - hilum) * shrink + np.array([0.0, 0.0, -0.6 - 1.2 * lesion.extent])
+        return np.asarray(hilum + (points - hilum) * shrink + (0.0, 0.0, -0.6 - 1.2 * lesion.extent))
 
     cavity = thorax.lungs[side]
     lung = Ellipsoid(drawn_in(cavity.centre), shrink[:, None] * cavity.axes)
@@ -74,4 +77,5 @@ def pneumothorax(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) 
 
 def _collapse(amount: float, chance: np.random.Generator) -> Vector:
     """How far the lung shrinks towards its hilum, along x, y and z: most from the side and the apex."""
-    return 1.0 - amount * np.array([chance.uniform(0.9, 1.1), 0.35, chance.uniform(0.55, 0.75)])
+    share = np.array([chance.uniform(0.9, 1.1), 0.35, chance.uniform(0.55, 0.75)])
+    return np.asarray(1.0 - amount * share)

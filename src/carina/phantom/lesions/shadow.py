@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from carina.phantom.attenuation import Projection
 from carina.phantom.beam import Field, Span, length_without, overlap
-from carina.phantom.plan import Level, LesionPlan
+from carina.phantom.plan import LesionPlan, Level
 from carina.phantom.solids import Ellipsoid, Vector, ellipsoid
 from carina.phantom.thorax import Thorax
 from carina.studies.model import Measure
@@ -107,7 +107,9 @@ def _grain(shape: tuple[int, int], step: float, chance: np.random.Generator) -> 
     return np.asarray(cv2.resize(tiled, (shape[1], shape[0]), interpolation=cv2.INTER_CUBIC), np.float32)
 
 
-def ball(centre: Vector, semi: tuple[float, float, float] | Vector | float, chance: np.random.Generator) -> Ellipsoid:
+def ball(
+    centre: Vector, semi: tuple[float, float, float] | Vector | float, chance: np.random.Generator
+) -> Ellipsoid:
     """An ellipsoid turned at random."""
     sizes = np.broadcast_to(np.asarray(semi, dtype=float), 3)
     return ellipsoid(centre, sizes, tilt_degrees=chance.uniform(-35, 35, 3))
