@@ -5,8 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # One thread a process: tests and workers already use every core.
 export OMP_NUM_THREADS ?= 1
+# Pins hold for the build backend too: new pips read the second variable there, older ones the first.
+export PIP_CONSTRAINT := constraints.txt
+export PIP_BUILD_CONSTRAINT := constraints.txt
 
-.PHONY: demo test lint docs format clean
+.PHONY: help demo test lint docs pictures constraints format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -17,11 +20,11 @@ $(BIN)/python:
 
 # A stamp a set of dependencies: installed again when what they are made from changes.
 $(VENV)/.installed-light: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -e .
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.installed-light
-	$(PIP) install -c constraints.txt -e '.[test,lint,docs]'
+	$(PIP) install -e '.[test,lint,docs]'
 	@touch $@
 
 demo: $(VENV)/.installed-light  ## Make phantom studies and pages that show them, in demo/
@@ -43,6 +46,17 @@ format: $(VENV)/.installed-dev  ## Put the code into shape
 
 docs: $(VENV)/.installed-dev  ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
+
+pictures: $(VENV)/.installed-light  ## Make the pictures of the documentation anew, in docs/assets/
+	$(BIN)/python docs/pictures.py
+
+# A fresh environment, so that nothing but what the ranges of pyproject.toml bring is pinned.
+constraints:  ## Pin anew every version that an installation brings, in constraints.txt
+	rm -rf build/pins && $(PYTHON) -m venv build/pins
+	unset PIP_CONSTRAINT PIP_BUILD_CONSTRAINT && build/pins/bin/python -m pip --quiet install '.[test,lint,docs]' hatchling editables
+	printf '# Every version that an installation brings, the build backend included. Made by: make constraints\n' > constraints.txt
+	build/pins/bin/python -m pip freeze --exclude carina >> constraints.txt
+	rm -rf build/pins
 
 clean:  ## Remove everything that the other targets made
 	rm -rf $(VENV) demo site build dist

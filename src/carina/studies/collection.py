@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, get_args
 
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 
 from carina.errors import ImageError, StudySetError
 from carina.files import sha256

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from carina.errors import StudySetError
 from carina.files import replacing, sha256

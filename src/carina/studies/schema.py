@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 from msgspec import inspect
 
 from carina.studies.model import Study
