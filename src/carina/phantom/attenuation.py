@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from carina.phantom.beam import Beam, Field, Span, length_without
 from carina.phantom.solids import Ellipsoid
@@ -22,10 +23,14 @@ METAL = 3.0
 PLASTIC = 0.45  # radio-opaque catheter wall
 # The mediastinum is vessels and airways in fat, with air in the oesophagus: lighter than its share of fat says.
 MEDIASTINAL_FAT = 2.2
+# What is behind at least this is the patient, not the air beside.
+BODY = 0.6
 # Bones as hollow tubes: (inset cm, attenuation above soft tissue), see `Beam.tubes`.
 RIB = ((0.0, 0.54), (0.10, -0.36))
 CLAVICLE = ((0.0, 0.46), (0.15, -0.26))
-LIMB = ((0.0, 0.40), (0.20, -0.32))
+SCAPULAR_BORDER = ((0.0, 0.40), (0.20, -0.32))
+HUMERUS = 0.40
+HUMERUS_CORE = 0.82  # the marrow's share of the width
 PROCESS = ((0.0, 0.20), (0.12, -0.11))
 SCAPULA = 0.34
 STERNUM = 0.09
@@ -58,7 +63,8 @@ class Projection(Outline):
 
     attenuation: Field
     """Of the patient without lesions and devices."""
-    body: Span
+    body: NDArray[np.bool_]
+    """Where the patient is."""
     lung_length: tuple[Field, Field]
     """Centimetres of right and left lung along each ray."""
     vessels: tuple[Field, Field]
@@ -90,8 +96,8 @@ def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Gen
     organs = outline(thorax, beam, frontal=frontal)
     lengths = [_softened(beam, length_without(beam, organs.cavities[k], organs.removed(k))) for k in (0, 1)]
     lungs = lengths[0] + lengths[1]
-    body = _organ(beam, thorax.torso)
-    total = _soft_parts(thorax, beam, body, frontal=frontal)
+    total = _soft_parts(thorax, beam, frontal=frontal)
+    body = total > BODY
     total += (LUNG - SOFT) * lungs
     total -= MEDIASTINAL_FAT * (SOFT - FAT) * beam.length(organs.mediastinum)
     total += _parenchyma(beam, lungs, texture)
@@ -132,11 +138,15 @@ def _organ(beam: Beam, solids: tuple[Ellipsoid, ...]) -> Span:
     return beam.hull([beam.span(solid) for solid in solids])
 
 
-def _soft_parts(thorax: Thorax, beam: Beam, body: Span, *, frontal: bool) -> Field:
-    """Fat and flesh of the torso, limbs and breasts; arms and shoulders are raised out of a lateral view."""
-    flesh = [beam.span(solid) for solid in thorax.flesh]
+def _soft_parts(thorax: Thorax, beam: Beam, *, frontal: bool) -> Field:
+    """Fat and flesh of the torso, limbs and breasts; arms and shoulders are raised out of a lateral view.
+
+    Skin has no sharp edge, so that every second ray is enough.
+    """
+    full, beam = beam, beam.coarser(2) if beam.rows % 2 == 0 and beam.cols % 2 == 0 else beam
+    body = _organ(beam, thorax.torso)
     torso = beam.length(body)
-    total = FAT * torso + (SOFT - FAT) * beam.length(beam.hull(flesh))
+    total = FAT * torso + (SOFT - FAT) * beam.length(_organ(beam, thorax.flesh))
     if frontal:
         limbs = [beam.span(solid) for solid in (*thorax.shoulders, *thorax.arms)]
         total += 0.95 * SOFT * (beam.length(beam.hull([body, *limbs])) - torso)
@@ -146,7 +156,7 @@ def _soft_parts(thorax: Thorax, beam: Beam, body: Span, *, frontal: bool) -> Fie
         )
         # Their edges are loose folds, not sharp rims.
         total += 0.5 * (FAT + SOFT) * cv2.GaussianBlur(loose, (0, 0), 0.7 / beam.pixel)
-    return total
+    return np.asarray(cv2.resize(total, (full.cols, full.rows), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 def _other_bones(thorax: Thorax, beam: Beam, *, frontal: bool) -> Field:
@@ -154,9 +164,12 @@ def _other_bones(thorax: Thorax, beam: Beam, *, frontal: bool) -> Field:
     total = SCAPULA * beam.plates(thorax.scapulae) + STERNUM * beam.plates(thorax.sternum)
     total += np.float32(1.0 if frontal else 0.5) * beam.tubes(thorax.processes, profile=PROCESS)
     if frontal:
-        half = len(thorax.limbs) // 2
-        for side in (thorax.limbs[:half], thorax.limbs[half:]):
-            total += beam.tubes(side, profile=LIMB)
+        half = len(thorax.scapular_borders) // 2
+        for side in (thorax.scapular_borders[:half], thorax.scapular_borders[half:]):
+            total += beam.tubes(side, profile=SCAPULAR_BORDER)
+        for bone in thorax.humeri:
+            shell, core = beam.span(bone), beam.span(bone.scaled(HUMERUS_CORE))
+            total += HUMERUS * beam.length(shell) - 0.8 * HUMERUS * beam.length(core)
     return total
 
 
@@ -168,7 +181,7 @@ def _softened(beam: Beam, length: Field) -> Field:
 def _parenchyma(beam: Beam, lungs: Field, chance: np.random.Generator) -> Field:
     """Texture of lung too fine for the vessel trees: grows with the square root of the path, as sums do."""
     texture = np.zeros_like(lungs)
-    for grain_cm, strength in ((0.10, 0.007), (0.28, 0.010)):
+    for grain_cm, strength in ((0.14, 0.009), (0.32, 0.010)):
         step = max(grain_cm / beam.pixel, 1.0)
         shape = int(np.ceil(beam.rows / step)) + 2, int(np.ceil(beam.cols / step)) + 2
         grain = chance.standard_normal(shape, dtype=np.float32)

@@ -8,8 +8,9 @@ Nothing here knows what the solids mean.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import sqrt
 from typing import NamedTuple
 
 import cv2
@@ -79,22 +80,24 @@ class Beam:
 
     def bounds(self, solid: Ellipsoid) -> tuple[float, float, float, float]:
         """Exact projected extent of an ellipsoid: u low, u high, v low, v high."""
-        centre = solid.centre - self.source
-        spread = solid.axes @ solid.axes.T - np.outer(centre, centre)
+        seen = self._camera @ solid.axes
+        at = self._camera @ (solid.centre - self.source)
+        # The outline's dual conic; its tangents along each axis are the roots of a quadratic.
+        (uu, _, uw), (_, vv, vw), (_, _, ww) = (seen @ seen.T - np.outer(at, at)).tolist()
+        ru, rv = sqrt(max(uw * uw - uu * ww, 0.0)), sqrt(max(vw * vw - vv * ww, 0.0))
+        # ww is negative for a solid in front of the source, so that the plus sign gives the lower bound.
+        return (uw + ru) / ww, (uw - ru) / ww, (vw + rv) / ww, (vw - rv) / ww
+
+    @cached_property
+    def _camera(self) -> Vector:
         f = self.distance / self.pixel
-        camera = np.stack(
+        return np.stack(
             [
                 f * self.right + self.centre[0] * self.towards,
                 f * self.down + self.centre[1] * self.towards,
                 self.towards,
             ]
         )
-        dual = camera @ spread @ camera.T
-        limits: list[float] = []
-        for k in (0, 1):
-            root = np.sqrt(max(dual[k, 2] ** 2 - dual[k, k] * dual[2, 2], 0.0))
-            limits += sorted(((dual[k, 2] - root) / dual[2, 2], (dual[k, 2] + root) / dual[2, 2]))
-        return limits[0], limits[1], limits[2], limits[3]
 
     def window(self, low_u: float, high_u: float, low_v: float, high_v: float, *, margin: int = 2) -> Window:
         """The pixels of a rectangle, clipped to the image; may be empty."""
@@ -138,7 +141,7 @@ class Beam:
         A ray is source + t (distance towards + u right + v down), so that all its quadratics are polynomials in
         u and v and only the last few steps touch whole arrays.
         """
-        inverse = np.linalg.inv(solid.axes)
+        inverse = solid.to_ball
         start = inverse @ (self.source - solid.centre)
         return start, inverse @ (self.distance * self.towards), inverse @ self.right, inverse @ self.down
 
@@ -177,12 +180,23 @@ class Beam:
     def blank(self) -> Field:
         return np.zeros((self.rows, self.cols), np.float32)
 
-    def length(self, spans: Span | Iterable[Span]) -> Field:
-        """Centimetres of each ray inside the solids (added up where several are given)."""
+    def length(self, *spans: Span) -> Field:
+        """Centimetres of each ray inside the solids, added up where there are several."""
         total = self.blank()
-        for span in [spans] if isinstance(spans, Span) else spans:
-            total[span.window] += np.maximum(span.far - span.near, 0)
-        return total * self.ray_length
+        for span in spans:
+            total[span.window] += np.maximum(span.far - span.near, 0) * self.ray_length[span.window]
+        return total
+
+    def coarser(self, factor: int) -> Beam:
+        """The same view with pixels `factor` times as wide; the size must be a multiple of it."""
+        middle = tuple((c + 0.5) / factor - 0.5 for c in self.centre)
+        return replace(
+            self,
+            centre=(middle[0], middle[1]),
+            pixel=self.pixel * factor,
+            rows=self.rows // factor,
+            cols=self.cols // factor,
+        )
 
     def hull(self, spans: Sequence[Span]) -> Span:
         """From the first entry to the last exit of several solids that touch: one organ made of parts."""
@@ -217,8 +231,10 @@ class Beam:
         if tubes:
             u, v, radius, weight = self._samples(tubes)
             insets = tuple((inset / self.pixel, factor) for inset, factor in profile)
-            for rung, share in _radius_classes(radius):
-                self._deposit(total, u, v, weight * share, _profile_disk(rung, insets))
+            for rung, points, share in _radius_classes(radius):
+                self._deposit(
+                    total, u[points], v[points], weight[points] * share, _profile_disk(rung, insets)
+                )
         return total
 
     def _samples(self, tubes: Sequence[Tube]) -> tuple[Vector, Vector, Vector, Vector]:
@@ -229,7 +245,7 @@ class Beam:
             u, v, magnification = (x.reshape(points.shape[:2]) for x in self.project(points.reshape(-1, 3)))
             radius = t.radius.reshape(points.shape[:2]) * magnification / self.pixel
             step = float(np.max(np.hypot(np.diff(u), np.diff(v)), initial=0.0))
-            spacing = min(2.0, max(0.8, 0.3 * float(radius.min())))
+            spacing = min(2.5, max(1.0, 0.35 * float(radius.min())))
             parts = max(int(np.ceil(step / spacing)), 1)
             arc = np.linalg.norm(np.diff(points, axis=1), axis=2) / parts
             arc *= np.broadcast_to(t.flat, points.shape[:2])[:, 1:]
@@ -243,15 +259,18 @@ class Beam:
                 )
             )
         u, v, radius, weight = (np.concatenate(c) for c in zip(*columns, strict=True))
-        return u, v, radius, weight
+        # A point outside the image still counts where its disk reaches in.
+        near = (
+            (u > -radius - 2)
+            & (u < self.cols + radius + 2)
+            & (v > -radius - 2)
+            & (v < self.rows + radius + 2)
+        )
+        return u[near], v[near], radius[near], weight[near]
 
     def _deposit(self, total: Field, u: Vector, v: Vector, weight: Vector, kernel: Field) -> None:
-        """Add points, each spread by a kernel; a point outside the image still counts where its disk reaches in."""
+        """Add points, each spread by a kernel."""
         reach = kernel.shape[0] // 2 + 1
-        used = (weight != 0) & (u > -reach) & (u < self.cols + reach) & (v > -reach) & (v < self.rows + reach)
-        if not used.any():
-            return
-        u, v, weight = u[used], v[used], weight[used]
         low_u, low_v = int(np.floor(u.min())) - reach, int(np.floor(v.min())) - reach
         width, height = int(np.ceil(u.max())) + reach + 2 - low_u, int(np.ceil(v.max())) + reach + 2 - low_v
         iu, iv = np.floor(u).astype(np.int64), np.floor(v).astype(np.int64)
@@ -263,8 +282,10 @@ class Beam:
         )
         canvas = np.bincount(index, value, minlength=width * height).astype(np.float32).reshape(height, width)
         spread = cv2.filter2D(canvas, cv2.CV_32F, kernel, borderType=cv2.BORDER_CONSTANT)
-        rows = slice(max(low_v, 0), min(low_v + height, self.rows))
-        cols = slice(max(low_u, 0), min(low_u + width, self.cols))
+        rows = slice(max(low_v, 0), max(min(low_v + height, self.rows), 0))
+        cols = slice(max(low_u, 0), max(min(low_u + width, self.cols), 0))
+        if rows.stop <= rows.start or cols.stop <= cols.start:
+            return
         total[rows, cols] += spread[
             rows.start - low_v : rows.stop - low_v, cols.start - low_u : cols.stop - low_u
         ]
@@ -394,7 +415,10 @@ def length_without(beam: Beam, solid: Span, removed: Sequence[Span]) -> Field:
     total = beam.blank()
     total[solid.window] = np.maximum(solid.far - solid.near, 0)
     _exclude(total, solid, removed, np.float32(-1))
-    return np.maximum(total, 0) * beam.ray_length
+    inside = total[solid.window]
+    np.maximum(inside, 0, out=inside)
+    inside *= beam.ray_length[solid.window]
+    return total
 
 
 def _exclude(total: Field, solid: Span, removed: Sequence[Span], sign: np.float32) -> None:
@@ -407,7 +431,6 @@ def _exclude(total: Field, solid: Span, removed: Sequence[Span], sign: np.float3
                 _exclude(total, common, removed[k + 1 :], np.float32(-sign))
 
 
-@lru_cache(maxsize=512)
 def _profile_disk(radius: float, insets: tuple[tuple[float, float], ...]) -> Field:
     """The kernel of a tube of this radius in pixels: disks made smaller by each inset, weighted and added."""
     kernel = np.zeros_like(_disk(radius))
@@ -419,7 +442,7 @@ def _profile_disk(radius: float, insets: tuple[tuple[float, float], ...]) -> Fie
     return kernel
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _disk(radius: float) -> Field:
     """A disk of this radius in pixels, each pixel holding the share of its area inside."""
     reach = int(np.ceil(radius + 0.5))
@@ -437,33 +460,26 @@ FINEST = 0.9
 RUNG = 1.6
 
 
-def _radius_classes(radius: Vector) -> Iterable[tuple[float, Vector]]:
+def _radius_classes(radius: Vector) -> Iterable[tuple[float, NDArray[np.intp], Vector]]:
     """Split points of varying radius over a ladder of disks, so that a taper costs a few convolutions.
 
-    Each point is shared by the two rungs around it; the shares keep the disk's area exact.
+    Gives (radius, points, share): each point is shared by the two rungs around it, keeping the disk's area exact.
     """
-    if radius.max() <= radius.min() * 1.06 and radius.min() > FINEST:
-        yield round(float(radius.mean()), 3), np.ones_like(radius)
+    if len(radius) == 0:
         return
-    top = max(int(np.ceil(np.log(radius.max() / FINEST) / np.log(RUNG))), 0)
-    rungs = FINEST * RUNG ** np.arange(top + 1)
-    area, steps = radius**2, rungs**2
-    below = np.clip(np.searchsorted(steps, area, side="right") - 1, 0, max(top - 1, 0))
+    low, high = max(float(radius.min()), FINEST), max(float(radius.max()), FINEST)
+    steps = int(np.ceil(np.log(high / low) / np.log(RUNG)))
+    rungs = low * (high / low) ** (np.arange(steps + 1) / max(steps, 1))
+    area, areas = radius**2, np.append(rungs, rungs[-1] * RUNG) ** 2
+    below = np.clip(np.searchsorted(areas, area, side="right") - 1, 0, len(rungs) - 1)
+    upward = np.clip((area - areas[below]) / (areas[below + 1] - areas[below]), 0.0, 1.0)
+    thin = np.minimum(area / areas[0], 1.0)  # what is finer than the finest rung keeps its own area
     for k, rung in enumerate(rungs):
-        share = np.zeros_like(radius)
-        if k < top:
-            low = below == k
-            share[low] = (steps[k + 1] - area[low]) / (steps[k + 1] - steps[k])
-        if k > 0:
-            high = below == k - 1
-            share[high] = (area[high] - steps[k - 1]) / (steps[k] - steps[k - 1])
-        if k == 0:
-            tiny = area < steps[0]
-            share[tiny] = area[tiny] / steps[0]
-        elif k == 1:
-            share[area < steps[0]] = 0.0
-        if share.any():
-            yield round(float(rung), 6), share
+        from_below, here = np.flatnonzero(below == k - 1), np.flatnonzero(below == k)
+        points = np.concatenate([from_below, here])
+        share = np.concatenate([upward[from_below], 1.0 - upward[here]]) * thin[points]
+        if len(points):
+            yield round(float(rung), 4), points, share
 
 
 # Source to detector, cm.
@@ -496,7 +512,7 @@ def beam_for(
     else:
         towards, right, reach = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]), half_depth
     down = np.array([0.0, 0.0, -1.0])
-    turn = rotation((0.0, 0.0, -turn_degrees))
+    turn = rotation((0.0, 0.0, turn_degrees))
     a = np.radians(tilt_degrees)
     right, down = np.cos(a) * right + np.sin(a) * down, -np.sin(a) * right + np.cos(a) * down
     pixel = field_cm / size

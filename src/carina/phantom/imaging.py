@@ -73,8 +73,13 @@ def picture(
     primary = np.exp(-healthy)
     scatter = _scatter(primary, detector)
     floor = np.float32(0.0015)
-    plain = primary + scatter + floor
-    seen = np.exp(-(healthy + lesions)) + scatter + floor if lesions.any() else plain.copy()
+    plain = primary + scatter
+    plain += floor
+    seen = plain.copy()
+    touched = np.flatnonzero(lesions.any(axis=1))
+    if len(touched):
+        rows = slice(touched[0], touched[-1] + 1)
+        seen[rows] = np.exp(-(healthy[rows] + lesions[rows])) + scatter[rows] + floor
     photons = np.float32(detector.counts * 1000 * (10 * pixel_cm) ** 2)
     grain = noise.standard_normal(seen.shape, dtype=np.float32)
     seen += grain * np.sqrt(seen / photons)

@@ -90,7 +90,7 @@ def take(
         projection.attenuation,
         added,
         lungs=_lungs(regions, beam),
-        body=beam.silhouette(projection.body),
+        body=projection.body,
         pixel_cm=beam.pixel,
         detector=draw_detector(chance("detector"), view=technique.view, exposure=technique.exposure),
         noise=chance("noise"),

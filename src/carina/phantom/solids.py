@@ -5,6 +5,7 @@ Patient frame: x to the patient's left, y to the front, z up. Solids are plain d
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,9 +27,21 @@ class Ellipsoid:
     def shifted(self, offset: ArrayLike) -> "Ellipsoid":
         return replace(self, centre=self.centre + np.asarray(offset, dtype=float))
 
+    @cached_property
+    def to_ball(self) -> Vector:
+        """The matrix that makes it a unit ball: the inverse of `axes`, in closed form because it is needed often."""
+        (a, b, c), (d, e, f), (g, h, i) = self.axes.tolist()
+        p, q, r = e * i - f * h, f * g - d * i, d * h - e * g
+        adjugate = (
+            (p, c * h - b * i, b * f - c * e),
+            (q, a * i - c * g, c * d - a * f),
+            (r, b * g - a * h, a * e - b * d),
+        )
+        return np.array(adjugate, dtype=float) / float(a * p + b * q + c * r)
+
     def contains(self, points: Vector) -> NDArray[np.bool_]:
-        local = np.linalg.solve(self.axes, (points - self.centre).T)
-        return np.asarray((local * local).sum(axis=0) <= 1.0)
+        local = (points - self.centre) @ self.to_ball.T
+        return np.asarray((local * local).sum(axis=1) <= 1.0)
 
     def extent(self, axis: int) -> float:
         """Half of the width along one axis of the patient frame."""
@@ -91,22 +104,15 @@ def mirrored(points: Vector) -> Vector:
 
 
 def smooth_curve(knots: Sequence[ArrayLike], *, n: int = 48) -> Vector:
-    """A smooth curve through 3-D knots, sampled at n points of about equal spacing (centripetal Catmull-Rom)."""
+    """A smooth curve through 3-D knots, sampled at n points of about equal spacing (Catmull-Rom)."""
     p = np.stack([np.asarray(knot, dtype=float) for knot in knots])
     p = np.vstack([2 * p[0] - p[1], p, 2 * p[-1] - p[-2]])
-    pieces = []
-    for p0, p1, p2, p3 in zip(p, p[1:], p[2:], p[3:], strict=False):
-        t = np.linspace(0.0, 1.0, 16, endpoint=False)[:, None]
-        pieces.append(
-            0.5
-            * (
-                2 * p1
-                + (p2 - p0) * t
-                + (2 * p0 - 5 * p1 + 4 * p2 - p3) * t**2
-                + (3 * p1 - p0 - 3 * p2 + p3) * t**3
-            )
-        )
-    return resampled(np.vstack([*pieces, p[-2][None]]), n=n)
+    p0, p1, p2, p3 = (p[k : len(p) - 3 + k, None] for k in range(4))
+    t = np.linspace(0.0, 1.0, 16, endpoint=False)[:, None]
+    curve = 0.5 * (
+        2 * p1 + (p2 - p0) * t + (2 * p0 - 5 * p1 + 4 * p2 - p3) * t**2 + (3 * p1 - p0 - 3 * p2 + p3) * t**3
+    )
+    return resampled(np.vstack([curve.reshape(-1, 3), p[-2]]), n=n)
 
 
 def resampled(curve: Vector, *, n: int) -> Vector:

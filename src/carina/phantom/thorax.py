@@ -94,8 +94,10 @@ class Thorax:
     ribs: tuple[tuple[Tube, ...], tuple[Tube, ...]]
     """Right, left; first rib first."""
     clavicles: tuple[Tube, Tube]
-    limbs: tuple[Tube, ...]
-    """Humeri and the thick borders of the scapulae."""
+    scapular_borders: tuple[Tube, ...]
+    """Right side first, then left."""
+    humeri: tuple[Ellipsoid, ...]
+    """Heads and shafts, hollow."""
     scapulae: tuple[Plate, ...]
     sternum: tuple[Plate, ...]
     vertebrae: tuple[Block, ...]
@@ -156,7 +158,7 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
     )
     torso, flesh, shoulders, breasts, arms = _body(build, state)
     right_ribs = _ribs(build, squeeze)
-    limbs, scapulae = _shoulders(build, state)
+    borders, humeri, scapulae = _shoulders(build, state)
     vertebrae, processes = _spine(build)
     return Thorax(
         build=build,
@@ -174,7 +176,8 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
         gas=_gas(build, dome_top[1], state, rng(seed, patient.id, "gas")),
         ribs=(right_ribs, tuple(replace(r, points=mirrored(r.points)) for r in right_ribs)),
         clavicles=_clavicles(build, state),
-        limbs=limbs,
+        scapular_borders=borders,
+        humeri=humeri,
         scapulae=scapulae,
         sternum=_sternum(build),
         vertebrae=vertebrae,
@@ -408,7 +411,9 @@ def _clavicles(build: Build, state: State) -> tuple[Tube, Tube]:
     return tube(right, radius), tube(mirrored(right), radius)
 
 
-def _shoulders(build: Build, state: State) -> tuple[tuple[Tube, ...], tuple[Plate, ...]]:
+def _shoulders(
+    build: Build, state: State
+) -> tuple[tuple[Tube, ...], tuple[Ellipsoid, ...], tuple[Plate, ...]]:
     """Scapulae and humeri; turned outwards in PA, lying over the lungs when supine."""
     s, w = build.scale, build.width
     inward = 2.6 if state.supine else 0.0
@@ -426,15 +431,21 @@ def _shoulders(build: Build, state: State) -> tuple[tuple[Tube, ...], tuple[Plat
         tube(smooth_curve([spine_root, 0.5 * (spine_root + acromion) + (0, -0.8, 0.4), acromion]), 0.42),
         tube(smooth_curve([top, 0.5 * (top + joint) + (0, 0, 0.3), joint + (0.2, 0.5, 1.2)]), 0.26),
         tube(smooth_curve([joint + (0.2, -0.3, 1.3), joint, joint + (0.2, -0.3, -1.5)]), 0.5),
-        tube(
-            smooth_curve([head + (0.4, 0, 0.2), head, head + (-0.6, 0, -2.2)], n=12),
-            np.linspace(2.3, 1.7, 12),
-        ),
-        tube(smooth_curve([head + (-0.5, 0, -1.6), 0.5 * (head + elbow), elbow]), 1.15),
     ]
+    lean = np.degrees(np.arctan2(head[0] - elbow[0], head[2] - elbow[2]))
+    right_arm = (
+        ellipsoid(head, (2.1, 2.2, 2.3)),
+        ellipsoid(
+            0.5 * (head + elbow),
+            (1.25, 1.25, 0.62 * float(np.linalg.norm(head - elbow))),
+            tilt_degrees=(0, lean, 0),
+        ),
+    )
+    mirror = np.diag([-1.0, 1.0, 1.0])
+    left_arm = tuple(Ellipsoid(mirrored(part.centre), mirror @ part.axes) for part in right_arm)
     right_plate = Plate(np.stack([top, joint + (0.6, 0, 0), joint + (1.2, -1, -2), tip]), 0.28)
-    limbs = (*right_tubes, *(replace(t, points=mirrored(t.points)) for t in right_tubes))
-    return limbs, (right_plate, Plate(mirrored(right_plate.corners), 0.28))
+    borders = (*right_tubes, *(replace(t, points=mirrored(t.points)) for t in right_tubes))
+    return borders, (*right_arm, *left_arm), (right_plate, Plate(mirrored(right_plate.corners), 0.28))
 
 
 def _sternum(build: Build) -> tuple[Plate, ...]:
