@@ -174,7 +174,7 @@ def test_chords_of_tilted_ellipsoids(view, seed):
     expected = chord_lengths(beam, solid)
     actual = beam.length(beam.span(solid))
     assert expected.max() > 0.9
-    # At the silhouette the chord falls off like a square root: a tiny error of position is a larger one there.
+    # At the silhouette the chord falls off like a square root: a tiny shift is a larger error there.
     np.testing.assert_allclose(actual, expected, atol=0.02)
     assert np.abs(actual - expected).mean() < 2e-4
 
@@ -367,7 +367,7 @@ def test_a_tube_that_runs_in_depth_is_longer_in_the_ray_by_its_angle(view, start
     actual = beam.tubes([tube(np.linspace(start, stop, 60), radius)])
     middle = along_the_middle(beam, start, stop)
     assert sine[middle].max() < 0.97
-    # Disks of a ladder of radii stand for one that magnification changes: the amount is kept, its edge is soft.
+    # A ladder of disks stands for a radius that magnification changes: the amount is kept, the edge soft.
     core = middle & (away < 0.5 * radius)
     np.testing.assert_allclose(actual[core], expected[core], rtol=0.07)
     assert actual[middle].sum() == pytest.approx(expected[middle].sum(), rel=0.01)
@@ -406,7 +406,7 @@ def test_a_tube_nearer_to_the_source_looks_wider_but_no_thicker():
     (thick_back, wide_back), (thick_front, wide_front) = seen(-8.0), seen(8.0)
     assert thick_back == pytest.approx(3.0, rel=0.03)
     assert thick_front == pytest.approx(3.0, rel=0.03)
-    # The AP detector is behind: 100 / (88 - 8) against 100 / (88 + 8); half of the thickness is sqrt(3) r wide.
+    # The AP detector is behind: 100 / (88 -+ 8); half of the thickness is sqrt(3) r wide.
     assert wide_back == pytest.approx(np.sqrt(3) * 1.5 * 100 / 96, abs=2 * beam.pixel)
     assert wide_front == pytest.approx(np.sqrt(3) * 1.5 * 100 / 80, abs=2 * beam.pixel)
 
