@@ -19,17 +19,17 @@ FAT = 0.175
 LUNG = 0.048
 BLOOD = 0.20
 FLUID = 0.192
-METAL = 3.0
-PLASTIC = 0.45  # radio-opaque catheter wall
+METAL = 9.0  # steel and silver at these energies; anything above a few per cm saturates
+PLASTIC = 1.1  # catheter wall loaded with barium
 # The mediastinum is vessels and airways in fat, with air in the oesophagus: lighter than its share of fat says.
-MEDIASTINAL_FAT = 2.2
+MEDIASTINAL_FAT = 2.8
 # What is behind at least this is the patient, not the air beside.
 BODY = 0.6
 # Bones as hollow tubes: (inset cm, attenuation above soft tissue), see `Beam.tubes`.
 RIB = ((0.0, 0.54), (0.10, -0.36))
 CLAVICLE = ((0.0, 0.46), (0.15, -0.26))
 SCAPULAR_BORDER = ((0.0, 0.40), (0.20, -0.32))
-HUMERUS = 0.40
+HUMERUS = 0.26
 HUMERUS_CORE = 0.82  # the marrow's share of the width
 PROCESS = ((0.0, 0.20), (0.12, -0.11))
 SCAPULA = 0.34
@@ -169,7 +169,7 @@ def _other_bones(thorax: Thorax, beam: Beam, *, frontal: bool) -> Field:
             total += beam.tubes(side, profile=SCAPULAR_BORDER)
         for bone in thorax.humeri:
             shell, core = beam.span(bone), beam.span(bone.scaled(HUMERUS_CORE))
-            total += HUMERUS * beam.length(shell) - 0.8 * HUMERUS * beam.length(core)
+            total += HUMERUS * beam.length(shell) - 0.55 * HUMERUS * beam.length(core)
     return total
 
 

@@ -35,7 +35,7 @@ class Placed:
     def attenuation(self, beam: Beam) -> Field:
         total = beam.tubes(self.tubes, profile=CATHETER) + beam.tubes(self.wires, profile=WIRE)
         for plate in self.plates:
-            total += np.float32(0.55 * METAL) * beam.length(beam.span(plate))
+            total += np.float32(0.35 * METAL) * beam.length(beam.span(plate))
         return total
 
     def thickness(self, beam: Beam) -> Field:

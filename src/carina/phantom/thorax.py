@@ -169,7 +169,7 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
         arms=arms,
         lungs=lungs,
         domes=(domes[0], domes[1]),
-        midriff=ellipsoid((state.shift, 2.0, lift - 13.2), (0.62 * w, 1.1 * d, 12.0)),
+        midriff=ellipsoid((0.5 * state.shift, 1.5, lift - 12.5), (0.55 * w, 1.15 * d, 12.0)),
         heart=heart,
         mediastinum=mediastinum,
         column=column,
