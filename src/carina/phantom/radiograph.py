@@ -196,16 +196,15 @@ def conspicuity(shown: Field, mask: Mask) -> float:
 
 
 def _device_seen(placed: Placed, beam: Beam) -> DeviceSeen:
-    tip = None
+    mask, tip = placed.thickness(beam) > 0.02, None
     if placed.tip is not None:
         u, v, _ = beam.project(placed.tip)
-        at = (
-            float(u[0]) + 0.5,
-            float(v[0]) + 0.5,
-        )  # pixel centres are at whole numbers here, at halves in regions
-        if 0 <= at[0] < beam.cols and 0 <= at[1] < beam.rows:
-            tip = round(at[0], 1), round(at[1], 1)
-    return DeviceSeen(placed.thickness(beam) > 0.02, placed, tip)
+        # Pixel centres are at whole numbers here, at halves in regions.
+        x, y = round(float(u[0]) + 0.5, 1), round(float(v[0]) + 0.5, 1)
+        if 0 <= x < beam.cols and 0 <= y < beam.rows:
+            tip = x, y
+            mask[int(y), int(x)] = True  # the end of a fine line may fill too little of its pixel
+    return DeviceSeen(mask, placed, tip)
 
 
 def _posterior_ribs(body: Thorax, beam: Beam, *, projection_of_dome: dict[str, Mask]) -> int | None:
