@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -10,7 +10,8 @@ from carina.cli.console import print_json, progress
 from carina.errors import CarinaError
 
 if TYPE_CHECKING:
-    from carina.phantom import PhantomOptions
+    from carina.phantom import Mix
+    from carina.phantom.options import Wording
     from carina.studies import Manifest
 
 
@@ -26,6 +27,7 @@ def phantom(
     size: Annotated[int, typer.Option(help="Side of the square images, in pixels.")] = 512,
     bits: Annotated[int, typer.Option(help="8, or 12 stored in 16-bit PNG.")] = 8,
     monochrome1: Annotated[bool, typer.Option("--monochrome1", help="Store high values for dark.")] = False,
+    conspicuity: Annotated[float, typer.Option(help="Contrast of lesions: 1 as usual, 0.5 subtle.")] = 1.0,
     wording: Annotated[str, typer.Option(help="Wording of the reports: build, or held-out.")] = "build",
     normal: Annotated[float | None, typer.Option(help="Share of studies without a finding.")] = None,
     finding: Annotated[
@@ -67,14 +69,10 @@ def phantom(
       carina phantom -n 200 --finding nodule=1 --finding mass=1 --normal 0.5 -o nodules
       carina phantom -n 100 --pa-with-lateral 1 --pa-alone 0 -o two-views
     """
-    from carina.phantom import write_phantom
+    from carina.phantom import PhantomOptions, write_phantom
 
-    options = _options(
-        size=size,
-        bits=bits,
-        monochrome1=monochrome1,
-        wording=wording,
-        finding=finding,
+    mix = _mix(
+        finding,
         normal=normal,
         pa_with_lateral=pa_with_lateral,
         pa_alone=pa_alone,
@@ -82,6 +80,14 @@ def phantom(
         quality_defect=quality_defect,
         hedged=hedged,
         malpositioned=malpositioned,
+    )
+    options = PhantomOptions(
+        size=size,
+        bits=bits,
+        monochrome1=monochrome1,
+        conspicuity=conspicuity,
+        wording=cast("Wording", wording),  # checked by the options, like everything else
+        mix=mix,
     )
     with progress("Studies", n, quiet=json) as advance:
         manifest = write_phantom(
@@ -94,22 +100,14 @@ def phantom(
         typer.echo(_summary(manifest), err=True)
 
 
-def _options(
-    *,
-    size: int,
-    bits: int,
-    monochrome1: bool,
-    wording: str,
-    finding: list[str] | None,
-    **shares: float | None,
-) -> "PhantomOptions":
-    """Options of a phantom set; a share that was not given keeps its default."""
-    from carina.phantom import Mix, PhantomOptions
+def _mix(finding: list[str] | None, **shares: float | None) -> "Mix":
+    """How often things occur; a share that was not given keeps its default."""
+    from carina.phantom import Mix
 
-    given: dict[str, object] = {name: share for name, share in shares.items() if share is not None}
+    given: dict[str, Any] = {name: share for name, share in shares.items() if share is not None}
     if finding:
         given["findings"] = dict(_weight(item) for item in finding)
-    return PhantomOptions(size=size, bits=bits, monochrome1=monochrome1, wording=wording, mix=Mix(**given))  # type: ignore[arg-type]
+    return Mix(**given)
 
 
 def _weight(item: str) -> tuple[str, float]:

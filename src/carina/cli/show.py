@@ -24,7 +24,9 @@ def show(
         str | None, typer.Argument(metavar="ID", help="Id of one study; without it, a contact sheet.")
     ] = None,
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the pages are written.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where the pages are written.")
+    ] = Path("pages"),
     limit: Annotated[int, typer.Option(min=1, help="Studies on the contact sheet.")] = 24,
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in the browser when it is written.")
@@ -38,10 +40,10 @@ def show(
 
     \b
     Examples:
-      carina show my-studies -o pages                 contact sheet and pages of the first 24 studies
-      carina show my-studies -o pages --limit 100
-      carina show my-studies p000003-s1 -o pages      one study
-      carina show my-studies -o pages --open          and look at it
+      carina show my-studies                       contact sheet and pages of the first 24 studies, in pages/
+      carina show my-studies -o sheet --limit 100
+      carina show my-studies p000003-s1            one study
+      carina show my-studies --open                and look at it
     """
     from carina.studies import open_studies
 

@@ -16,6 +16,8 @@ from carina.studies.vocabulary import View
 
 # Working size of what is smooth by nature (scatter, local brightness); finer than any of it.
 COARSE = 96
+# Noise of the read-out, as a share of the unattenuated signal.
+ELECTRONIC = np.float32(4e-4)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def picture(
         seen[rows] = np.exp(-(healthy[rows] + lesions[rows])) + scatter[rows] + floor
     photons = np.float32(detector.counts * 1000 * (10 * pixel_cm) ** 2)
     grain = noise.standard_normal(seen.shape, dtype=np.float32)
-    seen += grain * np.sqrt(seen / photons)
+    seen += grain * np.sqrt(seen / photons + ELECTRONIC**2)
     sigma = max(detector.blur_mm / (10 * pixel_cm), 0.35)
     density = -np.log(np.maximum(cv2.GaussianBlur(seen, (0, 0), sigma), np.float32(1e-4)))
     local = _local_brightness(plain)

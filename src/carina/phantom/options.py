@@ -15,6 +15,7 @@ BITS: Final = (8, 12)
 Wording = Literal["build", "held-out"]
 WORDINGS: Final = get_args(Wording)
 SMALLEST, LARGEST = 32, 4096
+MOST_CONSPICUOUS = 2.0
 ROUNDING = 1e-9
 """Two shares written in decimals may sum to a hair above 1."""
 
@@ -114,6 +115,9 @@ class PhantomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bits: int = 8
     """8, or 12 stored in 16-bit PNG."""
     monochrome1: bool = False
+    conspicuity: float = 1.0
+    """Contrast of every lesion against the default: 0.5 halves it and moves nothing, so that the same cases can
+    be shown from obvious to subtle. An enlarged heart stays as it is."""
     mix: Mix = Mix()
     wording: Wording = "build"
     """Wording set of the reports: "build", or "held-out" for testing report parsers."""
@@ -121,6 +125,10 @@ class PhantomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not SMALLEST <= self.size <= LARGEST:
             raise CarinaError(f"size must be {SMALLEST} to {LARGEST} pixels, not {self.size!r}")
+        if not 0.0 < self.conspicuity <= MOST_CONSPICUOUS:
+            raise CarinaError(
+                f"conspicuity must be above 0 and at most {MOST_CONSPICUOUS:g}, not {self.conspicuity!r}"
+            )
         if self.bits not in BITS:
             raise CarinaError(f"bits must be one of {_listed(BITS)}, not {self.bits!r}")
         if self.wording not in WORDINGS:

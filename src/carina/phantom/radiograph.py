@@ -81,7 +81,7 @@ def take(
     placed = {device.key: place(device, body, rng(seed, patient.id, device.key)) for device in study.devices}
     added = beam.blank()
     for shadow in shadows.values():
-        added += shadow.attenuation
+        added += np.float32(options.conspicuity) * shadow.attenuation
     for device in placed.values():
         added += device.attenuation(beam)
     if study.ecg_leads and frontal:

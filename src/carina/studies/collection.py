@@ -252,10 +252,11 @@ class Studies:
         import polars as pl  # noqa: PLC0415 - a quarter of the time that importing a Study would take
 
         paths = self._paths()
-        if paths:
-            frame = pl.scan_parquet(paths, glob=False)
-        else:
-            frame = pl.LazyFrame(pl.from_arrow(STUDY_SCHEMA.empty_table()))
+        frame = (
+            pl.scan_parquet(paths, glob=False)
+            if paths
+            else pl.LazyFrame(pl.from_arrow(STUDY_SCHEMA.empty_table()))
+        )
         if self._filters:
             frame = frame.filter(pl.col("id").is_in(self.ids()))
         return frame.select(columns if columns is not None else [pl.exclude(self._left_out)])

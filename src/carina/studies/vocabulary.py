@@ -46,7 +46,9 @@ DEVICES: Final = (
 
 SIDES: Final = ("right", "left")
 ZONES: Final = tuple(f"{side} {level} zone" for side in SIDES for level in ("upper", "mid", "lower"))
-LUNG_PARTS: Final = tuple(f"{side} {part} lung" for side in SIDES for part in ("medial", "lateral", "peripheral"))
+LUNG_PARTS: Final = tuple(
+    f"{side} {part} lung" for side in SIDES for part in ("medial", "lateral", "peripheral")
+)
 COSTOPHRENIC_ANGLES: Final = tuple(f"{side} costophrenic angle" for side in SIDES)
 
 RelationKind = Literal["causes", "accompanies", "suggests"]

@@ -1,0 +1,100 @@
+"""The pages in a real browser: filters, layers and links between sentences and regions."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from carina.phantom import Mix, PhantomOptions, write_phantom
+from carina.show import contact_sheet
+from carina.studies import open_studies
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome on the PATH")
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("studies")
+    mix = Mix(normal=0.5, findings={"mass": 1.0}, with_prior=0.0)
+    write_phantom(directory, n=6, seed=3, options=PhantomOptions(size=128, mix=mix))
+    return open_studies(directory)
+
+
+@pytest.fixture(scope="module")
+def sheet(studies, tmp_path_factory):
+    return contact_sheet(studies, tmp_path_factory.mktemp("pages"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser):
+    opened = browser.new_page()
+    faults: list[str] = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    # The pages are whole in themselves: nothing may be fetched.
+    opened.on("request", lambda request: request.url.startswith("file:") or faults.append(request.url))
+    yield opened
+    opened.close()
+    assert [fault for fault in faults if not fault.startswith("data:")] == []
+
+
+def with_mass(studies):
+    return [s for s in studies if any(f.name == "mass" and f.certainty == "present" for f in s.findings)]
+
+
+def test_a_filter_leaves_the_studies_with_that_finding(page, sheet, studies):
+    page.goto(sheet.html.as_uri())
+    assert page.locator(".study:visible").count() == 6
+    page.get_by_role("button", name="mass").click()
+    shown = page.locator(".study:visible").all_inner_texts()
+    assert {text.split()[0] for text in shown} == {study.id for study in with_mass(studies)}
+    page.get_by_role("button", name="all").click()
+    assert page.locator(".study:visible").count() == 6
+
+
+def test_a_card_leads_to_the_page_of_its_study(page, sheet, studies):
+    first = with_mass(studies)[0]
+    page.goto(sheet.html.as_uri())
+    page.get_by_role("link", name=first.id).first.click()
+    assert page.locator("h1").inner_text() == first.id
+
+
+def test_pointing_at_a_sentence_lights_the_region_it_speaks_of(page, sheet, studies):
+    study = with_mass(studies)[0]
+    mass = next(f for f in study.findings if f.name == "mass")
+    page.goto(sheet.html.with_name(f"{study.id}.html").as_uri())
+    assert page.locator("svg .mark.lit").count() == 0
+    page.locator(f"#s{mass.evidence[0] + 1}").hover()
+    lit = page.locator("svg .mark.lit")
+    assert lit.count() > 0
+    assert {lit.nth(k).get_attribute("data-layer") for k in range(lit.count())} == {"finding/mass"}
+
+
+def test_a_layer_is_switched_off_and_on(page, sheet, studies):
+    study = with_mass(studies)[0]
+    page.goto(sheet.html.with_name(f"{study.id}.html").as_uri())
+    mark = page.locator('svg .mark[data-layer="anatomy/heart"]').first
+    assert not mark.is_visible()
+    page.locator('input[data-layer="anatomy/heart"]').check()
+    assert mark.is_visible()
+    page.locator('input[data-layer="anatomy/heart"]').uncheck()
+    assert not mark.is_visible()
