@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from carina.phantom.build import build_of
 from carina.phantom.devices import ecg_leads, place
-from carina.phantom.thorax import State, build_of, thorax
+from carina.phantom.thorax import State, thorax
 from carina.seeding import rng
 
 NAMES = {

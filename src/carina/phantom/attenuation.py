@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.phantom.beam import Beam, Field, Span, length_without
+from carina.phantom.skeleton import Skeleton
 from carina.phantom.solids import Ellipsoid
 from carina.phantom.thorax import Thorax
 
@@ -112,13 +113,14 @@ def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Gen
     vessels = [(BLOOD - LUNG) * shown * beam.tubes(bundle) for bundle in thorax.vessels]
     total += vessels[0] + vessels[1]
     bone = np.float32(thorax.build.bone)
-    ribs = beam.tubes(thorax.ribs[0], profile=RIB), beam.tubes(thorax.ribs[1], profile=RIB)
+    bones = thorax.skeleton
+    ribs = beam.tubes(bones.ribs[:1], profile=RIB), beam.tubes(bones.ribs[1:], profile=RIB)
     clavicles = (
-        beam.tubes(thorax.clavicles[:1], profile=CLAVICLE),
-        beam.tubes(thorax.clavicles[1:], profile=CLAVICLE),
+        beam.tubes(bones.clavicles[:1], profile=CLAVICLE),
+        beam.tubes(bones.clavicles[1:], profile=CLAVICLE),
     )
-    spine = beam.blocks(thorax.vertebrae, core=VERTEBRA_CORE, rim=VERTEBRA_RIM)
-    total += bone * (ribs[0] + ribs[1] + spine + _other_bones(thorax, beam, frontal=frontal))
+    spine = beam.blocks(bones.vertebrae, core=VERTEBRA_CORE, rim=VERTEBRA_RIM)
+    total += bone * (ribs[0] + ribs[1] + spine + _other_bones(bones, beam, frontal=frontal))
     # Raised arms carry the clavicles out of a lateral view; what is left is faint.
     total += bone * np.float32(1.0 if frontal else 0.2) * (clavicles[0] + clavicles[1])
     return Projection(
@@ -159,16 +161,16 @@ def _soft_parts(thorax: Thorax, beam: Beam, *, frontal: bool) -> Field:
     return np.asarray(cv2.resize(total, (full.cols, full.rows), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
-def _other_bones(thorax: Thorax, beam: Beam, *, frontal: bool) -> Field:
+def _other_bones(bones: Skeleton, beam: Beam, *, frontal: bool) -> Field:
     """Scapulae, sternum, the processes of the vertebrae, and the arms where they are in view."""
-    total = SCAPULA * beam.plates(thorax.scapulae) + STERNUM * beam.plates(thorax.sternum)
-    total += np.float32(1.0 if frontal else 0.5) * beam.tubes(thorax.processes, profile=PROCESS)
+    total = SCAPULA * beam.plates(bones.scapulae) + STERNUM * beam.plates(bones.sternum)
+    total += np.float32(1.0 if frontal else 0.5) * beam.tubes(bones.processes, profile=PROCESS)
     if frontal:
-        half = len(thorax.scapular_borders) // 2
-        for side in (thorax.scapular_borders[:half], thorax.scapular_borders[half:]):
+        half = len(bones.scapular_borders) // 2
+        for side in (bones.scapular_borders[:half], bones.scapular_borders[half:]):
             total += beam.tubes(side, profile=SCAPULAR_BORDER)
-        for bone in thorax.humeri:
-            shell, core = beam.span(bone), beam.span(bone.scaled(HUMERUS_CORE))
+        for humerus in bones.humeri:
+            shell, core = beam.span(humerus), beam.span(humerus.scaled(HUMERUS_CORE))
             total += HUMERUS * beam.length(shell) - 0.55 * HUMERUS * beam.length(core)
     return total
 

@@ -10,12 +10,13 @@ from carina.phantom import anatomy, finishing
 from carina.phantom.anatomy import Mask
 from carina.phantom.attenuation import project
 from carina.phantom.beam import Beam, Field, beam_for
+from carina.phantom.build import Build, build_of
 from carina.phantom.devices import Placed, ecg_leads, place
 from carina.phantom.imaging import draw_detector, picture
 from carina.phantom.lesions import CASTERS, Scene, Shadow, state_with
 from carina.phantom.options import PhantomOptions
 from carina.phantom.plan import LesionPlan, PatientPlan, StudyPlan, Technique
-from carina.phantom.thorax import Build, State, Thorax, build_of, thorax
+from carina.phantom.thorax import State, Thorax, thorax
 from carina.seeding import rng
 
 # Side of the image at the detector, in half-widths of the thorax, and where the central ray passes (z, cm).
@@ -212,10 +213,11 @@ def _posterior_ribs(body: Thorax, beam: Beam, *, projection_of_dome: dict[str, M
     lung = projection_of_dome.get("right lung")
     if lung is None:
         return None
-    middle = body.clavicles[0].points[len(body.clavicles[0].points) // 2]
+    clavicle = body.skeleton.clavicles[0].points
+    middle = clavicle[len(clavicle) // 2]
     count = 0
-    for rib in body.ribs[0]:
-        back = rib.points[: len(rib.points) // 2]
+    for curve in body.skeleton.ribs[0].points:
+        back = curve[: len(curve) // 2]
         near = back[int(np.argmin(np.abs(back[:, 0] - middle[0])))]
         u, v, _ = beam.project(near)
         column, row = round(float(u[0])), round(float(v[0]))

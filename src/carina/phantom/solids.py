@@ -76,6 +76,11 @@ class Tube:
     radius: Vector
     flat: float | Vector = 1.0
 
+    def curve(self, k: int) -> "Tube":
+        """One curve of a bundle."""
+        flat = np.broadcast_to(self.flat, self.radius.shape)
+        return Tube(self.points[k], self.radius[k], flat[k])
+
 
 def tube(points: ArrayLike, radius: ArrayLike, *, flat: float | Vector = 1.0) -> Tube:
     curve = np.asarray(points, dtype=float)

@@ -4,53 +4,17 @@ Sizes are adult means in centimetres, scaled by habitus. z = 0 is the level of T
 the diaphragm stands at full inspiration; the carina is near z = 15 and the lung apices near z = 24.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from carina.phantom.beam import Beam, beam_for
+from carina.phantom.build import Build
 from carina.phantom.plan import PatientPlan
-from carina.phantom.solids import (
-    Block,
-    Ellipsoid,
-    Plate,
-    Tube,
-    Vector,
-    ellipsoid,
-    mirrored,
-    smooth_curve,
-    tube,
-)
+from carina.phantom.skeleton import Skeleton, skeleton
+from carina.phantom.solids import Ellipsoid, Tube, Vector, ellipsoid, smooth_curve, tube
 from carina.phantom.vessels import lung_vessels
 from carina.seeding import rng
-
-VERTEBRA_SPACING = 2.55
-RIB_PAIRS = 12
-
-
-@dataclass(frozen=True)
-class Build:
-    """A patient's own proportions: constant over their studies."""
-
-    scale: float
-    """Body length against the mean adult."""
-    width: float
-    """Half of the inner thorax width, cm."""
-    depth: float
-    """Half of the inner thorax depth, cm."""
-    fat: float
-    """Subcutaneous fat, cm."""
-    muscle: float
-    breast: float
-    """Semi-axis of the breasts, cm; 0 for none."""
-    cardiothoracic_ratio: float
-    asymmetry: float
-    """How much lower the left dome stands, cm."""
-    kyphosis: float
-    bone: float
-    """Mineral density against the mean."""
-    aorta: float
-    """Unfolding and width of the aorta against the mean."""
 
 
 @dataclass(frozen=True)
@@ -91,44 +55,13 @@ class Thorax:
     column: tuple[Ellipsoid, ...]
     """Soft tissue around the spine, with the descending aorta."""
     gas: tuple[Ellipsoid, ...]
-    ribs: tuple[tuple[Tube, ...], tuple[Tube, ...]]
-    """Right, left; first rib first."""
-    clavicles: tuple[Tube, Tube]
-    scapular_borders: tuple[Tube, ...]
-    """Right side first, then left."""
-    humeri: tuple[Ellipsoid, ...]
-    """Heads and shafts, hollow."""
-    scapulae: tuple[Plate, ...]
-    sternum: tuple[Plate, ...]
-    vertebrae: tuple[Block, ...]
-    processes: tuple[Tube, ...]
+    skeleton: Skeleton
     trachea: Tube
     bronchi: tuple[Tube, Tube]
     vessels: tuple[tuple[Tube, ...], tuple[Tube, ...]]
     hila: tuple[Vector, Vector]
     hilar_soft_tissue: tuple[Ellipsoid, ...]
     carina: Vector
-
-
-def build_of(patient: PatientPlan, seed: int) -> Build:
-    """The patient's proportions, from sex, height, body mass index and chance."""
-    chance = rng(seed, patient.id, "build")
-    scale = patient.height_cm / 172.0
-    stout = (patient.bmi - 25.0) / 10.0
-    age = patient.studies[0].age
-    return Build(
-        scale=scale,
-        width=14.2 * scale**0.8 * (1 + 0.035 * stout) * chance.normal(1, 0.02),
-        depth=9.3 * scale**0.6 * (1 + 0.08 * stout) * chance.normal(1, 0.03) * (1.05 if age > 70 else 1.0),
-        fat=max(0.5, 1.4 + 1.3 * stout + chance.normal(0, 0.15)),
-        muscle=(2.3 if patient.sex == "M" else 1.8) * chance.normal(1, 0.06),
-        breast=(max(0.0, 5.0 + 1.4 * stout + chance.normal(0, 0.6)) if patient.sex == "F" else 0.0),
-        cardiothoracic_ratio=patient.cardiothoracic_ratio,
-        asymmetry=float(chance.uniform(0.8, 2.0)),
-        kyphosis=float(chance.normal(0.5 if age < 65 else 1.4, 0.3)),
-        bone=float(np.clip(chance.normal(1.0 - 0.004 * max(age - 50, 0), 0.07), 0.65, 1.2)),
-        aorta=float(np.clip(chance.normal(1.0 + 0.006 * max(age - 50, 0), 0.06), 0.85, 1.4)),
-    )
 
 
 def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thorax:
@@ -157,9 +90,6 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
         for k in (0, 1)
     )
     torso, flesh, shoulders, breasts, arms = _body(build, state)
-    right_ribs = _ribs(build, squeeze)
-    borders, humeri, scapulae = _shoulders(build, state)
-    vertebrae, processes = _spine(build)
     return Thorax(
         build=build,
         torso=torso,
@@ -174,14 +104,7 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
         mediastinum=mediastinum,
         column=column,
         gas=_gas(build, dome_top[1], state, rng(seed, patient.id, "gas")),
-        ribs=(right_ribs, tuple(replace(r, points=mirrored(r.points)) for r in right_ribs)),
-        clavicles=_clavicles(build, state),
-        scapular_borders=borders,
-        humeri=humeri,
-        scapulae=scapulae,
-        sternum=_sternum(build),
-        vertebrae=vertebrae,
-        processes=processes,
+        skeleton=skeleton(build, squeeze=squeeze, supine=state.supine),
         trachea=tube(
             smooth_curve(
                 [(0.0, 0.8, 36 * s), (0.1, -1.2, 24 * s), (0.2 + 0.4 * state.shift, -2.2, 19 * s), carina]
@@ -206,11 +129,6 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
         ),
         carina=carina,
     )
-
-
-def vertebra_level(build: Build, number: float) -> float:
-    """Height of a thoracic vertebra: T10 at zero, T1 near the apex."""
-    return (10.0 - number) * VERTEBRA_SPACING * build.scale
 
 
 def _pleural_cavity(side: int, s: float, w: float, d: float) -> Ellipsoid:
@@ -366,123 +284,3 @@ def _body(build: Build, state: State) -> tuple[tuple[Ellipsoid, ...], ...]:
         for side in (-1, 1)
     )
     return torso, flesh, shoulders, breasts, arms
-
-
-_RIB_DROP = (3.4, 5.2, 6.8, 8.0, 9.0, 9.6, 10.0, 10.0, 9.6, 8.4, 5.4, 2.8)
-_RIB_END = (138, 142, 145, 146, 146, 143, 138, 132, 124, 112, 78, 48)
-
-
-def _ribs(build: Build, squeeze: float) -> tuple[Tube, ...]:
-    """The right ribs, each one curve from the spine round to the front."""
-    s, w, d = build.scale, build.width * squeeze, build.depth
-    ribs = []
-    for k in range(RIB_PAIRS):
-        turn = np.radians(np.linspace(11, _RIB_END[k], 60))
-        along = (turn - turn[0]) / (turn[-1] - turn[0])
-        head = vertebra_level(build, k + 1)
-        z = head + 0.9 * np.sin(np.pi * np.minimum(along * 3.2, 1.0)) - _RIB_DROP[k] * s * along**1.75
-        taper = np.sqrt(np.maximum(1 - ((np.maximum(z, 3.0 * s) - 3.0 * s) / (22.6 * s)) ** 2, 0.06))
-        bony = (0.98 * w + 0.35) * taper
-        x = -(bony * np.sin(turn) + 0.4 * np.cos(turn))
-        y = -0.6 - (d + 0.2) * (0.35 + 0.65 * taper) * np.cos(turn)
-        radius = np.interp(along, [0, 0.12, 0.5, 1], [0.40, 0.50, 0.50, 0.62]) * (
-            0.82 if k in (0, 10, 11) else 1.0
-        )
-        # The front parts are thinner and less mineralised, and end in cartilage that casts no shadow.
-        flat = np.interp(along, [0, 0.1, 0.55, 0.75, 1], [0.6, 0.8, 0.75, 0.42, 0.3]) * (
-            0.6 if k == 0 else 1.0
-        )
-        ribs.append(tube(np.stack([x, y, z], axis=1), radius * s**0.5, flat=flat))
-    return tuple(ribs)
-
-
-def _clavicles(build: Build, state: State) -> tuple[Tube, Tube]:
-    s, w = build.scale, build.width
-    raise_cm = 2.2 if state.supine else 0.0
-    knots = (
-        (-1.7, 6.4, 19.2 * s),
-        (-0.30 * w, 6.9, 19.6 * s + 0.2 * raise_cm),
-        (-0.62 * w, 4.2, 20.6 * s + 0.5 * raise_cm),
-        (-0.95 * w, 0.5, 21.6 * s + 0.8 * raise_cm),
-        (-1.16 * w, -0.6, 21.9 * s + raise_cm),
-    )
-    right = smooth_curve(knots, n=60)
-    radius = np.interp(np.linspace(0, 1, 60), [0, 0.12, 0.5, 1], [0.85, 0.62, 0.52, 0.7])
-    return tube(right, radius), tube(mirrored(right), radius)
-
-
-def _shoulders(
-    build: Build, state: State
-) -> tuple[tuple[Tube, ...], tuple[Ellipsoid, ...], tuple[Plate, ...]]:
-    """Scapulae and humeri; turned outwards in PA, lying over the lungs when supine."""
-    s, w = build.scale, build.width
-    inward = 2.6 if state.supine else 0.0
-    up = 1.5 if state.supine else 0.0
-    top = np.array([-(0.72 * w - 0.2 * inward), -9.2, 20.6 * s + up])
-    tip = np.array([-(1.02 * w - inward), -9.8, 6.6 * s + up])
-    joint = np.array([-(1.20 * w - 0.3 * inward), -3.4, 19.2 * s + up])
-    spine_root = 0.72 * top + 0.28 * tip
-    acromion = np.array([-(1.30 * w), -1.2, 22.8 * s + up])
-    head = joint + (-2.2, 0.4, -0.2)
-    elbow = head + (-(3.2 if not state.supine else 6.0), 0.3, -20 * s)
-    right_tubes = [
-        tube(smooth_curve([joint + (0.3, -0.5, -1), 0.5 * (joint + tip) + (0.5, -0.4, 0), tip]), 0.42),
-        tube(smooth_curve([top, 0.5 * (top + tip) + (-0.2, -0.3, 0), tip]), 0.24),
-        tube(smooth_curve([spine_root, 0.5 * (spine_root + acromion) + (0, -0.8, 0.4), acromion]), 0.42),
-        tube(smooth_curve([top, 0.5 * (top + joint) + (0, 0, 0.3), joint + (0.2, 0.5, 1.2)]), 0.26),
-        tube(smooth_curve([joint + (0.2, -0.3, 1.3), joint, joint + (0.2, -0.3, -1.5)]), 0.5),
-    ]
-    lean = np.degrees(np.arctan2(head[0] - elbow[0], head[2] - elbow[2]))
-    right_arm = (
-        ellipsoid(head, (2.1, 2.2, 2.3)),
-        ellipsoid(
-            0.5 * (head + elbow),
-            (1.25, 1.25, 0.62 * float(np.linalg.norm(head - elbow))),
-            tilt_degrees=(0, lean, 0),
-        ),
-    )
-    mirror = np.diag([-1.0, 1.0, 1.0])
-    left_arm = tuple(Ellipsoid(mirrored(part.centre), mirror @ part.axes) for part in right_arm)
-    right_plate = Plate(np.stack([top, joint + (0.6, 0, 0), joint + (1.2, -1, -2), tip]), 0.28)
-    borders = (*right_tubes, *(replace(t, points=mirrored(t.points)) for t in right_tubes))
-    return borders, (*right_arm, *left_arm), (right_plate, Plate(mirrored(right_plate.corners), 0.28))
-
-
-def _sternum(build: Build) -> tuple[Plate, ...]:
-    s, front = build.scale, build.depth + 0.3
-    manubrium = [
-        (-2.4, front - 2.4, 19.5 * s),
-        (2.4, front - 2.4, 19.5 * s),
-        (1.6, front - 1.2, 15.2 * s),
-        (-1.6, front - 1.2, 15.2 * s),
-    ]
-    body = [
-        (-1.5, front - 1.1, 14.9 * s),
-        (1.5, front - 1.1, 14.9 * s),
-        (1.6, front, 5.2 * s),
-        (-1.6, front, 5.2 * s),
-    ]
-    return Plate(np.array(manubrium), 1.0), Plate(np.array(body), 0.9)
-
-
-def _spine(build: Build) -> tuple[tuple[Block, ...], tuple[Tube, ...]]:
-    """Vertebral bodies from C5 to L2, their pedicles and spinous processes."""
-    blocks, processes = [], []
-    for number in range(-2, 15):
-        z = vertebra_level(build, number)
-        size = np.interp(number, [-2, 1, 12, 14], [0.72, 0.8, 1.08, 1.18]) * build.scale**0.5
-        bend = build.kyphosis * np.cos(np.pi * (number - 6) / 14.0)
-        y = -5.6 - bend + (1.6 if number < 1 else 0.0) * (1 - number) / 3
-        blocks.append(
-            Block(
-                np.array([0.0, y, z]),
-                np.array([1.75 * size, 1.45 * size, 1.04 * build.scale * min(size + 0.08, 1.05)]),
-            )
-        )
-        for side in (-1, 1):
-            ring = np.array([side * 1.25 * size, y - 1.9, z + 0.35])
-            processes.append(tube(np.stack([ring, ring + (0, -0.9, 0)]), 0.42 * size))
-            wing = np.array([[side * 1.2 * size, y - 2.6, z], [side * 3.0 * size, y - 3.3, z + 0.45]])
-            processes.append(tube(wing, 0.36))
-        processes.append(tube(np.array([[0, y - 2.7, z - 0.3], [0, y - 4.6, z - 2.1]]), 0.3))
-    return tuple(blocks), tuple(processes)

@@ -28,7 +28,7 @@ def fracture(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> S
     count = broken_ribs(lesion)
     ribs = range(first, first + count)
     for number in ribs:
-        rib = scene.thorax.ribs[side][number]
+        rib = scene.thorax.skeleton.ribs[side].curve(number)
         before = beam.tubes([rib], profile=RIB)
         pieces = _broken(rib, along, 0.1 * step_mm)
         attenuation += bone * (beam.tubes(pieces, profile=RIB) - before)

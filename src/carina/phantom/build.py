@@ -1,0 +1,54 @@
+"""A patient's own proportions, constant over their studies, drawn from sex, height, body mass index and chance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from carina.phantom.plan import PatientPlan
+from carina.seeding import rng
+
+
+@dataclass(frozen=True)
+class Build:
+    """A patient's own proportions: constant over their studies."""
+
+    scale: float
+    """Body length against the mean adult."""
+    width: float
+    """Half of the inner thorax width, cm."""
+    depth: float
+    """Half of the inner thorax depth, cm."""
+    fat: float
+    """Subcutaneous fat, cm."""
+    muscle: float
+    breast: float
+    """Semi-axis of the breasts, cm; 0 for none."""
+    cardiothoracic_ratio: float
+    asymmetry: float
+    """How much lower the left dome stands, cm."""
+    kyphosis: float
+    bone: float
+    """Mineral density against the mean."""
+    aorta: float
+    """Unfolding and width of the aorta against the mean."""
+
+
+def build_of(patient: PatientPlan, seed: int) -> Build:
+    """The patient's proportions, from sex, height, body mass index and chance."""
+    chance = rng(seed, patient.id, "build")
+    scale = patient.height_cm / 172.0
+    stout = (patient.bmi - 25.0) / 10.0
+    age = patient.studies[0].age
+    return Build(
+        scale=scale,
+        width=14.2 * scale**0.8 * (1 + 0.035 * stout) * chance.normal(1, 0.02),
+        depth=9.3 * scale**0.6 * (1 + 0.08 * stout) * chance.normal(1, 0.03) * (1.05 if age > 70 else 1.0),
+        fat=max(0.5, 1.4 + 1.3 * stout + chance.normal(0, 0.15)),
+        muscle=(2.3 if patient.sex == "M" else 1.8) * chance.normal(1, 0.06),
+        breast=(max(0.0, 5.0 + 1.4 * stout + chance.normal(0, 0.6)) if patient.sex == "F" else 0.0),
+        cardiothoracic_ratio=patient.cardiothoracic_ratio,
+        asymmetry=float(chance.uniform(0.8, 2.0)),
+        kyphosis=float(chance.normal(0.5 if age < 65 else 1.4, 0.3)),
+        bone=float(np.clip(chance.normal(1.0 - 0.004 * max(age - 50, 0), 0.07), 0.65, 1.2)),
+        aorta=float(np.clip(chance.normal(1.0 + 0.006 * max(age - 50, 0), 0.06), 0.85, 1.4)),
+    )
