@@ -20,7 +20,7 @@ from carina.phantom.plan import PatientPlan, StudyPlan
 from carina.phantom.radiograph import take
 from carina.phantom.reports import write_report
 from carina.seeding import rng
-from carina.studies.manifest import Manifest, PartInfo, Provenance
+from carina.studies.manifest import FILE, Manifest, PartInfo, Provenance, read_manifest
 from carina.studies.model import Image, Study
 from carina.studies.parts import finished_part, write_part
 from carina.studies.pixels import write_png
@@ -143,14 +143,14 @@ def write_phantom(
     parts: dict[int, PartInfo] = {}
     missing: list[int] = []
     for index, start in enumerate(range(0, n, PART_SIZE)):
-        there = finished_part(directory, index, fingerprint=provenance.fingerprint)
+        part = finished_part(directory, index, fingerprint=provenance.fingerprint)
         if (
-            there
-            and there.rows == min(PART_SIZE, n - start)
-            and _images_there(directory, seed, start, there.rows, chosen)
+            part
+            and part.rows == min(PART_SIZE, n - start)
+            and _images_there(directory, seed, start, part.rows, chosen)
         ):
-            parts[index] = there
-            progress(there.rows)
+            parts[index] = part
+            progress(part.rows)
         else:
             missing.append(index)
     made = _made(
@@ -162,7 +162,12 @@ def write_phantom(
             studies.append(study)
             progress(1)
         parts[index] = write_part(directory, index, studies, fingerprint=provenance.fingerprint)
-    return write_manifest(directory, provenance, [parts[index] for index in sorted(parts)])
+    listed = tuple(parts[index] for index in sorted(parts))
+    if not missing and (directory / FILE).exists() and (there := read_manifest(directory)).parts == listed:
+        return there
+    for leftover in directory.glob("images/*/.*.tmp"):  # of a process that was killed
+        leftover.unlink()
+    return write_manifest(directory, provenance, listed)
 
 
 def _images_there(directory: Path, seed: int, start: int, rows: int, options: PhantomOptions) -> bool:

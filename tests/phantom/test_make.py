@@ -1,0 +1,266 @@
+"""Study sets on disk: the same bytes whatever the workers, and whatever came between."""
+
+import hashlib
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+
+from carina.errors import CarinaError, StudySetError
+from carina.phantom import Mix, PhantomOptions, make_studies, make_study, write_phantom
+from carina.phantom.course import plan_studies
+from carina.studies import open_studies
+
+SEED = 7
+OPTIONS = PhantomOptions(size=64)
+
+
+def digests(directory):
+    """SHA-256 of every file by its name."""
+    return {
+        str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+
+
+def stamps(directory):
+    return {path: path.stat().st_mtime_ns for path in directory.rglob("*") if path.is_file()}
+
+
+def rows(directory):
+    return {study.id: study for study in open_studies(directory)}
+
+
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory):
+    """Forty studies: one whole part and one begun."""
+    directory = tmp_path_factory.mktemp("forty")
+    write_phantom(directory, n=40, seed=SEED, options=OPTIONS, workers=1)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def sixty(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("sixty")
+    write_phantom(directory, n=60, seed=SEED, options=OPTIONS, workers=2)
+    return directory
+
+
+def copied(source, target):
+    shutil.copytree(source, target)
+    return target
+
+
+# ---- the same bytes ----
+
+
+def test_workers_make_no_difference(forty, tmp_path):
+    write_phantom(tmp_path, n=40, seed=SEED, options=OPTIONS, workers=2)
+    assert digests(tmp_path) == digests(forty)
+
+
+def test_the_first_studies_of_a_larger_set_are_those_of_a_smaller_one(forty, sixty):
+    small, large = rows(forty), rows(sixty)
+    assert list(small) == list(large)[:40]
+    assert all(large[name] == study for name, study in small.items())
+    images = [image.key for study in small.values() for image in study.images]
+    assert len(images) > 40
+    for key in images:
+        assert (forty / key).read_bytes() == (sixty / key).read_bytes()
+
+
+def test_a_set_is_what_its_studies_are_in_memory(forty):
+    stored = rows(forty)
+    for study, pixels in make_studies(4, SEED, OPTIONS):
+        same = stored[study.id]
+        assert same.findings == study.findings
+        assert same.report == study.report
+        assert same.anatomy == study.anatomy
+        for key, values in pixels.items():
+            np.testing.assert_array_equal(cv2.imread(str(forty / key), cv2.IMREAD_UNCHANGED), values)
+
+
+def test_a_study_does_not_depend_on_those_made_before_it():
+    patient, plan = list(plan_studies(SEED, 9, OPTIONS))[8]
+    alone = make_study(patient, plan, OPTIONS, SEED)
+    *_, last = make_studies(9, SEED, OPTIONS)
+    assert alone[0] == last[0]
+    for key, values in last[1].items():
+        np.testing.assert_array_equal(alone[1][key], values)
+
+
+def test_another_seed_gives_other_pictures():
+    ((_, first),) = make_studies(1, 1, OPTIONS)
+    ((_, second),) = make_studies(1, 2, OPTIONS)
+    assert not np.array_equal(next(iter(first.values())), next(iter(second.values())))
+
+
+def test_the_set_is_sound(forty):
+    studies = open_studies(forty)
+    assert list(studies.check(images=True)) == []
+    assert len(studies) == 40
+    manifest = studies.manifest
+    assert manifest.counts.studies == 40
+    assert manifest.seed == SEED
+    assert sum(part.rows for part in manifest.parts) == 40
+    assert manifest.counts.images == len(list(forty.glob("images/*/*.png")))
+
+
+def test_patients_are_in_one_split_each(sixty):
+    splits = {}
+    for study in open_studies(sixty):
+        assert splits.setdefault(study.patient, study.split) == study.split
+    assert set(splits.values()) >= {"train", "test"}
+
+
+# ---- again and on ----
+
+
+def test_a_finished_set_is_left_alone(forty, tmp_path):
+    again = copied(forty, tmp_path / "again")
+    before = stamps(again)
+    write_phantom(again, n=40, seed=SEED, options=OPTIONS, workers=1)
+    assert stamps(again) == before
+
+
+def test_a_set_grows_to_what_it_would_have_been(forty, sixty, tmp_path):
+    grown = copied(forty, tmp_path / "grown")
+    write_phantom(grown, n=60, seed=SEED, options=OPTIONS, workers=1)
+    assert digests(grown) == digests(sixty)
+
+
+def test_a_set_without_its_manifest_is_taken_up_again(sixty, tmp_path):
+    broken = copied(sixty, tmp_path / "broken")
+    (broken / "studies.json").unlink()
+    (broken / "studies" / "part-00001.parquet").unlink()
+    kept = broken / "studies" / "part-00000.parquet"
+    stamp = kept.stat().st_mtime_ns
+    write_phantom(broken, n=60, seed=SEED, options=OPTIONS, workers=1)
+    assert digests(broken) == digests(sixty)
+    assert kept.stat().st_mtime_ns == stamp  # what was whole is not made again
+
+
+def test_a_missing_image_is_made_again(forty, tmp_path):
+    holed = copied(forty, tmp_path / "holed")
+    next(holed.glob("images/*/*.png")).unlink()
+    write_phantom(holed, n=40, seed=SEED, options=OPTIONS, workers=1)
+    assert digests(holed) == digests(forty)
+
+
+def test_a_damaged_part_is_made_again(forty, tmp_path):
+    damaged = copied(forty, tmp_path / "damaged")
+    (damaged / "studies.json").unlink()
+    part = damaged / "studies" / "part-00001.parquet"
+    part.write_bytes(part.read_bytes()[:-100])
+    write_phantom(damaged, n=40, seed=SEED, options=OPTIONS, workers=1)
+    assert digests(damaged) == digests(forty)
+
+
+def test_what_a_killed_process_left_behind_is_cleared_away(forty, tmp_path):
+    """Files are written under a temporary name first; a process that is killed cannot remove it."""
+    littered = copied(forty, tmp_path / "littered")
+    (littered / "studies.json").unlink()
+    (littered / "studies" / "part-00001.parquet").unlink()
+    image = next(littered.glob("images/*/*.png"))
+    image.with_name(f".{image.name}.4242.tmp").write_bytes(b"half")
+    (littered / "studies" / ".part-00001.parquet.4242.tmp").write_bytes(b"half")
+    write_phantom(littered, n=40, seed=SEED, options=OPTIONS, workers=1)
+    assert digests(littered) == digests(forty)
+
+
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [
+        (SEED + 1, OPTIONS),
+        (SEED, PhantomOptions(size=64)),
+        (SEED, PhantomOptions(size=96, mix=Mix(normal=0.2))),
+    ],
+)
+def test_a_set_made_in_another_way_is_never_mixed_in(forty, seed, options):
+    before = stamps(forty)
+    with pytest.raises(StudySetError, match=r"already holds 40 studies.*seed 7.*another directory"):
+        write_phantom(forty, n=40, seed=seed, options=options)
+    assert stamps(forty) == before
+
+
+def test_progress_counts_every_study_once(forty, tmp_path):
+    told = []
+    write_phantom(tmp_path / "new", n=5, seed=SEED, options=PhantomOptions(size=32), progress=told.append)
+    assert sum(told) == 5
+    told.clear()
+    write_phantom(forty, n=40, seed=SEED, options=OPTIONS, progress=told.append)
+    assert sum(told) == 40
+
+
+# ---- options ----
+
+
+@pytest.mark.parametrize("size", [32, 101, 160])
+def test_images_have_the_size_asked_for(size):
+    for study, pixels in make_studies(3, SEED, PhantomOptions(size=size)):
+        for image in study.images:
+            assert pixels[image.key].shape == (image.height, image.width) == (size, size)
+
+
+def test_a_larger_image_is_the_same_picture_with_finer_pixels():
+    """Truth in centimetres does not depend on the number of pixels."""
+    ((small, small_pixels),) = make_studies(1, SEED, PhantomOptions(size=96))
+    ((large, large_pixels),) = make_studies(1, SEED, PhantomOptions(size=192))
+    for one, other in zip(small.images, large.images, strict=True):
+        assert one.spacing_mm == pytest.approx([2 * spacing for spacing in other.spacing_mm], rel=1e-3)
+        reduced = cv2.resize(large_pixels[other.key], (96, 96), interpolation=cv2.INTER_AREA)
+        inner = np.s_[8:-8, 8:-8]
+        match = np.corrcoef(reduced[inner].ravel(), small_pixels[one.key][inner].ravel())[0, 1]
+        assert match > 0.98
+        for name, region in small.anatomy_on(one.key).items():
+            if name in ("right lung", "left lung", "heart"):
+                assert region.area * 4 == pytest.approx(large.anatomy_on(other.key)[name].area, rel=0.1), name
+
+
+def test_twelve_bits_show_the_same_picture_in_finer_steps():
+    ((_, eight),) = make_studies(1, SEED, PhantomOptions(size=96))
+    ((study, twelve),) = make_studies(1, SEED, PhantomOptions(size=96, bits=12))
+    for key, values in twelve.items():
+        assert values.dtype == np.uint16
+        assert values.max() <= 4095
+        assert len(np.unique(values)) > 256
+        np.testing.assert_allclose(values / 4095, eight[key] / 255, atol=0.5 / 255 + 1 / 4095)
+        assert study.image(key).bits == 12
+
+
+def test_monochrome1_stores_high_values_for_dark():
+    ((_, plain),) = make_studies(1, SEED, PhantomOptions(size=96))
+    ((study, turned),) = make_studies(1, SEED, PhantomOptions(size=96, monochrome1=True))
+    for key, values in turned.items():
+        assert np.abs(values.astype(int) + plain[key] - 255).max() <= 1
+        assert study.image(key).monochrome1
+
+
+def test_the_mix_decides_what_is_made():
+    only = Mix(normal=0.0, findings={"nodule": 1.0}, pa_with_lateral=1.0, pa_alone=0.0, with_prior=0.0)
+    for study, _ in make_studies(6, SEED, PhantomOptions(size=48, mix=only)):
+        assert {f.name for f in study.findings if f.certainty != "absent"} == {"nodule"}
+        assert [image.view for image in study.images] == ["PA", "lateral"]
+        assert study.later is None
+    for study, _ in make_studies(4, SEED, PhantomOptions(size=48, mix=Mix(normal=1.0))):
+        assert all(f.certainty == "absent" for f in study.findings)
+
+
+def test_wording_changes_the_words_and_nothing_else():
+    built = next(iter(make_studies(1, SEED, PhantomOptions(size=48))))
+    held_out = next(iter(make_studies(1, SEED, PhantomOptions(size=48, wording="held-out"))))
+    assert built[0].report != held_out[0].report
+    assert [f.annotations for f in built[0].findings] == [f.annotations for f in held_out[0].findings]
+    for key, values in built[1].items():
+        np.testing.assert_array_equal(values, held_out[1][key])
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [({"size": 16}, "size"), ({"bits": 10}, "bits"), ({"wording": "funny"}, "wording")],
+)
+def test_bad_options_are_refused_by_name(bad, named):
+    with pytest.raises(CarinaError, match=named):
+        PhantomOptions(**bad)
