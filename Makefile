@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 
-.PHONY: help demo test lint docs pictures constraints format clean
+.PHONY: help demo test lint docs pictures snippets constraints format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -45,10 +45,13 @@ format: $(VENV)/.installed-dev  ## Put the code into shape
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.installed-dev  ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 pictures: $(VENV)/.installed-light  ## Make the pictures of the documentation anew, in docs/assets/
 	$(BIN)/python docs/pictures.py
+
+snippets: $(VENV)/.installed-light  ## Run the examples of the documentation and write down what they print
+	$(BIN)/python docs/snippets.py
 
 # A fresh environment, so that nothing but what the ranges of pyproject.toml bring is pinned.
 constraints:  ## Pin anew every version that an installation brings, in constraints.txt

@@ -435,8 +435,8 @@ def _profile_disk(radius: float, insets: tuple[tuple[float, float], ...]) -> Fie
     """The kernel of a tube of this radius in pixels: disks made smaller by each inset, weighted and added."""
     kernel = np.zeros_like(_disk(radius))
     for inset, factor in insets:
-        if radius > inset + 0.05:
-            disk = _disk(radius - inset)
+        if radius > inset + 0.1:
+            disk = _disk(round(radius - inset, 1))
             margin = (len(kernel) - len(disk)) // 2
             kernel[margin : margin + len(disk), margin : margin + len(disk)] += np.float32(factor) * disk
     return kernel
@@ -467,19 +467,25 @@ def _radius_classes(radius: Vector) -> Iterable[tuple[float, NDArray[np.intp], V
     """
     if len(radius) == 0:
         return
-    low, high = max(float(radius.min()), FINEST), max(float(radius.max()), FINEST)
+    # Whole steps of a tenth of a pixel, so that kernels are found again.
+    low, high = np.floor(10 * max(radius.min(), FINEST)) / 10, np.ceil(10 * max(radius.max(), FINEST)) / 10
+    if high < 1.06 * low:
+        low = high = np.round(5 * (low + high)) / 10
     steps = int(np.ceil(np.log(high / low) / np.log(RUNG)))
-    rungs = low * (high / low) ** (np.arange(steps + 1) / max(steps, 1))
+    rungs = np.round(low * (high / low) ** (np.arange(steps + 1) / max(steps, 1)), 1)
     area, areas = radius**2, np.append(rungs, rungs[-1] * RUNG) ** 2
     below = np.clip(np.searchsorted(areas, area, side="right") - 1, 0, len(rungs) - 1)
     upward = np.clip((area - areas[below]) / (areas[below + 1] - areas[below]), 0.0, 1.0)
-    thin = np.minimum(area / areas[0], 1.0)  # what is finer than the finest rung keeps its own area
+    # What is finer than the finest rung keeps its own area; and so does all where there is a single rung.
+    thin = np.minimum(area / areas[0], 1.0) if steps else area / areas[0]
+    if not steps:
+        upward[:] = 0.0
     for k, rung in enumerate(rungs):
         from_below, here = np.flatnonzero(below == k - 1), np.flatnonzero(below == k)
         points = np.concatenate([from_below, here])
         share = np.concatenate([upward[from_below], 1.0 - upward[here]]) * thin[points]
         if len(points):
-            yield round(float(rung), 4), points, share
+            yield float(rung), points, share
 
 
 # Source to detector, cm.
