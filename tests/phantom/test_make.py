@@ -174,8 +174,8 @@ def test_what_a_killed_process_left_behind_is_cleared_away(forty, tmp_path):
     ("seed", "options"),
     [
         (SEED + 1, OPTIONS),
-        (SEED, PhantomOptions(size=64)),
-        (SEED, PhantomOptions(size=96, mix=Mix(normal=0.2))),
+        (SEED, PhantomOptions(size=80)),
+        (SEED, PhantomOptions(size=64, mix=Mix(normal=0.2))),
     ],
 )
 def test_a_set_made_in_another_way_is_never_mixed_in(forty, seed, options):
@@ -238,6 +238,22 @@ def test_monochrome1_stores_high_values_for_dark():
         assert study.image(key).monochrome1
 
 
+def test_conspicuity_changes_the_contrast_of_lesions_and_moves_nothing():
+    mix = Mix(normal=0.0, findings={"mass": 1.0}, with_prior=0.0, pa_with_lateral=0.0, pa_alone=1.0)
+    subtle, usual = (
+        next(iter(make_studies(1, SEED, PhantomOptions(size=128, mix=mix, conspicuity=share))))
+        for share in (0.3, 1.0)
+    )
+    masks = [finding.annotations[0].region for finding in (subtle[0].findings[0], usual[0].findings[0])]
+    assert masks[0] == masks[1]
+    assert subtle[0].anatomy == usual[0].anatomy
+    (faint,), (clear,) = (values.values() for values in (subtle[1], usual[1]))
+    mask = masks[0].to_mask()
+    assert faint[mask].mean() < clear[mask].mean() - 5
+    away = cv2.dilate(mask.astype(np.uint8), np.ones((17, 17))) == 0
+    np.testing.assert_array_equal(faint[away], clear[away])
+
+
 def test_the_mix_decides_what_is_made():
     only = Mix(normal=0.0, findings={"nodule": 1.0}, pa_with_lateral=1.0, pa_alone=0.0, with_prior=0.0)
     for study, _ in make_studies(6, SEED, PhantomOptions(size=48, mix=only)):
@@ -259,7 +275,12 @@ def test_wording_changes_the_words_and_nothing_else():
 
 @pytest.mark.parametrize(
     ("bad", "named"),
-    [({"size": 16}, "size"), ({"bits": 10}, "bits"), ({"wording": "funny"}, "wording")],
+    [
+        ({"size": 16}, "size"),
+        ({"bits": 10}, "bits"),
+        ({"wording": "funny"}, "wording"),
+        ({"conspicuity": 0.0}, "conspicuity"),
+    ],
 )
 def test_bad_options_are_refused_by_name(bad, named):
     with pytest.raises(CarinaError, match=named):

@@ -1,0 +1,51 @@
+"""`carina demo`, with fewer and smaller studies than a user sees; the real one runs in tests/e2e."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import carina.phantom
+from carina.cli import app, demo
+from carina.phantom import PhantomOptions, write_phantom
+from carina.studies import open_studies
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Three studies of 64 pixels, made in this process."""
+    monkeypatch.setattr(demo, "STUDIES", 3)
+
+    def write_small(directory, **given):
+        return write_phantom(directory, **(given | {"workers": 1, "options": PhantomOptions(size=64)}))
+
+    monkeypatch.setattr(carina.phantom, "write_phantom", write_small)
+
+
+def test_it_makes_studies_and_pages_and_says_where(tmp_path):
+    out = tmp_path / "demo"
+    result = CliRunner().invoke(app, ["demo", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert len(open_studies(out / "studies")) == 3
+    *_, last = result.stdout.splitlines()
+    page = last.removeprefix("Look at this page:").strip()
+    text = (out / "pages" / "index.html").read_text()
+    assert page == str(out / "pages" / "index.html")
+    for study in open_studies(out / "studies"):
+        assert study.id in text
+
+
+def test_json_names_what_was_made(tmp_path):
+    result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path), "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert set(told) == {"studies", "html", "png"}
+    assert told["studies"] == str(tmp_path / "studies")
+
+
+def test_run_again_it_keeps_the_studies(tmp_path):
+    for _ in range(2):
+        assert CliRunner().invoke(app, ["demo", "-o", str(tmp_path)]).exit_code == 0
+        stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "studies").rglob("*.p*")}
+    assert CliRunner().invoke(app, ["demo", "-o", str(tmp_path)]).exit_code == 0
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "studies").rglob("*.p*")} == stamps
