@@ -1,0 +1,227 @@
+"""What the documentation takes from the code when it is built, so that it cannot go stale.
+
+A page asks for a piece with a line `<!-- carina: NAME -->`; `PIECES` lists the names.
+"""
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+import types
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+import typer
+
+from carina.cli import app
+from carina.phantom import Mix, PhantomOptions
+from carina.phantom.truth import SEVERITY
+from carina.studies import Manifest, Region, Study, vocabulary
+
+sys.path.insert(0, str(Path(__file__).parent))
+from meanings import MEANINGS
+
+_MARK = re.compile(r"^<!-- carina: ([a-z-]+) -->$", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """What mkdocs calls for every page."""
+    return _MARK.sub(lambda mark: PIECES[mark.group(1)](), markdown)
+
+
+# ---- the command line ----
+
+
+def command_line() -> str:
+    """Every command: what it does, examples, arguments and options."""
+    return "\n\n".join(_command(name, command) for name, command in _commands().items())
+
+
+def _commands() -> dict[str, Any]:
+    found: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return found
+
+
+def _command(name: str, command: Any) -> str:  # noqa: ANN401 - typer's classes are private to it
+    prose, _, examples = inspect.cleandoc(command.help).partition("\b\nExamples:\n")
+    rows = [f"| {_written(param)} | {_meaning(param)} |" for param in command.params]
+    return "\n".join(
+        [
+            f"## carina {name}",
+            "",
+            prose.strip(),
+            "",
+            "```text",
+            textwrap.dedent(examples).strip(),
+            "```",
+            "",
+            "| option or argument | meaning |",
+            "|---|---|",
+            *rows,
+            "| `-h`, `--help` | Show the same on the terminal. |",
+        ]
+    )
+
+
+def _written(param: Any) -> str:  # noqa: ANN401
+    if param.param_type_name == "argument":
+        return f"`{param.metavar or param.name.upper()}`"
+    names = ", ".join(f"`{name}`" for name in (*param.opts, *param.secondary_opts))
+    return f"{names} `{param.metavar}`" if param.metavar else names
+
+
+def _meaning(param: Any) -> str:  # noqa: ANN401
+    help_text = _cell(param.help or "")
+    if param.required:
+        return f"{help_text} **Required.**"
+    if param.default in (None, False, ()):
+        return help_text
+    return f"{help_text} Default: `{param.default}`."
+
+
+# ---- records ----
+
+
+def columns() -> str:
+    """Every record of a study set, field by field, from the study down."""
+    return "\n\n".join(_record(record) for record in records(Study))
+
+
+def manifest() -> str:
+    """The fields of `studies.json`."""
+    return "\n\n".join(_record(record) for record in records(Manifest))
+
+
+def options() -> str:
+    """The options of a phantom set with their defaults."""
+    return "\n\n".join(_record(record, defaults=True) for record in (PhantomOptions, Mix))
+
+
+def records(root: type) -> Iterator[type]:
+    """A record and all that it is made of, each once, in reading order."""
+    seen: list[type] = []
+    waiting = [root]
+    while waiting:
+        record = waiting.pop(0)
+        if record not in seen:
+            seen.append(record)
+            waiting += [inner for _, kind in hints(record) for inner in _inner(kind)]
+    return iter(seen)
+
+
+def hints(record: type) -> list[tuple[str, Any]]:
+    """Fields of a record with their types."""
+    return [(field.name, field.type) for field in msgspec.structs.fields(record)]
+
+
+def _inner(kind: Any) -> list[type]:  # noqa: ANN401
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return [kind]
+    return [found for argument in get_args(kind) for found in _inner(argument)]
+
+
+def meaning(record: type, field: str) -> str | None:
+    """What is written below a field in the code, else beside this file."""
+    return documented(record).get(field) or MEANINGS.get(f"{record.__name__}.{field}")
+
+
+def documented(record: type) -> dict[str, str]:
+    """The strings written below the fields of a class; in a pair, the one below the second serves both."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(record))).body[0].body  # type: ignore[attr-defined]
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
+
+
+def _record(record: type, *, defaults: bool = False) -> str:
+    intro = "" if record is Region else inspect.getdoc(record) or ""
+    heads = ("field", "type", "default", "meaning") if defaults else ("field", "type", "meaning")
+    lines = [f"### {record.__name__}", "", intro, "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    fields = {field.name: field for field in msgspec.structs.fields(record)}
+    for name, kind in hints(record):
+        cells = [f"`{name}`", _type(kind), _cell(meaning(record, name) or "")]
+        if defaults:
+            cells.insert(2, _default(fields[name]))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.default_factory is not msgspec.NODEFAULT:
+        value = field.default_factory()
+        return "<br>".join(f"{name} {share:g}" for name, share in value.items())
+    return "see below" if isinstance(field.default, msgspec.Struct) else f"`{field.default}`"
+
+
+_SCALARS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything"}
+
+
+def _type(kind: Any) -> str:  # noqa: ANN401
+    """A type in words: "list of Image", "text or null"."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return f"{_type(next(a for a in arguments if a is not type(None)))} or null"
+    if origin is Literal:
+        return " / ".join(f"`{value}`" for value in arguments)
+    if origin is tuple:
+        count = "list" if arguments[-1] is Ellipsis else str(len(arguments))
+        return f"{count} of {_type(arguments[0])}"
+    if origin is dict:
+        return f"{_type(arguments[1])} by name"
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+    return _SCALARS.get(kind) or getattr(kind, "__name__", str(kind))
+
+
+# ---- words and bounds ----
+
+
+def words() -> str:
+    """The names that everything in Carina shares."""
+    rows = {
+        "findings": vocabulary.FINDINGS,
+        "devices": vocabulary.DEVICES,
+        "zones": vocabulary.ZONES,
+        "parts of the lungs": (*vocabulary.LUNG_PARTS, *vocabulary.COSTOPHRENIC_ANGLES),
+        "report sections": vocabulary.SECTIONS,
+    }
+    return "\n".join(
+        [
+            "| what | names |",
+            "|---|---|",
+            *(f"| {what} | {', '.join(names)} |" for what, names in rows.items()),
+        ]
+    )
+
+
+def severity() -> str:
+    """From which value on a finding is moderate or severe."""
+    rows = [
+        f"| {name} | {measure} | {moderate:g} | {severe:g} |"
+        for name, (measure, moderate, severe) in SEVERITY.items()
+    ]
+    return "\n".join(["| finding | measure | moderate from | severe from |", "|---|---|---|---|", *rows])
+
+
+def _cell(text: str) -> str:
+    """One line that a table can hold."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+PIECES: dict[str, Callable[[], str]] = {
+    "command-line": command_line,
+    "columns": columns,
+    "manifest": manifest,
+    "options": options,
+    "words": words,
+    "severity": severity,
+}
