@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 
@@ -126,10 +126,17 @@ def take(
     return radiograph.take(who, plan, plan.techniques[0], PhantomOptions(size=size), seed)
 
 
-def make(*lesions: LesionPlan, seed: int = 1, size: int = 192, **study: object) -> Made:
+def make(
+    *lesions: LesionPlan,
+    seed: int = 1,
+    size: int = 192,
+    patient: dict[str, object] | None = None,
+    **study: object,
+) -> Made:
     """One study with its truth and report."""
     plan = a_study(*lesions, **study)
-    return Made(a_patient(plan), plan, *make_study(a_patient(plan), plan, PhantomOptions(size=size), seed))
+    who = a_patient(plan, **(patient or {}))
+    return Made(who, plan, *make_study(who, plan, PhantomOptions(size=size), seed))
 
 
 @pytest.fixture(scope="session")
@@ -142,7 +149,6 @@ def chest() -> SimpleNamespace:
         patient=a_patient,
         take=take,
         make=make,
-        without=lambda plan: replace(plan, lesions=(), relations=()),
     )
 
 

@@ -155,6 +155,20 @@ def test_every_stored_zone_and_part_holds_some_of_the_mask(made):
         assert {zone.split()[0] for zone in finding.location.zones} == SIDES[finding.location.side], str(one)
 
 
+def test_both_sides_of_a_bilateral_finding_have_zones_though_a_large_heart_hides_most_of_one(chest):
+    one = chest.make(
+        chest.lesion("cardiomegaly", "midline", key="l2", form="global", extent=0.8),
+        chest.lesion("edema", "bilateral", form="interstitial", extent=0.05),
+        view="AP",
+        inspiration=0.5,
+        rotation_degrees=11.0,
+        patient={"sex": "F", "height_cm": 160.0, "bmi": 40.0},
+        size=128,
+    )
+    location = one.study.findings[1].location
+    assert {zone.split()[0] for zone in location.zones} == SIDES[location.side]
+
+
 # ---- how much of it there is ----
 
 
@@ -448,7 +462,7 @@ def test_the_border_of_the_picture_does_not_tell_diseased_from_normal():
     devices = {name: share for name, share in Mix().devices.items() if name != "chest tube"}
     mix = Mix(normal=0.5, pa_with_lateral=0.0, pa_alone=0.6, devices=devices)
     features, diseased, patients = [], [], []
-    for study, pixels in make_studies(200, 31, PhantomOptions(size=48, mix=mix)):
+    for study, pixels in make_studies(160, 31, PhantomOptions(size=48, mix=mix)):
         features.append(border_of(next(iter(pixels.values()))))
         diseased.append(any(f.certainty != "absent" for f in study.findings))
         patients.append(study.patient)
@@ -457,5 +471,5 @@ def test_the_border_of_the_picture_does_not_tell_diseased_from_normal():
     guess = cross_val_predict(
         model, np.array(features), diseased, groups=patients, cv=GroupKFold(5), method="predict_proba"
     )[:, 1]
-    # 95 % limits of an uninformed guess at this size: 0.5 -+ 0.08.
-    assert 0.35 < roc_auc_score(diseased, guess) < 0.62
+    # 95 % limits of an uninformed guess at this size: 0.5 -+ 0.09.
+    assert 0.33 < roc_auc_score(diseased, guess) < 0.62
