@@ -10,6 +10,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import numpy as np
 from PIL import Image as Photo
 
@@ -155,13 +156,7 @@ def _caption(finding: Finding) -> str:
 def views() -> Rgb:
     """One patient with a mass, from the back, from the front lying down, and from the side."""
     options = with_findings(PLAIN, findings={"mass": 1.0}, pa_alone=0, pa_with_lateral=1)
-    patient = next(
-        p
-        for p in patients(options)
-        if p.studies[0].lesions[0].extent > 0.35
-        and p.studies[0].lesions[0].level == "mid"
-        and len(p.studies[0].lesions) == 1
-    )
+    patient = next(p for p in patients(options) if _lone(p, extent=(0.35, 1.0), level="mid"))
     upright = patient.studies[0]
     portable = Technique(view="AP", rotation_degrees=0.5, inspiration=0.5, exposure=0.0)
     lying = replace(upright, techniques=(portable,), supine=True)
@@ -176,31 +171,30 @@ def views() -> Rgb:
 
 
 def conspicuity() -> Rgb:
-    """One consolidation at five densities, nothing else changed; below, where it is."""
+    """One consolidation at five contrasts, nothing else changed; below, where it is."""
     options = with_findings(PLAIN, findings={"consolidation": 1.0})
-    patient = next(
-        p
-        for p in patients(options)
-        if 0.3 < p.studies[0].lesions[0].extent < 0.6
-        and p.studies[0].lesions[0].side == "right"
-        and len(p.studies[0].lesions) == 1
-    )
-    plan = patient.studies[0]
+    patient = next(p for p in patients(options) if _lone(p, extent=(0.3, 0.6), side="right"))
     raw, shown = [], []
-    for density in (0.3, 0.45, 0.6, 0.8, 1.0):
-        changed = replace(plan, lesions=tuple(replace(lesion, density=density) for lesion in plan.lesions))
-        study, pixels = make_study(replace(patient, studies=(changed,)), changed, options, SEED)
+    for contrast in (0.25, 0.45, 0.7, 1.0, 1.4):
+        changed = msgspec.structs.replace(options, conspicuity=contrast)
+        study, pixels = make_study(patient, patient.studies[0], changed, SEED)
         key, image = frontal(study, pixels)
         height, width = image.shape
         crop = slice(height // 8, height * 7 // 8), slice(width // 16, width * 9 // 16)
-        raw.append(
-            Panel(
-                image=image[crop], caption=f"conspicuity {study.findings[0].annotations[0].conspicuity:.2f}"
-            )
-        )
+        measured = study.findings[0].annotations[0].conspicuity
+        raw.append(Panel(image=image[crop], caption=f"--conspicuity {contrast}: {measured:.2f}"))
         shown.append(Panel(image=marked(study, key, image)[crop]))
     cell = Size(width=230, height=345)
     return stack([montage(raw, columns=5, cell=cell), montage(shown, columns=5, cell=cell)])
+
+
+def _lone(
+    patient: PatientPlan, *, extent: tuple[float, float], side: str | None = None, level: str | None = None
+) -> bool:
+    """Whether the first study has a single lesion of some size, on a side and at a level where these are given."""
+    first, *others = patient.studies[0].lesions
+    placed = (side is None or first.side == side) and (level is None or first.level == level)
+    return not others and placed and extent[0] < first.extent < extent[1]
 
 
 def course() -> Rgb:
@@ -285,11 +279,7 @@ def _plain(name: str) -> str:
 def difference() -> Rgb:
     """One patient with a finding, the same without it, and every pixel that differs."""
     options = with_findings(PLAIN, findings={"pneumonia": 1.0})
-    patient = next(
-        p
-        for p in patients(options)
-        if 0.4 < p.studies[0].lesions[0].extent < 0.7 and len(p.studies[0].lesions) == 1
-    )
+    patient = next(p for p in patients(options) if _lone(p, extent=(0.4, 0.7)))
     plan = patient.studies[0]
     healthy = replace(plan, lesions=(), relations=())
     study, pixels = make_study(patient, plan, options, SEED)
