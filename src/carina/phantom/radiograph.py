@@ -24,8 +24,8 @@ FIELD = {"PA": 3.0, "AP": 3.15, "lateral": 2.9}
 CENTRE_HEIGHT = 9.6
 # How far the field is moved so that one costophrenic angle is certainly outside it, in half-widths.
 CUT_OFF_SHIFT = 0.48
-# Pixels of a lesion mask in pieces smaller than this share of the image are dust of the rasterisation.
-DUST = 2e-5
+# Beside a larger piece, pieces of a lesion's mask below this share of the image are crumbs of its silhouette.
+CRUMB = 2e-4
 
 
 @dataclass(frozen=True)
@@ -165,15 +165,16 @@ def _seen(
             for side in sides:
                 field |= regions.get(f"{side} lung", empty)
             mask = mask & field
-        mask = _without_dust(mask)
+        mask = _without_crumbs(mask)
     return LesionSeen(mask, shadow, conspicuity(shown, mask))
 
 
-def _without_dust(mask: Mask) -> Mask:
+def _without_crumbs(mask: Mask) -> Mask:
     window = anatomy.bounding_window(mask)
     inner = np.ascontiguousarray(mask[window]).view(np.uint8)
     count, labels, stats, _ = cv2.connectedComponentsWithStats(inner, connectivity=8, ltype=cv2.CV_16U)
-    small = [k for k in range(1, count) if stats[k, cv2.CC_STAT_AREA] < DUST * mask.size]
+    areas = stats[1:, cv2.CC_STAT_AREA]
+    small = [k for k in range(1, count) if areas[k - 1] < min(CRUMB * mask.size, areas.max())]
     if small:
         mask[window] &= ~np.isin(labels, small)
     return mask
