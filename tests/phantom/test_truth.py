@@ -243,7 +243,7 @@ def test_quality_words_follow_the_technique(made):
 
 
 @pytest.mark.parametrize("turn", [-10.0, 10.0])
-def test_a_turned_patient_shows_the_nearer_collarbone_end_closer_to_the_spine(chest, turn):
+def test_the_collarbones_of_a_turned_patient_move_to_the_side_of_the_turn(chest, turn):
     """Turned to their left, the front of the chest moves to the patient's left, which is the image's right."""
     straight, turned = chest.make(rotation_degrees=0.0), chest.make(rotation_degrees=turn)
 
