@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 
-.PHONY: help demo test lint docs pictures snippets constraints format clean
+.PHONY: help demo test browser lint docs pictures snippets constraints format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -30,9 +30,16 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.installed-light
 demo: $(VENV)/.installed-light  ## Make phantom studies and pages that show them, in demo/
 	$(BIN)/carina demo --out demo
 
-test: lint  ## Set up everything, check style and types, build the docs, run every test
+test: lint browser  ## Set up everything, check style and types, build the docs, run every test
 	$(MAKE) --no-print-directory docs
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+
+# The pages are tested in a real browser; where there is none and none can be installed, those tests are skipped.
+browser:
+	@command -v chromium google-chrome chromium-browser >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  apt-get -qq update >/dev/null && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } || \
+	echo "No Chromium here: the tests that need a browser are skipped."
 
 lint: $(VENV)/.installed-dev  ## Style (ruff), types (mypy, strict), direction of imports (import-linter)
 	$(BIN)/ruff check .
