@@ -18,6 +18,8 @@ from carina.studies.vocabulary import View
 COARSE = 96
 # Noise of the read-out, as a share of the unattenuated signal.
 ELECTRONIC = np.float32(4e-4)
+# What reaches the detector even behind metal, in the same unit.
+FLOOR = np.float32(0.0015)
 
 
 @dataclass(frozen=True)
@@ -72,21 +74,26 @@ def picture(
     `healthy` and `lesions` are attenuations that add up; `lungs` and `body` are the masks of lung and
     patient that the automatic display window goes by.
     """
-    primary = np.exp(-healthy)
-    scatter = _scatter(primary, detector)
-    floor = np.float32(0.0015)
-    plain = primary + scatter
-    plain += floor
+    plain = np.negative(healthy)
+    np.exp(plain, out=plain)
+    scatter = _scatter(plain, detector)
+    plain += scatter
     seen = plain.copy()
     touched = np.flatnonzero(lesions.any(axis=1))
     if len(touched):
         rows = slice(touched[0], touched[-1] + 1)
-        seen[rows] = np.exp(-(healthy[rows] + lesions[rows])) + scatter[rows] + floor
+        seen[rows] = np.exp(-(healthy[rows] + lesions[rows])) + scatter[rows]
     photons = np.float32(detector.counts * 1000 * (10 * pixel_cm) ** 2)
-    grain = noise.standard_normal(seen.shape, dtype=np.float32)
-    seen += grain * np.sqrt(seen / photons + ELECTRONIC**2)
+    grain = seen * (1 / photons)
+    grain += ELECTRONIC**2
+    np.sqrt(grain, out=grain)
+    grain *= noise.standard_normal(seen.shape, dtype=np.float32)
+    seen += grain
     sigma = max(detector.blur_mm / (10 * pixel_cm), 0.35)
-    density = -np.log(np.maximum(cv2.GaussianBlur(seen, (0, 0), sigma), np.float32(1e-4)))
+    density = np.asarray(cv2.GaussianBlur(seen, (0, 0), sigma), np.float32)
+    np.maximum(density, np.float32(1e-4), out=density)
+    np.log(density, out=density)
+    np.negative(density, out=density)
     local = _local_brightness(plain)
     window = _display_window(local, lungs, body, detector)
     smooth = cv2.resize(local, (seen.shape[1], seen.shape[0]), interpolation=cv2.INTER_LINEAR)
@@ -104,10 +111,8 @@ def _scatter(primary: Field, detector: Detector) -> Field:
     spread = cv2.GaussianBlur(
         coarse, (0, 0), detector.scatter_width * COARSE, borderType=cv2.BORDER_REPLICATE
     )
-    return np.asarray(
-        cv2.resize(np.float32(detector.scatter_share) * spread, size, interpolation=cv2.INTER_LINEAR),
-        np.float32,
-    )
+    spread = np.float32(detector.scatter_share) * spread + FLOOR
+    return np.asarray(cv2.resize(spread, size, interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 def _local_brightness(plain: Field) -> Field:
