@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from carina.phantom import finishing
-from carina.phantom.imaging import Detector, draw_detector, picture
+from carina.phantom.imaging import Detector, draw_detector, expose
 from carina.seeding import rng
 
 SIZE = 160
@@ -42,15 +42,8 @@ DETECTOR = Detector(
 
 
 def shown(lesions=NOTHING, *, detector=DETECTOR, seed=1, pixel_cm=0.08):
-    return picture(
-        PLAIN,
-        lesions,
-        lungs=LUNGS,
-        body=BODY,
-        pixel_cm=pixel_cm,
-        detector=detector,
-        noise=np.random.default_rng(seed),
-    )
+    exposure = expose(PLAIN, lungs=LUNGS, body=BODY, pixel_cm=pixel_cm, detector=detector)
+    return exposure.picture(lesions, np.random.default_rng(seed))
 
 
 def test_air_is_black_lung_dark_and_the_mediastinum_bright():

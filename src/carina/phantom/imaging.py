@@ -1,17 +1,16 @@
 """From attenuation to a picture: scatter, blur, noise, and the display curve of a digital radiography system.
 
-Scatter, exposure and display window follow the patient without lesions, so that a lesion changes only the
-pixels it covers (and their blur): switching one off leaves the rest of the picture identical.
+Scatter and display window follow the patient without lesions, so that a lesion changes only the pixels it covers
+(and their blur): switching one off leaves the rest of the picture identical.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.phantom.beam import Field
+from carina.phantom.beam import Field, Window
 from carina.studies.vocabulary import View
 
 # Working size of what is smooth by nature (scatter, local brightness); finer than any of it.
@@ -59,48 +58,69 @@ def draw_detector(chance: np.random.Generator, *, view: View, exposure: float) -
     )
 
 
-def picture(
-    healthy: Field,
-    lesions: Field,
-    *,
-    lungs: NDArray[np.bool_],
-    body: NDArray[np.bool_],
-    pixel_cm: float,
-    detector: Detector,
-    noise: np.random.Generator,
-) -> Field:
-    """The displayed image, 0 (black) to 1 (white).
+@dataclass(frozen=True)
+class Exposure:
+    """All of one exposure that the patient without lesions decides."""
 
-    `healthy` and `lesions` are attenuations that add up; `lungs` and `body` are the masks of lung and
-    patient that the automatic display window goes by.
-    """
-    plain = np.negative(healthy)
-    np.exp(plain, out=plain)
+    detector: Detector
+    pixel_cm: float
+    healthy: Field
+    """Attenuation."""
+    scatter: Field
+    local: Field
+    """Smooth density over which detail is enhanced."""
+    slope: float
+    middle: float
+    """Of the sigmoid that turns density into grey."""
+
+    def picture(self, added: Field, noise: np.random.Generator) -> Field:
+        """The displayed image, 0 (black) to 1 (white), with what lesions and devices add to the attenuation."""
+        seen = self._signal(np.s_[:, :], added)
+        photons = np.float32(self.detector.counts * 1000 * (10 * self.pixel_cm) ** 2)
+        grain = seen * (1 / photons)
+        grain += ELECTRONIC**2
+        np.sqrt(grain, out=grain)
+        grain *= noise.standard_normal(seen.shape, dtype=np.float32)
+        seen += grain
+        sigma = max(self.detector.blur_mm / (10 * self.pixel_cm), 0.35)
+        return self._displayed(np.s_[:, :], np.asarray(cv2.GaussianBlur(seen, (0, 0), sigma), np.float32))
+
+    def noiseless(self, window: Window, added: Field) -> Field:
+        """What a perfect detector would show in a window."""
+        return self._displayed(window, self._signal(window, added))
+
+    def _signal(self, window: Window, added: Field) -> Field:
+        signal = np.add(self.healthy[window], added)
+        np.negative(signal, out=signal)
+        np.exp(signal, out=signal)
+        signal += self.scatter[window]
+        return signal
+
+    def _displayed(self, window: Window, signal: Field) -> Field:
+        """From signal to grey, in place."""
+        np.maximum(signal, np.float32(1e-4), out=signal)
+        density = np.negative(np.log(signal, out=signal), out=signal)
+        density -= self.local[window]
+        density *= np.float32(self.detector.detail)
+        density += self.local[window]
+        density -= np.float32(self.middle)
+        density *= np.float32(-self.slope)
+        np.exp(density, out=density)
+        density += 1
+        return np.reciprocal(density, out=density)
+
+
+def expose(
+    healthy: Field, *, lungs: NDArray[np.bool_], body: NDArray[np.bool_], pixel_cm: float, detector: Detector
+) -> Exposure:
+    """Expose a patient; the automatic display window goes by the masks of lung and body."""
+    plain = np.exp(-healthy)
     scatter = _scatter(plain, detector)
     plain += scatter
-    seen = plain.copy()
-    touched = np.flatnonzero(lesions.any(axis=1))
-    if len(touched):
-        rows = slice(touched[0], touched[-1] + 1)
-        seen[rows] = np.exp(-(healthy[rows] + lesions[rows])) + scatter[rows]
-    photons = np.float32(detector.counts * 1000 * (10 * pixel_cm) ** 2)
-    grain = seen * (1 / photons)
-    grain += ELECTRONIC**2
-    np.sqrt(grain, out=grain)
-    grain *= noise.standard_normal(seen.shape, dtype=np.float32)
-    seen += grain
-    sigma = max(detector.blur_mm / (10 * pixel_cm), 0.35)
-    density = np.asarray(cv2.GaussianBlur(seen, (0, 0), sigma), np.float32)
-    np.maximum(density, np.float32(1e-4), out=density)
-    np.log(density, out=density)
-    np.negative(density, out=density)
     local = _local_brightness(plain)
-    window = _display_window(local, lungs, body, detector)
-    smooth = cv2.resize(local, (seen.shape[1], seen.shape[0]), interpolation=cv2.INTER_LINEAR)
-    density -= smooth
-    density *= np.float32(detector.detail)
-    density += smooth
-    return window(density)
+    slope, middle = _display_window(local, lungs, body, detector)
+    smooth = cv2.resize(local, (healthy.shape[1], healthy.shape[0]), interpolation=cv2.INTER_LINEAR)
+    return Exposure(detector, pixel_cm, healthy, scatter, np.asarray(smooth, np.float32), slope, middle)
 
 
 def _scatter(primary: Field, detector: Detector) -> Field:
@@ -125,20 +145,13 @@ def _local_brightness(plain: Field) -> Field:
 
 def _display_window(
     local: Field, lungs: NDArray[np.bool_], body: NDArray[np.bool_], detector: Detector
-) -> Callable[[Field], Field]:
-    """A sigmoid that puts the patient's own lung and densest tenth at the wanted grey levels."""
+) -> tuple[float, float]:
+    """Slope and middle of a sigmoid that puts the patient's lung and densest tenth at the wanted grey levels."""
     lung_density = _percentile(local, lungs, 50, otherwise=1.8)
     dense_density = _percentile(local, body, 90, otherwise=lung_density + 1.6)
-    low, high = (np.log(level / (1 - level)) for level in (detector.lung_level, detector.dense_level))
+    low, high = (float(np.log(level / (1 - level))) for level in (detector.lung_level, detector.dense_level))
     slope = (high - low) / max(dense_density - lung_density, 1.7)
-    middle = lung_density - low / slope + 0.35 * detector.exposure
-
-    def window(density: Field) -> Field:
-        density -= np.float32(middle)
-        density *= np.float32(-slope)
-        return np.asarray(1 / (1 + np.exp(density)), np.float32)
-
-    return window
+    return slope, lung_density - low / slope + 0.35 * detector.exposure
 
 
 def _percentile(local: Field, mask: NDArray[np.bool_], share: float, *, otherwise: float) -> float:

@@ -1,6 +1,6 @@
 """One radiograph of one planned study: its pixels, and exact masks of everything in it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from carina.phantom import anatomy, finishing
 from carina.phantom.anatomy import Mask
 from carina.phantom.attenuation import project
-from carina.phantom.beam import Beam, Field, beam_for
+from carina.phantom.beam import Beam, Field, Window, beam_for
 from carina.phantom.build import Build, build_of
 from carina.phantom.devices import Placed, ecg_leads, place
-from carina.phantom.imaging import draw_detector, picture
+from carina.phantom.imaging import Exposure, draw_detector, expose
 from carina.phantom.lesions import CASTERS, Scene, Shadow, state_with
 from carina.phantom.options import PhantomOptions
 from carina.phantom.plan import LesionPlan, PatientPlan, StudyPlan, Technique
-from carina.phantom.thorax import State, Thorax, thorax
+from carina.phantom.thorax import Thorax, thorax
 from carina.seeding import rng
 
 # Side of the image at the detector, in half-widths of the thorax, and where the central ray passes (z, cm).
@@ -81,25 +81,27 @@ def take(
     }
     placed = {device.key: place(device, body, rng(seed, patient.id, device.key)) for device in study.devices}
     added = beam.blank()
-    for shadow in shadows.values():
-        added += np.float32(options.conspicuity) * shadow.attenuation
+    cast = {key: np.float32(options.conspicuity) * shadow.attenuation for key, shadow in shadows.items()}
+    for attenuation in cast.values():
+        added += attenuation
     for device in placed.values():
         added += device.attenuation(beam)
     if study.ecg_leads and frontal:
         added += ecg_leads(body, chance("ecg")).attenuation(beam)
-    shown = picture(
+    exposure = expose(
         projection.attenuation,
-        added,
         lungs=_lungs(regions, beam),
         body=projection.body,
         pixel_cm=beam.pixel,
         detector=draw_detector(chance("detector"), view=technique.view, exposure=technique.exposure),
-        noise=chance("noise"),
     )
-    lesions = {
-        lesion.key: _seen(lesion, shadows.get(lesion.key), regions, shown, frontal=frontal)
-        for lesion in study.lesions
-    }
+    shown = exposure.picture(added, chance("noise"))
+    lesions: dict[str, LesionSeen] = {}
+    for lesion in study.lesions:
+        shadow = shadows.get(lesion.key)
+        mask = _mask(lesion, shadow, regions, beam, frontal=frontal)
+        contrast = _contrast(exposure, mask, added, cast[lesion.key]) if shadow else _step(shown, mask)
+        lesions[lesion.key] = LesionSeen(mask, shadow, round(contrast / _noise_around(shown, mask), 3))
     finishing.collimate(shown, chance("collimation"))
     finishing.mark(shown, technique.view, chance("marker"))
     return Radiograph(
@@ -151,22 +153,22 @@ def _lungs(regions: dict[str, Mask], beam: Beam) -> Mask:
     return lungs
 
 
-def _seen(
-    lesion: LesionPlan, shadow: Shadow | None, regions: dict[str, Mask], shown: Field, *, frontal: bool
-) -> LesionSeen:
-    empty = np.zeros(shown.shape, bool)
+def _mask(
+    lesion: LesionPlan, shadow: Shadow | None, regions: dict[str, Mask], beam: Beam, *, frontal: bool
+) -> Mask:
+    empty = np.zeros((beam.rows, beam.cols), bool)
     if shadow is None:
-        mask = regions.get("heart", empty)
-    else:
-        mask = shadow.mask()
-        if shadow.in_lung_field:
-            sides = ("right", "left") if lesion.side == "bilateral" or not frontal else (lesion.side,)
-            field = empty.copy()
-            for side in sides:
-                field |= regions.get(f"{side} lung", empty)
-            mask = mask & field
-        mask = _without_crumbs(mask)
-    return LesionSeen(mask, shadow, conspicuity(shown, mask))
+        return regions.get("heart", empty)
+    whole = shadow.mask()
+    if not shadow.in_lung_field:
+        return _without_crumbs(whole)
+    sides = ("right", "left") if lesion.side == "bilateral" or not frontal else (lesion.side,)
+    field = empty
+    for side in sides:
+        field = field | regions.get(f"{side} lung", empty)
+    shown = whole & field
+    # Behind the heart or below the dome there is nothing in the field: then the mask is where the lesion is.
+    return _without_crumbs(shown if shown.any() else whole)
 
 
 def _without_crumbs(mask: Mask) -> Mask:
@@ -180,21 +182,38 @@ def _without_crumbs(mask: Mask) -> Mask:
     return mask
 
 
-def conspicuity(shown: Field, mask: Mask) -> float:
-    """Contrast-to-noise ratio: mean inside against mean of a ring around, over the ring's deviation."""
+def _contrast(exposure: Exposure, mask: Mask, added: Field, own: Field) -> float:
+    """How much a lesion changes the mean grey inside its mask, against the same picture without it."""
     if not mask.any():
         return 0.0
-    reach = max(shown.shape[0] // 40, 4)
+    window = anatomy.bounding_window(mask)
+    inside = mask[window]
+    with_it = exposure.noiseless(window, added[window])
+    without = exposure.noiseless(window, added[window] - own[window])
+    return abs(float(with_it[inside].mean()) - float(without[inside].mean()))
+
+
+def _ring(mask: Mask) -> tuple[Window, Mask]:
+    """The surround of a mask, a fortieth of the image wide, in a window that holds both."""
+    reach = max(mask.shape[0] // 40, 4)
     window = anatomy.bounding_window(mask, margin=2 * reach)
-    inside = mask[window].astype(np.uint8)
+    inside = mask[window]
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
-    ring = (cv2.dilate(inside, kernel) > 0) & ~mask[window]
-    if not ring.any():
+    return window, (cv2.dilate(inside.astype(np.uint8), kernel) > 0) & ~inside
+
+
+def _step(shown: Field, mask: Mask) -> float:
+    """Of anatomy itself there is no picture without: its mean grey against its surround's."""
+    window, ring = _ring(mask)
+    if not ring.any() or not mask.any():
         return 0.0
-    values = shown[window]
-    around = values[ring]
-    deviation = max(float(around.std()), 1e-3)
-    return round(abs(float(values[mask[window]].mean()) - float(around.mean())) / deviation, 3)
+    return abs(float(shown[mask].mean()) - float(shown[window][ring].mean()))
+
+
+def _noise_around(shown: Field, mask: Mask) -> float:
+    """Deviation of the grey around a lesion: noise and anatomy, both of which hide it."""
+    window, ring = _ring(mask)
+    return max(float(shown[window][ring].std()), 1e-3) if ring.any() else 1.0
 
 
 def _device_seen(placed: Placed, beam: Beam) -> DeviceSeen:
@@ -233,9 +252,4 @@ def _cut_off(technique: Technique) -> tuple[str, ...]:
     return (f"{technique.cut_off} costophrenic angle",) if technique.cut_off else ()
 
 
-def without_lesions(study: StudyPlan) -> StudyPlan:
-    """The same study of the same patient with nothing in it: for showing what a lesion changed."""
-    return replace(study, lesions=(), relations=())
-
-
-__all__ = ["DeviceSeen", "LesionSeen", "Radiograph", "State", "conspicuity", "take", "without_lesions"]
+__all__ = ["DeviceSeen", "LesionSeen", "Radiograph", "take"]

@@ -6,6 +6,7 @@ Patient frame: x to the patient's left, y to the front, z up. Solids are plain d
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +43,16 @@ class Ellipsoid:
     def contains(self, points: Vector) -> NDArray[np.bool_]:
         local = (points - self.centre) @ self.to_ball.T
         return np.asarray((local * local).sum(axis=1) <= 1.0)
+
+    def across_at(self, z: float) -> tuple[float, float] | None:
+        """From where to where along x it reaches at a height, at whatever depth; None above and below it."""
+        (xx, _, xz), _, (_, _, zz) = (self.axes @ self.axes.T).tolist()
+        rise = z - float(self.centre[2])
+        if rise * rise >= zz:
+            return None
+        middle = float(self.centre[0]) + rise * xz / zz
+        half = sqrt((xx - xz * xz / zz) * (1 - rise * rise / zz))
+        return middle - half, middle + half
 
     def extent(self, axis: int) -> float:
         """Half of the width along one axis of the patient frame."""

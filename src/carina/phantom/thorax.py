@@ -139,8 +139,8 @@ def _pleural_cavity(side: int, s: float, w: float, d: float) -> Ellipsoid:
 
 
 def _dome(side: int, w: float, d: float, top: float) -> Ellipsoid:
-    # Shaped to meet the chest wall about 4 cm below its top at the side, 7 behind and 2 in front.
-    return ellipsoid((side * 0.46 * w, 1.5, top - 12.0), (0.69 * w, 1.25 * d, 12.0))
+    # Shaped to meet the chest wall about 4 cm below its top at the side, 5 behind and 2 in front.
+    return ellipsoid((side * 0.46 * w, 1.5, top - 12.0), (0.69 * w, 1.37 * d, 12.0))
 
 
 def _heart(

@@ -25,14 +25,14 @@ from carina.studies.model import (
     Tip,
 )
 from carina.studies.region import Region
-from carina.studies.vocabulary import FINDINGS, ZONES, Distribution, Severity, Trend
+from carina.studies.vocabulary import FINDINGS, SIDES, ZONES, Distribution, Severity, Side, Trend
 
 ANNOTATOR: Final = "phantom"
 
 # Lower bounds of moderate and severe, by the measure that decides.
 SEVERITY: Final[dict[str, tuple[str, float, float]]] = {
     "cardiomegaly": ("cardiothoracic ratio", 0.55, 0.60),
-    "pleural effusion": ("volume", 350.0, 1000.0),
+    "pleural effusion": ("volume", 600.0, 1300.0),
     "atelectasis": ("volume lost", 0.10, 0.22),
     "consolidation": ("share of lung", 0.10, 0.22),
     "pneumonia": ("share of lung", 0.10, 0.22),
@@ -120,12 +120,22 @@ def _location(lesion: LesionPlan, seen: LesionSeen, regions: Mapping[str, Mask])
     if lesion.name == "cardiomegaly":
         return Location(side="midline")
     empty = np.zeros(seen.mask.shape, bool)
-    right, left = regions.get("right lung", empty), regions.get("left lung", empty)
-    computed = locate(seen.mask, {name: regions.get(name, empty) for name in _PARTS}, right, left)
+    lungs = {side: regions.get(f"{side} lung", empty) for side in SIDES}
+    parts = {name: regions.get(name, empty) for name in _PARTS}
+    # Each lung for itself, so that the smaller half of a bilateral finding has its zones too.
+    sides = SIDES if lesion.side == "bilateral" else (lesion.side,)
+    found = {
+        side: locate(seen.mask & lungs[side], parts, lungs["right"], lungs["left"])
+        for side in sides
+        if (seen.mask & lungs[side]).any()
+    }
+    side: Side = lesion.side
+    if lesion.side == "bilateral" and len(found) == 1:
+        side = "right" if "right" in found else "left"
     return Location(
-        side=lesion.side,
-        zones=computed.zones,
-        parts=computed.parts,
+        side=side,
+        zones=tuple(zone for location in found.values() for zone in location.zones),
+        parts=tuple(part for location in found.values() for part in location.parts),
         site=seen.shadow.site if seen.shadow else None,
     )
 

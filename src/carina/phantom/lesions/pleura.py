@@ -17,36 +17,44 @@ from carina.studies.model import Measure
 def effusion(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
     """Free fluid: a meniscus that climbs the chest wall when upright, a veil that thickens downwards when supine."""
     beam = scene.projection.beam
-    fluid = scene.blank
     uneven = chance.uniform(0.75, 1.25)
+    fluid, volume = scene.blank, 0.0
     for side in sides_of(lesion):
         amount = lesion.extent * (uneven if side and lesion.side == "bilateral" else 1.0)
         lung = _floating(scene, side, float(np.clip(amount, 0.0, 1.0)))
         # The lung that floats is inside the cavity: what it and the organs leave free is fluid.
-        fluid += length_without(
-            beam, scene.projection.cavities[side], (beam.span(lung), *scene.projection.removed(side))
-        )
+        removed = (beam.span(lung), *scene.projection.removed(side))
+        free = length_without(beam, scene.projection.cavities[side], removed)
+        fluid += free
+        volume = max(volume, float(free.sum()) * _pixel_area(scene))
     # Fluid is fluid: subtlety comes from how little there is, not from how thin it is.
     attenuation = (FLUID - LUNG) * np.float32(0.75 + 0.25 * lesion.density) * fluid
-    area = (beam.pixel * beam.distance / (beam.distance + 12.0)) ** 2
-    volume = Measure(name="volume", value=round(float(fluid.sum()) * area, -1), unit="mL")
+    # Of the larger side, where there are two; the same extent is about as much lying down as standing.
+    measure = Measure(name="volume", value=round(volume, -1), unit="mL")
     form = "layering" if scene.supine else "meniscus"
-    return Shadow(attenuation, fluid, 0.30, measures=(volume,), appearance=(form,))
+    return Shadow(attenuation, fluid, 0.30, measures=(measure,), appearance=(form,))
+
+
+def _pixel_area(scene: Scene) -> float:
+    """Square centimetres of patient behind one pixel, at the depth of the lungs' middle."""
+    beam = scene.projection.beam
+    _, _, magnification = beam.project(scene.thorax.lungs[0].centre)
+    return float((beam.pixel / magnification[0]) ** 2)
 
 
 def _floating(scene: Scene, side: int, amount: float) -> Ellipsoid:
     cavity, dome = scene.thorax.lungs[side], scene.thorax.domes[side]
     dome_top = dome.centre[2] + dome.axes[2, 2]
     if scene.supine:
-        depth = 0.5 + 4.8 * amount
+        depth = 1.3 + 7.6 * amount
         return cavity.scaled((1.06, 1.0, 1.04)).shifted((0.0, depth, 0.45 * depth))
-    level = dome_top - 4.4 + 14.0 * amount**1.25
+    level = dome_top - 4.3 + 13.0 * amount
     top = cavity.centre[2] + 1.08 * cavity.extent(2)
     height = 0.5 * (top - level)
     stretch = height / cavity.extent(2)
     return Ellipsoid(
         np.array([cavity.centre[0], cavity.centre[1] + 0.3, level + height]),
-        cavity.axes * np.array([1.10, 1.10, stretch]),
+        cavity.axes * np.array([1.22, 1.22, stretch]),
     )
 
 
@@ -54,11 +62,11 @@ def pneumothorax(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) 
     """Air beyond a fine pleural line; the lung's vessels draw in with it."""
     side = sides_of(lesion)[0]
     thorax, beam, projection = scene.thorax, scene.projection.beam, scene.projection
-    shrink = _collapse(0.10 + 0.45 * lesion.extent, chance)
+    shrink = _collapse(0.02 + 0.52 * lesion.extent, chance)
     hilum = thorax.hila[side]
 
     def drawn_in(points: Vector) -> Vector:
-        return np.asarray(hilum + (points - hilum) * shrink + (0.0, 0.0, -0.6 - 1.2 * lesion.extent))
+        return np.asarray(hilum + (points - hilum) * shrink + (0.0, 0.0, -0.25 - 1.5 * lesion.extent))
 
     cavity = thorax.lungs[side]
     lung = Ellipsoid(drawn_in(cavity.centre), shrink[:, None] * cavity.axes)

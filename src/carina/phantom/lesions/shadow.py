@@ -13,6 +13,12 @@ from carina.phantom.solids import Ellipsoid, Vector, ellipsoid
 from carina.phantom.thorax import Thorax
 from carina.studies.model import Measure
 
+# The lung field reaches this far below the top of the dome, at the costophrenic angle.
+ANGLE_BELOW_DOME = 4.4
+# Where lesions of a level sit, as shares of the height of the lung field from its lowest point: inside that third
+# and, for the lowest, above the dome.
+SHARE_OF_HEIGHT = {"lower": (0.20, 0.28), "mid": (0.42, 0.58), "upper": (0.72, 0.82)}
+
 
 @dataclass(frozen=True)
 class Shadow:
@@ -59,17 +65,16 @@ def place_in_lung(thorax: Thorax, side: int, level: Level | None, chance: np.ran
     The level's third of the lung is the third of its height as seen, so that the stored zone is the planned one.
     """
     cavity, dome = thorax.lungs[side], thorax.domes[side]
-    base = dome.centre[2] + dome.axes[2, 2] - 2.5
+    base = dome.centre[2] + dome.axes[2, 2] - ANGLE_BELOW_DOME
     top = cavity.centre[2] + cavity.extent(2)
-    third = {"lower": (0.20, 0.32), "mid": (0.42, 0.58), "upper": (0.70, 0.80)}[level or "mid"]
-    z = base + (top - base) * chance.uniform(*third)
-    outward = float(np.sign(cavity.centre[0]))
+    z = base + (top - base) * chance.uniform(*SHARE_OF_HEIGHT[level or "mid"])
+    outward = 1.0 if side else -1.0
+    edges = [solid.across_at(z) for solid in (*thorax.heart, *thorax.mediastinum, *thorax.column)]
+    inner = max((outward * edge[side] for edge in edges if edge), default=0.0)
+    wall = cavity.across_at(z)
+    outer = outward * wall[side] if wall else inner + 1.0
+    x = outward * (inner + (outer - inner) * chance.uniform(0.30, 0.72))
     rise = (z - cavity.centre[2]) / cavity.extent(2)
-    half = cavity.extent(0) * np.sqrt(max(1 - rise**2, 0.05))
-    middle = cavity.centre[0] - outward * 1.9 * rise
-    # Lateral of the mediastinum, and for low levels lateral of the heart.
-    inner = max(abs(middle) - half * 0.35, 5.2 if level != "upper" else 4.0)
-    x = outward * chance.uniform(inner, max(abs(middle) + half * 0.45, inner + 0.3))
     depth = cavity.extent(1) * np.sqrt(max(1 - rise**2, 0.05))
     y = cavity.centre[1] + depth * chance.uniform(-0.55, 0.4)
     return np.array([x, y, z])
