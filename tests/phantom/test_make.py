@@ -285,3 +285,10 @@ def test_wording_changes_the_words_and_nothing_else():
 def test_bad_options_are_refused_by_name(bad, named):
     with pytest.raises(CarinaError, match=named):
         PhantomOptions(**bad)
+
+
+def test_a_smaller_number_into_a_larger_set_is_refused(tmp_path):
+    options = PhantomOptions(size=64)
+    write_phantom(tmp_path, n=3, seed=SEED, options=options)
+    with pytest.raises(StudySetError, match="already holds 3 studies, of which these 2 are the first"):
+        write_phantom(tmp_path, n=2, seed=SEED, options=options)

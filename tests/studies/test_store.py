@@ -324,3 +324,12 @@ def test_the_fingerprint_follows_what_decides_the_bytes():
 
     assert made(command="with more workers") == made(options={"b": 2, "a": 1}) == made()
     assert len({made(), made(seed=8), made(options={"a": 1}), made(image_root="elsewhere")}) == 4
+
+
+def test_the_beginning_of_another_set_is_not_written_over(tmp_path):
+    claim(tmp_path, PRINT)
+    with pytest.raises(StudySetError, match="the beginning of a set made in another way"):
+        claim(tmp_path, "another")
+    claim(tmp_path, PRINT)
+    write_manifest(tmp_path, MADE, [write_part(tmp_path, 0, [], fingerprint=PRINT)])
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

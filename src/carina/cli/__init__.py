@@ -9,10 +9,10 @@ import typer
 from typer.core import TyperGroup
 
 from carina import __version__
-from carina.cli import demo, phantom, show, sources
+from carina.cli import check, demo, phantom, show, sources
 from carina.errors import CarinaError
 
-_COMMANDS = (demo, sources, phantom, show)
+_COMMANDS = (demo, sources, phantom, show, check)
 """Modules with a function `register(app)`, in the order in which help lists them."""
 
 

@@ -86,7 +86,8 @@ def _contact_sheet(studies: "Studies", out: Path, limit: int, json: bool) -> Pat
     else:
         typer.echo(sheet.html)
         typer.echo(sheet.png)
-        typer.echo(f"{len(sheet.pages)} study pages beside them", err=True)
+        written = len(sheet.pages)
+        typer.echo(f"{written} study page{'s' if written > 1 else ''} beside them", err=True)
     return sheet.html
 
 

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from carina.errors import StudySetError
 from carina.phantom import truth
 from carina.phantom.course import plan_patient, plan_studies
 from carina.phantom.options import PhantomOptions
@@ -38,6 +39,8 @@ SOURCE: Final = Source(
 
 PART_SIZE: Final = 32
 """Studies a part: what an interrupted command may have to make again."""
+WORTH_A_POOL: Final = 8
+"""Studies below which starting processes takes longer than making the studies."""
 SPLITS: Final[tuple[tuple[Split, float], ...]] = (("train", 0.7), ("val", 0.1), ("test", 0.2))
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
@@ -140,6 +143,12 @@ def write_phantom(
         sources=(SOURCE.info(),),
     )
     claim(directory, provenance.fingerprint)
+    there = read_manifest(directory) if (directory / FILE).exists() else None
+    if there and there.counts.studies > n:
+        raise StudySetError(
+            f"{directory}: already holds {there.counts.studies} studies, of which these {n} are the first: "
+            "choose another directory, or remove this one"
+        )
     parts: dict[int, PartInfo] = {}
     missing: list[int] = []
     for index, start in enumerate(range(0, n, PART_SIZE)):
@@ -163,7 +172,7 @@ def write_phantom(
             progress(1)
         parts[index] = write_part(directory, index, studies, fingerprint=provenance.fingerprint)
     listed = tuple(parts[index] for index in sorted(parts))
-    if not missing and (directory / FILE).exists() and (there := read_manifest(directory)).parts == listed:
+    if there and not missing and there.parts == listed:
         return there
     for leftover in directory.glob("images/*/.*.tmp"):  # of a process that was killed
         leftover.unlink()
@@ -183,12 +192,12 @@ def _made(
     directory: Path, ranges: list[tuple[int, int]], seed: int, options: PhantomOptions, workers: int
 ) -> Iterator[Study]:
     """The studies of these ranges in order, their images written; made by several processes where asked."""
-    wanted = [
+    wanted = (
         (patient.index, plan.order)
         for start, stop in ranges
         for patient, plan in plan_studies(seed, stop, options, start=start)
-    ]
-    if workers <= 1:
+    )
+    if workers <= 1 or sum(stop - start for start, stop in ranges) < WORTH_A_POOL:
         for index, order in wanted:
             yield _write_one(directory, seed, options, index, order)
         return
@@ -197,10 +206,9 @@ def _made(
         workers, mp_context=multiprocessing.get_context("spawn"), initializer=_one_thread
     ) as pool:
         waiting: list[Future[Study]] = []
-        queue = iter(wanted)
         try:
             while True:
-                for index, order in islice(queue, 4 * workers - len(waiting)):
+                for index, order in islice(wanted, 4 * workers - len(waiting)):
                     waiting.append(pool.submit(_write_one, directory, seed, options, index, order))
                 if not waiting:
                     return

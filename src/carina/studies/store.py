@@ -12,6 +12,7 @@ from typing import Final
 
 import carina
 from carina.errors import StudySetError
+from carina.files import write_bytes
 from carina.studies.manifest import FILE, Counts, Manifest, PartInfo, Provenance, read_manifest, save_manifest
 from carina.studies.model import Study
 from carina.studies.parts import PartReader, part_files, write_part
@@ -20,6 +21,8 @@ from carina.studies.schema import SCHEMA_VERSION
 PART_SIZE: Final = 1024
 """Studies a part, where the caller does not say: tens of megabytes, so one fits in memory many times over."""
 
+_UNFINISHED: Final = ".unfinished"
+"""Tells, until the manifest is written, whose beginning lies in a directory."""
 _COUNTED: Final = (
     "id",
     "patient",
@@ -39,11 +42,17 @@ def claim(directory: Path, fingerprint: str, *, replace: bool = False) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise StudySetError(f"{directory}: is a file, expected a directory for the study set") from None
-    manifest = directory / FILE
-    if not manifest.exists():
-        return
+    manifest, unfinished = directory / FILE, directory / _UNFINISHED
     if replace:
-        manifest.unlink()
+        manifest.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
+    if not manifest.exists():
+        if unfinished.exists() and unfinished.read_text() != fingerprint:
+            raise StudySetError(
+                f"{directory}: holds the beginning of a set made in another way: finish it with the command that "
+                "began it, choose another directory, or remove this one"
+            )
+        write_bytes(unfinished, fingerprint.encode())
         return
     there = read_manifest(directory)
     if there.fingerprint != fingerprint:
@@ -78,6 +87,7 @@ def write_manifest(directory: Path, provenance: Provenance, parts: Sequence[Part
         parts=tuple(parts),
     )
     save_manifest(directory, manifest)
+    (directory / _UNFINISHED).unlink(missing_ok=True)
     return manifest
 
 

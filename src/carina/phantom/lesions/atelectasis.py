@@ -42,7 +42,7 @@ def _plates(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Sh
         centre = place_in_lung(scene.thorax, side, lesion.level, chance)
         for k in range(PLATES):
             at = centre + np.array(
-                [chance.normal(0, 0.5), chance.normal(0, 1.0), 1.5 * k - 1.0 + chance.normal(0, 0.3)]
+                [chance.normal(0, 0.5), chance.normal(0, 1.0), 1.4 * k + 0.3 + chance.normal(0, 0.3)]
             )
             tilt = (chance.normal(0, 4), chance.normal(0, 14), 0)
             semi = (
@@ -68,19 +68,12 @@ def _wedge(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Sha
     """Airless lung at the base: dense below, fading upwards, beside a raised dome."""
     filled, textured = scene.blank, scene.blank
     for side in sides_of(lesion):
-        dome = scene.thorax.domes[side]
-        outward = float(np.sign(dome.centre[0]))
-        top = dome.centre[2] + dome.axes[2, 2]
+        base = place_in_lung(scene.thorax, side, "lower", chance)
         size = 1.3 + 1.5 * lesion.extent
         blobs = [
             ball(
-                np.array(
-                    [
-                        dome.centre[0] + outward * chance.normal(0.6, 1.2),
-                        chance.normal(-3.0, 1.0),
-                        top + chance.uniform(-1.5, 0.9) + 0.4 * size,
-                    ]
-                ),
+                # Spread sideways and down onto the dome, where the lung cuts them off.
+                base + (chance.normal(0.0, 1.0), chance.normal(-1.0, 1.0), chance.uniform(-1.6, 0.3)),
                 np.array([1.5, 1.2, 0.7]) * size * chance.uniform(0.8, 1.15),
                 chance,
             )
