@@ -13,6 +13,7 @@ from carina.phantom.beam import Beam, Field, Span, length_without
 from carina.phantom.skeleton import Skeleton
 from carina.phantom.solids import Ellipsoid
 from carina.phantom.thorax import Thorax
+from carina.phantom.tubes import deposit
 
 # Linear attenuation at about 60-70 keV, 1/cm.
 SOFT = 0.195
@@ -100,14 +101,15 @@ def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Gen
     total = _soft_parts(thorax, beam, frontal=frontal)
     body = total > BODY
     total += (LUNG - SOFT) * lungs
-    total -= MEDIASTINAL_FAT * (SOFT - FAT) * beam.length(organs.mediastinum)
+    _add(total, beam, organs.mediastinum, -MEDIASTINAL_FAT * (SOFT - FAT))
     total += _parenchyma(beam, lungs, texture)
     for bubble in thorax.gas:
-        total -= SOFT * beam.length(beam.span(bubble))
+        _add(total, beam, beam.span(bubble), -SOFT)
     trachea = beam.tubes([thorax.trachea])
-    total -= SOFT * (trachea + beam.tubes(thorax.bronchi))
+    total -= SOFT * trachea
+    deposit(beam, thorax.bronchi, total, profile=((0.0, -SOFT),))
     for hilum in thorax.hilar_soft_tissue:
-        total += 0.7 * (BLOOD - LUNG) * beam.length(beam.span(hilum))
+        _add(total, beam, beam.span(hilum), 0.7 * (BLOOD - LUNG))
     # A vessel inside the mediastinum or below the dome is soft tissue in soft tissue: it shows only through lung.
     shown = np.minimum(lungs * np.float32(0.25), np.float32(1.0))
     vessels = [(BLOOD - LUNG) * shown * beam.tubes(bundle) for bundle in thorax.vessels]
@@ -134,6 +136,11 @@ def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Gen
         clavicles=clavicles,
         spine=spine,
     )
+
+
+def _add(total: Field, beam: Beam, span: Span, attenuation: float) -> None:
+    """Add a solid to a field, in its window alone."""
+    total[span.window] += attenuation * np.maximum(span.far - span.near, 0) * beam.ray_length[span.window]
 
 
 def _organ(beam: Beam, solids: tuple[Ellipsoid, ...]) -> Span:
@@ -164,14 +171,19 @@ def _soft_parts(thorax: Thorax, beam: Beam, *, frontal: bool) -> Field:
 def _other_bones(bones: Skeleton, beam: Beam, *, frontal: bool) -> Field:
     """Scapulae, sternum, the processes of the vertebrae, and the arms where they are in view."""
     total = SCAPULA * beam.plates(bones.scapulae) + STERNUM * beam.plates(bones.sternum)
-    total += np.float32(1.0 if frontal else 0.5) * beam.tubes(bones.processes, profile=PROCESS)
+    faint = 1.0 if frontal else 0.5
+    deposit(beam, bones.processes, total, profile=[(inset, faint * weight) for inset, weight in PROCESS])
     if frontal:
         half = len(bones.scapular_borders) // 2
         for side in (bones.scapular_borders[:half], bones.scapular_borders[half:]):
-            total += beam.tubes(side, profile=SCAPULAR_BORDER)
+            deposit(beam, side, total, profile=SCAPULAR_BORDER)
         for humerus in bones.humeri:
-            shell, core = beam.span(humerus), beam.span(humerus.scaled(HUMERUS_CORE))
-            total += HUMERUS * beam.length(shell) - 0.55 * HUMERUS * beam.length(core)
+            shell = beam.span(humerus)
+            chord = np.maximum(shell.far - shell.near, 0) * beam.ray_length[shell.window]
+            # The marrow is the same shape, smaller: its chord follows from the bone's.
+            longest = np.float32(chord.max(initial=0.0))
+            marrow = np.sqrt(np.maximum(chord**2 - (1 - HUMERUS_CORE**2) * longest**2, 0))
+            total[shell.window] += HUMERUS * (chord - np.float32(0.55) * marrow)
     return total
 
 

@@ -1,15 +1,14 @@
 """Rays from a point source through the patient to the detector, and what each solid puts in their way.
 
-Everything is a line integral along the ray of one pixel: ellipsoids analytically, tubes by the identity that
-the projected thickness of a swept ball is its centre line, weighted by arc length, convolved with a disk.
+Everything is a line integral along the ray of one pixel: of ellipsoids in closed form, of tubes as in `tubes`.
 Nothing here knows what the solids mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import sqrt
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from carina.phantom.solids import Block, Ellipsoid, Plate, Tube, Vector, rotation
+from carina.phantom.tubes import SOLID, Profile, deposit
 from carina.studies.vocabulary import View
 
 Field = NDArray[np.float32]
@@ -219,76 +219,11 @@ class Beam:
         mask[span.window] = span.far > span.near
         return mask
 
-    def tubes(
-        self, tubes: Sequence[Tube], *, profile: Sequence[tuple[float, float]] = ((0.0, 1.0),)
-    ) -> Field:
-        """Projected thickness of tubes, cm, added up where they cross.
-
-        `profile` lists (inset, weight): each adds `weight` times the thickness of the tube made thinner by
-        `inset` cm, so ((0, cortex), (0.15, core - cortex)) is a hollow bone.
-        """
+    def tubes(self, tubes: Sequence[Tube], *, profile: Profile = SOLID) -> Field:
+        """Projected thickness of tubes, cm, added up where they cross; see `tubes.deposit`."""
         total = self.blank()
-        if tubes:
-            u, v, radius, weight = self._samples(tubes)
-            insets = tuple((inset / self.pixel, factor) for inset, factor in profile)
-            for rung, points, share in _radius_classes(radius):
-                self._deposit(
-                    total, u[points], v[points], weight[points] * share, _profile_disk(rung, insets)
-                )
+        deposit(self, tubes, total, profile=profile)
         return total
-
-    def _samples(self, tubes: Sequence[Tube]) -> tuple[Vector, Vector, Vector, Vector]:
-        """Points along all tubes, close enough to look continuous: column, row, radius (px), arc length (cm)."""
-        columns: list[tuple[Vector, Vector, Vector, Vector]] = []
-        for t in _bundled(tubes):
-            points = t.points.reshape(-1, *t.points.shape[-2:])
-            u, v, magnification = (x.reshape(points.shape[:2]) for x in self.project(points.reshape(-1, 3)))
-            radius = t.radius.reshape(points.shape[:2]) * magnification / self.pixel
-            step = float(np.max(np.hypot(np.diff(u), np.diff(v)), initial=0.0))
-            spacing = min(2.5, max(1.0, 0.35 * float(radius.min())))
-            parts = max(int(np.ceil(step / spacing)), 1)
-            arc = np.linalg.norm(np.diff(points, axis=1), axis=2) / parts
-            arc *= np.broadcast_to(t.flat, points.shape[:2])[:, 1:]
-            at = (np.arange(parts) + 0.5) / parts
-            columns.append(
-                (
-                    _between(u, at),
-                    _between(v, at),
-                    _between(radius, at),
-                    np.repeat(arc, parts, axis=1).ravel(),
-                )
-            )
-        u, v, radius, weight = (np.concatenate(c) for c in zip(*columns, strict=True))
-        # A point outside the image still counts where its disk reaches in.
-        near = (
-            (u > -radius - 2)
-            & (u < self.cols + radius + 2)
-            & (v > -radius - 2)
-            & (v < self.rows + radius + 2)
-        )
-        return u[near], v[near], radius[near], weight[near]
-
-    def _deposit(self, total: Field, u: Vector, v: Vector, weight: Vector, kernel: Field) -> None:
-        """Add points, each spread by a kernel."""
-        reach = kernel.shape[0] // 2 + 1
-        low_u, low_v = int(np.floor(u.min())) - reach, int(np.floor(v.min())) - reach
-        width, height = int(np.ceil(u.max())) + reach + 2 - low_u, int(np.ceil(v.max())) + reach + 2 - low_v
-        iu, iv = np.floor(u).astype(np.int64), np.floor(v).astype(np.int64)
-        fu, fv = u - iu, v - iv
-        flat = (iv - low_v) * width + (iu - low_u)
-        index = np.concatenate([flat, flat + 1, flat + width, flat + width + 1])
-        value = np.concatenate(
-            [weight * (1 - fu) * (1 - fv), weight * fu * (1 - fv), weight * (1 - fu) * fv, weight * fu * fv]
-        )
-        canvas = np.bincount(index, value, minlength=width * height).astype(np.float32).reshape(height, width)
-        spread = cv2.filter2D(canvas, cv2.CV_32F, kernel, borderType=cv2.BORDER_CONSTANT)
-        rows = slice(max(low_v, 0), max(min(low_v + height, self.rows), 0))
-        cols = slice(max(low_u, 0), max(min(low_u + width, self.cols), 0))
-        if rows.stop <= rows.start or cols.stop <= cols.start:
-            return
-        total[rows, cols] += spread[
-            rows.start - low_v : rows.stop - low_v, cols.start - low_u : cols.stop - low_u
-        ]
 
     def plates(self, plates: Sequence[Plate], *, soften: float = 0.08) -> Field:
         """Projected thickness of flat bones: constant over the plate, longer where it is seen edge-on."""
@@ -366,25 +301,6 @@ def _squared_length(d0: Vector, du: Vector, dv: Vector) -> _Quadratic:
     )
 
 
-def _bundled(tubes: Sequence[Tube]) -> Iterable[Tube]:
-    """Curves of equal length as one bundle: the arithmetic is the same, the loop much shorter."""
-    groups: dict[tuple[int, ...], list[Tube]] = {}
-    for t in tubes:
-        groups.setdefault(t.points.shape, []).append(t)
-    for shape, group in groups.items():
-        if len(shape) == 3 or len(group) == 1:
-            yield from group
-        else:
-            flat = np.stack([np.broadcast_to(t.flat, shape[0]) for t in group])
-            yield Tube(np.stack([t.points for t in group]), np.stack([t.radius for t in group]), flat)
-
-
-def _between(values: Vector, at: Vector) -> Vector:
-    """Each step of each curve, interpolated at the given shares of it."""
-    start, stop = values[:, :-1, None], values[:, 1:, None]
-    return (start + (stop - start) * at).ravel()
-
-
 def overlap(first: Span, second: Span) -> Span:
     """Where a ray is inside both convex solids."""
     rows = slice(
@@ -429,63 +345,6 @@ def _exclude(total: Field, solid: Span, removed: Sequence[Span], sign: np.float3
             if inside.any():
                 total[common.window] += sign * inside
                 _exclude(total, common, removed[k + 1 :], np.float32(-sign))
-
-
-def _profile_disk(radius: float, insets: tuple[tuple[float, float], ...]) -> Field:
-    """The kernel of a tube of this radius in pixels: disks made smaller by each inset, weighted and added."""
-    kernel = np.zeros_like(_disk(radius))
-    for inset, factor in insets:
-        if radius > inset + 0.1:
-            disk = _disk(round(radius - inset, 1))
-            margin = (len(kernel) - len(disk)) // 2
-            kernel[margin : margin + len(disk), margin : margin + len(disk)] += np.float32(factor) * disk
-    return kernel
-
-
-@lru_cache(maxsize=256)
-def _disk(radius: float) -> Field:
-    """A disk of this radius in pixels, each pixel holding the share of its area inside."""
-    reach = int(np.ceil(radius + 0.5))
-    fine = 8 if radius < 8 else 4
-    at = (np.arange((2 * reach + 1) * fine) + 0.5) / fine - reach - 0.5
-    inside = (at[:, None] ** 2 + at[None, :] ** 2 <= radius**2).astype(np.float32)
-    size = 2 * reach + 1
-    kernel = inside.reshape(size, fine, size, fine).mean(axis=(1, 3))
-    # The area of a small disk is what carries its contrast: keep it exact.
-    return np.asarray(kernel * np.float32(np.pi * radius**2 / max(float(kernel.sum()), 1e-9)), np.float32)
-
-
-# Tubes thinner than this many pixels are drawn as one of this radius with the right total, which no eye can tell.
-FINEST = 0.9
-RUNG = 1.6
-
-
-def _radius_classes(radius: Vector) -> Iterable[tuple[float, NDArray[np.intp], Vector]]:
-    """Split points of varying radius over a ladder of disks, so that a taper costs a few convolutions.
-
-    Gives (radius, points, share): each point is shared by the two rungs around it, keeping the disk's area exact.
-    """
-    if len(radius) == 0:
-        return
-    # Whole steps of a tenth of a pixel, so that kernels are found again.
-    low, high = np.floor(10 * max(radius.min(), FINEST)) / 10, np.ceil(10 * max(radius.max(), FINEST)) / 10
-    if high < 1.06 * low:
-        low = high = np.round(5 * (low + high)) / 10
-    steps = int(np.ceil(np.log(high / low) / np.log(RUNG)))
-    rungs = np.round(low * (high / low) ** (np.arange(steps + 1) / max(steps, 1)), 1)
-    area, areas = radius**2, np.append(rungs, rungs[-1] * RUNG) ** 2
-    below = np.clip(np.searchsorted(areas, area, side="right") - 1, 0, len(rungs) - 1)
-    upward = np.clip((area - areas[below]) / (areas[below + 1] - areas[below]), 0.0, 1.0)
-    # What is finer than the finest rung keeps its own area; and so does all where there is a single rung.
-    thin = np.minimum(area / areas[0], 1.0) if steps else area / areas[0]
-    if not steps:
-        upward[:] = 0.0
-    for k, rung in enumerate(rungs):
-        from_below, here = np.flatnonzero(below == k - 1), np.flatnonzero(below == k)
-        points = np.concatenate([from_below, here])
-        share = np.concatenate([upward[from_below], 1.0 - upward[here]]) * thin[points]
-        if len(points):
-            yield float(rung), points, share
 
 
 # Source to detector, cm.

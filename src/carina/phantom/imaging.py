@@ -45,7 +45,7 @@ class Detector:
 def draw_detector(chance: np.random.Generator, *, view: View, exposure: float) -> Detector:
     """The settings of one exposure; a portable unit has no grid, so more scatter."""
     portable = view == "AP"
-    lung_level = {"PA": 0.40, "AP": 0.44, "lateral": 0.44}[view]
+    lung_level = {"PA": 0.42, "AP": 0.45, "lateral": 0.44}[view]
     return Detector(
         scatter_share=chance.uniform(0.5, 0.7) if portable else chance.uniform(0.25, 0.45),
         scatter_width=chance.uniform(0.08, 0.14),
@@ -53,7 +53,7 @@ def draw_detector(chance: np.random.Generator, *, view: View, exposure: float) -
         blur_mm=chance.uniform(0.18, 0.35),
         exposure=exposure,
         lung_level=float(np.clip(chance.normal(lung_level, 0.04), 0.22, 0.5)),
-        dense_level=float(np.clip(chance.normal(0.79 if not portable else 0.74, 0.04), 0.64, 0.90)),
+        dense_level=float(np.clip(chance.normal(0.78 if not portable else 0.73, 0.04), 0.64, 0.90)),
         detail=chance.uniform(1.5, 2.2),
     )
 

@@ -69,7 +69,7 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
     s, w, d = build.scale, build.width, build.depth
     breath = 1.0 - state.inspiration
     lift = 5.2 * s * breath + (0.8 if state.supine else 0.0)
-    squeeze = 1.0 - 0.05 * breath
+    squeeze = round(1.0 - 0.05 * breath, 2)  # in steps, so that bones are found again for the next image
     dome_top = (lift + state.raised[0], lift - build.asymmetry + state.raised[1])
     lungs = (_pleural_cavity(-1, s, w * squeeze, d), _pleural_cavity(1, s, w * squeeze, d))
     heart, mediastinum, column = _heart(build, state, lungs, lift), _mediastinum(build, state), _column(build)
