@@ -20,15 +20,18 @@ $(BIN)/python:
 
 # A stamp a set of dependencies: installed again when what they are made from changes.
 $(VENV)/.installed-light: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Carina into $(VENV): about a minute, once."
 	$(PIP) install -e .
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.installed-light
+	@echo "Installing what tests and documentation need into $(VENV): about a minute, once."
 	$(PIP) install -e '.[test,lint,docs]'
 	@touch $@
 
 demo: $(VENV)/.installed-light  ## Make phantom studies and pages that show them, in demo/
 	$(BIN)/carina demo --out demo
+	@echo "The command is $(BIN)/carina: try $(BIN)/carina --help"
 
 test: lint browser  ## Set up everything, check style and types, build the docs, run every test
 	$(MAKE) --no-print-directory docs

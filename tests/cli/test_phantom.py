@@ -8,7 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from carina.cli import app
+from carina.phantom import Mix
 from carina.studies import open_studies
+from carina.studies.vocabulary import FINDINGS
 
 SMALL = ("--size", "32", "--workers", "1")
 
@@ -196,3 +198,20 @@ def test_help_has_examples_and_every_option_explains_itself():
     assert "Examples:\n    carina phantom -n 40 --seed 7 -o studies" in result.stdout
     for option in ("--seed", "--finding", "--normal", "--workers", "--json", "--bits", "--monochrome1"):
         assert option in result.stdout
+
+
+def test_help_states_the_findings_and_the_true_defaults():
+    text = " ".join(CliRunner().invoke(app, ["phantom", "--help"], terminal_width=200).output.split())
+    assert ", ".join(FINDINGS) in text
+    usual = Mix()
+    for name in (
+        "normal",
+        "pa_with_lateral",
+        "pa_alone",
+        "with_prior",
+        "quality_defect",
+        "hedged",
+        "malpositioned",
+    ):
+        option = text[text.index(f"--{name.replace('_', '-')} ") :]
+        assert f"[default: ({getattr(usual, name)})]" in option[:160], name

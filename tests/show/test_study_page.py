@@ -46,8 +46,8 @@ def test_images_are_shown_raw_and_marked_frontal_first(page) -> None:
     labels = [attrs["aria-label"] for tag, attrs in page.tags if tag == "svg"]
     assert labels == [
         "Chest radiograph, PA. Marked: pleural effusion, nodule, endotracheal tube.",
-        "Chest radiograph, Prior AP. Marked: pleural effusion.",
         "Chest radiograph, PA, without marks.",
+        "Chest radiograph, Prior AP. Marked: pleural effusion.",
         "Chest radiograph, lateral. Marked: nodule.",
         "Chest radiograph, lateral, without marks.",
     ]

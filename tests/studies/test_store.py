@@ -34,6 +34,7 @@ from carina.studies.schema import STUDY_LEAVES, STUDY_SCHEMA, arrow_field, to_ro
 
 MADE = Provenance(command="carina test", seed=7, options={"size": 512})
 PRINT = MADE.fingerprint
+OTHER = Provenance(command="another", seed=8)
 
 
 def study(number: int, **more) -> Study:
@@ -238,17 +239,17 @@ def test_a_part_of_other_columns_is_not_finished(tmp_path):
 def test_another_set_is_not_overwritten(tmp_path):
     write_studies(tmp_path, [study(0)], MADE)
     with pytest.raises(
-        StudySetError, match=r"already holds 1 studies made in another way \(`carina test`, seed 7"
+        StudySetError, match=r"already holds 1 studies made in another way \(`carina test`; seed 7, not 8; "
     ):
-        claim(tmp_path, "another")
+        claim(tmp_path, OTHER)
     assert len(open_studies(tmp_path)) == 1
-    claim(tmp_path, PRINT)
+    claim(tmp_path, MADE)
     assert len(open_studies(tmp_path)) == 1
 
 
 def test_a_set_given_up_is_no_longer_readable(tmp_path):
     write_studies(tmp_path, [study(0)], MADE)
-    claim(tmp_path, "another", replace=True)
+    claim(tmp_path, OTHER, replace=True)
     with pytest.raises(StudySetError, match="unfinished"):
         open_studies(tmp_path)
 
@@ -256,13 +257,13 @@ def test_a_set_given_up_is_no_longer_readable(tmp_path):
 def test_a_file_cannot_be_claimed(tmp_path):
     (tmp_path / "file").write_text("here")
     with pytest.raises(StudySetError, match="is a file, expected a directory"):
-        claim(tmp_path / "file", PRINT)
+        claim(tmp_path / "file", MADE)
 
 
 def test_what_is_not_a_manifest_is_not_overwritten(tmp_path):
     (tmp_path / "studies.json").write_text("my notes")
     with pytest.raises(StudySetError, match="not the manifest of a study set"):
-        claim(tmp_path, PRINT)
+        claim(tmp_path, MADE)
 
 
 def test_rewriting_a_part_closes_the_set_to_readers(tmp_path):
@@ -275,7 +276,7 @@ def test_rewriting_a_part_closes_the_set_to_readers(tmp_path):
 def test_parts_beyond_the_new_set_are_removed(tmp_path):
     write_studies(tmp_path, [study(n) for n in range(6)], MADE, part_size=2)
     (tmp_path / "studies/.part-00001.parquet.99.tmp").write_bytes(b"left by a killed process")
-    write_studies(tmp_path, [study(n) for n in range(2)], MADE, part_size=2)
+    write_studies(tmp_path, [study(n) for n in range(2)], MADE, part_size=2, replace=True)
     assert [path.name for path in (tmp_path / "studies").iterdir()] == ["part-00000.parquet"]
     assert open_studies(tmp_path).ids() == ["s0000", "s0001"]
 
@@ -291,7 +292,7 @@ def write_parts_for_ever(directory: Path, fingerprint: str) -> None:
 
 def test_a_killed_writer_is_resumed_to_the_same_bytes(tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    claim(killed, PRINT)
+    claim(killed, MADE)
     # A process of its own, not a fork: Arrow's threads do not survive one.
     run = "import runpy, sys; from pathlib import Path; test = runpy.run_path(sys.argv[1]); "
     run += "test['write_parts_for_ever'](Path(sys.argv[2]), sys.argv[3])"
@@ -303,7 +304,7 @@ def test_a_killed_writer_is_resumed_to_the_same_bytes(tmp_path):
     with pytest.raises(StudySetError, match="unfinished"):
         open_studies(killed)
     done = len(list(killed.glob("studies/part-*.parquet")))
-    claim(killed, PRINT)
+    claim(killed, MADE)
     resumed = []
     for index in range(done + 2):
         finished = finished_part(killed, index, fingerprint=PRINT)
@@ -327,9 +328,18 @@ def test_the_fingerprint_follows_what_decides_the_bytes():
 
 
 def test_the_beginning_of_another_set_is_not_written_over(tmp_path):
-    claim(tmp_path, PRINT)
+    claim(tmp_path, MADE)
     with pytest.raises(StudySetError, match="the beginning of a set made in another way"):
-        claim(tmp_path, "another")
-    claim(tmp_path, PRINT)
+        claim(tmp_path, OTHER)
+    claim(tmp_path, MADE)
     write_manifest(tmp_path, MADE, [write_part(tmp_path, 0, [], fingerprint=PRINT)])
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_complete_set_is_replaced_only_when_asked(tmp_path):
+    write_studies(tmp_path, [study(0)], MADE)
+    with pytest.raises(StudySetError, match="already holds 1 studies: choose another directory"):
+        write_studies(tmp_path, [study(1)], MADE)
+    assert open_studies(tmp_path).ids() == ["s0000"]
+    write_studies(tmp_path, [study(1)], MADE, replace=True)
+    assert open_studies(tmp_path).ids() == ["s0001"]

@@ -29,7 +29,9 @@ def phantom(
     monochrome1: Annotated[bool, typer.Option("--monochrome1", help="Store high values for dark.")] = False,
     conspicuity: Annotated[float, typer.Option(help="Contrast of lesions: 1 as usual, 0.5 subtle.")] = 1.0,
     wording: Annotated[str, typer.Option(help="Wording of the reports: build, or held-out.")] = "build",
-    normal: Annotated[float | None, typer.Option(help="Share of studies without a finding.")] = None,
+    normal: Annotated[
+        float | None, typer.Option(help="Share of studies without a finding.", show_default="0.35")
+    ] = None,
     finding: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,20 +40,22 @@ def phantom(
         ),
     ] = None,
     pa_with_lateral: Annotated[
-        float | None, typer.Option(help="Share of studies with PA and lateral view.")
+        float | None, typer.Option(help="Share of studies with PA and lateral view.", show_default="0.45")
     ] = None,
     pa_alone: Annotated[
-        float | None, typer.Option(help="Share with a PA view alone; the rest are AP.")
+        float | None, typer.Option(help="Share with a PA view alone; the rest are AP.", show_default="0.15")
     ] = None,
     with_prior: Annotated[
-        float | None, typer.Option(help="Share of patients with more than one study.")
+        float | None, typer.Option(help="Share of patients with more than one study.", show_default="0.65")
     ] = None,
     quality_defect: Annotated[
-        float | None, typer.Option(help="Share of images with a technical defect.")
+        float | None, typer.Option(help="Share of images with a technical defect.", show_default="0.18")
     ] = None,
-    hedged: Annotated[float | None, typer.Option(help="Share of findings that the report hedges.")] = None,
+    hedged: Annotated[
+        float | None, typer.Option(help="Share of findings that the report hedges.", show_default="0.13")
+    ] = None,
     malpositioned: Annotated[
-        float | None, typer.Option(help="Share of devices whose tip lies wrong.")
+        float | None, typer.Option(help="Share of devices whose tip lies wrong.", show_default="0.15")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
@@ -61,6 +65,11 @@ def phantom(
     Studies of patients with masks, anatomy, devices, priors and reports, projected from a parametric thorax.
     Bytes depend on the seed and the options alone, not on the workers; the first studies of a larger set are
     those of a smaller one. Interrupted, the same command resumes.
+
+    \b
+    Findings:
+      atelectasis, cardiomegaly, consolidation, edema, fracture, lung opacity, mass, nodule,
+      pleural effusion, pneumonia, pneumothorax
 
     \b
     Examples:

@@ -49,6 +49,8 @@ def show(
 
     if out.exists() and not out.is_dir():
         raise CarinaError(f"{out}: is a file, expected a directory for the pages")
+    if (out / "studies.json").exists():
+        raise CarinaError(f"{out}: is a study set; choose another directory for the pages")
     opened = open_studies(studies)
     page = _contact_sheet(opened, out, limit, json) if study is None else _study(opened, study, out, json)
     if open_:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from carina.errors import StudySetError
 from carina.phantom import truth
 from carina.phantom.course import plan_patient, plan_studies
-from carina.phantom.options import PhantomOptions
+from carina.phantom.options import Mix, PhantomOptions
 from carina.phantom.plan import PatientPlan, StudyPlan
 from carina.phantom.radiograph import take
 from carina.phantom.reports import write_report
@@ -137,12 +138,12 @@ def write_phantom(
     """
     chosen = options or PhantomOptions()
     provenance = Provenance(
-        command=f"carina phantom -n {n} --seed {seed}",
+        command=_command(n, seed, chosen),
         seed=seed,
         options=msgspec.to_builtins(chosen),
         sources=(SOURCE.info(),),
     )
-    claim(directory, provenance.fingerprint)
+    claim(directory, provenance)
     there = read_manifest(directory) if (directory / FILE).exists() else None
     if there and there.counts.studies > n:
         raise StudySetError(
@@ -177,6 +178,26 @@ def write_phantom(
     for leftover in directory.glob("images/*/.*.tmp"):  # of a process that was killed
         leftover.unlink()
     return write_manifest(directory, provenance, listed)
+
+
+def _command(n: int, seed: int, options: PhantomOptions) -> str:
+    """The command that makes the same set, without what does not decide its bytes."""
+    words = [f"carina phantom -n {n} --seed {seed}"]
+    usual = PhantomOptions()
+    for name, value in _named(options).items():
+        if value != _named(usual)[name]:
+            words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}"))
+    if options.mix.findings != usual.mix.findings:
+        words += [
+            f"--finding {shlex.quote(f'{name}={weight:g}')}" for name, weight in options.mix.findings.items()
+        ]
+    return " ".join(words)
+
+
+def _named(options: PhantomOptions) -> dict[str, object]:
+    """Options and shares of the mix that are one value each, by name."""
+    flat = msgspec.structs.asdict(options) | msgspec.structs.asdict(options.mix)
+    return {name: value for name, value in flat.items() if not isinstance(value, dict | Mix)}
 
 
 def _images_there(directory: Path, seed: int, start: int, rows: int, options: PhantomOptions) -> bool:

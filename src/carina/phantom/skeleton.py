@@ -85,13 +85,13 @@ def _ribs(build: Build, squeeze: float) -> Tube:
 
 def _clavicles(build: Build, *, supine: bool) -> tuple[Tube, Tube]:
     s, w = build.scale, build.width
-    raise_cm = 2.2 if supine else 0.0
+    raise_cm = 1.4 if supine else 0.0
     knots = (
-        (-1.7, 6.4, 19.2 * s),
-        (-0.30 * w, 6.9, 19.6 * s + 0.2 * raise_cm),
-        (-0.62 * w, 4.2, 20.6 * s + 0.5 * raise_cm),
-        (-0.95 * w, 0.5, 21.6 * s + 0.8 * raise_cm),
-        (-1.16 * w, -0.6, 21.9 * s + raise_cm),
+        (-1.7, 6.4, 20.4 * s),
+        (-0.30 * w, 6.9, 21.3 * s + 0.2 * raise_cm),
+        (-0.62 * w, 4.2, 22.4 * s + 0.5 * raise_cm),
+        (-0.95 * w, 0.5, 22.7 * s + 0.8 * raise_cm),
+        (-1.16 * w, -0.6, 22.4 * s + raise_cm),
     )
     right = smooth_curve(knots, n=60)
     radius = np.interp(np.linspace(0, 1, 60), [0, 0.12, 0.5, 1], [0.85, 0.62, 0.52, 0.7])

@@ -150,7 +150,12 @@ _PARTS: Final = (
 
 def _measures(lesion: LesionPlan, seen: LesionSeen, frontal: Radiograph) -> tuple[Measure, ...]:
     if lesion.name == "cardiomegaly":
-        return (Measure(name="cardiothoracic ratio", value=cardiothoracic_ratio(lesion), unit="1"),)
+        # The first is that of a straight PA view, whatever the view; a portable AP view magnifies the heart, so that
+        # what can be read off it is the second.
+        return (
+            Measure(name="cardiothoracic ratio", value=cardiothoracic_ratio(lesion), unit="1"),
+            Measure(name="apparent cardiothoracic ratio", value=_apparent_ratio(frontal.anatomy), unit="1"),
+        )
     measures = list(seen.shadow.measures) if seen.shadow else []
     share = _share_of_lung(lesion, seen.mask, frontal.anatomy)
     if lesion.name in ("consolidation", "pneumonia", "lung opacity", "edema"):
@@ -159,6 +164,16 @@ def _measures(lesion: LesionPlan, seen: LesionSeen, frontal: Radiograph) -> tupl
         # A layering effusion veils the whole lung however little it is: there the area says nothing.
         measures.append(Measure(name="share of hemithorax", value=share, unit="1"))
     return tuple(measures)
+
+
+def _apparent_ratio(regions: Mapping[str, Mask]) -> float:
+    """Width of the heart over width of both lungs, as they are on this image."""
+    lungs = [regions[name] for name in ("right lung", "left lung") if name in regions]
+    if not lungs or "heart" not in regions:
+        return 0.0
+    thorax = np.flatnonzero(np.logical_or.reduce(lungs).any(axis=0))
+    heart = np.flatnonzero(regions["heart"].any(axis=0))
+    return round(float((heart[-1] - heart[0] + 1) / (thorax[-1] - thorax[0] + 1)), 3)
 
 
 def _share_of_lung(lesion: LesionPlan, mask: Mask, regions: Mapping[str, Mask]) -> float:

@@ -23,6 +23,7 @@ PART_SIZE: Final = 1024
 
 _UNFINISHED: Final = ".unfinished"
 """Tells, until the manifest is written, whose beginning lies in a directory."""
+_WAY_OUT: Final = "choose another directory, remove this one, or replace it"
 _COUNTED: Final = (
     "id",
     "patient",
@@ -32,11 +33,11 @@ _COUNTED: Final = (
 )
 
 
-def claim(directory: Path, fingerprint: str, *, replace: bool = False) -> None:
-    """Make `directory` ready for a set with this fingerprint; call it before the first part is written.
+def claim(directory: Path, provenance: Provenance, *, replace: bool = False) -> None:
+    """Make `directory` ready for a set; call it before the first part is written.
 
-    Parts of an interrupted call stay, for `finished_part` to find. A complete set made in another way is
-    refused, or given up with `replace=True`.
+    Parts of an interrupted call stay, for `finished_part` to find. A set made in another way, complete or begun,
+    is refused, or given up with `replace=True`.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -46,21 +47,29 @@ def claim(directory: Path, fingerprint: str, *, replace: bool = False) -> None:
     if replace:
         manifest.unlink(missing_ok=True)
         unfinished.unlink(missing_ok=True)
-    if not manifest.exists():
-        if unfinished.exists() and unfinished.read_text() != fingerprint:
+    if manifest.exists():
+        there = read_manifest(directory)
+        if there.fingerprint != provenance.fingerprint:
             raise StudySetError(
-                f"{directory}: holds the beginning of a set made in another way: finish it with the command that "
-                "began it, choose another directory, or remove this one"
+                f"{directory}: already holds {there.counts.studies} studies made in another way "
+                f"(`{there.command}`; {_difference(there, provenance)}): {_WAY_OUT}"
             )
-        write_bytes(unfinished, fingerprint.encode())
-        return
-    there = read_manifest(directory)
-    if there.fingerprint != fingerprint:
-        seed = "" if there.seed is None else f", seed {there.seed}"
+    elif unfinished.exists() and unfinished.read_text() != provenance.fingerprint:
         raise StudySetError(
-            f"{directory}: already holds {there.counts.studies} studies made in another way "
-            f"(`{there.command}`{seed}, Carina {there.carina}): choose another directory, or remove this one"
+            f"{directory}: holds the beginning of a set made in another way: finish it with the command that began "
+            f"it, {_WAY_OUT}"
         )
+    else:
+        write_bytes(unfinished, provenance.fingerprint.encode())
+
+
+def _difference(there: Manifest, wanted: Provenance) -> str:
+    """What decides the bytes and is not the same, in words."""
+    pairs = {"seed": (there.seed, wanted.seed), "image root": (there.image_root, wanted.image_root)}
+    for name in sorted({*there.options, *wanted.options}):
+        pairs[name] = (there.options.get(name), wanted.options.get(name))
+    differing = [f"{name} {theirs}, not {ours}" for name, (theirs, ours) in pairs.items() if theirs != ours]
+    return "; ".join(differing) or f"Carina {there.carina}"
 
 
 def write_manifest(directory: Path, provenance: Provenance, parts: Sequence[PartInfo]) -> Manifest:
@@ -99,8 +108,15 @@ def write_studies(
     part_size: int = PART_SIZE,
     replace: bool = False,
 ) -> Manifest:
-    """Write a whole set from one stream, with at most one part in memory."""
-    claim(directory, provenance.fingerprint, replace=replace)
+    """Write a whole set from one stream, with at most one part in memory.
+
+    A complete set that lies there is given up only with `replace=True`: nobody can tell whether the stream still
+    holds what was written before.
+    """
+    claim(directory, provenance, replace=replace)
+    if (directory / FILE).exists():
+        there = read_manifest(directory)
+        raise StudySetError(f"{directory}: already holds {there.counts.studies} studies: {_WAY_OUT}")
     stream = iter(studies)
     parts: list[PartInfo] = []
     for index in count():

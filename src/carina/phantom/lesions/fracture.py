@@ -23,7 +23,7 @@ def fracture(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> S
     beam, bone = scene.projection.beam, np.float32(scene.thorax.build.bone)
     first = FIRST_RIB[lesion.level or "mid"] + int(chance.integers(0, 2))
     along = chance.uniform(0.30, 0.50)
-    step_mm = round(1.5 + 4.5 * lesion.density * chance.uniform(0.6, 1.0), 1)
+    step_mm = round(2.0 + 6.0 * lesion.density * chance.uniform(0.6, 1.0), 1)
     attenuation, site = scene.blank, scene.blank
     count = broken_ribs(lesion)
     ribs = range(first, first + count)
@@ -33,8 +33,8 @@ def fracture(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> S
         pieces = _broken(rib, along, 0.1 * step_mm)
         attenuation += bone * (beam.tubes(pieces, profile=RIB) - before)
         at = int(along * (len(rib.points) - 1))
-        near = slice(max(at - 3, 0), at + 4)
-        around = Tube(rib.points[near], rib.radius[near] * 1.6)
+        near = slice(max(at - 2, 0), at + 3)
+        around = Tube(rib.points[near], rib.radius[near] * 1.5)
         if lesion.form == "healing":
             attenuation += np.float32(CALLUS) * beam.tubes([Tube(rib.points[near], rib.radius[near] * 1.35)])
         site += beam.tubes([around])
@@ -54,7 +54,7 @@ def _broken(rib: Tube, along: float, step_cm: float) -> list[Tube]:
     at = int(along * (len(rib.points) - 1))
     flat = np.broadcast_to(rib.flat, len(rib.points))
     spacing = float(np.linalg.norm(rib.points[at + 1] - rib.points[at]))
-    gap = round(0.15 / spacing) + 1
+    gap = round(0.25 / spacing) + 1
     push = np.array([0.0, 0.0, -step_cm]) * np.exp(-np.arange(len(rib.points) - at - gap) / 9.0)[:, None]
     return [
         Tube(rib.points[: at + 1], rib.radius[: at + 1], flat[: at + 1]),
