@@ -142,7 +142,7 @@ def devices_of(rng, *, compared):
                 side=one_of(rng, ("right", "left", "midline", None)),
                 position=one_of(rng, ("adequate", "adequate", "malpositioned", None)),
                 site=site,
-                trend=one_of(rng, ("new", "unchanged", "worse", None)) if compared else None,
+                trend=one_of(rng, ("new", "unchanged", "worse", "improved", None)) if compared else None,
                 measures=measured,
             )
             devices.append(device)
@@ -383,6 +383,84 @@ def test_the_impression_names_what_is_urgent(written):
                 assert any(study.report.sentences[i].section == "impression" for i in finding.evidence)
 
 
+def impressed(study):
+    """The ids of all that the impression says is there, once for each sentence."""
+    said = [s.states for s in study.report.sentences if s.section == "impression"]
+    return [s.about for states in said for s in states if s.certainty in ("present", "uncertain")]
+
+
+def test_the_impression_leaves_out_only_what_is_mild_and_not_rising(written):
+    for study, prior, _ in written:
+        said = impressed(study)
+        for finding in (f for f in study.findings if f.certainty != "absent"):
+            rising = prior is not None and finding.trend in ("new", "worse")
+            if rising or finding.severity in ("moderate", "severe"):
+                assert finding.id in said
+        for device in (d for d in study.devices if d.certainty != "absent"):
+            assert device.id in said or device.position != "malpositioned"
+
+
+def test_the_impression_says_each_thing_once(written):
+    for study, _, _ in written:
+        said = impressed(study)
+        assert len(said) == len(set(said)), study.report.text("impression")
+
+
+def test_every_change_is_told(written):
+    for study, prior, _ in written:
+        told = {s.about for sentence in study.report.sentences for s in sentence.states if s.trend}
+        for thing in (*study.findings, *study.devices):
+            if prior is not None and thing.certainty != "absent" and thing.trend in CHANGES:
+                assert thing.id in told, study.report.text("findings")
+
+
+def test_tension_is_always_said(written):
+    for study, _, _ in written:
+        for finding in (f for f in study.findings if f.certainty != "absent" and "tension" in f.appearance):
+            said = [study.report.quote(study.report.sentences[i]) for i in finding.evidence]
+            assert said
+            assert all("tension" in words.lower() for words in said)
+
+
+def test_findings_of_one_name_are_told_apart(written):
+    for study, _, sentence, words in sentences(written):
+        there = [f for f in study.findings if f.certainty != "absent" and f.location]
+        sides = {f.id: f.location.side for f in there if f.name in ("atelectasis", "nodule", "pneumothorax")}
+        names = collections.Counter(f.name for f in there)
+        if sentence.section != "impression":
+            continue
+        for state in sentence.states:
+            finding = next((f for f in there if f.id == state.about), None)
+            if finding and state.certainty and names[finding.name] > 1 and sides.get(finding.id):
+                # What a sign suggests is named without its place.
+                suggested = {r.object for r in study.relations if r.kind == "suggests"}
+                assert state.side or state.zones or finding.id in suggested, words
+
+
+def test_rare_negatives_do_not_stand_alone(written):
+    for study, _, _ in written:
+        there = {f.name for f in study.findings if f.certainty != "absent" or f.trend == "resolved"}
+        if there & {
+            "consolidation",
+            "pleural effusion",
+            "pneumothorax",
+            "pneumonia",
+            "lung opacity",
+            "edema",
+        }:
+            continue
+        names = {f.id: f.name for f in study.findings}
+        denied = {
+            names[s.about]
+            for sentence in study.report.sentences
+            if sentence.section == "findings"
+            for s in sentence.states
+            if s.certainty == "absent" and s.about in names
+        }
+        if denied & {"nodule", "mass", "fracture", "atelectasis"}:
+            assert denied & {"consolidation", "pleural effusion", "pneumothorax"}
+
+
 def test_recommendations_are_those_due(written):
     for study, _, _ in written:
         given = {(about, r.action) for r in study.recommendations for about in r.about}
@@ -390,7 +468,9 @@ def test_recommendations_are_those_due(written):
             f"r{i + 1}" for i in range(len(study.recommendations))
         ]
         for finding in (f for f in study.findings if f.certainty != "absent"):
-            if finding.name in ("nodule", "mass"):
+            if finding.name == "nodule" and "calcified" in finding.appearance:
+                assert finding.id not in {about for about, _ in given}
+            elif finding.name in ("nodule", "mass"):
                 assert (finding.id, "chest CT") in given
             elif finding.name in ("pneumonia", "consolidation") and finding.certainty == "present":
                 assert (finding.id, "follow-up radiograph") in given
@@ -398,7 +478,7 @@ def test_recommendations_are_those_due(written):
                 finding.name == "pneumothorax"
                 and finding.severity == "severe"
                 and finding.certainty == "present"
-            ):
+            ) or "tension" in finding.appearance:
                 assert (finding.id, "urgent clinical attention") in given
         for device in study.devices:
             bad = device.certainty != "absent" and device.position == "malpositioned"
@@ -433,9 +513,11 @@ TRENDS = re.compile(
     r"\b(new|newly|increased?|decreased?|worse|worsened|worsening|improv\w+|unchanged|stable|stability"
     r"|persist\w*|changed|interval|prior|previous\w*|since|resolved|cleared|removed|more extensive"
     r"|less extensive|developed|appeared|remains|more marked|less marked|earlier|progress\w+|regress\w+"
-    r"|recent|arisen|similar|constant|versus|inserted|disappear\w+|vanished|taken out|gone|intervening)\b",
+    r"|recent|arisen|migrated|better|less well|out of place"
+    r"|similar|constant|versus|inserted|disappear\w+|vanished|taken out|gone|intervening)\b",
     re.IGNORECASE,
 )
+CHANGES = ("new", "worse", "improved")
 SPOKEN = ("findings", "impression", "recommendation")
 
 
@@ -494,9 +576,55 @@ def test_normal_words_need_normal_organs(written):
             r"lungs are clear|clear lungs|lung fields are unrem|parenchyma (is free|normal)|normal aeration"
         )
         if re.search(clear, words, re.IGNORECASE):
-            assert not there & lung, words
-        if re.search(r"no acute (cardio|abn|intra)|active", words, re.IGNORECASE):
+            assert not there & (lung | {"pneumothorax"}), words
+            fluid = {f.severity for f in study.findings if f.name == "pleural effusion" and f.name in there}
+            assert fluid <= {"mild"}, words
+        if re.search(r"angles are (sharp|clear)|sulci are (free|unrem)", words, re.IGNORECASE):
+            assert "pleural effusion" not in there, words
+        if re.search(r"acute (cardio|abn|intra|thor)|\bactive\b", words, re.IGNORECASE):
             assert there <= {"cardiomegaly"}, words
+            rising = {f.trend for f in study.findings if f.certainty != "absent"} & {"new", "worse"}
+            assert not rising, words
+
+
+# --- grammar and habits of speech --------------------------------------------------------------------------
+
+
+def test_verbs_agree(written):
+    fault = re.compile(r"\bis\b[^,;]*, which (have|are)\b|\bare\b[^,;]*, which (has|is)\b|^(May|Could) be\b")
+    for *_, words in sentences(written):
+        assert not fault.search(words), words
+
+
+def test_hedged_count_nouns_have_an_article(written):
+    fault = re.compile(r"^There is (possible|questionable) [\w -]*\b(effusion|pneumothorax|nodule|mass)\b")
+    for *_, words in sentences(written):
+        assert not fault.search(words), words
+
+
+def test_ribs_named_are_not_counted(written):
+    for *_, words in sentences(written):
+        assert not re.search(r"(\dth|\drd|\dnd|\dst) ribs?.*(involving|affecting) \d", words), words
+
+
+def test_relations_read_like_a_radiologist(written):
+    for *_, words in sentences(written):
+        assert not re.search(r"occur together|seen together|in company with", words), words
+
+
+@pytest.mark.parametrize("wording", WORDINGS)
+@pytest.mark.parametrize(
+    ("name", "said"), [("cardiothoracic ratio", True), ("cardiothoracic ratio as PA", False)]
+)
+def test_only_the_plain_cardiothoracic_ratio_is_said(wording, name, said):
+    measure = Measure(name=name, value=0.61, unit="1")
+    heart = Finding(id="f", name="cardiomegaly", certainty="present", severity="severe", measures=(measure,))
+    study = Study(id="s", patient="p", source="phantom", order=0, images=(), findings=(heart,))
+    texts = [
+        write_report(study, prior=None, rng=seeding.rng(seed), wording=wording).report.text("findings")
+        for seed in range(30)
+    ]
+    assert any("0.61" in text for text in texts) == said
 
 
 # --- style, variety, speed -------------------------------------------------------------------------------

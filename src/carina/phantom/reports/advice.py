@@ -43,7 +43,11 @@ def _actions(context: Context) -> Iterator[tuple[Finding | Device, str]]:
     for finding in context.study.findings:
         if not is_there(finding):
             continue
-        if finding.name in ("nodule", "mass"):
+        if finding.name == "pneumothorax" and "tension" in finding.appearance:
+            yield finding, "urgent clinical attention"
+        elif finding.name == "nodule" and "calcified" in finding.appearance:
+            continue  # A granuloma: nothing is due.
+        elif finding.name in ("nodule", "mass"):
             yield finding, "chest CT"
         elif finding.name in ("pneumonia", "consolidation") and finding.certainty == "present":
             yield finding, "follow-up radiograph"

@@ -18,6 +18,10 @@ ORGAN_OF: dict[str, Organ] = {
 }
 
 
+CHANGES = frozenset({"new", "worse", "improved"})
+"""Trends that no report leaves unsaid."""
+
+
 def organ_of(finding: Finding) -> Organ:
     return ORGAN_OF.get(finding.name, "lungs")
 
@@ -52,11 +56,19 @@ def _describe_finding(context: Context, finding: Finding, style: Style) -> Itera
         frames = words.impression.uncertain if finding.certainty == "uncertain" else words.impression.present
         said = _must(say(context, frames, finding))
     yield line(said, organ_of(finding))
-    told = any(state.trend for state in said.states)
-    if not told and finding.trend is not None and context.draw.chance(0.85):
+    if finding.trend is not None and not tells_trend(said) and _must_tell(context, finding):
         change = say_trend(context, finding)
         if change is not None:
             yield line(change, organ_of(finding))
+
+
+def tells_trend(said: Said) -> bool:
+    return any(state.trend for state in said.states)
+
+
+def _must_tell(context: Context, thing: Finding | Device) -> bool:
+    """A change is always told; that nothing has changed nearly always."""
+    return thing.trend in CHANGES or context.draw.chance(0.85)
 
 
 def say_trend(context: Context, finding: Finding) -> Said | None:
@@ -82,23 +94,37 @@ def say_resolved(context: Context, thing: Finding | Device) -> Said:
 def describe_devices(context: Context, style: Style) -> Iterator[Line]:
     devices = [device for device in context.study.devices if is_there(device)]
     adequate = [
-        device for device in devices if device.position == "adequate" and device.certainty == "present"
+        device
+        for device in devices
+        if device.position == "adequate"
+        and device.certainty == "present"
+        and not (context.prior is not None and device.trend in CHANGES)
     ]
     if len(adequate) >= 2 and context.draw.chance(0.3):
         yield line(_say_group(context, adequate), "devices")
         devices = [device for device in devices if device not in adequate]
     for device in devices:
-        yield line(say_device(context, device, style), "devices")
+        said = say_device(context, device, style)
+        yield line(said, "devices")
+        if context.prior is not None and not tells_trend(said) and device.trend in CHANGES:
+            yield line(_say_change(context, device), "devices")
     for device in context.study.devices:
         if is_gone(device) and context.prior is not None:
             yield line(say_resolved(context, device), "devices")
 
 
+def _say_change(context: Context, device: Device) -> Said:
+    words = context.language.words.device
+    frames = {"new": words.change_new, "worse": words.change_worse, "improved": words.change_improved}
+    said = _must(say(context, frames[device.trend or "new"], device))
+    return Said(said.text, merge((*said.states, trend_said(device))))
+
+
 def say_device(context: Context, device: Device, style: Style) -> Said:
     own, shared = context.language.words.devices[device.name], context.language.words.device
-    frames, tells_trend = _device_frames(context, device, own, shared, style)
+    frames, told = _device_frames(context, device, own, shared, style)
     said = say(context, frames, device) or _must(say(context, _plain(device, shared), device))
-    return Said(said.text, merge((*said.states, trend_said(device)))) if tells_trend else said
+    return Said(said.text, merge((*said.states, trend_said(device)))) if told else said
 
 
 def _device_frames(
@@ -185,6 +211,23 @@ def say_relation(context: Context, relation: Relation) -> Said:
     return say_slots(context, frames, Slots(fill=fill, base=base))
 
 
+def say_joint(context: Context, relation: Relation, subject: Finding, target: Finding) -> Said:
+    """Both findings and their relation at once: "Small effusion secondary to left basilar pneumonia."."""
+    words = context.language.words.relations
+    first, second = mention(context, subject).slots.fill, mention(context, target).slots.fill
+    if relation.kind == "causes":
+        frames, fill = words.joint_causes, {"first": first["hedged"], "second": second["hedged"]}
+    elif relation.kind == "accompanies":
+        frames, fill = words.joint_accompanies, {"first": first["hedged"], "second": second["hedged"]}
+    elif target.certainty == "uncertain":
+        frames = words.joint_suggests_uncertain
+        fill = {"first": first["hedged"], "second": second["bare_kind"]}
+    else:
+        frames, fill = words.joint_suggests, {"first": first["hedged"], "second": second["bare_kind"]}
+    base = (Statement(kind="relation", about=relation.id),)
+    return say_slots(context, frames, Slots(fill=fill, base=base))
+
+
 def _pair_slots(
     context: Context, subject: Finding | Device, target: Finding | Device
 ) -> dict[str, Callable[[], Said]]:
@@ -200,6 +243,7 @@ def _who(context: Context, thing: Finding | Device, name: str, prefix: str) -> d
     named = mention(context, thing)
     return {
         name: named.slots.fill["the"],
+        f"bare_{name}": named.slots.fill["bare"],
         **plural_forms(context, prefix, number=1 if named.plural else 0),
     }
 

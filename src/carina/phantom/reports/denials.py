@@ -12,6 +12,10 @@ from carina.studies.model import Finding, Statement
 
 LUNG = ("consolidation", "edema", "nodule", "mass", "atelectasis", "lung opacity", "pneumonia")
 PLEURA = ("pleural effusion", "pneumothorax")
+USUAL = ("consolidation", *PLEURA)
+"""What every reader looks for: denied before anything else is."""
+RARE = frozenset({"nodule", "mass", "atelectasis", "lung opacity", "fracture"})
+"""What nobody denies alone."""
 
 CLASHES: dict[str, tuple[str, ...]] = {
     "pneumonia": ("consolidation", "lung opacity"),
@@ -37,6 +41,8 @@ class Deniable:
             for finding in findings
             if finding.certainty == "absent" and finding.name not in there | clashing
         }
+        self.clear_lungs = not any(is_there(finding) and _hides_lung(finding) for finding in findings)
+        """Whether nothing lies over or beside the lungs that forbids to call them clear."""
         self._resolved = {finding.name for finding in findings if is_gone(finding)}
 
     def all_of(self, names: Sequence[str]) -> bool:
@@ -55,9 +61,26 @@ class Deniable:
         )
 
 
+def _hides_lung(finding: Finding) -> bool:
+    """Air or more than a little fluid beside the lung: not the picture of clear lungs."""
+    return finding.name == "pneumothorax" or (
+        finding.name == "pleural effusion" and finding.severity != "mild"
+    )
+
+
 def deny(context: Context, style: Style) -> Iterator[Line]:
     """Negatives for the findings section; a template leaves no organ without a word."""
     deniable = Deniable(context)
+    lines = list(_deny(context, deniable, style))
+    names = {finding.id: finding.name for finding in context.study.findings}
+    denied = {names[state.about] for each in lines for state in each.states}
+    usual = deniable.among(USUAL)
+    if usual and denied & RARE and not denied & set(USUAL):
+        yield line(say_list(context, deniable, usual), "lungs" if usual[0] in LUNG else "pleura")
+    yield from lines
+
+
+def _deny(context: Context, deniable: Deniable, style: Style) -> Iterator[Line]:
     always = style == "template"
     if not always and context.draw.chance(0.3):
         mixed = _mixed(context, deniable)
@@ -80,7 +103,7 @@ def _mixed(context: Context, deniable: Deniable) -> list[str]:
 def _lungs(context: Context, deniable: Deniable, *, always: bool) -> Iterator[Line]:
     draw, words = context.draw, context.language.words
     clear = deniable.all_of(words.denials.lungs.denies)
-    if clear and draw.chance(0.7):
+    if clear and deniable.clear_lungs and draw.chance(0.7):
         yield line(say_panel(context, deniable, words.denials.lungs), "lungs")
         if draw.chance(0.85):
             return
@@ -89,9 +112,19 @@ def _lungs(context: Context, deniable: Deniable, *, always: bool) -> Iterator[Li
         if "edema" in names and draw.chance(0.25):
             yield line(_say_normal(context, deniable, "edema"), "lungs")
             names.remove("edema")
-        chosen = draw.some(names, draw.pick((1, 1, 2, 2, 3)))
+        chosen = _lung_names(context, names)
         if chosen:
             yield line(say_list(context, deniable, chosen), "lungs")
+
+
+def _lung_names(context: Context, names: list[str]) -> list[str]:
+    """Some of the names, the usual one first; rare ones not alone."""
+    draw = context.draw
+    chosen = draw.some(names, draw.pick((1, 1, 2, 2, 3)))
+    lead = next((name for name in ("consolidation", "edema", "pneumonia") if name in names), None)
+    if lead is not None and set(chosen) <= RARE:
+        return [lead, *chosen[1:]]
+    return chosen
 
 
 def _pleura(context: Context, deniable: Deniable, *, always: bool) -> Iterator[Line]:

@@ -6,7 +6,7 @@ from carina.phantom.reports.body import (
     is_gone,
     is_there,
     say_device,
-    say_relation,
+    say_joint,
     say_resolved,
     say_slots,
 )
@@ -14,7 +14,7 @@ from carina.phantom.reports.denials import PLEURA, Deniable, say_list, say_panel
 from carina.phantom.reports.line import Line, line
 from carina.phantom.reports.mentions import Context, mention, say, since, trend_said
 from carina.phantom.reports.template import Said, Slots
-from carina.studies.model import Finding
+from carina.studies.model import Finding, Relation
 
 URGENCY = (
     "pneumothorax",
@@ -45,11 +45,6 @@ def impression(context: Context) -> list[Line]:
     if context.prior is not None:
         gone = [finding for finding in context.study.findings if is_gone(finding)]
         lines += [line(say_resolved(context, finding)) for finding in gone if context.draw.chance(0.6)]
-    lines += [
-        line(say_relation(context, relation))
-        for relation in context.study.relations
-        if context.draw.chance(0.25)
-    ]
     lines += _all_clear(context, there)
     return lines
 
@@ -61,12 +56,26 @@ def _opinion(context: Context, there: list[Finding]) -> Iterator[Line]:
         yield line(say_slots(context, context.language.words.impression.stable, slots))
     important = _important(context, there)
     while important:
-        if len(important) >= 2 and context.draw.chance(0.25):
+        if (joint := _related(context, important)) is not None:
+            relation, subject, target = joint
+            yield line(say_joint(context, relation, subject, target))
+            important = [finding for finding in important if finding not in (subject, target)]
+        elif len(important) >= 2 and context.draw.chance(0.25):
             yield line(_say_pair(context, important[0], important[1]))
             important = important[2:]
         else:
             yield line(_say_one(context, important[0]))
             important = important[1:]
+
+
+def _related(context: Context, important: list[Finding]) -> tuple[Relation, Finding, Finding] | None:
+    """A relation of the first finding to another one that is still to be said; by chance none."""
+    known = {finding.id: finding for finding in important}
+    for relation in context.study.relations:
+        ends = (relation.subject, relation.object)
+        if important[0].id in ends and all(end in known for end in ends) and context.draw.chance(0.35):
+            return relation, known[relation.subject], known[relation.object]
+    return None
 
 
 def _is_stable(context: Context, there: list[Finding]) -> bool:
@@ -80,9 +89,15 @@ def _important(context: Context, there: list[Finding]) -> list[Finding]:
     kept = [
         finding
         for finding in there
-        if finding.name not in MINOR or finding.severity == "severe" or context.draw.chance(0.6)
+        if finding.name not in MINOR or _matters(context, finding) or context.draw.chance(0.6)
     ]
     return kept or there[:1]
+
+
+def _matters(context: Context, finding: Finding) -> bool:
+    """More than mild, or on the rise: no impression leaves it out."""
+    rising = context.prior is not None and finding.trend in ("new", "worse")
+    return rising or finding.severity in ("moderate", "severe")
 
 
 def _say_one(context: Context, finding: Finding) -> Said:
@@ -112,6 +127,8 @@ def _devices(context: Context) -> Iterator[Line]:
         if is_gone(device):
             if context.prior is not None and context.draw.chance(0.3):
                 yield line(say_resolved(context, device))
+        elif not is_there(device):
+            continue
         elif device.position == "malpositioned" or (device.trend == "new" and context.draw.chance(0.35)):
             yield line(say_device(context, device, "prose"))
 
@@ -121,7 +138,8 @@ def _all_clear(context: Context, there: Sequence[Finding]) -> Iterator[Line]:
     misplaced = any(
         device.position == "malpositioned" for device in context.study.devices if is_there(device)
     )
-    calm = all(finding.name in CHRONIC for finding in there) and not misplaced
+    rising = context.prior is not None and any(finding.trend in ("new", "worse") for finding in there)
+    calm = all(finding.name in CHRONIC for finding in there) and not misplaced and not rising
     if calm and deniable.all_of(words.no_acute.denies):
         bare = not there and not any(is_there(device) for device in context.study.devices)
         normal = bare and deniable.all_of(words.normal_chest.denies) and context.draw.chance(0.3)

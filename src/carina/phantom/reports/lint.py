@@ -20,7 +20,7 @@ FINDING: Final = AGREEMENT | {
     *("trend", "tail", "since"),
 }
 DEVICE: Final = AGREEMENT | {"noun", "np", "a_np", "the", "side", "tip", "tail", "since"}
-PAIR: Final = {"subject", "object", "a_object", "plain_object"}
+PAIR: Final = {"subject", "object", "bare_subject", "bare_object", "a_object", "plain_object"}
 PAIR_AGREEMENT: Final = {f"{who}_{form}" for who in ("s", "o") for form in ("be", "has", "s")}
 DEVICE_PAIR: Final = {"device", "finding"} | {
     f"{who}_{form}" for who in ("d", "f") for form in ("be", "has", "s")
@@ -41,6 +41,10 @@ SLOTS: Final[Mapping[str, set[str]]] = {
     "measures": {"value"},
     "zones": {"side", "levels", "area"},
     "relations": PAIR | PAIR_AGREEMENT,
+    "relations.joint_causes": {"first", "second"},
+    "relations.joint_accompanies": {"first", "second"},
+    "relations.joint_suggests": {"first", "second"},
+    "relations.joint_suggests_uncertain": {"first", "second"},
     "relations.device_causes": DEVICE_PAIR,
     "relations.device_accompanies": DEVICE_PAIR,
     "denials": {"list"},
@@ -172,7 +176,7 @@ def _check_terms(
         linked = {parts[1]}
         if parts[1] not in patterns:
             raise CarinaError(f"{file}: {key}: {parts[1]!r} has no terms in common.yaml")
-        if parts[2] in {"nouns", "denied"} and not patterns[parts[1]].search(text):
+        if {"nouns", "denied"} & set(parts[2:4]) and not patterns[parts[1]].search(text):
             raise CarinaError(
                 f"{file}: {key}: {text!r} is not among the terms of {parts[1]!r} in common.yaml"
             )

@@ -11,6 +11,9 @@ from carina.phantom.reports.wording import Grades, Language, Trends, TrendWords,
 from carina.studies.model import Device, Finding, Measure, Statement, Study
 from carina.studies.vocabulary import Severity, Side, Trend
 
+NAMING = frozenset({"noun", "np", "a_np", "the"})
+"""Slots that name the thing, and with which the verbs of the frame agree."""
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -41,7 +44,12 @@ def say(context: Context, frames: tuple[Frame, ...], thing: Finding | Device) ->
     """A sentence about one thing from one of the frames; None where no frame fits what is known."""
     slots = mention(context, thing).slots
     frame = context.draw.frame(frames, slots)
-    return None if frame is None else render(frame, slots, context.draw)
+    if frame is None:
+        return None
+    if not frame.slots & NAMING:
+        # The frame has a noun of its own, always a singular one: "haziness is seen, which has increased".
+        _add_number(slots.fill, context, plural=False)
+    return render(frame, slots, context.draw)
 
 
 def since(context: Context) -> Callable[[], Said] | None:
@@ -64,10 +72,12 @@ def since(context: Context) -> Callable[[], Said] | None:
 def _mention_finding(context: Context, finding: Finding) -> Mention:
     language, draw = context.language, context.draw
     words = language.words.findings[finding.name]
-    noun = draw.pick(words.nouns)
+    named = [noun for look in finding.appearance for noun in words.looks.nouns.get(look, ())]
+    noun = draw.pick(named or words.nouns)
     plural = _is_plural(finding, noun)
     base = Statement(kind="finding", about=finding.id, certainty=finding.certainty)
-    slots = Slots(fill={}, base=(base,))
+    always = frozenset({"location"}) if _has_namesake(context, finding) else frozenset[str]()
+    slots = Slots(fill={}, base=(base,), always=always)
     fill = slots.fill
     _add_agreement(fill, context, noun, plural=plural)
     _add_location(fill, context, finding)
@@ -99,6 +109,14 @@ def _mention_finding(context: Context, finding: Finding) -> Mention:
         uncertain=uncertain,
     )
     return Mention(slots=slots, plural=plural, uncertain=uncertain)
+
+
+def _has_namesake(context: Context, finding: Finding) -> bool:
+    """Whether only its place tells the finding from another one of the same name."""
+    return any(
+        other.name == finding.name and other.id != finding.id and other.certainty != "absent"
+        for other in context.study.findings
+    )
 
 
 def _mention_device(context: Context, device: Device) -> Mention:
@@ -138,15 +156,17 @@ def _is_plural(finding: Finding, noun: Noun) -> bool:
 def _add_agreement(
     fill: dict[str, Callable[[], Said]], context: Context, noun: Noun, *, plural: bool
 ) -> None:
-    common = context.language.common
-    agreement = common.agreement
-    number = 1 if plural else 0
-    article = "" if plural or noun.mass else common.article
+    article = "" if plural or noun.mass else context.language.common.article
     fill["noun"] = lambda: Said(noun.plural if plural else noun.singular)
+    fill["a"] = lambda: Said(article)
+    _add_number(fill, context, plural=plural)
+
+
+def _add_number(fill: dict[str, Callable[[], Said]], context: Context, *, plural: bool) -> None:
+    agreement, number = context.language.common.agreement, 1 if plural else 0
     fill["be"] = lambda: Said(agreement.be[number])
     fill["has"] = lambda: Said(agreement.has[number])
     fill["s"] = lambda: Said(agreement.s[number])
-    fill["a"] = lambda: Said(article)
 
 
 def _add_location(fill: dict[str, Callable[[], Said]], context: Context, finding: Finding) -> None:
@@ -192,6 +212,8 @@ def _add_measures(fill: dict[str, Callable[[], Said]], context: Context, finding
     language, draw = context.language, context.draw
     words = language.words.measures
     measures = sayable(finding.measures, language)
+    if _site_counts(finding):
+        measures = tuple(measure for measure in measures if language.common.measures[measure.name] != "count")
     sizes = [(measure, words[measure.name].size) for measure in measures if words[measure.name].size]
     clauses = [(measure, words[measure.name].clause) for measure in measures if words[measure.name].clause]
 
@@ -204,6 +226,12 @@ def _add_measures(fill: dict[str, Callable[[], Said]], context: Context, finding
         fill["size"] = lambda: say_one(sizes)
     if clauses:
         fill["measure"] = lambda: say_one(clauses)
+
+
+def _site_counts(finding: Finding) -> bool:
+    """Whether the site names each rib, so that their number would be said twice."""
+    site = finding.location.site if finding.location else None
+    return site is not None and any(character.isdigit() for character in site)
 
 
 def _add_trend(slots: Slots, context: Context, thing: Finding | Device) -> None:
@@ -231,11 +259,15 @@ def _add_trend(slots: Slots, context: Context, thing: Finding | Device) -> None:
 
 
 def _tails(words: Wording, thing: Finding | Device) -> tuple[Frame, ...]:
-    """Clauses that end a sentence with its trend; none for a device that neither came nor stayed."""
+    """Clauses that end a sentence with its trend; none for what has gone."""
     if isinstance(thing, Device):
-        return {"new": words.device.tail_new, "unchanged": words.device.tail_unchanged}.get(
-            thing.trend or "", ()
-        )
+        tails = {
+            "new": words.device.tail_new,
+            "unchanged": words.device.tail_unchanged,
+            "worse": words.device.tail_worse,
+            "improved": words.device.tail_improved,
+        }
+        return tails.get(thing.trend or "", ())
     trend = trend_words(words.trends, thing.trend) if thing.trend else None
     return trend.tails if trend else ()
 
@@ -282,7 +314,9 @@ def _add_phrases(
     slots.fill["the"] = lambda: build(reference, f"{common.definite} {hedge}")
     slots.fill["kind"] = lambda: Said(f"{article}{hedge}{slots.fill['noun']().text}", slots.base)
     slots.fill["plain_kind"] = lambda: Said(f"{article}{slots.fill['noun']().text}", slots.base)
+    slots.fill["bare_kind"] = lambda: Said(slots.fill["noun"]().text, slots.base)
     slots.fill["hedged"] = lambda: build(phrase, hedge)
+    slots.fill["bare"] = lambda: build(reference, hedge)
 
 
 def _grade(grades: Grades, severity: Severity) -> tuple[str, ...]:

@@ -57,13 +57,16 @@ class Optional:
 class Frame:
     """A sentence or phrase with slots, parsed once; ValueError where brackets or braces do not pair."""
 
-    __slots__ = ("families", "needs", "parts", "text")
+    __slots__ = ("families", "needs", "parts", "slots", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.parts = _parse(text)
         self.needs = tuple(part.name for part in self.parts if isinstance(part, Slot))
         """Slots outside the optional parts."""
+        inner = (part.slots for part in self.parts if isinstance(part, Optional))
+        self.slots = frozenset(self.needs).union(*inner)
+        """All slots, needed or not."""
         self.families = _families(self.needs)
         """Families of the needed slots, which optional parts must then leave alone."""
 
@@ -85,6 +88,8 @@ class Slots:
     """Stated by any sentence about the subject, whatever its slots."""
     said: set[str] = field(default_factory=set)
     """Families already used by the sentence under way."""
+    always: frozenset[str] = frozenset()
+    """Families that are said wherever the frame has a part for them, never left to chance."""
 
 
 class Draw:
@@ -193,7 +198,9 @@ def render(frame: Frame, slots: Slots, draw: Draw) -> Said:
 
 def _is_said(part: Optional, slots: Slots, draw: Draw) -> bool:
     able = all(slot in slots.fill for slot in part.slots)
-    return able and not (part.families & slots.said) and draw.chance(part.chance)
+    if not able or part.families & slots.said:
+        return False
+    return bool(part.families & slots.always) or draw.chance(part.chance)
 
 
 def merge(states: Iterable[Statement]) -> tuple[Statement, ...]:

@@ -32,10 +32,14 @@ class Grades(Group, frozen=True):
 
 
 class Looks(Group, frozen=True):
-    """Words for `Finding.appearance`: adjectives, and "with ..." clauses."""
+    """Words for `Finding.appearance`: adjectives, "with ..." clauses, and nouns of its own.
+
+    An appearance with a noun is never left out: a tension pneumothorax is called that wherever it is named.
+    """
 
     adjectives: dict[str, Words] = {}
     clauses: dict[str, Words] = {}
+    nouns: dict[str, tuple[Noun, ...]] = {}
 
 
 class FindingWords(Group, frozen=True):
@@ -68,6 +72,12 @@ class SharedDeviceWords(Group, frozen=True):
     uncertain: Frames
     tail_new: Frames
     tail_unchanged: Frames
+    tail_worse: Frames
+    tail_improved: Frames
+    change_new: Frames
+    """Sentences for the change alone, where the description has not told it."""
+    change_worse: Frames
+    change_improved: Frames
     group_adequate: Frames
     group_unchanged: Frames
 
@@ -135,6 +145,11 @@ class RelationWords(Group, frozen=True):
     suggests_uncertain: Frames
     device_causes: Frames
     device_accompanies: Frames
+    joint_causes: Frames
+    """For the impression: both things and their relation in one sentence."""
+    joint_accompanies: Frames
+    joint_suggests: Frames
+    joint_suggests_uncertain: Frames
 
 
 class Panel(Group, frozen=True):
