@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import msgspec
@@ -331,6 +332,55 @@ class TestCourse:
             }
         assert min(seen[trend] for trend in ("new", "worse", "improved", "unchanged")) > 100
 
+    @pytest.mark.parametrize(
+        "mix",
+        [
+            Mix(),
+            Mix(normal=0.0, with_prior=1.0),
+            Mix(findings={"edema": 1.0}, normal=0.2),
+            Mix(findings={"edema": 1.0, "cardiomegaly": 1.0}, normal=0.1),
+            Mix(findings={"pleural effusion": 1.0}, normal=0.0),
+            Mix(findings={"consolidation": 1.0, "pneumothorax": 1.0}, normal=0.0),
+        ],
+    )
+    def test_what_the_prior_had_on_that_side_is_not_new(self, mix: Mix) -> None:
+        options = PhantomOptions(mix=mix)
+        cohort = [plan_patient(41, index, options) for index in range(500)]
+        fresh = 0
+        for before, after in follow_ups(cohort):
+            had = {(lesion.name, half) for lesion in before.lesions for half in halves(lesion.side)}
+            for lesion in after.lesions:
+                if lesion.trend == "new":
+                    fresh += 1
+                    assert had.isdisjoint((lesion.name, half) for half in halves(lesion.side))
+        assert fresh > 20
+        studies = [study for patient in cohort for study in patient.studies]
+        normal = sum(not study.lesions for study in studies)
+        assert near(normal, len(studies), mix.normal, clustered=CLUSTERED)
+
+    def test_the_only_finding_there_can_be_goes_on(self) -> None:
+        options = PhantomOptions(mix=Mix(findings={"edema": 1.0}, normal=0.0, with_prior=1.0))
+        trends: Counter[str | None] = Counter()
+        for index in range(200):
+            studies = plan_patient(41, index, options).studies
+            assert len({lesion.key for study in studies for lesion in study.lesions}) == 1
+            trends.update(lesion.trend for study in studies[1:] for lesion in study.lesions)
+        assert trends.keys() == {"worse", "improved", "unchanged"}
+        assert min(trends.values()) > 0.1 * trends.total()
+
+    def test_unchanged_is_unchanged_in_all(self, patients: list[PatientPlan]) -> None:
+        seen = 0
+        for before, after in follow_ups(patients):
+            prior = {lesion.key: lesion for lesion in before.lesions}
+            for lesion in after.lesions:
+                if lesion.trend != "unchanged":
+                    continue
+                was = prior[lesion.key]
+                form = lesion.form if (was.form, lesion.form) == ("acute", "healing") else was.form
+                assert lesion == replace(was, form=form, trend="unchanged")
+                seen += 1
+        assert seen > 500
+
     def test_device_trends_follow_from_the_tips(self, patients: list[PatientPlan]) -> None:
         for before, after in follow_ups(patients):
             prior = {device.key: device for device in before.devices}
@@ -399,6 +449,22 @@ class TestCourse:
             if lesion.certainty == "uncertain":
                 assert lesion.name != "cardiomegaly" or lesion.extent <= 0.35
                 assert lesion.form != "acute" or lesion.density <= 0.6
+
+    @pytest.mark.parametrize("hedged", [0.13, 0.6, 1.0])
+    def test_what_anyone_would_see_is_not_hedged(self, hedged: float) -> None:
+        lesions = [lesion for study in planned(3000, hedged=hedged) for lesion in study.lesions]
+        plain = [
+            lesion
+            for lesion in lesions
+            if (lesion.density > 0.8 and lesion.extent > 0.35)
+            or (lesion.extent > 0.5 and lesion.name not in ("nodule", "fracture"))
+        ]
+        assert {lesion.name for lesion in plain} == set(FINDINGS)
+        assert all(lesion.certainty == "present" for lesion in plain)
+
+
+def halves(side: str) -> tuple[str, ...]:
+    return (side,) if side in ("right", "left") else ("right", "left")
 
 
 def expected_trend(prior: LesionPlan | None, lesion: LesionPlan) -> str:
@@ -588,7 +654,14 @@ class TestCustomMix:
         assert all(lesion.certainty == "present" for study in planned(hedged=0.0) for lesion in study.lesions)
         lesions = [lesion for study in planned(2000, hedged=0.5) for lesion in study.lesions]
         hedged = sum(lesion.certainty == "uncertain" for lesion in lesions) / len(lesions)
-        assert 0.40 < hedged < 0.52
+        assert 0.42 < hedged < 0.52
+
+    def test_no_more_is_hedged_than_can_be_in_doubt(self) -> None:
+        lesions = [lesion for study in planned(2000, hedged=1.0) for lesion in study.lesions]
+        hedged = [lesion for lesion in lesions if lesion.certainty == "uncertain"]
+        assert 0.54 < len(hedged) / len(lesions) < 0.64
+        small = [lesion for lesion in lesions if lesion.extent <= 0.35 and lesion.name != "fracture"]
+        assert all(lesion.certainty == "uncertain" for lesion in small)
 
     def test_devices(self) -> None:
         assert not any(study.devices for study in planned(devices={}))

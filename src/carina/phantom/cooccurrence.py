@@ -100,28 +100,39 @@ LINKS: Final[dict[tuple[str, str], Link]] = {
 
 
 def add_companions(
-    r: np.random.Generator, lesions: Sequence[LesionPlan], start: int, allowed: Iterable[str]
+    r: np.random.Generator,
+    lesions: Sequence[LesionPlan],
+    start: int,
+    allowed: Iterable[str],
+    prior: Sequence[LesionPlan] = (),
 ) -> list[LesionPlan]:
-    """The lesions with what comes with those from `start` on, companions of companions included."""
+    """The lesions with what comes with those from `start` on, companions of companions included.
+
+    None comes that the study before, with the lesions `prior`, had on the same side.
+    """
     grown = list(lesions)
     names = frozenset(allowed)
     at = start
     while at < len(grown):
         for companion in COMPANIONS[grown[at].name]:
             if len(grown) < MOST_FINDINGS and companion.name in names:
-                grown.extend(_companion(r, companion, grown[at], grown))
+                grown.extend(_companion(r, companion, grown[at], grown, prior))
         at += 1
     return grown
 
 
 def _companion(
-    r: np.random.Generator, companion: Companion, lesion: LesionPlan, among: Sequence[LesionPlan]
+    r: np.random.Generator,
+    companion: Companion,
+    lesion: LesionPlan,
+    among: Sequence[LesionPlan],
+    prior: Sequence[LesionPlan],
 ) -> list[LesionPlan]:
     # An old fracture no longer brings anything.
     if r.random() >= companion.chance or lesion.form == "healing":
         return []
     beside = lesion if companion.same_side else None
-    drawn = draw_lesion(r, companion.name, among=among, beside=beside, form=companion.form)
+    drawn = draw_lesion(r, companion.name, among=among, prior=prior, beside=beside, form=companion.form)
     return [] if drawn is None else [drawn]
 
 

@@ -17,6 +17,7 @@ from carina.phantom.evolution import (
     HEALING_DAYS,
     RECOVERY_DAYS,
     SAME_HEALTH,
+    Fate,
     Tracked,
     appear,
     certainty_of,
@@ -24,6 +25,7 @@ from carina.phantom.evolution import (
     fate_of,
     first_weights,
     open_chance,
+    weights_left,
 )
 from carina.phantom.options import Mix, PhantomOptions
 from carina.phantom.placement import FORMS
@@ -177,16 +179,25 @@ def _plan_visits(r: np.random.Generator, settings: Sequence[Setting], mix: Mix) 
     visits: list[Visit] = []
     seen = 0
     for order in range(count):
-        gap, kept = _carry_over(r, visits, settings, order, normal=normal[order])
-        carried = [tracked.lesion for tracked in kept]
-        fresh = []
+        before = visits[-1].lesions if visits else ()
+        weights = {}
         if not normal[order]:
             weights = first_weights(
                 mix.findings,
                 closing=any(normal[order:]),
                 open_chance=open_chance(mix.normal, count - 1 - order),
             )
-            fresh = appear(r, carried, weights, settled=order == 0 or gap >= HEALING_DAYS)
+        gap = 0 if order == 0 else _gap_days(r, settings[order - 1], settings[order])
+        gap, kept = _carry_over(r, before, gap, weights)
+        fresh = []
+        if weights:
+            fresh = appear(
+                r,
+                [tracked.lesion for tracked in kept],
+                weights,
+                prior=[tracked.lesion for tracked in before],
+                settled=order == 0 or gap >= HEALING_DAYS,
+            )
         for lesion in fresh:
             seen += 1
             keyed = replace(lesion, key=f"l{seen}", trend=None if order == 0 else "new")
@@ -196,14 +207,17 @@ def _plan_visits(r: np.random.Generator, settings: Sequence[Setting], mix: Mix) 
 
 
 def _carry_over(
-    r: np.random.Generator, visits: Sequence[Visit], settings: Sequence[Setting], order: int, *, normal: bool
+    r: np.random.Generator, before: Sequence[Tracked], gap: int, weights: dict[str, float]
 ) -> tuple[int, list[Tracked]]:
-    """The days since the study before, and what is left of its lesions."""
-    if order == 0:
-        return 0, []
-    gap = _gap_days(r, settings[order - 1], settings[order])
-    before = visits[-1].lesions
-    fates = ["resolved" if normal else fate_of(r, tracked.lesion, gap) for tracked in before]
+    """The days since the study before, at least `gap`, and what is left of its lesions.
+
+    `weights` are those of a new finding; a normal study has none.
+    """
+    fates: list[Fate] = [fate_of(r, tracked.lesion, gap) if weights else "resolved" for tracked in before]
+    prior = [tracked.lesion for tracked in before]
+    if weights and prior and set(fates) == {"resolved"} and not weights_left(weights, prior):
+        # Nothing could be new in this study, yet it is abnormal: the main finding goes on.
+        fates[0] = fate_of(r, prior[0], gap, lasting=True)
     # Recovery takes its time: what has resolved puts off the study that no longer shows it.
     for tracked, fate in zip(before, fates, strict=True):
         if fate == "resolved":
@@ -228,6 +242,9 @@ def _gap_days(r: np.random.Generator, before: Setting, after: Setting) -> int:
 
 
 def _hedge(tracked: Tracked, mix: Mix) -> Tracked:
+    if tracked.lesion.trend == "unchanged":
+        # As sure as before; also of a fracture, whose healing alone does not make it doubtful.
+        return tracked
     certainty = certainty_of(tracked.lesion, tracked.doubt, mix.hedged)
     if certainty == tracked.lesion.certainty:
         return tracked

@@ -11,7 +11,7 @@ import numpy as np
 
 from carina.phantom.chance import between, pick
 from carina.phantom.cooccurrence import MOST_FINDINGS, add_companions
-from carina.phantom.placement import DECIMALS, DENSITY, EXTENT, draw_lesion, form_after
+from carina.phantom.placement import DECIMALS, DENSITY, EXTENT, draw_lesion, form_after, sides_left
 from carina.phantom.plan import LesionPlan
 from carina.studies.vocabulary import Certainty
 
@@ -84,6 +84,10 @@ COURSES: Final[dict[str, tuple[Fates, Fates]]] = {
 }
 """Weights of what becomes of each finding over a gap of days, and over one of weeks and more."""
 
+CERTAIN_EXTENT = 0.5
+"""Extent above which a lesion is beyond doubt; a nodule is small and a rib thin at any extent."""
+OBVIOUS_EXTENT, OBVIOUS_DENSITY = 0.35, 0.8
+"""Beyond both of these any lesion is beyond doubt."""
 CERTAIN_HEART = 0.35
 """Extent above which a large heart is beyond doubt."""
 CERTAIN_FRACTURE = 0.6
@@ -101,11 +105,15 @@ class Tracked:
     """Uniform over [0, 1), for life: the lesion is hedged while it is less visible than this asks for."""
 
 
-def fate_of(r: np.random.Generator, lesion: LesionPlan, gap_days: int) -> Fate:
-    """What becomes of a lesion over a gap; changes for which its extent leaves no room turn into none."""
+def fate_of(r: np.random.Generator, lesion: LesionPlan, gap_days: int, *, lasting: bool = False) -> Fate:
+    """What becomes of a lesion over a gap; changes for which its extent leaves no room turn into none.
+
+    A `lasting` one does not resolve.
+    """
     if lesion.form == "calcified":
         return "unchanged"
-    fate = pick(r, COURSES[lesion.name][gap_days >= LONG_GAP_DAYS])
+    fates = COURSES[lesion.name][gap_days >= LONG_GAP_DAYS]
+    fate = pick(r, {**fates, "resolved": 0.0} if lasting else fates)
     if fate == "worse" and lesion.extent + CHANGE + MARGIN > EXTENT.high:
         return "unchanged"
     if fate == "improved" and lesion.extent - CHANGE - MARGIN < EXTENT.low:
@@ -139,32 +147,52 @@ def evolve(r: np.random.Generator, lesion: LesionPlan, fate: Fate, gap_days: int
 
 
 def appear(
-    r: np.random.Generator, carried: Sequence[LesionPlan], weights: dict[str, float], *, settled: bool
+    r: np.random.Generator,
+    carried: Sequence[LesionPlan],
+    weights: dict[str, float],
+    *,
+    prior: Sequence[LesionPlan] = (),
+    settled: bool,
 ) -> list[LesionPlan]:
     """New lesions of an abnormal study, in the order of their drawing: the first finding first.
 
-    `settled` says that time enough has passed unseen for a new fracture to be an old one.
+    None has the name and side of one of the `prior` lesions, those of the study before, resolved or not: it
+    would not be new. `settled` says that time enough has passed unseen for a new fracture to be an old one.
     """
     old = len(carried)
     lesions = list(carried)
     if not carried:
-        lesions = add_companions(r, _with_one(r, lesions, weights, settled=settled), old, weights)
+        lesions = _with_one(r, lesions, weights, prior, settled=settled)
+        lesions = add_companions(r, lesions, old, weights, prior)
     elif r.random() < INCIDENTAL:
         # A complication of what is there already: an effusion comes to a pneumonia.
-        lesions = add_companions(r, lesions, 0, weights)
+        lesions = add_companions(r, lesions, 0, weights, prior)
     if r.random() < INCIDENTAL:
-        lesions = _with_one(r, lesions, weights, settled=settled)
+        lesions = _with_one(r, lesions, weights, prior, settled=settled)
     return lesions[old:]
 
 
 def _with_one(
-    r: np.random.Generator, lesions: list[LesionPlan], weights: dict[str, float], *, settled: bool
+    r: np.random.Generator,
+    lesions: list[LesionPlan],
+    weights: dict[str, float],
+    prior: Sequence[LesionPlan],
+    *,
+    settled: bool,
 ) -> list[LesionPlan]:
-    if len(lesions) >= MOST_FINDINGS:
+    left = weights_left(weights, prior)
+    if len(lesions) >= MOST_FINDINGS or not left:
         return lesions
-    name = pick(r, weights)
-    drawn = draw_lesion(r, name, among=lesions, form="acute" if name == "fracture" and not settled else None)
+    name = pick(r, left)
+    form = "acute" if name == "fracture" and not settled else None
+    drawn = draw_lesion(r, name, among=lesions, prior=prior, form=form)
     return lesions if drawn is None else [*lesions, drawn]
+
+
+def weights_left(weights: dict[str, float], prior: Sequence[LesionPlan]) -> dict[str, float]:
+    """Weights of findings by how much of their places is new after the `prior` lesions; none is 0."""
+    left = {name: weight * sum(sides_left(name, prior).values()) for name, weight in weights.items()}
+    return {name: weight for name, weight in left.items() if weight > 0.0}
 
 
 def first_weights(weights: dict[str, float], *, closing: bool, open_chance: float) -> dict[str, float]:
@@ -196,23 +224,39 @@ def open_chance(normal: float, remaining: int) -> float:
 
 
 def certainty_of(lesion: LesionPlan, doubt: float, hedged: float) -> Certainty:
-    """Whether the report hedges: for `hedged` of all new lesions, the more the less visible they are."""
-    if lesion.name == "cardiomegaly" and lesion.extent > CERTAIN_HEART:
+    """Whether the report hedges: for near `hedged` of all new lesions, the more the less visible they are.
+
+    What anyone would see is never hedged, so the small and faint are hedged the more often, but not more than
+    always: with `hedged` above the share of lesions that can be in doubt, all of these are hedged.
+    """
+    if lesion.density > OBVIOUS_DENSITY and lesion.extent > OBVIOUS_EXTENT:
         return "present"
-    if lesion.form == "acute" and lesion.density > CERTAIN_FRACTURE:
+    extent, density = _most_in_doubt(lesion)
+    if lesion.extent > extent or lesion.density > density:
         return "present"
-    if hedged >= 1.0:
+    size, contrast = EXTENT.rank(extent), DENSITY.rank(density)
+    share = hedged / (size * contrast)
+    if share >= 1.0:
         return "uncertain"
-    # 1 - v^k falls from 1 to 0 with visibility v; this k makes its mean over uniform v equal `hedged`.
-    k = hedged / (1.0 - hedged)
-    return "uncertain" if doubt < 1.0 - visibility(lesion) ** k else "present"
+    # 1 - v^k falls from 1 to 0 with visibility v; this k makes its mean over uniform v equal `share`.
+    k = share / (1.0 - share)
+    seen = visibility(lesion, EXTENT.rank(lesion.extent) / size, DENSITY.rank(lesion.density) / contrast)
+    return "uncertain" if doubt < 1.0 - seen**k else "present"
 
 
-def visibility(lesion: LesionPlan) -> float:
-    """Rank of a lesion among all new ones by extent and density, uniform over [0, 1]."""
-    size = EXTENT.rank(lesion.extent)
+def _most_in_doubt(lesion: LesionPlan) -> tuple[float, float]:
+    """Largest extent and density of lesions of this kind that may be in doubt."""
+    if lesion.name == "cardiomegaly":
+        return CERTAIN_HEART, DENSITY.high
+    if lesion.name == "fracture":
+        return EXTENT.high, CERTAIN_FRACTURE if lesion.form == "acute" else DENSITY.high
+    return EXTENT.high if lesion.name == "nodule" else CERTAIN_EXTENT, DENSITY.high
+
+
+def visibility(lesion: LesionPlan, size: float, contrast: float) -> float:
+    """Rank of a lesion among the new ones that may be in doubt, from its ranks there in extent and density."""
     if lesion.name == "cardiomegaly":
         return size
     # The distribution function of a sum of two uniform numbers.
-    both = size + DENSITY.rank(lesion.density)
+    both = size + contrast
     return both**2 / 2.0 if both < 1.0 else 1.0 - (2.0 - both) ** 2 / 2.0

@@ -69,17 +69,21 @@ def draw_lesion(
     name: str,
     *,
     among: Sequence[LesionPlan],
+    prior: Sequence[LesionPlan] = (),
     beside: LesionPlan | None = None,
     form: str | None = None,
 ) -> LesionPlan | None:
     """A lesion seen for the first time, without key or trend; None where no place is free among the others.
 
-    `beside` is the lesion that it comes with, whose side it takes.
+    `prior` has the lesions of the study before, `beside` is the lesion that it comes with, whose side it takes.
     """
+    sides = _sides(name, prior, beside)
+    if not sides:
+        return None
     extent = round(EXTENT.quantile(r.random()), DECIMALS)
     density = round(DENSITY.quantile(r.random()), DECIMALS)
     for _ in range(ATTEMPTS):
-        side = _side(r, name, beside)
+        side = pick(r, sides)
         shape = form or _form(r, name, extent)
         lesion = LesionPlan(
             key="",
@@ -93,6 +97,19 @@ def draw_lesion(
         if not any(clash(lesion, other) for other in among):
             return lesion
     return None
+
+
+def sides_left(name: str, prior: Sequence[LesionPlan]) -> dict[Side, float]:
+    """The sides, and their shares, on which a lesion would be new: the study before has no such finding there.
+
+    The level does not count: a report compares by name and side.
+    """
+    taken = [lesion.side for lesion in prior if lesion.name == name]
+    return {
+        side: share
+        for side, share in SIDE_WEIGHTS.get(name, ONE_SIDED).items()
+        if not any(sides_meet(side, other) for other in taken)
+    }
 
 
 def sides_meet(one: Side, other: Side) -> bool:
@@ -121,11 +138,11 @@ def form_after(lesion: LesionPlan, extent: float) -> str:
     return lesion.form
 
 
-def _side(r: np.random.Generator, name: str, beside: LesionPlan | None) -> Side:
-    weights = SIDE_WEIGHTS.get(name, ONE_SIDED)
-    if beside is not None and beside.side in weights:
-        return beside.side
-    return pick(r, weights)
+def _sides(name: str, prior: Sequence[LesionPlan], beside: LesionPlan | None) -> dict[Side, float]:
+    left = sides_left(name, prior)
+    if beside is None or beside.side not in SIDE_WEIGHTS.get(name, ONE_SIDED):
+        return left
+    return {beside.side: 1.0} if beside.side in left else {}
 
 
 def _form(r: np.random.Generator, name: str, extent: float) -> str:
