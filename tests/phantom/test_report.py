@@ -422,6 +422,14 @@ def test_tension_is_always_said(written):
             assert all("tension" in words.lower() for words in said)
 
 
+def test_severe_pleural_findings_are_called_large(written):
+    for study, _, _ in written:
+        told = {s.about for sentence in study.report.sentences for s in sentence.states if s.severity}
+        for finding in study.findings:
+            if finding.name in ("pneumothorax", "pleural effusion") and finding.severity == "severe":
+                assert finding.id in told, study.report.text("findings")
+
+
 def test_findings_of_one_name_are_told_apart(written):
     for study, _, sentence, words in sentences(written):
         there = [f for f in study.findings if f.certainty != "absent" and f.location]

@@ -68,6 +68,10 @@ def damaged(change):
         (lambda w: w["resolved"].pop("whole"), r"whole"),
         (lambda w: w["impression"]["present"].append("{np} in the heart."), r"'heart' names 'cardiomegaly'"),
         (lambda w: w["findings"]["mass"]["nouns"].append("lump / lumps"), r"not among the terms of 'mass'"),
+        (
+            lambda w: w["findings"]["pneumothorax"]["looks"]["nouns"].update(tension=["lump / lumps"]),
+            r"not among the terms of 'pneumothorax'",
+        ),
         (lambda w: w["impression"]["present"].append("{np}"), r"does not end with a period"),
         (lambda w: w["denials"]["lists"].append("No  {list}."), r"stray space"),
         (lambda w: w.update(extra=["x"]), r"extra"),

@@ -10,7 +10,7 @@ from carina.phantom.reports.template import Said, Slots, render
 from carina.phantom.reports.wording import Panel
 from carina.studies.model import Finding, Statement
 
-LUNG = ("consolidation", "edema", "nodule", "mass", "atelectasis", "lung opacity", "pneumonia")
+LUNG = ("consolidation", "edema", "pneumonia", "lung opacity", "atelectasis", "nodule", "mass")
 PLEURA = ("pleural effusion", "pneumothorax")
 USUAL = ("consolidation", *PLEURA)
 """What every reader looks for: denied before anything else is."""
@@ -96,7 +96,7 @@ def _deny(context: Context, deniable: Deniable, style: Style) -> Iterator[Line]:
 def _mixed(context: Context, deniable: Deniable) -> list[str]:
     """Lung and pleura in one list: "no focal consolidation, pleural effusion, or pneumothorax"."""
     common = deniable.among(LUNG[:1])
-    lungs = common if common and context.draw.chance(0.7) else context.draw.some(deniable.among(LUNG[:4]), 1)
+    lungs = common if common and context.draw.chance(0.7) else context.draw.some(deniable.among(LUNG[:3]), 1)
     return lungs + deniable.among(PLEURA)
 
 

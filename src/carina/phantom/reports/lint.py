@@ -22,7 +22,7 @@ FINDING: Final = AGREEMENT | {
 DEVICE: Final = AGREEMENT | {"noun", "np", "a_np", "the", "side", "tip", "tail", "since"}
 PAIR: Final = {"subject", "object", "bare_subject", "bare_object", "a_object", "plain_object"}
 PAIR_AGREEMENT: Final = {f"{who}_{form}" for who in ("s", "o") for form in ("be", "has", "s")}
-DEVICE_PAIR: Final = {"device", "finding"} | {
+DEVICE_PAIR: Final = {"device", "finding", "bare_device", "bare_finding"} | {
     f"{who}_{form}" for who in ("d", "f") for form in ("be", "has", "s")
 }
 

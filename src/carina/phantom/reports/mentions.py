@@ -76,8 +76,7 @@ def _mention_finding(context: Context, finding: Finding) -> Mention:
     noun = draw.pick(named or words.nouns)
     plural = _is_plural(finding, noun)
     base = Statement(kind="finding", about=finding.id, certainty=finding.certainty)
-    always = frozenset({"location"}) if _has_namesake(context, finding) else frozenset[str]()
-    slots = Slots(fill={}, base=(base,), always=always)
+    slots = Slots(fill={}, base=(base,), always=_never_left_out(context, finding))
     fill = slots.fill
     _add_agreement(fill, context, noun, plural=plural)
     _add_location(fill, context, finding)
@@ -109,6 +108,12 @@ def _mention_finding(context: Context, finding: Finding) -> Mention:
         uncertain=uncertain,
     )
     return Mention(slots=slots, plural=plural, uncertain=uncertain)
+
+
+def _never_left_out(context: Context, finding: Finding) -> frozenset[str]:
+    """Families of slots that a sentence about the finding says wherever it can."""
+    location = {"location"} if _has_namesake(context, finding) else set[str]()
+    return frozenset(location | ({"severity"} if finding.severity == "severe" else set()))
 
 
 def _has_namesake(context: Context, finding: Finding) -> bool:
