@@ -1,5 +1,6 @@
 """Writing files so that a reader never sees half of one, and naming them by content."""
 
+import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
@@ -19,6 +20,20 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone_in(directory: Path) -> Iterator[bool]:
+    """Whether no other process holds this directory; until the block ends, this one does."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(handle)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

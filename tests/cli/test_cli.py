@@ -91,3 +91,11 @@ def test_a_command_that_failed_keeps_its_exit_code_and_a_fault_its_traceback() -
     fault = CliRunner().invoke(fails_with(ZeroDivisionError("ours")), ["work"])
     assert fault.exit_code == 1
     assert isinstance(fault.exception, ZeroDivisionError)
+
+
+def test_a_fault_of_the_file_system_is_a_sentence(tmp_path):
+    (tmp_path / "studies").write_text("in the way")
+    result = CliRunner().invoke(app, ["phantom", "-n", "1", "--size", "32", "-o", str(tmp_path)])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert "studies" in result.stderr

@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 import cv2
+import pytest
 
+from carina.files import alone_in
 from carina.studies import open_studies
 
 PROGRAM = [sys.executable, "-c", "from carina.cli import main; main()"]
@@ -97,3 +99,45 @@ def test_the_demo_as_it_comes(tmp_path):
         Path(line.split(":", 1)[1].strip()) for line in result.stdout.splitlines() if "picture" in line
     )
     assert min(cv2.imread(str(sheet)).shape[:2]) > 500
+
+
+def children_of(pid: int) -> list[int]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
+        except OSError:  # ended meanwhile
+            continue
+        if int(lines["PPid"]) == pid and not lines["State"].startswith("Z"):
+            found.append(int(lines["Pid"]))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see processes")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_outlives_the_command(tmp_path, how):
+    arguments = ["phantom", "-n", "4000", "--size", "64", "--workers", "2", "-o", tmp_path / "set"]
+    with subprocess.Popen([*PROGRAM, *arguments], env=ONE_THREAD) as process:
+        while not list(tmp_path.glob("set/images/*/*.png")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        workers = children_of(process.pid)
+        assert len(workers) >= 2
+        process.send_signal(how)
+        process.wait()
+    until = time.monotonic() + 30
+    while any(Path(f"/proc/{pid}").exists() for pid in workers):
+        assert time.monotonic() < until, "a worker goes on without its parent"
+        time.sleep(0.05)
+
+
+def test_a_second_writer_is_refused(tmp_path):
+    with alone_in(tmp_path):
+        result = subprocess.run(
+            [*PROGRAM, "phantom", "-n", "1", "--size", "32", "-o", tmp_path],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == 2
+    assert "another process is writing here" in result.stderr

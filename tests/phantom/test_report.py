@@ -621,13 +621,12 @@ def test_relations_read_like_a_radiologist(written):
 
 
 @pytest.mark.parametrize("wording", WORDINGS)
-@pytest.mark.parametrize(
-    ("name", "said"), [("cardiothoracic ratio", True), ("cardiothoracic ratio as PA", False)]
-)
-def test_only_the_plain_cardiothoracic_ratio_is_said(wording, name, said):
-    measure = Measure(name=name, value=0.61, unit="1")
+@pytest.mark.parametrize(("view", "said"), [("PA", True), ("AP", False)])
+def test_the_cardiothoracic_ratio_is_said_of_a_pa_view_alone(wording, view, said):
+    measure = Measure(name="cardiothoracic ratio", value=0.61, unit="1")
     heart = Finding(id="f", name="cardiomegaly", certainty="present", severity="severe", measures=(measure,))
-    study = Study(id="s", patient="p", source="phantom", order=0, images=(), findings=(heart,))
+    film = Image(key="k", view=view, width=8, height=8)
+    study = Study(id="s", patient="p", source="phantom", order=0, images=(film,), findings=(heart,))
     texts = [
         write_report(study, prior=None, rng=seeding.rng(seed), wording=wording).report.text("findings")
         for seed in range(30)

@@ -265,3 +265,17 @@ def test_real_images_are_decoded_as_another_decoder_does():
         if reference.ndim == 3:
             reference = reference[..., :3] @ [0.114, 0.587, 0.299]
         assert np.abs(decoded - reference.astype(float)).max() <= 1, path.name
+
+
+def test_a_flipped_bit_in_the_pixels_of_a_png_is_found(tmp_path):
+    path = tmp_path / "a.png"
+    write_png(path, np.random.default_rng(0).integers(0, 256, (40, 50), dtype=np.uint8))
+    content = bytearray(path.read_bytes())
+    for at in range(60, len(content) - 20, 97):
+        content[at] ^= 4
+        path.write_bytes(content)
+        with pytest.raises(ImageError, match=r"a\.png"):
+            read_pixels(path)
+        content[at] ^= 4
+    path.write_bytes(content)
+    assert read_pixels(path).shape == (40, 50)

@@ -212,3 +212,10 @@ def test_impossible_sizes(size):
     for decode in (rle.decode_siim, rle.decode_chexmask, rle.decode_coco):
         with pytest.raises(RegionError, match=f"{size[0]} x {size[1]}"):
             decode("0", *size)
+
+
+@pytest.mark.parametrize("cell", [float("nan"), None])
+def test_an_empty_cell_of_a_table_is_a_clear_error(cell):
+    for decode in (rle.decode_siim, rle.decode_chexmask):
+        with pytest.raises(RegionError, match="expected text"):
+            decode(cell, 4, 5)

@@ -26,6 +26,12 @@ class _Commands(TyperGroup):
         except CarinaError as error:
             typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
             raise typer.Exit(2) from None
+        except BrokenPipeError:
+            raise typer.Exit(1) from None
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            typer.secho(f"Error: {place}{error.strerror or error}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(1) from None
         except KeyboardInterrupt:
             typer.echo("\nInterrupted. Running the same command again resumes.", err=True)
             raise typer.Exit(130) from None

@@ -1,8 +1,11 @@
 """Phantom studies: from a seed and a number to studies on disk, by any number of workers."""
 
 import multiprocessing
+import multiprocessing.connection
 import os
 import shlex
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
@@ -15,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.errors import StudySetError
+from carina.files import alone_in
 from carina.phantom import truth
 from carina.phantom.course import plan_patient, plan_studies
 from carina.phantom.options import Mix, PhantomOptions
@@ -144,6 +148,24 @@ def write_phantom(
         sources=(SOURCE.info(),),
     )
     claim(directory, provenance)
+    with alone_in(directory) as alone:
+        if not alone:
+            raise StudySetError(f"{directory}: another process is writing here")
+        return _write(
+            directory, provenance, n=n, seed=seed, options=chosen, workers=workers, progress=progress
+        )
+
+
+def _write(
+    directory: Path,
+    provenance: Provenance,
+    *,
+    n: int,
+    seed: int,
+    options: PhantomOptions,
+    workers: int,
+    progress: Callable[[int], object],
+) -> Manifest:
     there = read_manifest(directory) if (directory / FILE).exists() else None
     if there and there.counts.studies > n:
         raise StudySetError(
@@ -157,14 +179,14 @@ def write_phantom(
         if (
             part
             and part.rows == min(PART_SIZE, n - start)
-            and _images_there(directory, seed, start, part.rows, chosen)
+            and _images_there(directory, seed, start, part.rows, options)
         ):
             parts[index] = part
             progress(part.rows)
         else:
             missing.append(index)
     made = _made(
-        directory, [(i * PART_SIZE, min(n, (i + 1) * PART_SIZE)) for i in missing], seed, chosen, workers
+        directory, [(i * PART_SIZE, min(n, (i + 1) * PART_SIZE)) for i in missing], seed, options, workers
     )
     for index in missing:
         studies: list[Study] = []
@@ -224,7 +246,7 @@ def _made(
         return
     # Spawned, not forked: threads of numerical libraries do not survive a fork.
     with ProcessPoolExecutor(
-        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_one_thread
+        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker
     ) as pool:
         waiting: list[Future[Study]] = []
         try:
@@ -239,10 +261,19 @@ def _made(
                 future.cancel()
 
 
-def _one_thread() -> None:
-    """Workers share the cores among themselves, so that each uses one."""
+def _start_worker() -> None:
+    """One thread a worker, since workers share the cores; and none outlives the command that started it."""
     cv2.setNumThreads(1)
-    os.environ["OMP_NUM_THREADS"] = "1"
+    # Ctrl-C reaches the whole group; the parent says what there is to say.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _write_one(directory: Path, seed: int, options: PhantomOptions, index: int, order: int) -> Study:

@@ -66,7 +66,11 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quality_defect: float = 0.18
     """Images with at least one technical defect."""
     hedged: float = 0.13
-    """Findings that the report hedges; their certainty is `uncertain`."""
+    """Findings that the report hedges; their certainty is `uncertain`.
+
+    Only small or faint ones are hedged, the fainter the more often: what anyone would see never is. So the share
+    cannot exceed about 0.59 with the default findings; above that, every finding that can be in doubt is hedged.
+    """
     devices: dict[str, float] = msgspec.field(
         default_factory=lambda: {
             "endotracheal tube": 0.22,

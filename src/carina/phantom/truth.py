@@ -29,16 +29,17 @@ from carina.studies.vocabulary import FINDINGS, SIDES, ZONES, Distribution, Seve
 
 ANNOTATOR: Final = "phantom"
 
-# Lower bounds of moderate and severe, by the measure that decides.
+# Lower bounds of moderate and severe, by the measure that decides. Where the picture's own measure depends on view,
+# posture and breath, the lesion's extent decides, so that what is unchanged is called the same in every study.
 SEVERITY: Final[dict[str, tuple[str, float, float]]] = {
     "cardiomegaly": ("cardiothoracic ratio", 0.55, 0.60),
-    "pleural effusion": ("volume", 600.0, 1300.0),
+    "pleural effusion": ("extent", 0.20, 0.60),
     "atelectasis": ("volume lost", 0.10, 0.22),
-    "consolidation": ("share of lung", 0.10, 0.22),
-    "pneumonia": ("share of lung", 0.10, 0.22),
-    "lung opacity": ("share of lung", 0.10, 0.22),
+    "consolidation": ("extent", 0.30, 0.65),
+    "pneumonia": ("extent", 0.30, 0.65),
+    "lung opacity": ("extent", 0.20, 0.50),
     "edema": ("edema grade", 2.0, 3.0),
-    "pneumothorax": ("share of hemithorax", 0.15, 0.35),
+    "pneumothorax": ("extent", 0.12, 0.40),
 }
 ROTATED, POOR_INSPIRATION, MISEXPOSED = 4.0, 0.35, 0.8
 
@@ -157,6 +158,8 @@ def _measures(lesion: LesionPlan, seen: LesionSeen, frontal: Radiograph) -> tupl
             Measure(name="apparent cardiothoracic ratio", value=_apparent_ratio(frontal.anatomy), unit="1"),
         )
     measures = list(seen.shadow.measures) if seen.shadow else []
+    if SEVERITY.get(lesion.name, ("",))[0] == "extent":
+        measures.append(Measure(name="extent", value=round(lesion.extent, 3), unit="1"))
     share = _share_of_lung(lesion, seen.mask, frontal.anatomy)
     if lesion.name in ("consolidation", "pneumonia", "lung opacity", "edema"):
         measures.append(Measure(name="share of lung", value=share, unit="1"))

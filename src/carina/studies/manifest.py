@@ -4,6 +4,7 @@ Written last, so a directory with a manifest is a complete set; the same studies
 """
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from carina.studies.schema import SCHEMA_VERSION
 
 FILE: Final = "studies.json"
 KIND: Final = "carina/studies"
+UNFINISHED: Final = ".unfinished"
+"""Holds, while there is no manifest, the fingerprint of the set whose beginning lies in a directory."""
 SCHEMA: Final = ".".join(map(str, SCHEMA_VERSION))
 
 
@@ -110,7 +113,7 @@ def read_manifest(directory: Path) -> Manifest:
         raise StudySetError(f"{path}: cannot be read: {error.strerror}") from error
     try:
         header = msgspec.json.decode(content, type=_Header)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise StudySetError(f"{path}: not the manifest of a study set: {error}") from error
     if header.kind != KIND:
         raise StudySetError(f"{path}: holds {header.kind!r}, expected {KIND!r}")
@@ -136,6 +139,8 @@ def save_manifest(directory: Path, manifest: Manifest) -> None:
 
 
 def _version(text: str) -> tuple[int, int]:
+    if not re.fullmatch(r"[1-9][0-9]*\.[0-9]+", text, re.ASCII):
+        raise ValueError(f"{text!r} is not a version such as {SCHEMA!r}")
     major, minor = text.split(".")
     return int(major), int(minor)
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from carina.errors import StudySetError
-from carina.files import replacing, sha256
-from carina.studies.manifest import FILE, SCHEMA, PartInfo
+from carina.files import replacing, sha256, write_bytes
+from carina.studies.manifest import FILE, SCHEMA, UNFINISHED, PartInfo
 from carina.studies.model import Study
 from carina.studies.schema import (
     STUDY_LEAVES,
@@ -59,7 +59,10 @@ def write_part(directory: Path, index: int, studies: Sequence[Study], *, fingerp
     file = part_file(index)
     table = _checked_table(file, studies)
     metadata = {_SCHEMA_KEY: SCHEMA.encode(), _FINGERPRINT_KEY: fingerprint.encode()}
-    (directory / FILE).unlink(missing_ok=True)
+    if (directory / FILE).exists():
+        # First the claim, then the manifest: at no moment could another set take the directory for free.
+        write_bytes(directory / UNFINISHED, fingerprint.encode())
+        (directory / FILE).unlink()
     with replacing(directory / file) as temporary:
         pq.write_table(
             table.replace_schema_metadata(metadata),

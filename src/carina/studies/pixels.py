@@ -39,6 +39,7 @@ _KINDS: Final[tuple[tuple[str, tuple[bytes, ...], type[ImageFile.ImageFile]], ..
     ("JPEG", (b"\xff\xd8\xff",), JpegImageFile),
     ("TIFF", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), TiffImageFile),
 )
+_BAND: Final = 256
 _DICOM_MAGIC: Final = slice(128, 132)
 _DECODE_ERRORS: Final = (
     OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, AttributeError, OverflowError,
@@ -69,6 +70,8 @@ def read_pixels(path: Path, *, max_pixels: int = MAX_PIXELS) -> Pixels:
     """
     with _opened(path, max_pixels=max_pixels) as image:
         header = _header(path, image)
+        if isinstance(image, PngImageFile):
+            _check_chunks(path)  # Pillow leaves the checksums of pixel data aside
         image.load()
         return _grey(path, image, header)
 
@@ -145,6 +148,24 @@ def _header(path: Path, image: ImageFile.ImageFile) -> Header:
     return Header(image.width, image.height, max(bits, 8))
 
 
+def _check_chunks(path: Path) -> None:
+    """Every chunk of a PNG is whole and has the checksum it states, up to the end mark."""
+    content = path.read_bytes()
+    at = 8
+    while at + 12 <= len(content):
+        (length,) = struct.unpack_from(">I", content, at)
+        end = at + 12 + length
+        if end > len(content):
+            break
+        (stated,) = struct.unpack_from(">I", content, end - 4)
+        if zlib.crc32(content[at + 4 : end - 4]) != stated:
+            raise ImageError(f"{path}: damaged: a chunk has not the checksum it states")
+        if content[at + 4 : at + 8] == b"IEND":
+            return
+        at = end
+    raise ImageError(f"{path}: damaged or cut short: the end mark is missing")
+
+
 def _sample_bits(path: Path, image: ImageFile.ImageFile) -> int:
     if isinstance(image, TiffImageFile):
         return int(max(image.tag_v2.get(BITSPERSAMPLE, (1,))))
@@ -173,5 +194,8 @@ def _grey_of_deep_colour(path: Path) -> NDArray[np.uint16]:
         raise ImageError(f"{path}: 16-bit colour in a form that cannot be read")
     if decoded.ndim == 2:
         return decoded.astype(np.uint16)
-    luminance: NDArray[np.float64] = decoded[..., :3] @ _LUMINANCE
-    return np.rint(luminance).astype(np.uint16)
+    grey = np.empty(decoded.shape[:2], np.uint16)
+    for row in range(0, len(grey), _BAND):  # in bands, since the sums take four times the memory of the image
+        band = slice(row, row + _BAND)
+        grey[band] = np.rint(decoded[band, :, :3] @ _LUMINANCE)
+    return grey

@@ -227,6 +227,7 @@ def encode_siim(counts: Counts) -> str:
 def decode_siim(text: str, height: int, width: int) -> Counts:
     """Runs from SIIM-ACR's text; " -1" is an empty mask, as in the published table."""
     check_size(height, width)
+    _check_text(text, "SIIM")
     if text.strip() == _SIIM_EMPTY:
         return np.array([height * width], dtype=np.int64)
     skips, lengths = _pairs(text, "SIIM")
@@ -258,12 +259,19 @@ def encode_chexmask(counts: Counts, height: int, width: int) -> str:
 def decode_chexmask(text: str, height: int, width: int) -> Counts:
     """Runs from CheXmask's text."""
     check_size(height, width)
+    _check_text(text, "CheXmask")
     starts, lengths = _pairs(text, "CheXmask")
     rows = _join_runs(starts - 1, lengths, height=height, width=width, dialect="CheXmask", first=1)
     return mask_to_counts(_alternate(rows).reshape(height, width))
 
 
 # ---- what SIIM and CheXmask share ----
+
+
+def _check_text(text: object, dialect: str) -> None:
+    """A table's empty cell arrives as NaN or None, not as text."""
+    if not isinstance(text, str):
+        raise RegionError(f"{dialect} runs are {text!r}, expected text")
 
 
 def _pairs(text: str, dialect: str) -> tuple[Counts, Counts]:

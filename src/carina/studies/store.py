@@ -13,7 +13,16 @@ from typing import Final
 import carina
 from carina.errors import StudySetError
 from carina.files import write_bytes
-from carina.studies.manifest import FILE, Counts, Manifest, PartInfo, Provenance, read_manifest, save_manifest
+from carina.studies.manifest import (
+    FILE,
+    UNFINISHED,
+    Counts,
+    Manifest,
+    PartInfo,
+    Provenance,
+    read_manifest,
+    save_manifest,
+)
 from carina.studies.model import Study
 from carina.studies.parts import PartReader, part_files, write_part
 from carina.studies.schema import SCHEMA_VERSION
@@ -21,8 +30,6 @@ from carina.studies.schema import SCHEMA_VERSION
 PART_SIZE: Final = 1024
 """Studies a part, where the caller does not say: tens of megabytes, so one fits in memory many times over."""
 
-_UNFINISHED: Final = ".unfinished"
-"""Tells, until the manifest is written, whose beginning lies in a directory."""
 _WAY_OUT: Final = "choose another directory, remove this one, or replace it"
 _COUNTED: Final = (
     "id",
@@ -43,7 +50,7 @@ def claim(directory: Path, provenance: Provenance, *, replace: bool = False) -> 
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise StudySetError(f"{directory}: is a file, expected a directory for the study set") from None
-    manifest, unfinished = directory / FILE, directory / _UNFINISHED
+    manifest, unfinished = directory / FILE, directory / UNFINISHED
     if replace:
         manifest.unlink(missing_ok=True)
         unfinished.unlink(missing_ok=True)
@@ -54,7 +61,7 @@ def claim(directory: Path, provenance: Provenance, *, replace: bool = False) -> 
                 f"{directory}: already holds {there.counts.studies} studies made in another way "
                 f"(`{there.command}`; {_difference(there, provenance)}): {_WAY_OUT}"
             )
-    elif unfinished.exists() and unfinished.read_text() != provenance.fingerprint:
+    elif unfinished.exists() and unfinished.read_bytes() != provenance.fingerprint.encode():
         raise StudySetError(
             f"{directory}: holds the beginning of a set made in another way: finish it with the command that began "
             f"it, {_WAY_OUT}"
@@ -96,7 +103,7 @@ def write_manifest(directory: Path, provenance: Provenance, parts: Sequence[Part
         parts=tuple(parts),
     )
     save_manifest(directory, manifest)
-    (directory / _UNFINISHED).unlink(missing_ok=True)
+    (directory / UNFINISHED).unlink(missing_ok=True)
     return manifest
 
 

@@ -19,13 +19,18 @@ class SaidMeasure:
     """The measure with its value as said: rounded, in the unit of the truth."""
 
 
-def sayable(measures: tuple[Measure, ...], language: Language) -> tuple[Measure, ...]:
-    """The measures that the language has words for."""
+PA_ONLY = frozenset({"cardiothoracic ratio"})
+"""A portable AP view magnifies the heart: nobody quotes this from one."""
+
+
+def sayable(measures: tuple[Measure, ...], language: Language, *, pa: bool) -> tuple[Measure, ...]:
+    """The measures that the language has words for and that may be read off the view."""
     known = language.common.measures
     return tuple(
         measure
         for measure in measures
         if measure.name in known
+        and (pa or measure.name not in PA_ONLY)
         and measure.name in language.words.measures
         and (known[measure.name] != "length" or measure.unit in MM_PER)
         and (known[measure.name] != "percent" or measure.value >= 0.05)

@@ -216,7 +216,8 @@ def _angles_seen(context: Context, finding: Finding, side: Side) -> bool:
 def _add_measures(fill: dict[str, Callable[[], Said]], context: Context, finding: Finding) -> None:
     language, draw = context.language, context.draw
     words = language.words.measures
-    measures = sayable(finding.measures, language)
+    pa = any(image.view == "PA" for image in context.study.images)
+    measures = sayable(finding.measures, language, pa=pa)
     if _site_counts(finding):
         measures = tuple(measure for measure in measures if language.common.measures[measure.name] != "count")
     sizes = [(measure, words[measure.name].size) for measure in measures if words[measure.name].size]
