@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from carina.draw import colour_of
+from carina.errors import StudySetError
 from carina.files import write_bytes
 from carina.show import words
 from carina.show.marks import Kind, Marks, layers, marks_of
@@ -14,6 +15,7 @@ from carina.show.source import StudySet
 from carina.show.study_sheet import study_sheet
 from carina.show.tables import tables
 from carina.show.template import fill
+from carina.studies.faults import picture_faults
 from carina.studies.model import Study
 
 
@@ -60,6 +62,8 @@ def study_page(studies: StudySet, study: Study, out_dir: Path) -> StudyPage:
 
 def write_study(studies: StudySet, study: Study, out_dir: Path, links: Links) -> StudyPage:
     """Write a study's page with the given links."""
+    for fault in picture_faults(study):
+        raise StudySetError(f"study {study.id!r} cannot be shown: {fault}")
     marks = marks_of(study)
     panes = panes_of(studies, study, marks)
     prior = studies.prior(study)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from carina.errors import ImageError, StudySetError
 from carina.files import sha256
+from carina.studies.faults import faults
 from carina.studies.manifest import Manifest, manifest_path, read_manifest
 from carina.studies.model import Image, Study
 from carina.studies.parts import PartReader
@@ -286,13 +287,18 @@ class Studies:
     # Checking -----------------------------------------------------------------------------------------------
 
     def check(self, *, images: bool) -> Iterator[Problem]:
-        """Everything wrong with the set: parts, rows, ids and, if asked, every image file and its checksum.
+        """Everything wrong with the set: parts, rows, links, regions and, if asked, every image file and its checksum.
 
         Checks all of each part, whatever the conditions of this view.
         """
         seen: set[str] = set()
         for _, part in self._readers():
             yield from self._check_part(part, seen, images=images)
+        stated = self.manifest.counts.studies
+        if self._parts is None and stated != sum(part.rows for part in self.manifest.parts):
+            yield Problem(
+                f"{manifest_path(self.directory)}: states {stated} studies, its parts hold another number"
+            )
 
     def _check_part(self, part: PartReader, seen: set[str], *, images: bool) -> Iterator[Problem]:
         try:
@@ -304,6 +310,8 @@ class Studies:
                     continue
                 if study.id in seen:
                     yield Problem(str(_duplicate(part, row, study.id)), study.id)
+                for fault in faults(study):
+                    yield Problem(f"{part.place(row, study.id)}: {fault}", study.id)
                 seen.add(study.id)
                 if images:
                     for image in study.images:

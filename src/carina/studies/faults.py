@@ -1,0 +1,123 @@
+"""What can be wrong inside one study although every field has the right type: links that lead nowhere, regions that
+do not fit their image, spans outside their text, numbers that are none."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from carina.errors import RegionError
+from carina.studies.model import (
+    Device,
+    Finding,
+    Image,
+    Measure,
+    Recommendation,
+    Relation,
+    Report,
+    Sentence,
+    Study,
+)
+from carina.studies.region import Region
+
+BITS = range(1, 17)
+
+
+Fact = Finding | Device | Relation | Recommendation
+
+
+def faults(study: Study) -> Iterator[str]:
+    """Sentences that each name a field of the study and what is wrong with it; none for a sound study."""
+    yield from picture_faults(study)
+    yield from _repeated("images: key", [image.key for image in study.images])
+    facts = _facts(study)
+    ids = {fact.id for fact in facts}
+    yield from _repeated("id", [fact.id for fact in facts])
+    for found in _found(study):
+        yield from _numbers(f"{found.name} {found.id!r}", found.measures)
+    for relation in study.relations:
+        yield from _unknown(f"relation {relation.id!r}", (relation.subject, relation.object), ids)
+    for recommendation in study.recommendations:
+        yield from _unknown(f"recommendation {recommendation.id!r}", recommendation.about, ids)
+    yield from _evidence(study)
+    if study.report:
+        keys = {image.key for image in study.images}
+        for sentence in study.report.sentences:
+            yield from _sentence(sentence, study.report, ids, keys)
+
+
+def picture_faults(study: Study) -> Iterator[str]:
+    """Those of them that keep a study from being drawn: images, regions and tips."""
+    images = {image.key: image for image in study.images}
+    for image in study.images:
+        if min(image.width, image.height) < 1 or image.bits not in BITS:
+            yield f"images: {image.key!r} is {image.width} x {image.height} of {image.bits} bits"
+    for structure in study.anatomy:
+        yield from _misfit(f"anatomy {structure.name!r}", structure.image, structure.region, images)
+    for found in _found(study):
+        for annotation in found.annotations:
+            yield from _misfit(f"{found.name} {found.id!r}", annotation.image, annotation.region, images)
+    for device in study.devices:
+        for tip in device.tips:
+            if tip.image not in images or not (math.isfinite(tip.x) and math.isfinite(tip.y)):
+                yield f"{device.name} {device.id!r}: a tip at ({tip.x}, {tip.y}) of image {tip.image!r}"
+
+
+def _found(study: Study) -> list[Finding | Device]:
+    return [*study.findings, *study.devices]
+
+
+def _facts(study: Study) -> list[Fact]:
+    return [*study.findings, *study.devices, *study.relations, *study.recommendations]
+
+
+def _repeated(what: str, names: list[str]) -> Iterator[str]:
+    for name, times in Counter(names).items():
+        if times > 1:
+            yield f"{what} {name!r} is there {times} times"
+
+
+def _misfit(what: str, key: str, region: Region, images: dict[str, Image]) -> Iterator[str]:
+    image = images.get(key)
+    if image is None:
+        yield f"{what}: its region is on image {key!r}, which the study does not have"
+        return
+    if (region.width, region.height) != (image.width, image.height):
+        size = f"{region.width} x {region.height}"
+        yield f"{what}: its region is of an image of {size}, but {key!r} is {image.width} x {image.height}"
+        return
+    try:
+        region.validate()
+    except RegionError as error:
+        yield f"{what}: its region on {key!r}: {error}"
+
+
+def _numbers(what: str, measures: Iterable[Measure]) -> Iterator[str]:
+    for measure in measures:
+        if not math.isfinite(measure.value):
+            yield f"{what}: {measure.name} is {measure.value}"
+
+
+def _unknown(what: str, about: Iterable[str], ids: set[str]) -> Iterator[str]:
+    for name in about:
+        if name not in ids:
+            yield f"{what}: speaks of {name!r}, which the study does not have"
+
+
+def _evidence(study: Study) -> Iterator[str]:
+    sentences = len(study.report.sentences) if study.report else 0
+    for fact in _facts(study):
+        for index in fact.evidence:
+            if not 0 <= index < sentences:
+                yield f"{fact.id!r}: its evidence is sentence {index} of {sentences}"
+
+
+def _sentence(sentence: Sentence, report: Report, ids: set[str], keys: set[str]) -> Iterator[str]:
+    text = report.text(sentence.section)
+    span = f"sentence {sentence.start} to {sentence.end} of section {sentence.section!r}"
+    if text is None or not 0 <= sentence.start <= sentence.end <= len(text):
+        yield f"{span}: the section {'is missing' if text is None else f'has {len(text)} characters'}"
+    for statement in sentence.states:
+        if statement.kind == "quality":
+            yield from _unknown(span, (statement.about,), keys)
+        elif statement.kind != "comparison":
+            yield from _unknown(span, (statement.about,), ids)

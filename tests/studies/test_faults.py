@@ -1,0 +1,108 @@
+"""Each thing that can be wrong inside a study is told by a sentence that names it."""
+
+import msgspec
+import pytest
+
+from carina.phantom import make_studies
+from carina.phantom.options import PhantomOptions
+from carina.studies import (
+    Anatomy,
+    Annotation,
+    Device,
+    Finding,
+    Image,
+    Measure,
+    Recommendation,
+    Region,
+    Relation,
+    Report,
+    ReportSection,
+    Sentence,
+    Statement,
+    Study,
+    Tip,
+)
+from carina.studies.faults import faults
+
+FULL = Region.full(4, 8)
+SMALL = Region.full(4, 4)
+MARK = Annotation(image="k", region=FULL, drawn="mask", annotator="a")
+EDEMA = Finding(id="f1", name="edema", certainty="present", annotations=(MARK,), evidence=(0,))
+TUBE = Device(id="d1", name="chest tube", certainty="present", tips=(Tip(image="k", x=1.0, y=2.0),))
+SAID = Sentence(section="findings", start=0, end=6, states=(Statement(kind="finding", about="f1"),))
+SOUND = Study(
+    id="s",
+    patient="p",
+    source="test",
+    order=0,
+    images=(Image(key="k", view="PA", width=8, height=4),),
+    findings=(EDEMA,),
+    devices=(TUBE,),
+    anatomy=(Anatomy(name="heart", image="k", region=FULL, annotator="a"),),
+    relations=(Relation(id="x1", subject="d1", kind="accompanies", object="f1"),),
+    recommendations=(Recommendation(id="r1", action="chest CT", about=("f1",)),),
+    report=Report(sections=(ReportSection(name="findings", text="Edema."),), sentences=(SAID,)),
+)
+
+
+def changed(record, **fields):
+    return msgspec.structs.replace(record, **fields)
+
+
+def test_a_sound_study_has_none():
+    assert list(faults(SOUND)) == []
+
+
+def test_phantom_studies_are_sound():
+    for study, _ in make_studies(12, 3, PhantomOptions(size=64)):
+        assert list(faults(study)) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"images": SOUND.images * 2}, "images: key 'k' is there 2 times"),
+        ({"images": (changed(SOUND.images[0], bits=0),)}, "images: 'k' is 8 x 4 of 0 bits"),
+        ({"devices": (changed(TUBE, id="f1"),)}, "id 'f1' is there 2 times"),
+        (
+            {"anatomy": (changed(SOUND.anatomy[0], image="other"),)},
+            "anatomy 'heart': its region is on image 'other', which the study does not have",
+        ),
+        (
+            {"findings": (changed(EDEMA, annotations=(changed(MARK, region=SMALL),)),)},
+            "edema 'f1': its region is of an image of 4 x 4, but 'k' is 8 x 4",
+        ),
+        (
+            {"anatomy": (changed(SOUND.anatomy[0], region=Region(4, 8, "zzzz")),)},
+            "anatomy 'heart': its region on 'k': ",
+        ),
+        (
+            {"findings": (changed(EDEMA, measures=(Measure(name="size", value=float("nan"), unit="cm"),)),)},
+            "edema 'f1': size is nan",
+        ),
+        (
+            {"devices": (changed(TUBE, tips=(Tip(image="k", x=float("inf"), y=0.0),)),)},
+            "chest tube 'd1': a tip at (inf, 0.0) of image 'k'",
+        ),
+        (
+            {"relations": (changed(SOUND.relations[0], object="f9"),)},
+            "relation 'x1': speaks of 'f9', which the study does not have",
+        ),
+        (
+            {"recommendations": (changed(SOUND.recommendations[0], about=("f9",)),)},
+            "recommendation 'r1': speaks of 'f9'",
+        ),
+        ({"findings": (changed(EDEMA, evidence=(1,)),)}, "'f1': its evidence is sentence 1 of 1"),
+        (
+            {"report": changed(SOUND.report, sentences=(changed(SAID, end=7),))},
+            "sentence 0 to 7 of section 'findings': the section has 6 characters",
+        ),
+        (
+            {"report": changed(SOUND.report, sentences=(changed(SAID, section="impression"),))},
+            "sentence 0 to 6 of section 'impression': the section is missing",
+        ),
+    ],
+)
+def test_a_fault_is_named(fields, sentence):
+    found = list(faults(changed(SOUND, **fields)))
+    assert any(fault.startswith(sentence) for fault in found), found
