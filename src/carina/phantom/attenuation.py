@@ -102,7 +102,7 @@ def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Gen
     body = total > BODY
     total += (LUNG - SOFT) * lungs
     _add(total, beam, organs.mediastinum, -MEDIASTINAL_FAT * (SOFT - FAT))
-    total += _parenchyma(beam, lungs, texture)
+    _add_parenchyma(total, beam, lungs, texture)
     for bubble in thorax.gas:
         _add(total, beam, beam.span(bubble), -SOFT)
     trachea = beam.tubes([thorax.trachea])
@@ -112,9 +112,11 @@ def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Gen
         _add(total, beam, beam.span(hilum), 0.7 * (BLOOD - LUNG))
     # A vessel inside the mediastinum or below the dome is soft tissue in soft tissue: it shows only through lung.
     shown = np.minimum(lungs * np.float32(0.25), np.float32(1.0))
-    vessels = [(BLOOD - LUNG) * shown * beam.tubes(bundle) for bundle in thorax.vessels]
-    total += vessels[0] + vessels[1]
-    bone = np.float32(thorax.build.bone)
+    shown *= np.float32(BLOOD - LUNG)
+    vessels = [beam.tubes(bundle) for bundle in thorax.vessels]
+    for vessel in vessels:
+        np.multiply(vessel, shown, out=vessel)
+        total += vessel
     bones = thorax.skeleton
     ribs = beam.tubes(bones.ribs[:1], profile=RIB), beam.tubes(bones.ribs[1:], profile=RIB)
     clavicles = (
@@ -122,12 +124,17 @@ def project(thorax: Thorax, beam: Beam, *, frontal: bool, texture: np.random.Gen
         beam.tubes(bones.clavicles[1:], profile=CLAVICLE),
     )
     spine = beam.blocks(bones.vertebrae, core=VERTEBRA_CORE, rim=VERTEBRA_RIM)
-    total += bone * (ribs[0] + ribs[1] + spine + _other_bones(bones, beam, frontal=frontal))
-    # Raised arms carry the clavicles out of a lateral view; what is left is faint.
-    total += bone * np.float32(1.0 if frontal else 0.2) * (clavicles[0] + clavicles[1])
+    bony = _other_bones(bones, beam, frontal=frontal)
+    for part in (*ribs, spine):
+        bony += part
+    for part in clavicles:
+        # Raised arms carry the clavicles out of a lateral view; what is left is faint.
+        bony += part if frontal else np.float32(0.2) * part
+    bony *= np.float32(thorax.build.bone)
+    total += bony
     return Projection(
-        **{field.name: getattr(organs, field.name) for field in fields(Outline)},
-        attenuation=np.maximum(total, 0),
+        **{name.name: getattr(organs, name.name) for name in fields(Outline)},
+        attenuation=np.maximum(total, 0, out=total),
         body=body,
         lung_length=(lengths[0], lengths[1]),
         vessels=(vessels[0], vessels[1]),
@@ -192,14 +199,18 @@ def _softened(beam: Beam, length: Field) -> Field:
     return np.asarray(cv2.GaussianBlur(length, (0, 0), max(0.07 / beam.pixel, 0.5)), np.float32)
 
 
-def _parenchyma(beam: Beam, lungs: Field, chance: np.random.Generator) -> Field:
+def _add_parenchyma(total: Field, beam: Beam, lungs: Field, chance: np.random.Generator) -> None:
     """Texture of lung too fine for the vessel trees: grows with the square root of the path, as sums do."""
-    texture = np.zeros_like(lungs)
+    rows, cols = np.flatnonzero(lungs.any(axis=1)), np.flatnonzero(lungs.any(axis=0))
+    if len(rows) == 0:
+        return
+    window = slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
+    inside = lungs[window]
+    texture = np.zeros_like(inside)
     for grain_cm, strength in ((0.14, 0.009), (0.32, 0.010)):
         step = max(grain_cm / beam.pixel, 1.0)
-        shape = int(np.ceil(beam.rows / step)) + 2, int(np.ceil(beam.cols / step)) + 2
-        grain = chance.standard_normal(shape, dtype=np.float32)
-        texture += np.float32(strength) * cv2.resize(
-            grain, (beam.cols, beam.rows), interpolation=cv2.INTER_CUBIC
-        )
-    return texture * np.sqrt(lungs)
+        shape = tuple(int(np.ceil(side / step)) + 2 for side in inside.shape)
+        grain = np.float32(strength) * chance.standard_normal(shape, dtype=np.float32)
+        texture += cv2.resize(grain, inside.shape[::-1], interpolation=cv2.INTER_CUBIC)
+    texture *= np.sqrt(inside)
+    total[window] += texture

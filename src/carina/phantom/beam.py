@@ -128,11 +128,11 @@ class Beam:
         np.reciprocal(a, out=a)
         middle = (np.float32(-b0) - np.float32(bu) * u) - np.float32(bv) * v
         middle *= a
-        hit = disc > 0
+        missed = disc <= 0
         np.maximum(disc, 0, out=disc)
         half = np.sqrt(disc, out=disc)
         half *= a
-        half[~hit] = -MISS
+        np.putmask(half, missed, -MISS)
         return Span(window, middle - half, middle + half)
 
     def _in_frame_of(self, solid: Ellipsoid) -> tuple[Vector, Vector, Vector, Vector]:

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from carina.phantom.beam import Field, Window
 from carina.studies.vocabulary import View
 
 # Working size of what is smooth by nature (scatter, local brightness); finer than any of it.
 COARSE = 96
+# Normal deviates by their rank among 65,536: looked up four times as fast as they are drawn.
+_NORMAL = ndtri((np.arange(2**16) + 0.5) / 2**16).astype(np.float32)
 # Noise of the read-out, as a share of the unattenuated signal.
 ELECTRONIC = np.float32(4e-4)
 # What reaches the detector even behind metal, in the same unit.
@@ -80,7 +83,7 @@ class Exposure:
         grain = seen * (1 / photons)
         grain += ELECTRONIC**2
         np.sqrt(grain, out=grain)
-        grain *= noise.standard_normal(seen.shape, dtype=np.float32)
+        grain *= _NORMAL[noise.integers(0, len(_NORMAL), seen.shape, dtype=np.uint16)]
         seen += grain
         sigma = max(self.detector.blur_mm / (10 * self.pixel_cm), 0.35)
         return self._displayed(np.s_[:, :], np.asarray(cv2.GaussianBlur(seen, (0, 0), sigma), np.float32))

@@ -27,8 +27,10 @@ SOLID: Profile = ((0.0, 1.0),)
 FINEST = 0.9
 # Ratio of neighbouring disks on the ladder that tapering tubes are shared out over.
 RUNG = 1.6
-# OpenCV convolves kernels of fewer values than this directly and others by Fourier transform, which is slower here.
+# OpenCV convolves kernels of fewer values than this directly and others by Fourier transform; up to a width of
+# LARGEST_IN_STRIPS, cutting a kernel into strips that are convolved directly is faster.
 DIRECT = 130
+LARGEST_IN_STRIPS = 21
 
 
 class _Points(NamedTuple):
@@ -114,10 +116,10 @@ def _add(total: Field, u: Vector, v: Vector, weight: Vector, kernel: Field) -> N
 
 
 def _convolved(canvas: Field, kernel: Field) -> Field:
-    """A convolution with a canvas whose border is empty, in strips of the kernel that are convolved directly."""
+    """A convolution with a canvas whose border is empty."""
     size = len(kernel)
     height = max((DIRECT - 1) // size, 1)
-    if size <= height:
+    if size <= height or size > LARGEST_IN_STRIPS:
         return np.asarray(cv2.filter2D(canvas, cv2.CV_32F, kernel, borderType=cv2.BORDER_CONSTANT))
     total = np.zeros_like(canvas)
     for top in range(0, size, height):

@@ -4,7 +4,7 @@ import numpy as np
 
 from carina.phantom.solids import Ellipsoid, Tube, Vector
 
-GENERATIONS = 8
+GENERATIONS = 7
 FINEST_CM = 0.05
 # Directions of the lobar arteries and veins as (outward, forward, up), upper to lower lobes.
 _LOBAR = np.array(
