@@ -98,3 +98,13 @@ def test_a_layer_is_switched_off_and_on(page, sheet, studies):
     assert mark.is_visible()
     page.locator('input[data-layer="anatomy/heart"]').uncheck()
     assert not mark.is_visible()
+
+
+def test_the_sheet_shows_lesions_and_anatomy_and_each_can_be_hidden(page, sheet):
+    page.goto(sheet.html.as_uri())
+    shown = {kind: page.locator(f"svg .mark.{kind}").first for kind in ("finding", "anatomy")}
+    assert shown["finding"].is_visible()
+    assert shown["anatomy"].is_visible()
+    page.get_by_role("button", name="anatomy").click()
+    assert not shown["anatomy"].is_visible()
+    assert shown["finding"].is_visible()

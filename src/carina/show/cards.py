@@ -12,6 +12,8 @@ from carina.studies.model import Device, Finding, Image, Study
 
 _FRONTAL = Size(width=420, height=420)
 _LATERAL = Size(width=240, height=240)
+_ANATOMY = frozenset({"right lung", "left lung", "heart"})
+"""What can be told apart at this size; the study's page has the rest."""
 _EXCERPT = 400
 """Characters of the report; the page cuts them to a few lines."""
 
@@ -74,8 +76,10 @@ def card(studies: StudySet, study: Study) -> Card:
 
 def _thumbnail(studies: StudySet, study: Study, image: Image, box: Size) -> Thumbnail:
     pixels = displayed(studies, image)
-    marks = [mark for mark in marks_of(study).on(image.key) if mark.kind == "finding"]
-    names = ", ".join(dict.fromkeys(mark.name for mark in marks))
+    marks = [
+        mark for mark in marks_of(study).on(image.key) if mark.kind == "finding" or mark.name in _ANATOMY
+    ]
+    names = ", ".join(dict.fromkeys(mark.name for mark in marks if mark.kind == "finding"))
     return Thumbnail(
         image=image,
         alt=f"{words.view(image)} of {study.id}. Marked: {names or 'nothing'}.",

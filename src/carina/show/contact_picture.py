@@ -50,7 +50,7 @@ def _card(item: Card, width: int) -> Rgb:
     picture = blank(Size(width=width, height=_HEIGHT), PANEL)
     for thumbnail, box, x in ((item.frontal, _FRONTAL, 0), (item.lateral, _LATERAL, _FRONTAL.width + 8)):
         if thumbnail:
-            view = marked(thumbnail.pixels, thumbnail.shapes, box)
+            view = marked(thumbnail.pixels, thumbnail.shapes, box, anatomy=True)
             put_picture(picture, view, x=x + (box.width - size_of(view).width) // 2, y=0)
     y = _FRONTAL.height + 8
     put_text(picture, shorten(item.study.id, width=width, size=18), x=0, y=y, size=18, colour=WHITE)

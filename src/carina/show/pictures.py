@@ -43,10 +43,13 @@ def png_bytes(picture: Rgb) -> bytes:
     return content.tobytes()
 
 
-def marked(image: Gray, shapes: Sequence[Shape], box: Size) -> Rgb:
-    """The image fitted into a box with findings tinted, devices outlined and numbers pinned; no anatomy."""
+def marked(image: Gray, shapes: Sequence[Shape], box: Size, *, anatomy: bool = False) -> Rgb:
+    """The image fitted into a box with findings tinted, devices outlined and numbers pinned.
+
+    Anatomy, where asked for, is a thin outline below all of them.
+    """
     size = fitted(size_of(image), box)
-    shown = [shape for shape in shapes if shape.mark.kind != "anatomy"]
+    shown = [shape for shape in shapes if anatomy or shape.mark.kind != "anatomy"]
     line = max(2, round(max(size) / 240))
     layers = [
         layer
@@ -82,8 +85,8 @@ def _layer(mark: Mark, line: int, *, casing: int) -> Layer | None:
     return Layer(
         region=mark.region,
         colour=mark.colour,
-        fill=0.0 if mark.kind == "device" or mark.boxed else 0.22,
-        outline=line,
+        fill=0.22 if mark.kind == "finding" and not mark.boxed else 0.0,
+        outline=1 if mark.kind == "anatomy" else line,
         dash=3 * line if mark.uncertain else 0,
         casing=casing if mark.kind == "finding" and not mark.uncertain else 0,
     )

@@ -9,9 +9,10 @@
       for (const study of studies) study.hidden = wanted !== "" && !study.dataset.f.split(" ").includes(wanted);
     });
   }
-  const marks = document.getElementById("marks");
-  marks?.addEventListener("click", () => {
-    const hidden = document.body.classList.toggle("no-marks");
-    marks.setAttribute("aria-pressed", String(!hidden));
-  });
+  for (const layer of document.querySelectorAll(".layer")) {
+    layer.addEventListener("click", () => {
+      const hidden = document.body.classList.toggle("no-" + layer.dataset.layer);
+      layer.setAttribute("aria-pressed", String(!hidden));
+    });
+  }
 })();
