@@ -20,7 +20,6 @@ from carina.phantom.evolution import CHANGE, CHRONIC, RECOVERY_DAYS, first_weigh
 from carina.phantom.options import Mix, PhantomOptions
 from carina.phantom.placement import IN_LUNG
 from carina.phantom.plan import DevicePlan, LesionPlan, PatientPlan, StudyPlan
-from carina.phantom.technique import has_defect
 from carina.studies.vocabulary import DEVICES, FINDINGS
 
 SEED = 20
@@ -181,7 +180,9 @@ class TestShares:
 
     def test_quality_defects(self, studies: list[StudyPlan]) -> None:
         techniques = [technique for study in studies for technique in study.techniques]
-        assert near(sum(map(has_defect, techniques)), len(techniques), OPTIONS.mix.quality_defect)
+        assert near(
+            sum(technique.defective for technique in techniques), len(techniques), OPTIONS.mix.quality_defect
+        )
 
     @pytest.mark.parametrize("name", ["endotracheal tube", "nasogastric tube", "central venous line"])
     def test_bedside_devices(self, studies: list[StudyPlan], name: str) -> None:
@@ -582,13 +583,13 @@ class TestNothingGivesTheAnswerAway:
     LIMIT = Z**2 * CLUSTERED
 
     def test_defects(self, studies: list[StudyPlan]) -> None:
-        defects = [has_defect(study.techniques[0]) for study in studies]
+        defects = [study.techniques[0].defective for study in studies]
         findings = [bool(study.lesions) for study in studies]
         assert chi_square(zip(defects, findings, strict=True)) < self.LIMIT
 
     @pytest.mark.parametrize("name", FINDINGS)
     def test_defects_and_each_finding(self, studies: list[StudyPlan], name: str) -> None:
-        pairs = [(has_defect(study.techniques[0]), has(study, name)) for study in studies]
+        pairs = [(study.techniques[0].defective, has(study, name)) for study in studies]
         assert chi_square(pairs) < self.LIMIT
 
     def test_projection_posture_and_leads(self, studies: list[StudyPlan]) -> None:
@@ -646,7 +647,7 @@ class TestCustomMix:
     def test_no_defects_and_only_defects(self) -> None:
         for wanted in (0.0, 1.0):
             studies = planned(quality_defect=wanted)
-            assert {has_defect(technique) for study in studies for technique in study.techniques} == {
+            assert {technique.defective for study in studies for technique in study.techniques} == {
                 bool(wanted)
             }
 

@@ -12,6 +12,11 @@ from carina.studies.vocabulary import Certainty, RelationKind, Sex, Side, Trend,
 
 Level = Literal["upper", "mid", "lower"]
 
+# Beyond these an image is technically inadequate.
+ROTATED_DEGREES = 4.0
+POOR_INSPIRATION = 0.35
+MISEXPOSED_STOPS = 0.8
+
 
 @dataclass(frozen=True, kw_only=True)
 class LesionPlan:
@@ -63,11 +68,28 @@ class Technique:
     rotation_degrees: float
     """Turn about the long axis; positive turns the patient's front to their left."""
     inspiration: float
-    """0 (full expiration) to 1 (full inspiration); below 0.35 is poor."""
+    """0 (full expiration) to 1 (full inspiration)."""
     exposure: float
-    """Stops of exposure from ideal; beyond +-0.8 is over / under."""
+    """Stops of exposure from ideal; positive is over."""
     cut_off: Literal["right", "left"] | None = None
     """Side whose costophrenic angle lies outside the image."""
+
+    @property
+    def rotated(self) -> bool:
+        return abs(self.rotation_degrees) > ROTATED_DEGREES
+
+    @property
+    def poorly_inspired(self) -> bool:
+        return self.inspiration < POOR_INSPIRATION
+
+    @property
+    def misexposed(self) -> bool:
+        return abs(self.exposure) > MISEXPOSED_STOPS
+
+    @property
+    def defective(self) -> bool:
+        """Whether the image has at least one technical defect."""
+        return self.rotated or self.poorly_inspired or self.misexposed or self.cut_off is not None
 
 
 @dataclass(frozen=True, kw_only=True)

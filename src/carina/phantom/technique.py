@@ -23,6 +23,7 @@ ECG_LEADS = 0.35
 SECOND_DEFECT = 0.15
 """Share of defective images with a second defect."""
 
+# Drawn clear of what plan.py calls inadequate, so that no image is on the edge.
 ADEQUATE_ROTATION = 1.95
 POOR_ROTATION = (4.05, 12.0)
 ADEQUATE_EXPOSURE = 0.39
@@ -102,13 +103,3 @@ def _spoil(r: np.random.Generator, technique: Technique, defect: Defect) -> Tech
     if defect == "exposure":
         return replace(technique, exposure=round(sign * between(r, *POOR_EXPOSURE), 3))
     return replace(technique, cut_off="right" if sign > 0 else "left")
-
-
-def has_defect(technique: Technique) -> bool:
-    """Whether the image has at least one technical defect."""
-    return (
-        abs(technique.rotation_degrees) > ADEQUATE_ROTATION
-        or technique.inspiration <= POOR_INSPIRATION[1]
-        or abs(technique.exposure) > ADEQUATE_EXPOSURE
-        or technique.cut_off is not None
-    )

@@ -41,24 +41,18 @@ SEVERITY: Final[dict[str, tuple[str, float, float]]] = {
     "edema": ("edema grade", 2.0, 3.0),
     "pneumothorax": ("extent", 0.12, 0.40),
 }
-ROTATED, POOR_INSPIRATION, MISEXPOSED = 4.0, 0.35, 0.8
 
 
 def quality(radiograph: Radiograph) -> Quality:
     """Technical adequacy as a reader judges it."""
     technique = radiograph.technique
     turn = technique.rotation_degrees
-    rotated = abs(turn) > ROTATED
     return Quality(
-        rotation=("left" if turn > 0 else "right") if rotated else "none",
+        rotation=("left" if turn > 0 else "right") if technique.rotated else "none",
         rotation_degrees=round(abs(turn), 1),
-        inspiration="poor" if technique.inspiration < POOR_INSPIRATION else "adequate",
+        inspiration="poor" if technique.poorly_inspired else "adequate",
         posterior_ribs=radiograph.posterior_ribs,
-        exposure="over"
-        if technique.exposure > MISEXPOSED
-        else "under"
-        if technique.exposure < -MISEXPOSED
-        else "adequate",
+        exposure=("over" if technique.exposure > 0 else "under") if technique.misexposed else "adequate",
         cut_off=radiograph.cut_off,
     )
 
