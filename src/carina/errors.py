@@ -20,3 +20,7 @@ class ImageError(CarinaError):
 
 class StudySetError(CarinaError):
     """A study set on disk that is missing, damaged, or written by a newer Carina."""
+
+
+class BenchmarkError(CarinaError):
+    """A benchmark on disk that is missing, damaged, or written by a newer Carina; or a case that cannot be asked."""

@@ -1,0 +1,144 @@
+"""What can be wrong inside one case although every field has the right type.
+
+Protocols add their own rules; those here hold for every case that can be asked and scored at all.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from carina.cases.model import Case, Panel, Step
+from carina.errors import RegionError
+
+_SLOT = re.compile(r"\{[A-Za-z_]\w*\}")
+
+
+def faults(case: Case) -> Iterator[str]:
+    """Sentences that each name a part of the case and what is wrong with it; none for a sound case."""
+    for what, names in (
+        ("image", [image.key for image in case.images]),
+        ("region", [region.name for region in case.regions]),
+        ("view", [view.id for view in case.views]),
+        ("step", [step.id for step in case.steps]),
+    ):
+        yield from _repeated(what, names)
+    yield from _region_faults(case)
+    for view in case.views:
+        if not view.panels:
+            yield f"view {view.id!r}: has no panel"
+        for panel in view.panels:
+            yield from _panel_faults(case, view.id, panel)
+    if not case.steps:
+        yield "steps: there is none"
+    for place, step in enumerate(case.steps):
+        yield from (f"step {step.id!r}: {fault}" for fault in _step_faults(case, place, step))
+
+
+def _region_faults(case: Case) -> Iterator[str]:
+    images = {image.key: image for image in case.images}
+    for region in case.regions:
+        image = images.get(region.image)
+        size = (region.region.width, region.region.height)
+        if image is None:
+            yield f"region {region.name!r}: lies on image {region.image!r}, which the case does not have"
+        elif size != (image.width, image.height):
+            yield (
+                f"region {region.name!r}: is of an image of {size[0]} x {size[1]}, but {region.image!r} is "
+                f"{image.width} x {image.height}"
+            )
+        else:
+            try:
+                region.region.validate()
+            except RegionError as error:
+                yield f"region {region.name!r}: {error}"
+
+
+def _panel_faults(case: Case, view: str, panel: Panel) -> Iterator[str]:
+    image = next((image for image in case.images if image.key == panel.image), None)
+    if image is None:
+        yield f"view {view!r}: shows image {panel.image!r}, which the case does not have"
+        return
+    regions = {region.name: region for region in case.regions}
+    for overlay in panel.overlays:
+        if overlay.region not in regions:
+            yield f"view {view!r}: draws region {overlay.region!r}, which the case does not have"
+        elif regions[overlay.region].image != panel.image:
+            yield f"view {view!r}: draws region {overlay.region!r} on an image that it does not lie on"
+    for mark in panel.marks:
+        if not (0 <= mark.x <= image.width and 0 <= mark.y <= image.height):
+            yield f"view {view!r}: mark {mark.text!r} at ({mark.x}, {mark.y}) lies outside its image"
+    if panel.crop:
+        x, y, w, h = panel.crop
+        if w < 1 or h < 1 or x < 0 or y < 0 or x + w > image.width or y + h > image.height:
+            yield f"view {view!r}: crop {panel.crop} leaves the image of {image.width} x {image.height}"
+
+
+def _step_faults(case: Case, place: int, step: Step) -> Iterator[str]:
+    earlier = {before.id: before for before in case.steps[:place]}
+    views = {view.id for view in case.views}
+    yield from _unknown("shows view", step.shows, views)
+    yield from _unknown("uses view", step.uses, views)
+    yield from _unknown("depends on step", step.depends_on, set(earlier))
+    entered = {view for before in case.steps[: place + 1] for view in before.shows}
+    yield from (
+        f"uses view {view!r}, which has not entered by then" for view in step.uses if view not in entered
+    )
+    again = {view for before in earlier.values() for view in before.shows} & set(step.shows)
+    yield from (f"shows view {view!r} a second time" for view in sorted(again))
+    for branch in step.reached_by:
+        before = earlier.get(branch.step)
+        if before is None:
+            yield f"is reached by step {branch.step!r}, which is not an earlier one"
+        elif not set(before.key.options) & set(branch.options):
+            yield f"is not reached on the path of the case: step {branch.step!r} is not keyed {branch.options}"
+    yield from _option_faults(case, step)
+    texts = (step.question, step.context or "", *(option.text for option in step.options))
+    for text in texts:
+        if _SLOT.search(text):
+            yield f"has an unfilled slot in {text!r}"
+    if not step.question.strip():
+        yield "has no question"
+    yield from _key_faults(case, step)
+
+
+def _option_faults(case: Case, step: Step) -> Iterator[str]:
+    yield from _repeated("option", [option.id for option in step.options])
+    yield from _repeated("option text", [" ".join(option.text.lower().split()) for option in step.options])
+    views = {view.id: view for view in case.views}
+    marks = {mark.text for view in step.uses if view in views for p in views[view].panels for mark in p.marks}
+    for option in step.options:
+        if option.view is not None and option.view not in step.uses:
+            yield f"option {option.id!r} is shown by view {option.view!r}, which the step does not use"
+        if option.mark is not None and option.mark not in marks:
+            yield f"option {option.id!r} names mark {option.mark!r}, which no view of the step has"
+
+
+def _key_faults(case: Case, step: Step) -> Iterator[str]:
+    key = step.key
+    options = {option.id for option in step.options}
+    yield from _unknown("is keyed to option", key.options, options)
+    if step.options:
+        if not key.options:
+            yield "has options and no key"
+        if len(key.options) > 1 and not step.multiple:
+            yield f"is keyed to {len(key.options)} options but takes one"
+        if key.kinds and len(key.kinds) != len(step.options):
+            yield f"states {len(key.kinds)} kinds for {len(step.options)} options"
+    elif step.format == "choice":
+        yield "is a choice without options"
+    elif key.label is None and key.text is None and not (key.boxes or key.regions or key.sections):
+        yield "has no key"
+    yield from _unknown("is keyed to region", key.regions, {region.name for region in case.regions})
+    for fact in step.facts:
+        for number in (fact.value, fact.low, fact.high):
+            if number is not None and not math.isfinite(number):
+                yield f"fact {fact.name!r} is {number}"
+
+
+def _repeated(what: str, names: Iterable[str]) -> Iterator[str]:
+    yield from (f"{what} {name!r} is there {n} times" for name, n in Counter(names).items() if n > 1)
+
+
+def _unknown(what: str, names: Iterable[str], known: set[str]) -> Iterator[str]:
+    yield from (f"{what} {name!r}, which is not there" for name in names if name not in known)
