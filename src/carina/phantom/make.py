@@ -1,18 +1,12 @@
 """Phantom studies: from a seed and a number to studies on disk, by any number of workers."""
 
-import multiprocessing
-import multiprocessing.connection
-import os
 import shlex
-import signal
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
-import cv2
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +27,7 @@ from carina.studies.pixels import write_png
 from carina.studies.sources import Source
 from carina.studies.store import claim, write_manifest
 from carina.studies.vocabulary import Split
+from carina.workers import in_order
 
 SOURCE: Final = Source(
     name="phantom",
@@ -240,43 +235,12 @@ def _made(
         for start, stop in ranges
         for patient, plan in plan_studies(seed, stop, options, start=start)
     )
-    if workers <= 1 or sum(stop - start for start, stop in ranges) < WORTH_A_POOL:
-        for index, order in wanted:
-            yield _write_one(directory, seed, options, index, order)
-        return
-    # Spawned, not forked: threads of numerical libraries do not survive a fork.
-    with ProcessPoolExecutor(
-        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker
-    ) as pool:
-        waiting: list[Future[Study]] = []
-        try:
-            while True:
-                for index, order in islice(wanted, 4 * workers - len(waiting)):
-                    waiting.append(pool.submit(_write_one, directory, seed, options, index, order))
-                if not waiting:
-                    return
-                yield waiting.pop(0).result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    few = sum(stop - start for start, stop in ranges) < WORTH_A_POOL
+    return in_order(partial(_write_one, directory, seed, options), wanted, workers=1 if few else workers)
 
 
-def _start_worker() -> None:
-    """One thread a worker, since workers share the cores; and none outlives the command that started it."""
-    cv2.setNumThreads(1)
-    # Ctrl-C reaches the whole group; the parent says what there is to say.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)
-
-
-def _write_one(directory: Path, seed: int, options: PhantomOptions, index: int, order: int) -> Study:
+def _write_one(directory: Path, seed: int, options: PhantomOptions, wanted: tuple[int, int]) -> Study:
+    index, order = wanted
     patient = plan_patient(seed, index, options)
     study, pixels = make_study(patient, patient.studies[order], options, seed)
     hashes = {key: write_png(directory / key, values) for key, values in pixels.items()}
