@@ -3,9 +3,12 @@
 from carina.draw.image import Gray, Rgb, Size, blank, fitted, scale, scale_mask, size_of, to_rgb
 from carina.draw.layers import Layer, outline, overlay, paint, tint
 from carina.draw.palette import (
+    CYAN,
     HUES,
     INK,
+    MARKS,
     MUTED,
+    NAMED,
     PALETTE,
     PANEL,
     WHITE,
@@ -15,15 +18,19 @@ from carina.draw.palette import (
     ink_on,
     luminance,
 )
+from carina.draw.png import PngEncoder, encode_png, is_whole
 from carina.draw.points import Point, put_points
-from carina.draw.sheet import GAP, LegendEntry, Panel, legend, montage, put_picture, stack
+from carina.draw.sheet import GAP, LegendEntry, Panel, beside, legend, montage, put_picture, stack
 from carina.draw.text import line_height, put_label, put_text, shorten, text_size, wrap
 
 __all__ = [
+    "CYAN",
     "GAP",
     "HUES",
     "INK",
+    "MARKS",
     "MUTED",
+    "NAMED",
     "PALETTE",
     "PANEL",
     "WHITE",
@@ -32,14 +39,18 @@ __all__ = [
     "Layer",
     "LegendEntry",
     "Panel",
+    "PngEncoder",
     "Point",
     "Rgb",
     "Size",
+    "beside",
     "blank",
     "colour_of",
     "contrast",
+    "encode_png",
     "fitted",
     "ink_on",
+    "is_whole",
     "legend",
     "line_height",
     "luminance",

@@ -6,7 +6,7 @@ right) of a pixel that does not belong to it. The edge of the image counts as ou
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import cv2
 import numpy as np
@@ -36,62 +36,85 @@ class Layer:
     """Width of a dark line within the outline, which keeps a light colour visible on a bright image."""
 
 
+class _Patch(NamedTuple):
+    """The smallest rectangle of a picture that holds a mask, and the mask within it: most are small."""
+
+    window: tuple[slice, slice]
+    mask: Mask
+
+
 def overlay(image: Gray | Rgb, layers: Sequence[Layer], *, size: Size | None = None) -> Rgb:
     """The image in colour, at `size`, with every layer on it; tints lie below all outlines."""
-    masks = [_mask_for(layer.region, image, size or size_of(image)) for layer in layers]
+    patches = [_patch_for(layer.region, image, size or size_of(image)) for layer in layers]
     picture = to_rgb(image if size is None else scale(image, size))
-    for layer, mask in zip(layers, masks, strict=True):
+    drawn = [
+        (layer, picture[patch.window], patch.mask)
+        for layer, patch in zip(layers, patches, strict=True)
+        if patch is not None
+    ]
+    for layer, part, mask in drawn:
         if layer.fill:
-            tint(picture, mask, layer.colour, opacity=layer.fill)
-    for layer, mask in zip(layers, masks, strict=True):
+            _tint(part, mask, layer.colour, opacity=layer.fill)
+    for layer, part, mask in drawn:
         if layer.casing:
-            paint(picture, outline(mask, width=layer.outline + layer.casing), INK)
+            part[_outline(mask, width=layer.outline + layer.casing, dash=0)] = INK
         if layer.outline:
-            paint(picture, outline(mask, width=layer.outline, dash=layer.dash), layer.colour)
+            part[_outline(mask, width=layer.outline, dash=layer.dash)] = layer.colour
     return picture
 
 
-def _mask_for(region: Region, image: Gray | Rgb, size: Size) -> Mask:
+def _patch_for(region: Region, image: Gray | Rgb, size: Size) -> _Patch | None:
     if (region.height, region.width) != image.shape[:2]:
         raise RegionError(
             f"a region of {region.width} x {region.height} pixels does not lie on an image of "
             f"{image.shape[1]} x {image.shape[0]}"
         )
-    return scale_mask(region.to_mask(), size)
+    if size != size_of(image):
+        return _patch(scale_mask(region.to_mask(), size))
+    box = region.bbox
+    if box is None:
+        return None
+    x, y, width, height = box
+    return _Patch((slice(y, y + height), slice(x, x + width)), region.crop(*box).to_mask())
 
 
 def tint(picture: Rgb, mask: Mask, colour: Colour, *, opacity: float) -> None:
     """Mix a colour into the masked pixels, in place: `round(old * (1 - opacity) + colour * opacity)`."""
-    window = _window(mask)
-    if window is None:
-        return
+    patch = _patch(mask)
+    if patch is not None:
+        _tint(picture[patch.window], patch.mask, colour, opacity=opacity)
+
+
+def _tint(part: Rgb, mask: Mask, colour: Colour, *, opacity: float) -> None:
     old = np.arange(256, dtype=np.float64)[:, None]
     table = np.rint(old * (1 - opacity) + np.array(colour) * opacity).astype(np.uint8)
-    part, inside = picture[window], np.ascontiguousarray(mask[window]).view(np.uint8)
     # One table look-up for the whole window is quicker than picking out the masked pixels.
-    cv2.copyTo(cv2.LUT(part, table[:, None, :].reshape(1, 256, 3)), inside, part)
+    cv2.copyTo(cv2.LUT(part, table[:, None, :].reshape(1, 256, 3)), mask.view(np.uint8), part)
 
 
 def paint(picture: Rgb, mask: Mask, colour: Colour) -> None:
     """Set the masked pixels to a colour, in place."""
-    window = _window(mask)
-    if window is not None:
-        picture[window][mask[window]] = colour
+    patch = _patch(mask)
+    if patch is not None:
+        picture[patch.window][patch.mask] = colour
 
 
 def outline(mask: Mask, *, width: int = 1, dash: int = 0) -> Mask:
     """The pixels of a mask within `width` steps of its outside, all around or in dashes."""
     edge = np.zeros_like(mask)
-    window = _window(mask)
-    if window is None:
-        return edge
-    inside = np.ascontiguousarray(mask[window]).view(np.uint8)
+    patch = _patch(mask)
+    if patch is not None:
+        edge[patch.window] = _outline(patch.mask, width=width, dash=dash)
+    return edge
+
+
+def _outline(mask: Mask, *, width: int, dash: int) -> Mask:
+    inside = mask.view(np.uint8)
     core = cv2.erode(
         inside, _CROSS, iterations=width, borderType=cv2.BORDER_CONSTANT, borderValue=(0, 0, 0, 0)
     )
     ring = cast(Mask, inside != core)
-    edge[window] = ring if dash == 0 else ring & _dashes(inside, width=width, dash=dash)
-    return edge
+    return ring if dash == 0 else ring & _dashes(inside, width=width, dash=dash)
 
 
 def _dashes(inside: NDArray[np.uint8], *, width: int, dash: int) -> Mask:
@@ -107,11 +130,12 @@ def _dashes(inside: NDArray[np.uint8], *, width: int, dash: int) -> Mask:
     )
 
 
-def _window(mask: Mask) -> tuple[slice, slice] | None:
-    """The smallest rectangle that holds the mask, or None where it is empty: most are small."""
+def _patch(mask: Mask) -> _Patch | None:
+    """None where the mask is empty."""
     # Run-length decoding gives masks column by column; looking at them the other way round spares a copy.
     if mask.flags.f_contiguous:
         y, x, height, width = cv2.boundingRect(mask.T.view(np.uint8))
     else:
         x, y, width, height = cv2.boundingRect(mask.view(np.uint8))
-    return (slice(y, y + height), slice(x, x + width)) if width else None
+    window = (slice(y, y + height), slice(x, x + width))
+    return _Patch(window, np.ascontiguousarray(mask[window])) if width else None

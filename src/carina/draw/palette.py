@@ -2,6 +2,7 @@
 
 The hues are Okabe and Ito's (Color Universal Design, 2008) without black, which is the background here. Their
 tints serve as second rank where seven hues are too few; a number drawn beside each mark always says the rest.
+The colours of marks are others: a question calls them by plain names, so a reader must find the name by himself.
 """
 
 import hashlib
@@ -54,7 +55,29 @@ PALETTE: Final[Mapping[str, Colour]] = MappingProxyType(
 )
 """Every colour by name: the seven hues, then their tints."""
 
-_NAMED: Final[Mapping[str, str]] = MappingProxyType(
+CYAN: Final = Colour(0, 255, 255)
+"""Of masks, as in CheXpercept."""
+
+MARKS: Final[Mapping[str, Colour]] = MappingProxyType(
+    {
+        # Found by search: near what most people call by the name (the centres of the XKCD colour survey), and with
+        # the largest least difference of two for readers of any kind of colour vision.
+        "red": Colour(212, 30, 46),
+        "orange": Colour(245, 118, 0),
+        "yellow": Colour(255, 232, 0),
+        "green": Colour(34, 190, 104),
+        "blue": Colour(0, 100, 255),
+        "purple": Colour(140, 6, 146),
+        "pink": Colour(255, 164, 226),
+        "brown": Colour(86, 38, 0),
+    }
+)
+"""The colours of points, by the names that questions use, in CheXpercept's order."""
+
+NAMED: Final[Mapping[str, Colour]] = MappingProxyType({**MARKS, "cyan": CYAN})
+"""What a case may call a colour."""
+
+_FINDINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         # Findings that are confused or seen together lie on different hues.
         "pleural effusion": "sky blue",
@@ -88,8 +111,8 @@ _NAMED: Final[Mapping[str, str]] = MappingProxyType(
 def colour_of(name: str) -> Colour:
     """The colour of a finding, device or structure: the same in every picture, and on both sides."""
     plain = name.strip().lower().removeprefix("left ").removeprefix("right ")
-    if plain in _NAMED:
-        return PALETTE[_NAMED[plain]]
+    if plain in _FINDINGS:
+        return PALETTE[_FINDINGS[plain]]
     digest = hashlib.sha256(plain.encode()).digest()
     return tuple(PALETTE.values())[digest[0] % len(PALETTE)]
 

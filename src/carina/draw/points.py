@@ -1,4 +1,4 @@
-"""Points on a picture: coloured discs with a dark and a white ring, each with its number."""
+"""Points on a picture: coloured discs with a dark and a white ring about them, each with its number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,10 +26,15 @@ class Point:
     text: str = ""
 
 
-def put_points(picture: Rgb, points: Sequence[Point], *, radius: int = 9) -> None:
-    """Draw every point, in place: a later one lies above an earlier one."""
+def put_points(picture: Rgb, points: Sequence[Point], *, radius: int = 9, ring: int = 2) -> None:
+    """Draw every point, in place: a later one lies above an earlier one.
+
+    The white ring of width `ring` stands out from a dark ground, the dark one within it (half as wide, one pixel or
+    more) from a bright ground, and one of the two from the disc, whatever its colour.
+    """
+    rim = max(1, ring // 2)
     for point in points:
-        for extra, colour in ((3, INK), (2, WHITE), (0, point.colour)):
+        for extra, colour in ((rim + ring, WHITE), (rim, INK), (0, point.colour)):
             _disc(picture, point, radius=radius + extra, colour=colour)
         if point.text:
             size = max(8, round(radius * (1.5 if len(point.text) == 1 else 1.1)))

@@ -7,7 +7,7 @@ import numpy as np
 
 from carina.draw.image import Gray, Rgb, Size, blank, fitted, scale, size_of, to_rgb
 from carina.draw.palette import MUTED, PANEL, WHITE, Colour
-from carina.draw.text import line_height, put_text, shorten, text_size
+from carina.draw.text import line_height, put_text, shorten, text_size, wrap
 
 GAP = 12
 """Pixels between panels and around a sheet."""
@@ -48,6 +48,28 @@ def montage(
         if panel.caption:
             caption = shorten(panel.caption, width=cell.width, size=text_size)
             put_text(sheet, caption, x=x, y=y + cell.height + 5, size=text_size, colour=MUTED)
+    return sheet
+
+
+def beside(panels: Sequence[Panel], *, text_size: int = 15, ground: Colour = PANEL) -> Rgb:
+    """Pictures from left to right, each at its own size with its whole caption below; their tops are aligned."""
+    sizes = [size_of(panel.image) for panel in panels]
+    lines = [
+        wrap(panel.caption, width=size.width, size=text_size) if panel.caption else []
+        for panel, size in zip(panels, sizes, strict=True)
+    ]
+    line = line_height(text_size)
+    captions = max(map(len, lines), default=0) * line
+    height = max(size.height for size in sizes) + (captions + 6 if captions else 0)
+    width = sum(size.width for size in sizes) + GAP * (len(panels) + 1)
+    sheet = blank(Size(width=width, height=height + 2 * GAP), ground)
+    x = GAP
+    for panel, size, words in zip(panels, sizes, lines, strict=True):
+        put_picture(sheet, panel.image, x=x, y=GAP)
+        for place, text in enumerate(words):
+            y = GAP + size.height + 5 + place * line
+            put_text(sheet, text, x=x, y=y, size=text_size, colour=WHITE)
+        x += size.width + GAP
     return sheet
 
 
