@@ -119,8 +119,8 @@ def _deflated(band: Gray | Rgb, rows: bytes) -> _Piece:
     strategy = zlib.Z_RLE if band.ndim == 2 else zlib.Z_DEFAULT_STRATEGY
     deflate = zlib.compressobj(1, zlib.DEFLATED, -15, 8, strategy)
     # A full flush ends the band at a whole byte, with nothing in it that refers to what went before.
-    deflated = deflate.compress(filtered) + deflate.flush(zlib.Z_FULL_FLUSH)
-    return _Piece(rows, deflated, zlib.adler32(filtered), filtered.size)
+    deflated = deflate.compress(filtered.data) + deflate.flush(zlib.Z_FULL_FLUSH)
+    return _Piece(rows, deflated, zlib.adler32(filtered.data), filtered.size)
 
 
 def _filtered(band: Gray | Rgb) -> NDArray[np.uint8]:

@@ -1,0 +1,94 @@
+"""A view as an array: images cut and scaled, regions and marks on them, panels side by side. Reads no file.
+
+Where nothing is drawn and nothing scaled, pixels keep their exact values. Under a tint they are
+`round(old * (1 - fill) + colour * fill)`, halves to even. A mark has a disc of radius 15 in a panel whose longest side
+is 1024, and grows and shrinks with the panel.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.cases.model import Case, CaseImage, CaseView
+from carina.cases.render.plan import PanelPlan, Plan, plan_view
+from carina.draw import Gray, Layer, Panel, Rgb, Size, beside, fitted, overlay, put_points, scale, to_rgb
+from carina.errors import BenchmarkError
+
+Pixels = Callable[[CaseImage], NDArray[np.uint8]]
+"""An image's pixels for display: grey (height, width) with 0 black, or RGB (height, width, 3)."""
+
+FRAME: Final = 1024
+"""Longest side of the panel for which the sizes below are stated."""
+MARK_RADIUS: Final = 15
+MARK_RING: Final = 2
+"""Both as in CheXpercept."""
+SMALLEST_RADIUS: Final = 7
+"""So that a number in the disc can be read on any picture."""
+CAPTION_SIZE: Final = 24
+SMALLEST_CAPTION: Final = 13
+
+
+def render(case: Case, view: CaseView, pixels: Pixels) -> Rgb:
+    """The picture of a view: the same for the same case, view and pixels, which it does not change."""
+    drawn = draw(plan_view(case, view), pixels)
+    return to_rgb(drawn) if drawn.ndim == 2 else drawn
+
+
+def draw(plan: Plan, pixels: Pixels) -> Gray | Rgb:
+    """The picture of a plan, still grey where one grey image is shown as it is."""
+    pictures = [_panel(panel, pixels, plan.side) for panel in plan.panels]
+    captions = [panel.caption for panel in plan.panels]
+    if len(pictures) == 1 and not captions[0]:
+        return pictures[0]
+    longest = max(max(picture.shape[:2]) for picture in pictures)
+    return beside(
+        [Panel(image=picture, caption=caption) for picture, caption in zip(pictures, captions, strict=True)],
+        text_size=_scaled(CAPTION_SIZE, longest, least=SMALLEST_CAPTION),
+    )
+
+
+def _panel(panel: PanelPlan, pixels: Pixels, side: int | None) -> Gray | Rgb:
+    x, y, width, height = panel.crop
+    image = _checked(pixels(panel.image), panel.image)[y : y + height, x : x + width]
+    size = Size(width, height) if side is None else fitted(Size(width, height), Size(side, side))
+    if not (panel.layers or panel.points):
+        return scale(np.ascontiguousarray(image), size)
+    layers = panel.layers if panel.whole else tuple(_cropped(layer, panel) for layer in panel.layers)
+    picture = overlay(image, layers, size=size)
+    points = [
+        replace(point, x=(point.x - x) * size.width / width, y=(point.y - y) * size.height / height)
+        for point in panel.points
+    ]
+    put_points(
+        picture,
+        points,
+        radius=_scaled(MARK_RADIUS, max(size), least=SMALLEST_RADIUS),
+        ring=_scaled(MARK_RING, max(size), least=1),
+    )
+    return picture
+
+
+def _cropped(layer: Layer, panel: PanelPlan) -> Layer:
+    return replace(layer, region=layer.region.crop(*panel.crop))
+
+
+def _scaled(length: int, longest: int, *, least: int) -> int:
+    return max(least, round(length * longest / FRAME))
+
+
+def _checked(array: NDArray[np.uint8], image: CaseImage) -> NDArray[np.uint8]:
+    """The array, if it is an image of the stated size: a region would lie elsewhere on any other."""
+    grey_or_rgb = array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 3)
+    if array.dtype != np.uint8 or not grey_or_rgb:
+        raise BenchmarkError(
+            f"image {image.key!r}: pixels are {array.dtype} of shape {array.shape}, expected uint8 grey or RGB"
+        )
+    if array.shape[:2] != (image.height, image.width):
+        raise BenchmarkError(
+            f"image {image.key!r}: is {array.shape[1]} x {array.shape[0]}, but the case was made for "
+            f"{image.width} x {image.height}"
+        )
+    return array
