@@ -1,0 +1,64 @@
+"""Audit: what a benchmark would let a model score without looking, and what in it is wrong."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from carina.cases.audit.constants import Constants
+from carina.cases.audit.duplicates import Duplicates
+from carina.cases.audit.frame import Gate, Objections, audit, defects, judged, measured
+from carina.cases.audit.margins import Margins
+from carina.cases.audit.names import Names
+from carina.cases.audit.positions import Positions
+from carina.cases.audit.quotas import Quotas
+from carina.cases.audit.record import Audit, Found, GateResult, Row, Status, gravest
+from carina.cases.audit.soundness import Soundness
+from carina.cases.audit.splits import Splits
+from carina.cases.audit.text_only import TextOnly
+from carina.cases.audit.thresholds import Thresholds
+from carina.cases.audit.views import Pictures, Views
+
+__all__ = [
+    "Audit",
+    "Found",
+    "Gate",
+    "GateResult",
+    "Objections",
+    "Pictures",
+    "Row",
+    "Status",
+    "Thresholds",
+    "audit",
+    "common_gates",
+    "defects",
+    "gravest",
+    "judged",
+    "measured",
+]
+
+
+def common_gates(
+    thresholds: Thresholds | None = None,
+    *,
+    pictures: Pictures | None = None,
+    cases: int | None = None,
+    per_cell: int | None = None,
+    skipped: Mapping[str, Counter[str]] | None = None,
+) -> list[Gate]:
+    """Fresh gates that hold for every protocol.
+
+    `pictures` finds and draws images, `cases` is how many there will be, `per_cell` how many were asked for, `skipped`
+    counts reasons by target. What is None is not looked at.
+    """
+    limits = thresholds or Thresholds()
+    return [
+        Soundness(limits),
+        Margins(limits),
+        Positions(limits),
+        Constants(limits),
+        TextOnly(limits),
+        Names(limits),
+        Duplicates(limits),
+        Splits(limits),
+        Views(limits, pictures, cases=cases),
+        Quotas(limits, per_cell=per_cell, skipped=skipped),
+    ]

@@ -1,0 +1,137 @@
+"""How far chance alone goes: exact tails and intervals, without random numbers.
+
+Pure functions over counts. A gate tries several answers, so each tail is multiplied by the number of tries
+(Bonferroni) before it is compared with a level.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Z95: Final = 1.959963984540054
+_EXACT: Final = 6000
+"""Up to so many trials the distribution of hits is computed, beyond it is normal for all purposes."""
+
+Trials = Mapping[float, int]
+"""Probability of a hit -> how many independent trials have it."""
+
+
+def wilson(count: float, n: int) -> tuple[float, float]:
+    """95% interval of a share by Wilson's score."""
+    if not n:
+        return 0.0, 1.0
+    share, z2 = count / n, Z95**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def expected(trials: Trials) -> float:
+    """Hits to expect."""
+    return sum(p * n for p, n in trials.items())
+
+
+def at_least(hits: float, trials: Trials) -> float:
+    """Probability of so many hits or more; a part of a hit, from a tie, does not count."""
+    whole = math.floor(hits + 1e-9)
+    if whole <= 0:
+        return 1.0
+    n = sum(trials.values())
+    if whole > n:
+        return 0.0
+    if n <= _EXACT:
+        return min(1.0, float(_distribution(trials)[whole:].sum()))
+    return float(stats.norm.sf((whole - 0.5 - expected(trials)) / _spread(trials)))
+
+
+def at_most(hits: float, trials: Trials) -> float:
+    """Probability of so many hits or fewer; a part of a hit counts as one."""
+    whole = math.ceil(hits - 1e-9)
+    n = sum(trials.values())
+    if whole >= n:
+        return 1.0
+    if n <= _EXACT:
+        return min(1.0, float(_distribution(trials)[: whole + 1].sum()))
+    return float(stats.norm.cdf((whole + 0.5 - expected(trials)) / _spread(trials)))
+
+
+def limit(trials: Trials, level: float) -> float:
+    """The largest share of hits that is not above chance at this level."""
+    n = sum(trials.values())
+    if not n:
+        return 1.0
+    if n <= _EXACT:
+        above = np.cumsum(_distribution(trials)[::-1])[::-1]
+        whole = int(np.argmax(above <= level)) if (above <= level).any() else n + 1
+        return min(1.0, (whole - 1) / n)
+    return min(1.0, (expected(trials) + float(stats.norm.isf(level)) * _spread(trials)) / n)
+
+
+def more_often(plus: int, minus: int) -> float:
+    """Probability of `plus` or more heads among all flips of a fair coin."""
+    return float(stats.binom.sf(plus - 1, plus + minus, 0.5)) if plus + minus else 1.0
+
+
+def _distribution(trials: Trials) -> NDArray[np.float64]:
+    density = np.ones(1)
+    for p, n in sorted(trials.items()):
+        density = np.convolve(density, stats.binom.pmf(np.arange(n + 1), n, min(max(p, 0.0), 1.0)))
+    return np.asarray(density, np.float64)
+
+
+def _spread(trials: Trials) -> float:
+    return math.sqrt(sum(p * (1 - p) * n for p, n in trials.items())) or 1e-12
+
+
+def separation(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple[float, float, int]:
+    """Whether a number tells two kinds apart: area under the ROC curve, its standard error, and how many were compared.
+
+    Each group is (values of the one kind, values of the other), and only values of one group are compared with
+    each other. The error is the one that no separation would have, with ties.
+    """
+    u = pairs = variance = 0.0
+    seen = 0
+    for first, second in groups:
+        a, b = len(first), len(second)
+        if not a or not b:
+            continue
+        values = np.concatenate([np.asarray(first, np.float64), np.asarray(second, np.float64)])
+        ranks = stats.rankdata(values)
+        _, ties = np.unique(values, return_counts=True)
+        n = a + b
+        u += float(ranks[:a].sum()) - a * (a + 1) / 2
+        pairs += a * b
+        variance += a * b / 12 * ((n + 1) - float((ties**3 - ties).sum()) / (n * (n - 1)))
+        seen += n
+    if not pairs:
+        return 0.5, 0.0, 0
+    return u / pairs, math.sqrt(max(variance, 0.0)) / pairs, seen
+
+
+def alike_neighbours(labels: Sequence[str]) -> tuple[int, float]:
+    """How many neighbours in a row are alike, and how many standard deviations that is above a shuffled row."""
+    n = len(labels)
+    alike = sum(one == other for one, other in pairwise(labels))
+    counts = np.unique(np.asarray(labels, dtype=str), return_counts=True)[1].astype(np.float64)
+    if n < 3 or len(counts) < 2:
+        return alike, 0.0
+    # Pairs of places that share one place are dependent; the sums run over labels, with falling factorials.
+    same = float((counts * (counts - 1)).sum()) / (n * (n - 1))
+    three = float((counts * (counts - 1) * (counts - 2)).sum()) / (n * (n - 1) * (n - 2))
+    mean = (n - 1) * same
+    square = mean + 2 * (n - 2) * three
+    if n > 3:
+        falling = counts * (counts - 1)
+        apart = (
+            float(falling.sum()) ** 2
+            - float((falling**2).sum())
+            + float((falling * (counts - 2) * (counts - 3)).sum())
+        )
+        square += (n - 2) * (n - 3) * apart / (n * (n - 1) * (n - 2) * (n - 3))
+    spread = math.sqrt(max(square - mean * mean, 1e-12))
+    return alike, (alike - mean) / spread

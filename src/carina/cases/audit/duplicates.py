@@ -1,0 +1,115 @@
+"""Gate: is anything asked twice?"""
+
+import hashlib
+from collections import defaultdict
+from typing import NamedTuple
+
+import msgspec
+
+from carina.cases.audit.frame import Objections, defects
+from carina.cases.audit.record import GateResult
+from carina.cases.audit.thresholds import Thresholds
+from carina.cases.model import Case
+from carina.errors import RegionError
+from carina.studies.region import Region
+
+
+class _Drawn(NamedTuple):
+    case: str
+    target: str | None
+    regions: tuple[Region, ...]
+
+
+class Duplicates:
+    """The same question, study, patient or picture more than once."""
+
+    def __init__(self, thresholds: Thresholds) -> None:
+        self._near = thresholds.near_duplicate
+        self._objections = Objections(thresholds.worst)
+        self._remarks = Objections(thresholds.worst)
+        self._studies: dict[tuple[str, str, str | None], str] = {}
+        self._patients: dict[tuple[str, str, str | None], str] = {}
+        self._contents: dict[bytes, str] = {}
+        self._owners: dict[str, tuple[str, str]] = {}
+        self._drawn: defaultdict[str, list[_Drawn]] = defaultdict(list)
+        self._n = 0
+
+    def see(self, case: Case) -> None:
+        self._n += 1
+        found = self._same_study(case) or self._same_content(case)
+        self._same_picture(case)
+        if not found and case.target is not None:
+            self._near_duplicate(case)
+
+    def _same_study(self, case: Case) -> bool:
+        # Without a target a case is a conversation, of which a study has one.
+        other = self._studies.setdefault((case.protocol, case.study, case.target), case.id)
+        if other != case.id:
+            self._objections.add(case.id, f"asks about the same study and target as {other}")
+            return True
+        if case.patient is not None and case.target is not None:
+            other = self._patients.setdefault((case.protocol, case.patient, case.target), case.id)
+            if other != case.id:
+                self._objections.add(case.id, f"asks about the same patient and target as {other}")
+                return True
+        return False
+
+    def _same_content(self, case: Case) -> bool:
+        images = [image.sha256 or image.key for image in case.images]
+        asked = [(step.question, [o.text for o in step.options], step.key) for step in case.steps]
+        digest = hashlib.sha256(msgspec.json.encode((images, asked))).digest()
+        other = self._contents.setdefault(digest, case.id)
+        if other != case.id:
+            self._objections.add(case.id, f"has the same images, questions and keys as {other}")
+        return other != case.id
+
+    def _same_picture(self, case: Case) -> None:
+        for image in case.images:
+            if image.sha256 is None or case.patient is None:
+                continue
+            patient, other = self._owners.setdefault(image.sha256, (case.patient, case.id))
+            if patient != case.patient:
+                self._objections.add(
+                    case.id,
+                    f"image {image.key!r} is the same file as one of patient {patient!r}, in {other}",
+                )
+
+    def _near_duplicate(self, case: Case) -> None:
+        drawn = {overlay.region for view in case.views for panel in view.panels for overlay in panel.overlays}
+        for image in case.images:
+            regions = tuple(r.region for r in case.regions if r.image == image.key and r.name in drawn)
+            if not regions:
+                continue
+            here = self._drawn[image.sha256 or image.key]
+            for other in here:
+                overlap = _overlap(regions, other.regions)
+                if overlap > self._near:
+                    what = (
+                        f"shows a mask that overlaps one of {other.case} on the same image by {overlap:.3f}"
+                    )
+                    # Two names for one shadow may both be right; the same name for it twice is one question twice.
+                    same = case.target == other.target
+                    (self._objections if same else self._remarks).add(case.id, what, overlap)
+            here.append(_Drawn(case.id, case.target, regions))
+
+    def result(self) -> GateResult:
+        grave = bool(self._objections)
+        return defects(
+            "duplicates",
+            self._n,
+            self._objections if grave else self._remarks,
+            threshold="a study or patient once per target; no two cases alike; no image in two patients; masks of one "
+            f"image overlap by at most {self._near:g} (warn where the targets differ)",
+            good="Nothing is asked twice.",
+            bad="Some cases repeat others, so intervals would be too narrow; keep one of each."
+            if grave
+            else "Some cases of one image show the same mask under two names; intervals must be by patient.",
+            grave="fail" if grave else "warn",
+        )
+
+
+def _overlap(these: tuple[Region, ...], those: tuple[Region, ...]) -> float:
+    try:
+        return max(one.iou(other) for one in these for other in those)
+    except RegionError:
+        return 0.0  # of different sizes or damaged, which another gate tells

@@ -1,0 +1,34 @@
+"""Gate: can every case be asked and scored at all?"""
+
+from carina.cases.audit.frame import Objections, defects
+from carina.cases.audit.record import GateResult
+from carina.cases.audit.thresholds import Thresholds
+from carina.cases.faults import faults
+from carina.cases.model import Case
+
+
+class Soundness:
+    """No fault inside a case, and no id twice."""
+
+    def __init__(self, thresholds: Thresholds) -> None:
+        self._objections = Objections(thresholds.worst)
+        self._ids: set[str] = set()
+        self._n = 0
+
+    def see(self, case: Case) -> None:
+        self._n += 1
+        for fault in faults(case):
+            self._objections.add(case.id, fault)
+        if case.id in self._ids:
+            self._objections.add(case.id, "another case has the same id")
+        self._ids.add(case.id)
+
+    def result(self) -> GateResult:
+        return defects(
+            "soundness",
+            self._n,
+            self._objections,
+            threshold="no fault in any case, no id twice",
+            good="Every case can be asked and scored.",
+            bad="Some cases cannot be asked or scored as they stand; mend them or leave them out.",
+        )
