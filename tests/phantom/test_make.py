@@ -10,8 +10,7 @@ import pytest
 from carina.errors import CarinaError, StudySetError
 from carina.phantom import Mix, PhantomOptions, make_studies, make_study, write_phantom
 from carina.phantom.course import plan_studies
-from carina.studies import open_studies, write_part
-from carina.studies.manifest import read_manifest
+from carina.studies import finished_set, open_studies, write_part
 
 SEED = 7
 OPTIONS = PhantomOptions(size=64)
@@ -299,7 +298,7 @@ def test_a_set_that_is_being_extended_keeps_its_claim(tmp_path):
     options = PhantomOptions(size=64)
     write_phantom(tmp_path, n=2, seed=SEED, options=options)
 
-    write_part(tmp_path, 0, [], fingerprint=read_manifest(tmp_path).fingerprint)  # as an extension begins
+    write_part(tmp_path, 0, [], fingerprint=finished_set(tmp_path).fingerprint)  # as an extension begins
     with pytest.raises(StudySetError, match="the beginning of a set made in another way"):
         write_phantom(tmp_path, n=2, seed=SEED + 1, options=options)
     assert len(list(tmp_path.glob("images/*/*.png"))) > 0

@@ -6,8 +6,9 @@ import pytest
 
 import carina
 from carina.errors import StudySetError
+from carina.store import read_manifest
 from carina.studies import Image, Provenance, SourceInfo, Study, open_studies, write_studies
-from carina.studies.manifest import read_manifest
+from carina.studies.store import STUDIES
 
 MADE = Provenance(
     command="carina phantom -n 1",
@@ -88,7 +89,7 @@ def test_a_newer_major_schema_is_refused_and_says_what_to_do(directory):
 
 def test_a_newer_minor_schema_is_read(directory):
     edit(directory, schema="1.7", something_new={"a": 1})
-    assert read_manifest(directory).version == (1, 7)
+    assert read_manifest(STUDIES, directory).version == (1, 7)
     assert open_studies(directory).ids() == ["s1"]
 
 
@@ -106,7 +107,7 @@ def test_missing_manifests_say_why(tmp_path):
 def test_a_manifest_that_is_a_directory_is_told(tmp_path):
     (tmp_path / "studies.json").mkdir()
     with pytest.raises(StudySetError, match="cannot be read"):
-        read_manifest(tmp_path)
+        read_manifest(STUDIES, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,7 @@ from msgspec import inspect
 
 from carina.errors import StudySetError
 from carina.files import sha256
+from carina.store.columns import arrow_field, to_row
 from carina.studies import (
     Finding,
     Image,
@@ -30,7 +32,7 @@ from carina.studies import (
     write_part,
     write_studies,
 )
-from carina.studies.schema import STUDY_LEAVES, STUDY_SCHEMA, arrow_field, to_row, to_study, to_table
+from carina.studies.store import STUDIES
 
 MADE = Provenance(command="carina test", seed=7, options={"size": 512})
 PRINT = MADE.fingerprint
@@ -92,7 +94,8 @@ def test_any_study_comes_back_exactly(tmp_path_factory, studies):
 @given(row=values(inspect.type_info(Study)))
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_study_survives_arrow_alone(row):
-    assert [to_study(values) for values in to_table([to_row(row)]).to_pylist()] == [row]
+    table = pa.Table.from_pylist([to_row(row)], schema=STUDIES.schema)
+    assert [STUDIES.to_record(values) for values in table.to_pylist()] == [row]
 
 
 def test_nothing_and_unknown_stay_apart(tmp_path):
@@ -108,16 +111,16 @@ def test_nothing_and_unknown_stay_apart(tmp_path):
 
 
 def test_the_schema_is_nested_columns_with_the_records_nullability():
-    assert STUDY_SCHEMA.field("id").nullable is False
-    assert STUDY_SCHEMA.field("age").nullable is True
-    assert str(STUDY_SCHEMA.field("date").type) == "date32[day]"
-    assert "findings.list.element.annotations.list.element.region.counts" in STUDY_LEAVES
+    assert STUDIES.schema.field("id").nullable is False
+    assert STUDIES.schema.field("age").nullable is True
+    assert str(STUDIES.schema.field("date").type) == "date32[day]"
+    assert "findings.list.element.annotations.list.element.region.counts" in STUDIES.leaves
 
 
 def test_every_leaf_path_is_one_of_parquets(tmp_path):
     write_part(tmp_path, 0, [study(0)], fingerprint=PRINT)
     schema = pq.ParquetFile(tmp_path / "studies/part-00000.parquet").schema
-    assert tuple(schema.column(i).path for i in range(len(schema))) == STUDY_LEAVES
+    assert tuple(schema.column(i).path for i in range(len(schema))) == STUDIES.leaves
 
 
 def test_a_type_without_a_column_is_refused():

@@ -20,12 +20,20 @@ from carina.phantom.plan import PatientPlan, StudyPlan
 from carina.phantom.radiograph import take
 from carina.phantom.reports import write_report
 from carina.seeding import rng
-from carina.studies.manifest import FILE, Manifest, PartInfo, Provenance, read_manifest
-from carina.studies.model import Image, Study
-from carina.studies.parts import finished_part, write_part
-from carina.studies.pixels import write_png
+from carina.studies import (
+    Image,
+    Manifest,
+    PartInfo,
+    Provenance,
+    Study,
+    claim,
+    finished_part,
+    finished_set,
+    write_manifest,
+    write_part,
+    write_png,
+)
 from carina.studies.sources import Source
-from carina.studies.store import claim, write_manifest
 from carina.studies.vocabulary import Split
 from carina.workers import in_order
 
@@ -161,7 +169,7 @@ def _write(
     workers: int,
     progress: Callable[[int], object],
 ) -> Manifest:
-    there = read_manifest(directory) if (directory / FILE).exists() else None
+    there = finished_set(directory)
     if there and there.counts.studies > n:
         raise StudySetError(
             f"{directory}: already holds {there.counts.studies} studies, of which these {n} are the first: "

@@ -1,7 +1,7 @@
 """Studies: what was imaged, and what experts say is there."""
 
+from carina.store import PartInfo, SourceInfo
 from carina.studies.collection import Problem, Studies, open_studies
-from carina.studies.manifest import Counts, Manifest, PartInfo, Provenance, SourceInfo
 from carina.studies.model import (
     Anatomy,
     Annotation,
@@ -20,10 +20,19 @@ from carina.studies.model import (
     Study,
     Tip,
 )
-from carina.studies.parts import finished_part, write_part
 from carina.studies.pixels import read_header, read_pixels, to_display, write_png
 from carina.studies.region import Region
-from carina.studies.store import claim, write_manifest, write_studies
+from carina.studies.store import (
+    Counts,
+    Manifest,
+    Provenance,
+    claim,
+    finished_part,
+    finished_set,
+    write_manifest,
+    write_part,
+    write_studies,
+)
 
 __all__ = [
     "Anatomy",
@@ -52,6 +61,7 @@ __all__ = [
     "Tip",
     "claim",
     "finished_part",
+    "finished_set",
     "open_studies",
     "read_header",
     "read_pixels",

@@ -7,7 +7,7 @@ no provider, so a provider may live in any package to the right (the phantom doe
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from carina.studies.manifest import SourceInfo
+from carina.store import SourceInfo
 
 
 @dataclass(frozen=True, kw_only=True)

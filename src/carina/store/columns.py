@@ -1,4 +1,4 @@
-"""The Arrow form of a Study, derived from its records so that the two can never drift apart.
+"""The Arrow form of a record, derived from its class so that the two can never drift apart.
 
 Nested records become nested Parquet columns, which polars and DuckDB query directly; nothing is stored as
 JSON text. Knows rows and schemas, not files.
@@ -13,12 +13,9 @@ import msgspec
 import pyarrow as pa
 from msgspec import inspect
 
-from carina.studies.model import Study
-
-SCHEMA_VERSION: Final = (1, 0)
-"""A change that older readers would misread raises the first number; an added optional field the second."""
-
 Row = dict[str, Any]
+LIST: Final = ".list.element"
+"""What Parquet puts between a list and what it is a list of."""
 
 _PLAIN: Final = {
     inspect.StrType: pa.string(),
@@ -40,7 +37,7 @@ def _is_text(arrow: Any) -> bool:  # noqa: ANN401
     )
 
 
-def _without_none(info: inspect.Type) -> tuple[inspect.Type, bool]:
+def without_none(info: inspect.Type) -> tuple[inspect.Type, bool]:
     """The type inside an Optional, and whether it was one."""
     if not isinstance(info, inspect.UnionType):
         return info, False
@@ -50,7 +47,7 @@ def _without_none(info: inspect.Type) -> tuple[inspect.Type, bool]:
     return rest[0], len(rest) < len(info.types)
 
 
-def _item(info: inspect.Type) -> inspect.Type | None:
+def item_type(info: inspect.Type) -> inspect.Type | None:
     """The type of a tuple's items, or None for what is not a tuple."""
     if isinstance(info, inspect.VarTupleType):
         return info.item_type
@@ -60,10 +57,17 @@ def _item(info: inspect.Type) -> inspect.Type | None:
     return None
 
 
+def struct_type(record: type[msgspec.Struct]) -> inspect.StructType:
+    """What msgspec knows of a record's fields."""
+    info = inspect.type_info(record)
+    assert isinstance(info, inspect.StructType)  # noqa: S101 - tells the type checker what msgspec cannot
+    return info
+
+
 def arrow_field(name: str, info: inspect.Type) -> Any:  # noqa: ANN401 - pyarrow has no types
     """The Arrow field for one attribute of a record."""
-    inner, nullable = _without_none(info)
-    item = _item(inner)
+    inner, nullable = without_none(info)
+    item = item_type(inner)
     if isinstance(inner, inspect.StructType):
         arrow = pa.struct([arrow_field(field.encode_name, field.type) for field in inner.fields])
     elif item is not None:
@@ -75,12 +79,9 @@ def arrow_field(name: str, info: inspect.Type) -> Any:  # noqa: ANN401 - pyarrow
     return pa.field(name, arrow, nullable=nullable)
 
 
-_STUDY: Final = inspect.type_info(Study)
-assert isinstance(_STUDY, inspect.StructType)  # noqa: S101 - tells the type checker what msgspec cannot
-
-STUDY_SCHEMA: Final = pa.schema([arrow_field(field.encode_name, field.type) for field in _STUDY.fields])
-OPTIONAL_COLUMNS: Final = frozenset(field.encode_name for field in _STUDY.fields if not field.required)
-"""Columns that a reader may leave out: the record has a default for them."""
+def arrow_schema(record: type[msgspec.Struct]) -> Any:  # noqa: ANN401
+    """The columns of a table of these records."""
+    return pa.schema([arrow_field(field.encode_name, field.type) for field in struct_type(record).fields])
 
 
 def leaves(fields: Iterable[Any], prefix: str = "") -> Iterator[str]:
@@ -88,58 +89,51 @@ def leaves(fields: Iterable[Any], prefix: str = "") -> Iterator[str]:
     for field in fields:
         path, arrow = f"{prefix}{field.name}", field.type
         while _is_list(arrow):
-            path, arrow = f"{path}.list.element", arrow.value_type
+            path, arrow = f"{path}{LIST}", arrow.value_type
         if pa.types.is_struct(arrow):
             yield from leaves(arrow, f"{path}.")
         else:
             yield path
 
 
-STUDY_LEAVES: Final = tuple(leaves(STUDY_SCHEMA))
-
-
-def to_row(study: Study) -> Row:
+def to_row(record: msgspec.Struct) -> Row:
     """One record as plain values, as Arrow takes them."""
-    row: Row = msgspec.to_builtins(study, builtin_types=(datetime.date,))
+    row: Row = msgspec.to_builtins(record, builtin_types=(datetime.date,))
     return row
 
 
-def to_table(rows: list[Row]) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Rows as an Arrow table; raises what Arrow raises where a value does not fit its column."""
-    return pa.Table.from_pylist(rows, schema=STUDY_SCHEMA)
-
-
-def to_study(row: Row) -> Study:
-    """One row as a record; raises `msgspec.ValidationError` where a value is not what the record allows."""
-    return msgspec.convert(row, Study)
-
-
-def explain(error: msgspec.ValidationError) -> str:
+def explain(error: msgspec.ValidationError, record: type[msgspec.Struct]) -> str:
     """The message of a failed validation, with the words that would have been right where they are few."""
     message = str(error)
     path = re.search(r"`\$\.?(.*)`$", message)
-    info: inspect.Type | None = _STUDY
+    info: inspect.Type | None = struct_type(record)
     for name, _ in re.findall(r"(\w+)|(\[[^]]*\])", path.group(1)) if path else ():
         if info is None:
             break
-        info = _without_none(info)[0]
+        info = without_none(info)[0]
         if not name:
-            info = _item(info)
+            info = item_type(info)
         elif isinstance(info, inspect.StructType):
             info = next((field.type for field in info.fields if field.encode_name == name), None)
-    inner = info and _without_none(info)[0]
+    inner = info and without_none(info)[0]
     if isinstance(inner, inspect.LiteralType):
         return f"{message}; expected one of {', '.join(map(str, inner.values))}"
     return message
 
 
-def differences(found: Any, *, tolerate_unknown: bool, tolerate_missing: bool) -> list[str]:  # noqa: ANN401
-    """What in a file's schema is not as a Study has it.
+def differences(
+    expected: Any,  # noqa: ANN401
+    found: Any,  # noqa: ANN401
+    *,
+    tolerate_unknown: bool = False,
+    tolerate_missing: bool = False,
+) -> list[str]:
+    """What in a file's schema is not as expected.
 
     Nullability and the widths of lists and strings may differ: the records check the values anyway.
     """
     tolerated = {"unknown": tolerate_unknown, "missing": tolerate_missing}
-    return [wrong for kind, wrong in _compare(STUDY_SCHEMA, found, "") if not tolerated.get(kind)]
+    return [wrong for kind, wrong in _compare(expected, found, "") if not tolerated.get(kind)]
 
 
 def _compare(expected: Any, found: Any, prefix: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401

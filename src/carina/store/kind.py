@@ -1,0 +1,69 @@
+"""What the store must know of a kind of set: its records, its names, and how its files are laid out."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from carina.errors import CarinaError
+from carina.store.columns import Row, arrow_schema, leaves, struct_type
+from carina.store.layout import Layout
+from carina.store.manifest import M
+
+R = TypeVar("R", bound=msgspec.Struct)
+"""A record with a field `id`, which is unique in its set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[R, M]):
+    """One kind of set, such as study sets."""
+
+    layout: Layout
+    noun: str
+    """What a record is called in messages."""
+    record: type[R]
+    version: tuple[int, int]
+    """A change that older readers would misread raises the first number; an added optional field the second."""
+    error: type[CarinaError]
+    manifest: type[M]
+    faults: Callable[[R], Iterable[str]]
+    """What is wrong inside one record, in sentences."""
+    counted: tuple[str, ...]
+    """Leaf columns that counting needs, `id` among them."""
+    count: Callable[[Iterable[Row]], Any]
+    """What the manifest says of how much there is, from a stream of rows of those columns."""
+    row_group: int
+    """Records decoded at a time, of which a look-up by id decodes as many."""
+    statistics: tuple[str, ...]
+    """Columns worth skipping row groups by; statistics of all others only make the footer slow to read."""
+    unrepeated: tuple[str, ...]
+    """Endings of leaf columns whose values hardly ever repeat, so that a dictionary of them is a waste."""
+
+    @property
+    def schema_version(self) -> str:
+        return ".".join(map(str, self.version))
+
+    @cached_property
+    def schema(self) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """The Arrow schema of a part."""
+        return arrow_schema(self.record)
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """Parquet paths of all leaf columns."""
+        return tuple(leaves(self.schema))
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """Columns that a reader may leave out: the record has a default for them."""
+        return frozenset(field.encode_name for field in struct_type(self.record).fields if not field.required)
+
+    @property
+    def with_dictionary(self) -> list[str]:
+        return [leaf for leaf in self.leaves if not leaf.endswith(self.unrepeated)]
+
+    def to_record(self, row: Row) -> R:
+        """One row as a record; raises `msgspec.ValidationError` where a value is not what the record allows."""
+        return msgspec.convert(row, self.record)

@@ -1,0 +1,240 @@
+"""One part of a set: a Parquet file of consecutive records, written whole and read with suspicion.
+
+Knows a single file. What a set is made of lies in `writing` and `view` (reading).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Generic
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from carina.errors import CarinaError
+from carina.files import replacing, sha256, write_bytes
+from carina.store.bulk import table_faults
+from carina.store.columns import Row, differences, explain, to_row
+from carina.store.kind import Kind, R
+from carina.store.layout import UNFINISHED, Layout
+from carina.store.manifest import M, PartInfo
+
+_NAME: Final = re.compile(r"part-\d{5,}\.parquet")
+_SCHEMA_KEY: Final = b"carina.schema"
+_FINGERPRINT_KEY: Final = b"carina.fingerprint"
+_READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError)
+
+
+def part_file(layout: Layout, index: int) -> str:
+    """Name of a part relative to the set's directory."""
+    return f"{layout.folder}/part-{index:05d}.parquet"
+
+
+def write_part(
+    kind: Kind[R, M], directory: Path, index: int, records: Sequence[R], *, fingerprint: str
+) -> PartInfo:
+    """Write part number `index` of a set, whole or not at all; safe to call from several processes at once.
+
+    A manifest that lies there is removed first: it described the parts before this one changed.
+    """
+    file = part_file(kind.layout, index)
+    return _write(kind, directory, file, _checked_table(kind, file, records), fingerprint)
+
+
+def write_table_part(
+    kind: Kind[R, M],
+    directory: Path,
+    index: int,
+    table: Any,  # noqa: ANN401 - pyarrow has no types
+    *,
+    fingerprint: str,
+) -> PartInfo:
+    """As `write_part`, from an Arrow table with the kind's schema: for rows by the million, never made records."""
+    file = part_file(kind.layout, index)
+    if not table.schema.equals(kind.schema):
+        wrong = "; ".join(differences(kind.schema, table.schema)) or "order or nullability differ"
+        raise kind.error(f"{file}: not the columns of a {kind.noun}: {wrong}")
+    wrong = "; ".join(table_faults(table, kind.record))
+    if wrong:
+        raise kind.error(f"{file}: {wrong}")
+    return _write(kind, directory, file, table, fingerprint)
+
+
+def _write(kind: Kind[R, M], directory: Path, file: str, table: Any, fingerprint: str) -> PartInfo:  # noqa: ANN401
+    metadata = {_SCHEMA_KEY: kind.schema_version.encode(), _FINGERPRINT_KEY: fingerprint.encode()}
+    manifest = directory / kind.layout.file
+    if manifest.exists():
+        # First the claim, then the manifest: at no moment could another set take the directory for free.
+        write_bytes(directory / UNFINISHED, fingerprint.encode())
+        manifest.unlink()
+    with replacing(directory / file) as temporary:
+        pq.write_table(
+            table.replace_schema_metadata(metadata),
+            temporary,
+            row_group_size=kind.row_group,
+            compression="zstd",
+            compression_level=3,
+            use_dictionary=kind.with_dictionary,
+            write_statistics=list(kind.statistics),
+            write_page_checksum=True,
+        )
+        return _describe(temporary, file, rows=table.num_rows)
+
+
+def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint: str) -> PartInfo | None:
+    """A part that an earlier call finished; None where it is missing, damaged or made in another way."""
+    file = part_file(kind.layout, index)
+    path = directory / file
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as part:
+            metadata = part.schema_arrow.metadata or {}
+            if metadata.get(_FINGERPRINT_KEY) != fingerprint.encode() or not part.schema_arrow.equals(
+                kind.schema
+            ):
+                return None
+            for group in range(part.num_row_groups):
+                part.read_row_group(group, use_threads=False)
+            return _describe(path, file, rows=part.metadata.num_rows)
+    except _READ_ERRORS:
+        return None
+
+
+def _checked_table(kind: Kind[R, M], file: str, records: Sequence[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
+    rows = [to_row(record) for record in records]
+    # Records are not checked when they are made, so the writer is where a wrong value is caught.
+    for number, row in enumerate(rows):
+        try:
+            kind.to_record(row)
+        except msgspec.ValidationError as error:
+            told = explain(error, kind.record)
+            raise kind.error(f"{file}: row {number}, {kind.noun} {row['id']!r}: {told}") from error
+    try:
+        return pa.Table.from_pylist(rows, schema=kind.schema)
+    except (pa.ArrowException, OverflowError, UnicodeError) as error:
+        raise kind.error(f"{file}: a value does not fit its column: {error}") from error
+
+
+def _describe(path: Path, file: str, *, rows: int) -> PartInfo:
+    return PartInfo(file=file, rows=rows, bytes=path.stat().st_size, sha256=sha256(path))
+
+
+class PartReader(Generic[R, M]):
+    """A listed part, checked against the manifest when it is first touched."""
+
+    def __init__(
+        self, kind: Kind[R, M], directory: Path, info: PartInfo, *, minor: int, verify: bool
+    ) -> None:
+        folder, _, name = info.file.partition("/")
+        if folder != kind.layout.folder or not _NAME.fullmatch(name):
+            manifest, usual = directory / kind.layout.file, part_file(kind.layout, 0)
+            raise kind.error(f"{manifest}: part {info.file!r} is not named like {usual!r}")
+        self.info = info
+        self.path = directory / info.file
+        self._kind = kind
+        self._minor = minor
+        self._verify = verify
+        self._metadata: Any = None
+
+    def touch(self) -> None:
+        """Check size, checksum and schema, once."""
+        if self._metadata is not None:
+            return
+        if self._verify:
+            self._compare_bytes()
+        try:
+            with pq.ParquetFile(self.path) as part:
+                metadata, schema = part.metadata, part.schema_arrow
+        except FileNotFoundError:
+            raise self._missing() from None
+        except _READ_ERRORS as error:
+            raise self._unreadable(error) from error
+        ours = self._kind.version[1]
+        wrong = differences(
+            self._kind.schema,
+            schema,
+            tolerate_unknown=self._minor > ours,
+            tolerate_missing=self._minor < ours,
+        )
+        if wrong:
+            raise self._error(f"{self.path}: not the columns of a {self._kind.noun}: {'; '.join(wrong)}")
+        if metadata.num_rows != self.info.rows:
+            raise self._error(
+                f"{self.path}: holds {metadata.num_rows} rows, the manifest says {self.info.rows}"
+            )
+        self._metadata = metadata
+
+    def rows(self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None) -> Iterator[tuple[int, Row]]:
+        """Rows with their numbers, counted from 0; with `keep`, only those it marks."""
+        self.touch()
+        try:
+            with pq.ParquetFile(self.path, metadata=self._metadata, page_checksum_verification=True) as part:
+                for start, group in self._groups(keep):
+                    yield from self._group_rows(part, group, start, leaves, keep)
+        except FileNotFoundError:
+            raise self._missing() from None
+        except _READ_ERRORS as error:
+            raise self._unreadable(error) from error
+
+    def record(self, row: int, values: Row) -> R:
+        """The record of one row; an error names part, row, record and field."""
+        try:
+            return self._kind.to_record(values)
+        except msgspec.ValidationError as error:
+            told = explain(error, self._kind.record)
+            raise self._error(f"{self.place(row, values.get('id'))}: {told}") from error
+
+    def place(self, row: int, record: str | None) -> str:
+        """How messages name a row."""
+        return f"{self.path}: row {row}, {self._kind.noun} {record!r}"
+
+    def _groups(self, keep: Sequence[bool] | None) -> Iterator[tuple[int, int]]:
+        """First row and number of each row group with a row to keep."""
+        start = 0
+        for group in range(self._metadata.num_row_groups):
+            stop = start + self._metadata.row_group(group).num_rows
+            if keep is None or any(keep[start:stop]):
+                yield start, group
+            start = stop
+
+    def _group_rows(
+        self,
+        part: Any,  # noqa: ANN401 - pyarrow has no types
+        group: int,
+        start: int,
+        leaves: Sequence[str],
+        keep: Sequence[bool] | None,
+    ) -> Iterator[tuple[int, Row]]:
+        # In batches, because a part written by another tool may be a single huge row group.
+        for batch in part.iter_batches(
+            self._kind.row_group, row_groups=[group], columns=leaves, use_threads=False
+        ):
+            numbers: Sequence[int] = range(start, start + batch.num_rows)
+            start += batch.num_rows
+            if keep is not None:
+                batch = batch.filter(pa.array([keep[row] for row in numbers]))  # noqa: PLW2901
+                numbers = [row for row in numbers if keep[row]]
+            yield from zip(numbers, batch.to_pylist(), strict=True)
+
+    def _compare_bytes(self) -> None:
+        try:
+            size = self.path.stat().st_size
+            if size != self.info.bytes:
+                raise self._error(
+                    f"{self.path}: has {size} bytes, the manifest says {self.info.bytes}: cut or changed"
+                )
+            if sha256(self.path) != self.info.sha256:
+                raise self._error(
+                    f"{self.path}: its SHA-256 is not the manifest's: changed since it was written"
+                )
+        except FileNotFoundError:
+            raise self._missing() from None
+
+    def _error(self, message: str) -> CarinaError:
+        return self._kind.error(message)
+
+    def _missing(self) -> CarinaError:
+        return self._error(f"{self.path}: missing; the manifest lists it with {self.info.rows} rows")
+
+    def _unreadable(self, error: Exception) -> CarinaError:
+        return self._error(f"{self.path}: cannot be read as Parquet: {' '.join(str(error).split())}")

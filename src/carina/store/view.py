@@ -1,0 +1,255 @@
+"""Reading a set: a lazy, immutable view that streams, filters and looks up records.
+
+Nothing is loaded when a set is opened but its manifest. Parts are checked against it when first touched, and
+records are decoded a row group at a time, so memory does not grow with the set.
+"""
+
+import glob
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, Self
+
+import pyarrow as pa
+
+from carina.errors import CarinaError
+from carina.store.columns import Row
+from carina.store.filters import Choice, Column, Filter
+from carina.store.kind import Kind, R
+from carina.store.manifest import M, manifest_path, read_manifest
+from carina.store.parts import PartReader
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+
+
+class OpenSet(Generic[R, M]):
+    """What all views of one opened set share: its parts, and what was learnt of them."""
+
+    def __init__(
+        self, kind: Kind[R, M], path: Path, *, verify: bool = True, image_root: Path | None = None
+    ) -> None:
+        self.kind = kind
+        self.manifest = read_manifest(kind, path)
+        self.directory = manifest_path(kind.layout, path).parent
+        self.image_root = (image_root or self.directory / self.manifest.image_root).resolve()
+        minor = self.manifest.version[1]
+        self.parts = tuple(
+            PartReader(kind, self.directory, info, minor=minor, verify=verify) for info in self.manifest.parts
+        )
+
+    @cached_property
+    def places(self) -> dict[str, tuple[int, int]]:
+        """Part and row of every record by id."""
+        places: dict[str, tuple[int, int]] = {}
+        for index, part in enumerate(self.parts):
+            for row, values in part.rows(["id"]):
+                if values["id"] in places:
+                    raise self.duplicate(part, row, values["id"])
+                places[values["id"]] = (index, row)
+        return places
+
+    def duplicate(self, part: PartReader[R, M], row: int, record: str) -> CarinaError:
+        """An id that an earlier record has too."""
+        place = part.place(row, record)
+        return self.kind.error(f"{place}: the id is taken by an earlier {self.kind.noun} of the set")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class View(Generic[R, M]):
+    """A set, or the part of it that meets some conditions."""
+
+    _set: OpenSet[R, M]
+    _parts: tuple[int, ...] | None = None
+    _filters: tuple[Filter, ...] = ()
+    _left_out: frozenset[str] = field(default=frozenset())
+
+    @property
+    def directory(self) -> Path:
+        return self._set.directory
+
+    @property
+    def manifest(self) -> M:
+        """What the set says of itself; of the whole set, whatever this view is limited to."""
+        return self._set.manifest
+
+    def __repr__(self) -> str:
+        filters = "".join(f".where({condition})" for condition in self._filters)
+        return f"<{type(self).__name__} {self.directory}{filters}>"
+
+    # Narrowing ----------------------------------------------------------------------------------------------
+
+    def _narrowed(self, columns: Mapping[str, Column], given: Mapping[str, Choice | None]) -> Self:
+        try:
+            condition = Filter.of(columns, given)
+        except ValueError as error:
+            raise self._kind.error(str(error)) from None
+        return replace(self, _filters=(*self._filters, condition))
+
+    def without(self, *columns: str) -> Self:
+        """The same records with some fields not read and left at their defaults: `without("anatomy")`."""
+        optional = self._kind.optional
+        for column in columns:
+            if column not in optional:
+                raise self._kind.error(f"cannot leave out {column!r}, only: {', '.join(sorted(optional))}")
+        return replace(self, _left_out=self._left_out | frozenset(columns))
+
+    def by_part(self) -> tuple[Self, ...]:
+        """One view a part, for sharing work between processes."""
+        return tuple(replace(self, _parts=(index,)) for index, _ in self._readers())
+
+    # Reading ------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[R]:
+        seen: set[str] = set()
+        for part, row, values in self._scan(self._leaves()):
+            record = part.record(row, values)
+            if values["id"] in seen:
+                raise self._set.duplicate(part, row, values["id"])
+            seen.add(values["id"])
+            yield record
+
+    def __len__(self) -> int:
+        if not self._filters:
+            return sum(part.info.rows for _, part in self._readers())
+        return sum(1 for _ in self._scan(["id"]))
+
+    def ids(self) -> list[str]:
+        """Ids in the order of the set."""
+        return [values["id"] for _, _, values in self._scan(["id"])]
+
+    def __getitem__(self, record_id: str) -> R:
+        found = self._find(record_id)
+        if found is None:
+            raise self._kind.error(
+                f"{self.directory}: no {self._kind.noun} {record_id!r}{' that matches' if self._filters else ''}"
+            )
+        return found
+
+    def __contains__(self, record_id: object) -> bool:
+        return isinstance(record_id, str) and self._find(record_id) is not None
+
+    # Tables -------------------------------------------------------------------------------------------------
+
+    def table(self, columns: Sequence[str] | None = None) -> "pl.LazyFrame":
+        """The records as a lazy polars table with nested columns."""
+        import polars as pl  # noqa: PLC0415 - a quarter of the time that importing a record would take
+
+        paths = self._paths()
+        frame = (
+            pl.scan_parquet(paths, glob=False)
+            if paths
+            else pl.LazyFrame(pl.from_arrow(self._kind.schema.empty_table()))
+        )
+        if self._filters:
+            frame = frame.filter(pl.col("id").is_in(self.ids()))
+        return frame.select(columns if columns is not None else [pl.exclude(self._left_out)])
+
+    def sql(self, query: str) -> "duckdb.DuckDBPyRelation":
+        """A DuckDB query over the table `studies` or `cases`: `sql("SELECT split, count(*) FROM studies ...").pl()`."""
+        import duckdb  # noqa: PLC0415 - as above
+
+        connection = duckdb.connect()
+        paths = self._paths()
+        if paths:
+            # DuckDB takes every name for a pattern.
+            records = connection.read_parquet([glob.escape(str(path)) for path in paths])
+        else:
+            records = connection.from_arrow(self._kind.schema.empty_table())
+        if self._filters:
+            connection.register("kept", pa.table({"id": pa.array(self.ids(), pa.string())}))
+            records = records.filter("id IN (SELECT id FROM kept)")
+        try:
+            answer = records.query(self._kind.layout.folder, query)
+        except duckdb.Error as error:
+            raise self._kind.error(f"{self.directory}: DuckDB refuses the query: {error}") from error
+        if answer is None:
+            raise self._kind.error(f"{self.directory}: the query returns no rows: {query}")
+        return answer
+
+    # Checking -----------------------------------------------------------------------------------------------
+
+    def _problems(self, *, images: bool) -> Iterator[tuple[str, str | None]]:
+        """Everything wrong with the parts of this view, with the id of the record that it concerns."""
+        seen: set[str] = set()
+        for _, part in self._readers():
+            yield from self._part_problems(part, seen, images=images)
+        nouns = self._kind.layout.folder
+        stated = getattr(self.manifest.counts, nouns)
+        if self._parts is None and stated != sum(part.rows for part in self.manifest.parts):
+            manifest = manifest_path(self._kind.layout, self.directory)
+            yield f"{manifest}: states {stated} {nouns}, its parts hold another number", None
+
+    def _part_problems(
+        self, part: PartReader[R, M], seen: set[str], *, images: bool
+    ) -> Iterator[tuple[str, str | None]]:
+        try:
+            for row, values in part.rows(self._kind.leaves):
+                record_id = values.get("id")
+                try:
+                    record = part.record(row, values)
+                except CarinaError as error:
+                    yield str(error), record_id
+                    continue
+                if record_id in seen:
+                    yield str(self._set.duplicate(part, row, str(record_id))), record_id
+                seen.add(str(record_id))
+                place = part.place(row, record_id)
+                for fault in self._kind.faults(record):
+                    yield f"{place}: {fault}", record_id
+                if images:
+                    for fault in self._image_faults(record):
+                        yield f"{place}, {fault}", record_id
+        except self._kind.error as error:
+            yield str(error), None
+
+    def _image_faults(self, record: R) -> Iterable[str]:
+        """What is wrong with the image files of a record; known to views that can read images."""
+        raise NotImplementedError
+
+    # Inside -------------------------------------------------------------------------------------------------
+
+    @property
+    def _kind(self) -> Kind[R, M]:
+        return self._set.kind
+
+    def _readers(self) -> Iterable[tuple[int, PartReader[R, M]]]:
+        parts = range(len(self._set.parts)) if self._parts is None else self._parts
+        return [(index, self._set.parts[index]) for index in parts]
+
+    def _paths(self) -> list[Path]:
+        readers = [part for _, part in self._readers()]
+        for part in readers:
+            part.touch()
+        return [part.path for part in readers]
+
+    def _leaves(self) -> list[str]:
+        return [leaf for leaf in self._kind.leaves if leaf.partition(".")[0] not in self._left_out]
+
+    def _kept(self, part: PartReader[R, M]) -> list[bool] | None:
+        """Which rows of a part meet the conditions; None where there are no conditions."""
+        if not self._filters:
+            return None
+        leaves = sorted({leaf for condition in self._filters for leaf in condition.leaves()}) or ["id"]
+        return [all(condition.matches(row) for condition in self._filters) for _, row in part.rows(leaves)]
+
+    def _scan(self, leaves: Sequence[str]) -> Iterator[tuple[PartReader[R, M], int, Row]]:
+        for _, part in self._readers():
+            for row, values in part.rows(leaves, keep=self._kept(part)):
+                yield part, row, values
+
+    def _find(self, record_id: str) -> R | None:
+        index, place = self._set.places.get(record_id, (-1, -1))
+        for listed, part in self._readers():
+            if listed == index:
+                kept = self._kept(part)
+                keep = [row == place and (kept is None or kept[row]) for row in range(part.info.rows)]
+                rows = part.rows(self._leaves(), keep=keep)
+                return next((part.record(row, values) for row, values in rows), None)
+        return None
+
+    def _whole(self) -> Self:
+        """All of the set, whatever this view is limited to."""
+        return replace(self, _filters=(), _parts=None)
