@@ -20,7 +20,7 @@ from carina.studies.model import (
     Study,
     Tip,
 )
-from carina.studies.pixels import read_header, read_pixels, to_display, write_png
+from carina.studies.pixels import read_colour, read_header, read_pixels, to_display, write_png
 from carina.studies.region import Region
 from carina.studies.store import (
     Counts,
@@ -63,6 +63,7 @@ __all__ = [
     "finished_part",
     "finished_set",
     "open_studies",
+    "read_colour",
     "read_header",
     "read_pixels",
     "to_display",

@@ -68,12 +68,16 @@ def read_pixels(path: Path, *, max_pixels: int = MAX_PIXELS) -> Pixels:
 
     More than `max_pixels` is refused from the header, before anything is decoded.
     """
-    with _opened(path, max_pixels=max_pixels) as image:
-        header = _header(path, image)
-        if isinstance(image, PngImageFile):
-            _check_chunks(path)  # Pillow leaves the checksums of pixel data aside
-        image.load()
+    with _decoded(path, max_pixels=max_pixels) as (image, header):
         return _grey(path, image, header)
+
+
+def read_colour(path: Path, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
+    """A finished picture as it stands: RGB of shape (height, width, 3); errors and limits as in `read_pixels`."""
+    with _decoded(path, max_pixels=max_pixels) as (image, header):
+        if header.bits > 8:
+            raise ImageError(f"{path}: holds {header.bits} bits a value; a finished picture has 8")
+        return np.asarray(image.convert("RGB"))
 
 
 def to_display(pixels: Pixels, *, bits: int, monochrome1: bool = False) -> NDArray[np.uint8]:
@@ -112,6 +116,17 @@ def _opened(path: Path, *, max_pixels: int | None) -> Iterator[ImageFile.ImageFi
             yield image
     except _DECODE_ERRORS as error:
         raise ImageError(f"{path}: damaged or cut short: {error}") from error
+
+
+@contextmanager
+def _decoded(path: Path, *, max_pixels: int) -> Iterator[tuple[ImageFile.ImageFile, Header]]:
+    """An image that is whole, and what its file says of it."""
+    with _opened(path, max_pixels=max_pixels) as image:
+        header = _header(path, image)
+        if isinstance(image, PngImageFile):
+            _check_chunks(path)  # Pillow leaves the checksums of pixel data aside
+        image.load()
+        yield image, header
 
 
 def _reader(path: Path) -> type[ImageFile.ImageFile]:

@@ -1,0 +1,116 @@
+"""Benchmarks on disk: what the store must know of them, and the functions that write them."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+import msgspec
+
+from carina import store
+from carina.cases.faults import faults
+from carina.cases.model import Case
+from carina.errors import BenchmarkError
+from carina.store import Kind, Row, Writer
+
+_VERSION: Final = (1, 0)
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a benchmark holds."""
+
+    cases: int
+    steps: int
+    patients: int
+    """Different ones, as far as the cases tell."""
+    images: int
+    """Different ones."""
+    protocols: dict[str, int]
+    """Cases by protocol."""
+    cells: dict[str, int]
+    """Cases by what is counted and reported together: "edema/RR"."""
+    stages: dict[int, int]
+    """Steps by stage."""
+    tasks: dict[str, int]
+    """Steps by task."""
+
+
+class Manifest(store.Manifest, frozen=True, kw_only=True):
+    """`bench.json`, field by field."""
+
+    counts: Counts
+
+
+class Provenance(store.Provenance, frozen=True, kw_only=True):
+    """What a benchmark is made from, as told by the command that makes it."""
+
+    stamp: ClassVar[str] = f"{store.BENCHMARK.kind} {'.'.join(map(str, _VERSION))}"
+
+
+def _count(rows: Iterable[Row]) -> Counts:
+    patients: set[str] = set()
+    images: set[str] = set()
+    protocols: Counter[str] = Counter()
+    cells: Counter[str] = Counter()
+    steps: Counter[tuple[int, str]] = Counter()
+    for row in rows:
+        protocols[row["protocol"]] += 1
+        cells[_cell(row)] += 1
+        if row["patient"] is not None:
+            patients.add(row["patient"])
+        images.update(image["key"] for image in row["images"])
+        steps.update((step["stage"], step["task"]) for step in row["steps"])
+    stages: Counter[int] = Counter()
+    tasks: Counter[str] = Counter()
+    for (stage, task), times in steps.items():
+        stages[stage] += times
+        tasks[task] += times
+    return Counts(
+        cases=protocols.total(),
+        steps=steps.total(),
+        patients=len(patients),
+        images=len(images),
+        protocols=dict(sorted(protocols.items())),
+        cells=dict(sorted(cells.items())),
+        stages=dict(sorted(stages.items())),
+        tasks=dict(sorted(tasks.items())),
+    )
+
+
+def _cell(row: Row) -> str:
+    # By way of a case, so that what a cell is stands in one place.
+    names = {name: row[name] for name in ("protocol", "target", "path")}
+    return Case(id="", study="", patient=None, source="", images=(), steps=(), **names).cell
+
+
+CASES: Final = Kind(
+    layout=store.BENCHMARK,
+    noun="case",
+    record=Case,
+    version=_VERSION,
+    error=BenchmarkError,
+    manifest=Manifest,
+    faults=faults,
+    counted=(
+        "id",
+        "protocol",
+        "patient",
+        "target",
+        "path",
+        "images.list.element.key",
+        "steps.list.element.stage",
+        "steps.list.element.task",
+    ),
+    count=_count,
+    row_group=128,  # a case holds some 10 KB of regions and text
+    statistics=("id", "protocol", "study", "patient", "source", "split", "target", "path"),
+    unrepeated=(".counts", "extra"),
+)
+
+_WRITER: Final = Writer(CASES)
+claim = _WRITER.claim
+write_part = _WRITER.write_part
+write_table_part = _WRITER.write_table_part
+finished_part = _WRITER.finished_part
+finished_set = _WRITER.finished_set
+write_manifest = _WRITER.write_manifest
+write_benchmark = _WRITER.write
