@@ -28,8 +28,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Cases by protocol."""
     cells: dict[str, int]
     """Cases by what is counted and reported together: "edema/RR"."""
-    stages: dict[int, int]
-    """Steps by stage."""
+    stages: dict[str, int]
+    """Steps by number of the stage."""
     tasks: dict[str, int]
     """Steps by task."""
 
@@ -59,10 +59,10 @@ def _count(rows: Iterable[Row]) -> Counts:
             patients.add(row["patient"])
         images.update(image["key"] for image in row["images"])
         steps.update((step["stage"], step["task"]) for step in row["steps"])
-    stages: Counter[int] = Counter()
+    stages: Counter[str] = Counter()
     tasks: Counter[str] = Counter()
     for (stage, task), times in steps.items():
-        stages[stage] += times
+        stages[str(stage)] += times
         tasks[task] += times
     return Counts(
         cases=protocols.total(),
