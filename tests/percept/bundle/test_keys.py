@@ -1,0 +1,73 @@
+"""Keys apart from questions, and together again."""
+
+import json
+from copy import deepcopy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carina.percept.bundle.faults import RecordError
+from carina.percept.bundle.keys import merge, split
+from carina.percept.bundle.layout import is_key
+
+NAMES = st.sampled_from(
+    ["answer", "type", "true_masks", "question", "answer_options", "notes", "fake_x", "é"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+def names(value):
+    if isinstance(value, dict):
+        yield from value
+        for inner in value.values():
+            yield from names(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from names(inner)
+
+
+@given(record=st.dictionaries(NAMES, JSON, max_size=5))
+def test_nothing_is_lost_and_no_key_remains(record):
+    before = deepcopy(record)
+    asked, keys = split(record)
+    assert record == before
+    assert not any(is_key(name) for name in names(asked))
+    assert merge(asked, keys) == record
+
+
+def test_the_fields_that_tell_what_is_right(make):
+    asked, keys = split(make.record("RR", pair_id="x"))
+    assert set(names(keys)) - set(names(asked)) == {
+        "answer", "answer_index", "answer_zones", "type", "masks", "true_masks", "true_combination", "fake_masks",
+        "fake_combinations", "revision_before_masks", "revision_after_masks", "no_deformation", "overlap_ratio",
+        "selected_lung", "left_size", "right_size", "left_has_overlap", "right_has_overlap", "0",
+    }  # fmt: skip
+    assert asked["contour_qa"]["contour_revision_qa_revision_result"]["answer_options"][1] == {
+        "relative_path": "option_2_mask_answer.png"
+    }
+    assert keys["detection_qa"] == {"answer": "Yes", "answer_index": 1}
+    assert "point" in json.dumps(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "keys", "sentence"),
+    [
+        ({"a": {}}, {"b": {"answer": 1}}, "b: is in keys.json but not in chexpercept.json"),
+        (
+            {"a": {"answer": 1}},
+            {"a": {"answer": 2}},
+            "a.answer: is one thing in chexpercept.json and another",
+        ),
+        ({"a": [1]}, {"a": [None, {"type": 1}]}, "a: has another form in keys.json"),
+        ({"a": 1}, {"a": {"answer": 1}}, "a: has another form in keys.json"),
+    ],
+)
+def test_keys_of_another_record_are_told_by_field(asked, keys, sentence):
+    with pytest.raises(RecordError) as told:
+        merge(asked, keys)
+    assert sentence in str(told.value)
