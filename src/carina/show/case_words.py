@@ -1,0 +1,125 @@
+"""A case in words: what its path means, what a step asks and demands, and what the right answer is in brief."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from carina.cases.model import Case, Key, Origin, Step
+from carina.show.words import SEXES, joined
+from carina.studies import SourceInfo
+
+PATHS: Final = {"LF": "lesion-free", "RF": "no revision needed", "RR": "revision required"}
+"""Paths by their short names; a protocol's own name stands for any other."""
+_OPTIONS: Final = re.compile(r"\n\s*Options:\s*\n.*\Z", re.DOTALL)
+_SCORES: Final = {
+    "exact": "scored right or wrong",
+    "set": "scored by the exact set",
+    "boxes": "scored by overlap",
+    "text": "scored by its words",
+    "map": "scored by where it points",
+}
+_FORMATS: Final = {
+    "choice": "one option",
+    "yes_no": "yes or no",
+    "open": "free text",
+    "boxes": "boxes",
+    "report": "a report",
+    "map": "a map or a point",
+}
+
+
+def path(case: Case) -> str:
+    return PATHS.get(case.path, case.path) if case.path else ""
+
+
+def header(case: Case, sources: Sequence[SourceInfo]) -> dict[str, str]:
+    """Who, what and on which terms: heading to value, without what is not known; nothing that tells a key."""
+    terms = {source.name: source.licence for source in sources}
+    told = case.context
+    known = {
+        "Protocol": case.protocol,
+        "Study": case.study,
+        "Compared with": case.reference_study or "",
+        "Patient": case.patient or "not told",
+        "Age and sex": joined(
+            ["" if told.age is None else f"{told.age} years", SEXES[told.sex] if told.sex else ""]
+        ),
+        "Indication": told.indication or "",
+        "Source": case.source,
+        "Licence": terms.get(case.source, ""),
+        "Split": case.split or "",
+        "Steps": str(len(case.steps)),
+    }
+    return {heading: value for heading, value in known.items() if value}
+
+
+def stem(step: Step) -> str:
+    """The question without its list of options, which the page sets out by itself."""
+    return (_OPTIONS.sub("", step.question) if step.options else step.question).strip()
+
+
+def demands(step: Step) -> str:
+    """How the answer is to be given and compared, in one line."""
+    limits = step.constraints
+    return joined(
+        [
+            "any number of options" if step.multiple else _FORMATS[step.format],
+            "" if limits.min_words is None else f"at least {limits.min_words} words",
+            "" if limits.max_words is None else f"at most {limits.max_words} words",
+            "the answer alone" if limits.answer_only else "",
+            _SCORES[step.score],
+        ]
+    )
+
+
+def making(step: Step) -> str:
+    """Who worded the step, from what, and who looked at it since."""
+    return joined(
+        [
+            worded(step.origin),
+            f"template {step.template}" if step.template else "",
+            ", ".join(f"{slot.name} = {slot.value}" for slot in step.slots),
+            "; ".join(f"{item.report} report, sentence {item.sentence + 1}" for item in step.evidence),
+            "tells the answer of another step" if step.restates else "",
+        ]
+    )
+
+
+def worded(origin: Origin) -> str:
+    """Who worded a step, where it was not a rule, and what a reviewer said of it."""
+    by = {
+        "rule": "",
+        "llm": "worded by a language model",
+        "human": "worded by hand",
+        "import": "read from its source",
+    }
+    parts = [
+        by[origin.method] + (f" ({origin.model})" if origin.model else ""),
+        "" if origin.review == "none" else f"review: {origin.review}",
+        origin.note or "",
+    ]
+    return joined([part.strip() for part in parts])
+
+
+def answer(step: Step) -> str:
+    """The right answer in one line."""
+    if step.options:
+        right = [f"({place}) {step.options[place - 1].text}" for place in step.right]
+        return ", ".join(right)
+    return _free_answer(step.key)
+
+
+def kind(text: str) -> str:
+    """A kind of option without the underscores and joints of its code."""
+    return " and ".join(part.replace("_", " ") for part in text.split("+"))
+
+
+def _free_answer(key: Key) -> str:
+    if key.label:
+        return key.label.capitalize()
+    if key.text is not None:
+        return " ".join(key.text.split())
+    if key.sections:
+        return " ".join(" ".join(section.text.split()) for section in key.sections)
+    places = len(key.boxes) or len(key.regions)
+    return f"{places} place{'s' if places != 1 else ''}" if places else ""
