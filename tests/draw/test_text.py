@@ -16,7 +16,10 @@ def test_text_covers_what_it_says_it_covers() -> None:
     assert picture.max() == 255  # full strokes, not a grey haze
 
 
-@pytest.mark.parametrize(("x", "y"), [(-30, 5), (190, 5), (10, -12), (10, 55), (500, 500), (-500, -500)])
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [(-30, 5), (190, 5), (10, -12), (10, 55), (10, 63), (203, 5), (500, 500), (-500, -500)],
+)
 def test_text_is_cut_at_the_edge(x: int, y: int) -> None:
     wide = np.zeros((1100, 1300, 3), np.uint8)
     put_text(wide, "consolidation", x=x + 500, y=y + 500, size=20, colour=WHITE)

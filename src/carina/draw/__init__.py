@@ -1,7 +1,7 @@
 """Drawing on images: regions, points, text, legends and sheets. Knows pictures and regions, nothing more."""
 
 from carina.draw.image import Gray, Rgb, Size, blank, fitted, scale, scale_mask, size_of, to_rgb
-from carina.draw.layers import Layer, outline, overlay, paint, tint
+from carina.draw.layers import Cut, Layer, outline, overlay, paint, tint
 from carina.draw.palette import (
     CYAN,
     HUES,
@@ -35,6 +35,7 @@ __all__ = [
     "PANEL",
     "WHITE",
     "Colour",
+    "Cut",
     "Gray",
     "Layer",
     "LegendEntry",

@@ -1,7 +1,7 @@
 """Regions over an image: tinted, outlined, or both; pixels outside the regions keep their exact values.
 
 Outlines are drawn after scaling and lie inside the region: its pixels within `outline` steps (up, down, left,
-right) of a pixel that does not belong to it. The edge of the image counts as outside.
+right) of a pixel that does not belong to it. The edge of the image counts as outside, unless the image was cut there.
 """
 
 from collections.abc import Sequence
@@ -36,6 +36,18 @@ class Layer:
     """Width of a dark line within the outline, which keeps a light colour visible on a bright image."""
 
 
+class Cut(NamedTuple):
+    """Sides at which the image goes on beyond what is shown: a region that reaches one goes on too."""
+
+    left: bool = False
+    top: bool = False
+    right: bool = False
+    bottom: bool = False
+
+
+_UNCUT = Cut()
+
+
 class _Patch(NamedTuple):
     """The smallest rectangle of a picture that holds a mask, and the mask within it: most are small."""
 
@@ -43,23 +55,25 @@ class _Patch(NamedTuple):
     mask: Mask
 
 
-def overlay(image: Gray | Rgb, layers: Sequence[Layer], *, size: Size | None = None) -> Rgb:
+def overlay(
+    image: Gray | Rgb, layers: Sequence[Layer], *, size: Size | None = None, cut: Cut = _UNCUT
+) -> Rgb:
     """The image in colour, at `size`, with every layer on it; tints lie below all outlines."""
     patches = [_patch_for(layer.region, image, size or size_of(image)) for layer in layers]
     picture = to_rgb(image if size is None else scale(image, size))
     drawn = [
-        (layer, picture[patch.window], patch.mask)
+        (layer, picture[patch.window], patch.mask, _going_on(patch.window, size_of(picture), cut))
         for layer, patch in zip(layers, patches, strict=True)
         if patch is not None
     ]
-    for layer, part, mask in drawn:
+    for layer, part, mask, _ in drawn:
         if layer.fill:
             _tint(part, mask, layer.colour, opacity=layer.fill)
-    for layer, part, mask in drawn:
+    for layer, part, mask, cuts in drawn:
         if layer.casing:
-            part[_outline(mask, width=layer.outline + layer.casing, dash=0)] = INK
+            part[_outline(mask, width=layer.outline + layer.casing, cut=cuts)] = INK
         if layer.outline:
-            part[_outline(mask, width=layer.outline, dash=layer.dash)] = layer.colour
+            part[_outline(mask, width=layer.outline, dash=layer.dash, cut=cuts)] = layer.colour
     return picture
 
 
@@ -108,13 +122,28 @@ def outline(mask: Mask, *, width: int = 1, dash: int = 0) -> Mask:
     return edge
 
 
-def _outline(mask: Mask, *, width: int, dash: int) -> Mask:
+def _outline(mask: Mask, *, width: int, dash: int = 0, cut: Cut = _UNCUT) -> Mask:
     inside = mask.view(np.uint8)
+    left, top, right, bottom = (width * side for side in cut)
+    wider = cv2.copyMakeBorder(inside, top, bottom, left, right, cv2.BORDER_REPLICATE)
     core = cv2.erode(
-        inside, _CROSS, iterations=width, borderType=cv2.BORDER_CONSTANT, borderValue=(0, 0, 0, 0)
+        wider, _CROSS, iterations=width, borderType=cv2.BORDER_CONSTANT, borderValue=(0, 0, 0, 0)
     )
+    height, length = mask.shape
+    core = core[top : top + height, left : left + length]
     ring = cast(Mask, inside != core)
     return ring if dash == 0 else ring & _dashes(inside, width=width, dash=dash)
+
+
+def _going_on(window: tuple[slice, slice], size: Size, cut: Cut) -> Cut:
+    """At which sides of its window a mask goes on: those that lie on a side that was cut."""
+    rows, columns = window
+    return Cut(
+        left=cut.left and columns.start == 0,
+        top=cut.top and rows.start == 0,
+        right=cut.right and columns.stop == size.width,
+        bottom=cut.bottom and rows.stop == size.height,
+    )
 
 
 def _dashes(inside: NDArray[np.uint8], *, width: int, dash: int) -> Mask:

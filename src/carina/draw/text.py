@@ -51,7 +51,8 @@ def put_text(picture: Rgb, text: str, *, x: int, y: int, size: int, colour: Colo
     """One line of text with its top left corner at (x, y), in place; what lies outside the picture is cut."""
     glyphs = _glyphs(text, size)
     top, left = max(0, y), max(0, x)
-    glyphs = glyphs[top - y : picture.shape[0] - y, left - x : picture.shape[1] - x]
+    bottom, right = max(top, picture.shape[0]), max(left, picture.shape[1])
+    glyphs = glyphs[top - y : bottom - y, left - x : right - x]
     if not glyphs.size:
         return
     part = picture[top : top + glyphs.shape[0], left : left + glyphs.shape[1]]

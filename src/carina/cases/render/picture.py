@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from carina.cases.model import Case, CaseImage, CaseView
 from carina.cases.render.plan import PanelPlan, Plan, plan_view
-from carina.draw import Gray, Layer, Panel, Rgb, Size, beside, fitted, overlay, put_points, scale, to_rgb
+from carina.draw import Cut, Gray, Layer, Panel, Rgb, Size, beside, fitted, overlay, put_points, scale, to_rgb
 from carina.errors import BenchmarkError
 
 Pixels = Callable[[CaseImage], NDArray[np.uint8]]
@@ -57,7 +57,17 @@ def _panel(panel: PanelPlan, pixels: Pixels, side: int | None) -> Gray | Rgb:
     if not (panel.layers or panel.points):
         return scale(np.ascontiguousarray(image), size)
     layers = panel.layers if panel.whole else tuple(_cropped(layer, panel) for layer in panel.layers)
-    picture = overlay(image, layers, size=size)
+    picture = overlay(
+        image,
+        layers,
+        size=size,
+        cut=Cut(
+            left=x > 0,
+            top=y > 0,
+            right=x + width < panel.image.width,
+            bottom=y + height < panel.image.height,
+        ),
+    )
     points = [
         replace(point, x=(point.x - x) * size.width / width, y=(point.y - y) * size.height / height)
         for point in panel.points
