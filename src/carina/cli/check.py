@@ -1,11 +1,15 @@
-"""`carina check`: is a study set whole, and is it what its manifest says?"""
+"""`carina check`: is a study set or a benchmark whole, and is it what its manifest says?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from carina.cli.console import print_json
+
+if TYPE_CHECKING:
+    from carina.cases import Benchmark
+    from carina.studies import Studies
 
 
 def register(app: typer.Typer) -> None:
@@ -13,14 +17,14 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    studies: Annotated[Path, typer.Argument(metavar="STUDIES", help="Directory of a study set.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="Directory of a study set or of a benchmark.")],
     *,
     images: Annotated[
         bool, typer.Option("--images/--no-images", help="Also open every image and compare its checksum.")
     ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print what is wrong as JSON.")] = False,
 ) -> None:
-    """Check a study set: every part, row and image.
+    """Check a study set or a benchmark: every part, row and image.
 
     Prints one line for each thing that is wrong, and exits with 1 if there is any.
 
@@ -28,19 +32,34 @@ def check(
     Examples:
       carina check my-studies
       carina check my-studies --no-images      quick, for a set with many images
-      carina check my-studies --json
+      carina check my-benchmark --json
     """
-    from carina.studies import open_studies
-
-    opened = open_studies(studies)
+    opened, nouns = _opened(path)
     problems = []
     for problem in opened.check(images=images):
         problems.append(problem)
         if not json:
             typer.echo(problem.message)
     if json:
-        print_json({"studies": len(opened), "problems": [vars(problem) for problem in problems]})
+        print_json({nouns: len(opened), "problems": [vars(problem) for problem in problems]})
     elif not problems:
-        typer.echo(f"{len(opened)} studies: nothing wrong", err=True)
+        typer.echo(f"{len(opened)} {nouns}: nothing wrong", err=True)
     if problems:
         raise typer.Exit(1)
+
+
+def _opened(path: Path) -> "tuple[Studies | Benchmark, str]":
+    """What lies there, and what it holds."""
+    from carina.errors import CarinaError
+    from carina.store import what_is
+
+    match what_is(path):
+        case "studies":
+            from carina.studies import open_studies
+
+            return open_studies(path), "studies"
+        case "benchmark":
+            from carina.cases import open_benchmark
+
+            return open_benchmark(path), "cases"
+    raise CarinaError(f"{path}: neither a study set (studies.json) nor a benchmark (bench.json)")
