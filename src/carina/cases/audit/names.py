@@ -18,7 +18,7 @@ from carina.cases.audit.steps import choices, task_of
 from carina.cases.audit.thresholds import Thresholds
 from carina.cases.model import Case
 
-_TELLING: Final = """answer answers ans key keys keyed correct incorrect wrong fake true false truth gold positive negative
+_TELLING: Final = """answer answers key keys keyed correct incorrect wrong fake true false truth gold positive negative
     pos neg optimal suboptimal distractor distractors deformed deformation undeformed revised unrevised revision shown
     lf rf rr"""
 TELLING: Final = frozenset(_TELLING.split())
