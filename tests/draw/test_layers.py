@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from carina.draw import HUES, INK, Colour, Layer, Size, outline, overlay, scale_mask, tint
+from carina.draw import HUES, INK, Colour, Cut, Layer, Size, outline, overlay, scale_mask, tint
 from carina.errors import RegionError
 from carina.studies.region import Region
 
@@ -135,3 +135,26 @@ def test_the_image_is_not_drawn_on_and_the_picture_is_the_same_every_time() -> N
     first = overlay(image, layers, size=Size(width=100, height=71))
     assert first.tobytes() == overlay(image, layers, size=Size(width=100, height=71)).tobytes()
     np.testing.assert_array_equal(image, before)
+
+
+def test_a_region_goes_on_beyond_a_cut_side() -> None:
+    mask = np.zeros((30, 30), bool)
+    mask[5:25, 5:25] = True
+    image = np.zeros((15, 12), np.uint8)
+    part = Layer(region=Region.from_mask(mask[:15, 8:20]), colour=ORANGE, outline=2)
+
+    picture = overlay(image, [part], cut=Cut(left=True, right=True, bottom=True))
+
+    # Within this part the square has only its upper side.
+    np.testing.assert_array_equal(picture.any(axis=2), outline(mask, width=2)[:15, 8:20])
+    assert picture.any(axis=2).sum() == 2 * 12
+
+
+def test_a_cut_opens_only_the_sides_that_a_region_reaches() -> None:
+    mask = np.zeros((20, 20), bool)
+    mask[4:16, 0:10] = True
+    layer = Layer(region=Region.from_mask(mask), colour=ORANGE, outline=1)
+    picture = overlay(np.zeros((20, 20), np.uint8), [layer], cut=Cut(True, True, True, True))
+    expected = outline(mask)
+    expected[5:15, 0] = False
+    np.testing.assert_array_equal(picture.any(axis=2), expected)

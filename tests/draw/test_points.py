@@ -1,6 +1,6 @@
 import numpy as np
 
-from carina.draw import HUES, WHITE, Point, put_points
+from carina.draw import HUES, INK, WHITE, Point, put_points
 
 BLUE = HUES["blue"]
 
@@ -35,3 +35,14 @@ def test_points_at_the_edge_are_cut_and_later_ones_lie_above() -> None:
     put_points(picture, [corner, Point(x=3, y=3, colour=HUES["yellow"])], radius=8)
     assert picture[3, 3].tolist() == list(HUES["yellow"])
     assert not picture[30:, 30:].any()
+
+
+def test_the_rings_are_dark_within_white() -> None:
+    picture = np.full((101, 101, 3), 100, np.uint8)
+    put_points(picture, [Point(x=50.5, y=50.5, colour=BLUE)], radius=30, ring=6)
+    row = picture[50, 50:].tolist()
+    # OpenCV paints every pixel whose centre lies within the radius; the soft edge is the pixel beyond.
+    assert row[29] == list(BLUE)
+    assert row[32] == list(INK)
+    assert all(pixel == list(WHITE) for pixel in row[35:39])
+    assert all(pixel == [100] * 3 for pixel in row[41:])

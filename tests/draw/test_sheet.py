@@ -7,12 +7,14 @@ from carina.draw import (
     LegendEntry,
     Panel,
     Size,
+    beside,
     blank,
     fitted,
     legend,
     line_height,
     montage,
     stack,
+    wrap,
 )
 
 
@@ -57,3 +59,29 @@ def test_stacked_pictures_share_the_widest_width() -> None:
     assert sheet.shape == (9, 30, 3)
     assert (sheet[:4, :10] == HUES["blue"]).all()
     assert (sheet[:4, 10:] == PANEL).all()
+
+
+def test_pictures_beside_each_other_keep_their_pixels() -> None:
+    rng = np.random.default_rng(1)
+    wide = rng.integers(0, 256, (30, 90), dtype=np.uint8)
+    tall = rng.integers(0, 256, (70, 40, 3), dtype=np.uint8)
+    sheet = beside([Panel(image=wide), Panel(image=tall)])
+    assert sheet.shape == (70 + 2 * GAP, 90 + 40 + 3 * GAP, 3)
+    left, right = sheet[GAP : GAP + 30, GAP : GAP + 90], sheet[GAP : GAP + 70, 2 * GAP + 90 : -GAP]
+    assert (left == wide[:, :, None]).all()
+    assert (right == tall).all()
+    left[:], right[:] = PANEL, PANEL
+    assert (sheet == PANEL).all()
+
+
+def test_a_long_caption_is_told_in_full_below_its_picture() -> None:
+    image = np.zeros((20, 100), np.uint8)
+    caption = "Chest radiograph of three months before, taken lying"
+    lines = len(wrap(caption, width=100, size=15))
+    assert lines >= 3
+    sheet = beside([Panel(image=image, caption=caption), Panel(image=image)])
+    assert sheet.shape[0] == 20 + 6 + lines * line_height(15) + 2 * GAP
+    written = (sheet[GAP + 20 :] != PANEL).any(axis=2)
+    assert written[: 5 + line_height(15)].any()
+    assert written[5 + (lines - 1) * line_height(15) :].any()
+    assert not written[:, GAP + 100 :].any()
