@@ -75,7 +75,10 @@ def report(cases: Sequence[Case], folder: Folder, *, rounds: int) -> int:
     views = [(case, view.id) for case in cases for view in case.views]
     warm = Views(folder)
     finished = [warm.array(case, view) for case, view in views]
-    swapped = [cv2.cvtColor(picture, cv2.COLOR_RGB2BGR) for picture in finished]
+    swapped = [
+        picture[..., 0].copy() if view == "v1" else cv2.cvtColor(picture, cv2.COLOR_RGB2BGR)
+        for (_, view), picture in zip(views, finished, strict=True)
+    ]
     tints = [np.full_like(picture, 127) for picture in finished[:1]]
 
     def drawn() -> None:

@@ -32,7 +32,10 @@ SMALLEST_CAPTION: Final = 13
 
 
 def render(case: Case, view: CaseView, pixels: Pixels) -> Rgb:
-    """The picture of a view: the same for the same case, view and pixels, which it does not change."""
+    """The picture of a view: the same for the same case, view and pixels, which it does not change.
+
+    A view that only shows an RGB image is that array itself, not a copy.
+    """
     drawn = draw(plan_view(case, view), pixels)
     return to_rgb(drawn) if drawn.ndim == 2 else drawn
 
@@ -52,7 +55,9 @@ def draw(plan: Plan, pixels: Pixels) -> Gray | Rgb:
 
 def _panel(panel: PanelPlan, pixels: Pixels, side: int | None) -> Gray | Rgb:
     x, y, width, height = panel.crop
-    image = _checked(pixels(panel.image), panel.image)[y : y + height, x : x + width]
+    image = _checked(pixels(panel.image), panel.image)
+    if not panel.whole:
+        image = image[y : y + height, x : x + width]
     size = Size(width, height) if side is None else fitted(Size(width, height), Size(side, side))
     if not (panel.layers or panel.points):
         return scale(np.ascontiguousarray(image), size)
