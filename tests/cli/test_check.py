@@ -2,11 +2,15 @@
 
 import json
 
+import msgspec
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from carina.cases import Case, CaseImage, Key, Option, Provenance, Step, write_benchmark
 from carina.cli import app
 from carina.phantom import PhantomOptions, write_phantom
+from carina.studies import write_png
 
 
 @pytest.fixture
@@ -51,3 +55,35 @@ def test_a_folder_without_a_set_is_bad_input(tmp_path):
     result = run(tmp_path)
     assert result.exit_code == 2
     assert "studies.json" in result.stderr
+    assert "bench.json" in result.stderr
+
+
+@pytest.fixture
+def benchmark(tmp_path):
+    options = (Option(id="yes", text="Yes"), Option(id="no", text="No"))
+    step = Step(id="1", stage=1, task="detection", format="choice", question="Is it there?", options=options)
+    images = (CaseImage(key="a.png", width=8, height=4),)
+    fields = {"protocol": "test", "study": "s1", "patient": None, "source": "phantom", "images": images}
+    keyed = msgspec.structs.replace(step, key=Key(options=("yes",)))
+    cases = [Case(id="c1", steps=(keyed,), **fields), Case(id="c2", steps=(step,), **fields)]
+    write_png(tmp_path / "bench" / "a.png", np.zeros((4, 8), np.uint8))
+    write_benchmark(tmp_path / "bench", cases, Provenance(command="test"))
+    return tmp_path / "bench"
+
+
+def test_a_benchmark_is_checked_too(benchmark):
+    result = run(benchmark)
+    assert result.exit_code == 1
+    (line,) = result.stdout.splitlines()
+    assert line.endswith("row 1, case 'c2': step '1': has options and no key")
+    (benchmark / "a.png").unlink()
+    told = json.loads(run(benchmark / "bench.json", "--json").stdout)
+    assert told["cases"] == 2
+    assert [problem["case"] for problem in told["problems"]] == ["c1", "c2", "c2"]
+
+
+def test_a_begun_set_is_told_as_such(studies):
+    (studies / "studies.json").unlink()
+    result = run(studies)
+    assert result.exit_code == 2
+    assert "an unfinished set" in result.stderr

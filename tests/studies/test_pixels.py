@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 from carina.errors import ImageError
 from carina.files import sha256
 from carina.studies import pixels as module
-from carina.studies.pixels import Header, read_header, read_pixels, to_display, write_png
+from carina.studies.pixels import Header, read_colour, read_header, read_pixels, to_display, write_png
 
 REAL = Path(__file__).parents[3] / "shared" / "data"
 
@@ -279,3 +279,48 @@ def test_pixel_data_that_has_not_its_checksum_is_damaged(tmp_path):
     Pillow.open(path).load()
     with pytest.raises(ImageError, match=r"a\.png: damaged: a chunk has not the checksum it states"):
         read_pixels(path)
+
+
+# Finished pictures ------------------------------------------------------------------------------------------
+
+RED_GREEN_BLUE = np.dstack([GREY8, GREY8[::-1], GREY8[:, ::-1]])
+
+
+@pytest.mark.parametrize("kind", [kind for kind, (_, _, bits) in EXACT.items() if bits == 8])
+def test_grey_is_a_colour_too(tmp_path, kind):
+    content, expected, _ = EXACT[kind]
+    (tmp_path / "image").write_bytes(content)
+    found = read_colour(tmp_path / "image")
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, np.dstack([expected] * 3))
+
+
+@pytest.mark.parametrize("kind", ["RGB PNG", "RGBA PNG", "RGB TIFF", "palette PNG"])
+def test_colours_are_read_as_they_stand(tmp_path, kind):
+    picture = Pillow.fromarray(RED_GREEN_BLUE)
+    expected = RED_GREEN_BLUE
+    if kind == "palette PNG":
+        picture = picture.quantize(16)
+        expected = np.asarray(picture.convert("RGB"))
+        several = bytes(range(0, 160, 10))  # a transparency for each colour
+        content = pillow(picture, "PNG", transparency=several)
+    elif kind == "RGBA PNG":
+        picture.putalpha(Pillow.fromarray(GREY8))
+        content = pillow(picture, "PNG")
+    else:
+        content = pillow(picture, kind.split()[1])
+    (tmp_path / "image").write_bytes(content)
+    np.testing.assert_array_equal(read_colour(tmp_path / "image"), expected)
+
+
+def test_a_finished_picture_is_read_with_the_same_suspicion(tmp_path):
+    path = tmp_path / "image.png"
+    path.write_bytes(EXACT["16-bit PNG"][0])
+    with pytest.raises(ImageError, match=r"image\.png: holds 16 bits a value; a finished picture has 8"):
+        read_colour(path)
+    path.write_bytes(EXACT["8-bit PNG"][0])
+    with pytest.raises(ImageError, match="20 x 12 pixels, more than the limit of 239"):
+        read_colour(path, max_pixels=239)
+    path.write_bytes(EXACT["8-bit PNG"][0][:-30])
+    with pytest.raises(ImageError, match="damaged or cut short"):
+        read_colour(path)

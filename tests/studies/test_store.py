@@ -7,23 +7,16 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from msgspec import inspect
 
 from carina.errors import StudySetError
 from carina.files import sha256
-from carina.store.columns import arrow_field, to_row
 from carina.studies import (
     Finding,
     Image,
     Provenance,
     Quality,
-    Region,
     Study,
     claim,
     finished_part,
@@ -51,53 +44,6 @@ def study(number: int, **more) -> Study:
     )
 
 
-def values(info: inspect.Type) -> st.SearchStrategy:  # noqa: PLR0911
-    """Random values of whatever the records are declared to hold."""
-    match info:
-        case inspect.UnionType():
-            return st.one_of(*(values(member) for member in info.types))
-        case inspect.StructType() if info.cls is Region:
-            return st.binary(min_size=6, max_size=6).map(
-                lambda bits: Region.from_mask(np.frombuffer(bits, np.uint8).reshape(2, 3) > 127)
-            )
-        case inspect.StructType():
-            return st.builds(info.cls, **{field.name: values(field.type) for field in info.fields})
-        case inspect.VarTupleType():
-            return st.lists(values(info.item_type), max_size=2).map(tuple)
-        case inspect.TupleType():
-            return st.tuples(*(values(item) for item in info.item_types))
-        case inspect.LiteralType():
-            return st.sampled_from(info.values)
-        case inspect.IntType():
-            return st.integers(-(2**63), 2**63 - 1)
-        case inspect.FloatType():
-            return st.floats(allow_nan=False)
-        case inspect.BoolType():
-            return st.booleans()
-        case inspect.NoneType():
-            return st.none()
-        case inspect.DateType():
-            return st.dates()
-        case inspect.StrType():
-            return st.text(max_size=4)
-    raise TypeError(info)
-
-
-@given(studies=st.lists(values(inspect.type_info(Study)), min_size=1, max_size=3, unique_by=lambda s: s.id))
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_study_comes_back_exactly(tmp_path_factory, studies):
-    directory = tmp_path_factory.mktemp("set")
-    write_studies(directory, studies, MADE, part_size=2)
-    assert list(open_studies(directory)) == studies
-
-
-@given(row=values(inspect.type_info(Study)))
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_study_survives_arrow_alone(row):
-    table = pa.Table.from_pylist([to_row(row)], schema=STUDIES.schema)
-    assert [STUDIES.to_record(values) for values in table.to_pylist()] == [row]
-
-
 def test_nothing_and_unknown_stay_apart(tmp_path):
     def with_cut_off(number, cut_off):
         quality = Quality(cut_off=cut_off)
@@ -121,13 +67,6 @@ def test_every_leaf_path_is_one_of_parquets(tmp_path):
     write_part(tmp_path, 0, [study(0)], fingerprint=PRINT)
     schema = pq.ParquetFile(tmp_path / "studies/part-00000.parquet").schema
     assert tuple(schema.column(i).path for i in range(len(schema))) == STUDIES.leaves
-
-
-def test_a_type_without_a_column_is_refused():
-    with pytest.raises(TypeError, match="no Arrow type is known for 'x'"):
-        arrow_field("x", inspect.type_info(dict[str, int]))
-    with pytest.raises(TypeError, match="one type or None"):
-        arrow_field("x", inspect.type_info(int | str))
 
 
 def test_the_same_studies_give_the_same_bytes(tmp_path):

@@ -126,6 +126,7 @@ def _decoded(path: Path, *, max_pixels: int) -> Iterator[tuple[ImageFile.ImageFi
         if isinstance(image, PngImageFile):
             _check_chunks(path)  # Pillow leaves the checksums of pixel data aside
         image.load()
+        image.info.pop("transparency", None)  # of which Pillow would warn that a conversion drops it
         yield image, header
 
 

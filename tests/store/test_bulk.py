@@ -1,0 +1,113 @@
+"""Parts written from columns: the same bytes as from records, and as strict about what a column may hold."""
+
+import pyarrow as pa
+import pytest
+
+from carina.cases import (
+    Box,
+    Case,
+    CaseImage,
+    Key,
+    Option,
+    Provenance,
+    Step,
+    open_benchmark,
+    write_manifest,
+    write_part,
+    write_table_part,
+)
+from carina.cases.store import CASES
+from carina.errors import BenchmarkError
+from carina.store.columns import to_row
+
+MADE = Provenance(command="test")
+PRINT = MADE.fingerprint
+
+
+def case(number: int) -> Case:
+    return Case(
+        id=f"c{number}",
+        protocol="test",
+        study=f"s{number}",
+        patient=None,
+        source="phantom",
+        images=(CaseImage(key=f"{number}.png", width=8, height=4),),
+        steps=(
+            Step(
+                id="1",
+                stage=1,
+                task="detection",
+                format="choice",
+                question="Is it there?",
+                options=(Option(id="yes", text="Yes"), Option(id="no", text="No")),
+                key=Key(options=("yes",), boxes=(Box(image=f"{number}.png", xyxy=(0, 0, 8, 4)),)),
+            ),
+        ),
+    )
+
+
+def rows(count: int = 3) -> list[dict]:
+    return [to_row(case(number)) for number in range(count)]
+
+
+def table(content: list[dict], schema=CASES.schema):
+    return pa.Table.from_pylist(content, schema=schema)
+
+
+def test_columns_give_the_bytes_that_records_give(tmp_path):
+    by_record = write_part(tmp_path / "records", 0, [case(n) for n in range(300)], fingerprint=PRINT)
+    by_column = write_table_part(tmp_path / "columns", 0, table(rows(300)), fingerprint=PRINT)
+    assert by_record == by_column
+    write_manifest(tmp_path / "columns", MADE, [by_column])
+    assert list(open_benchmark(tmp_path / "columns")) == [case(n) for n in range(300)]
+
+
+def test_a_table_in_several_chunks_is_checked_in_all(tmp_path):
+    bad = rows()
+    bad[2]["steps"][0]["format"] = "essay"
+    chunked = pa.concat_tables([table(rows()), table(bad)])
+    with pytest.raises(
+        BenchmarkError, match=r"column steps\[\]\.format holds 'essay', expected one of boxes"
+    ):
+        write_table_part(tmp_path, 0, chunked, fingerprint=PRINT)
+
+
+def without_question(content):
+    content[1]["steps"][0]["question"] = None
+
+
+def without_id(content):
+    content[1]["id"] = None
+
+
+def with_strange_split(content):
+    content[0]["split"] = "dev"
+
+
+def with_short_box(content):
+    content[0]["steps"][0]["key"]["boxes"][0]["xyxy"] = [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (without_question, r"column steps\[\]\.question has no value 1 times"),
+        (without_id, "column id has no value 1 times"),
+        (with_strange_split, "column split holds 'dev', expected one of test, train, val"),
+        (with_short_box, r"column steps\[\]\.key\.boxes\[\]\.xyxy holds 2 values, expected 4"),
+    ],
+)
+def test_what_no_record_may_hold_is_refused(tmp_path, damage, told):
+    content = rows()
+    damage(content)
+    with pytest.raises(BenchmarkError, match=rf"cases/part-00007\.parquet: {told}"):
+        write_table_part(tmp_path, 7, table(content), fingerprint=PRINT)
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_other_columns_are_refused(tmp_path):
+    with pytest.raises(BenchmarkError, match="not the columns of a case: missing column split"):
+        write_table_part(tmp_path, 0, table(rows()).drop_columns(["split"]), fingerprint=PRINT)
+    nullable = pa.schema([field.with_nullable(True) for field in CASES.schema])
+    with pytest.raises(BenchmarkError, match="order or nullability differ"):
+        write_table_part(tmp_path, 0, table(rows(), nullable), fingerprint=PRINT)

@@ -1,0 +1,65 @@
+"""Which set a directory holds, and what is said where it holds another."""
+
+import pytest
+
+from carina import cases, studies
+from carina.errors import BenchmarkError, StudySetError
+from carina.store import what_is
+
+STUDIES_MADE = studies.Provenance(command="test")
+CASES_MADE = cases.Provenance(command="test")
+
+
+@pytest.fixture
+def sets(tmp_path):
+    studies.write_studies(tmp_path / "studies", [], STUDIES_MADE)
+    cases.write_benchmark(tmp_path / "bench", [], CASES_MADE)
+    return tmp_path
+
+
+def test_sets_are_told_apart(sets):
+    assert what_is(sets / "studies") == what_is(sets / "studies/studies.json") == "studies"
+    assert what_is(str(sets / "bench")) == what_is(sets / "bench/bench.json") == "benchmark"
+    assert what_is(sets) is None
+    assert what_is(sets / "nowhere") is None
+    assert what_is(sets / "nowhere/bench.json") is None
+
+
+def test_a_set_that_is_begun_is_known_by_its_parts(tmp_path):
+    cases.write_part(tmp_path, 0, [], fingerprint="f")
+    assert what_is(tmp_path) == "benchmark"
+    with pytest.raises(BenchmarkError, match="an unfinished set; run the command"):
+        cases.open_benchmark(tmp_path)
+
+
+@pytest.mark.parametrize("named", ["", "/bench.json"])
+def test_a_benchmark_is_not_a_study_set(sets, named):
+    with pytest.raises(
+        StudySetError, match=r"bench.*: holds a benchmark, not a study set: `carina\.cases\.open_benchmark`"
+    ):
+        studies.open_studies(f"{sets / 'bench'}{named}")
+
+
+@pytest.mark.parametrize("named", ["", "/studies.json"])
+def test_a_study_set_is_not_a_benchmark(sets, named):
+    with pytest.raises(
+        BenchmarkError,
+        match=r"studies.*: holds a study set, not a benchmark: `carina\.studies\.open_studies`",
+    ):
+        cases.open_benchmark(f"{sets / 'studies'}{named}")
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_set_of_one_kind_is_never_written_over_another(sets, replace):
+    before = sorted((sets / "studies").rglob("*"))
+    with pytest.raises(BenchmarkError, match="holds a study set: choose another directory for the benchmark"):
+        cases.claim(sets / "studies", CASES_MADE, replace=replace)
+    assert sorted((sets / "studies").rglob("*")) == before
+    with pytest.raises(StudySetError, match="holds a benchmark: choose another directory for the study set"):
+        studies.claim(sets / "bench", STUDIES_MADE, replace=replace)
+
+
+def test_a_begun_study_set_is_no_place_for_a_benchmark_made_from_the_same(tmp_path):
+    studies.claim(tmp_path, STUDIES_MADE)
+    with pytest.raises(BenchmarkError, match="the beginning of a set made in another way"):
+        cases.claim(tmp_path, CASES_MADE)
