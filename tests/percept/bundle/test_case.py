@@ -285,7 +285,7 @@ def test_none_excludes_the_others(rr):
         read(rr)
 
 
-def test_a_colour_that_two_points_have_cannot_be_asked(rr, make):
+def test_a_colour_that_two_points_have_cannot_be_asked(rr):
     for name in ("expansion", "contraction"):
         block = rr["contour_qa"][f"contour_revision_qa_{name}"]
         block["answer_options"][1]["color"] = "red"

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Final, NamedTuple
 
+from carina.errors import ImageError
 from carina.percept.bundle import layout
 from carina.percept.bundle.faults import RecordError
-from carina.studies.pixels import read_header, read_pixels
+from carina.studies import image_files
+from carina.studies.pixels import read_colour, read_header
 
 _LONGEST_NAME: Final = 200
 """Bytes; file systems take 255, and temporary names are longer than names."""
@@ -28,9 +30,12 @@ Probe = Callable[[str], Picture]
 
 def probe(bundle: Path, key: str) -> Picture:
     """Size and checksum of a picture that decodes from its first to its last byte."""
-    path = bundle / key
+    try:
+        path = image_files.inside(bundle.resolve(), key)
+    except ValueError as error:
+        raise ImageError(f"{bundle / key}: {error}") from error
     header = read_header(path)
-    read_pixels(path)  # refuses what is too large from the header
+    read_colour(path)  # refuses what is too large from the header
     return Picture(key, header.width, header.height, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
