@@ -1,4 +1,4 @@
-"""`carina show` on a study set on disk, and `carina sources`."""
+"""`carina show` on a study set and on a benchmark on disk, and `carina sources`."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from carina.cases import Case, CaseImage, CaseView, Key, Option, Panel, Step, write_benchmark
+from carina.cases import Provenance as CaseProvenance
 from carina.cli import app, sources
 from carina.cli.sources import find_sources
 from carina.studies import (
@@ -129,6 +131,125 @@ def test_open_launches_the_page(studies: Path, tmp_path: Path, monkeypatch: pyte
     invoke("show", studies, "p001-s0", "-o", tmp_path / "pages")
     assert opened == [(tmp_path / "pages" / "index.html").as_uri()]
 
+
+# ---- benchmarks --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """Three cases of one step about one image each."""
+    directory = tmp_path / "bench"
+    cases = []
+    for number in range(3):
+        key = f"films/{number}.png"
+        write_png(directory / key, np.full((64, 64), 40 * number, np.uint8))
+        step = Step(
+            id="1",
+            stage=1,
+            task="detection",
+            format="choice",
+            question="Is a nodule visible?\nOptions:\n(1) Yes\n(2) No",
+            options=(Option(id="yes", text="Yes"), Option(id="no", text="No")),
+            shows=("v1",),
+            uses=("v1",),
+            key=Key(options=("no",)),
+        )
+        cases.append(
+            Case(
+                id=f"c-00{number}",
+                protocol="percept",
+                study=f"s{number}",
+                patient=f"p{number}",
+                source="test",
+                target="nodule",
+                path="LF",
+                images=(CaseImage(key=key, width=64, height=64),),
+                views=(CaseView(id="v1", panels=(Panel(image=key),)),),
+                steps=(step,),
+            )
+        )
+    write_benchmark(directory, cases, CaseProvenance(command="test"))
+    return directory
+
+
+def test_a_benchmark_has_an_index_and_pages_of_its_cases(bench: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pages"
+    result = invoke("show", bench, "-o", out, "--limit", "2")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.split() == [str(out / "index.html")]
+    assert "2 case pages beside it" in result.stderr
+    assert sorted(path.name for path in out.iterdir()) == [
+        "c-000.html",
+        "c-000.png",
+        "c-001.html",
+        "c-001.png",
+        "index.html",
+    ]
+    assert "2 of 3 cases" in (out / "index.html").read_text()
+
+
+def test_one_case_has_a_page_and_a_picture(bench: Path, tmp_path: Path) -> None:
+    result = invoke("show", bench, "c-001", "-o", tmp_path / "pages")
+    html, png = map(Path, result.stdout.split())
+    assert "Is a nodule visible?" in html.read_text()
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_paths_of_cases_are_printed_as_json(bench: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pages"
+    index = json.loads(invoke("show", bench, "-o", out, "--json").stdout)
+    assert index["html"] == str(out / "index.html")
+    assert [page["id"] for page in index["pages"]] == ["c-000", "c-001", "c-002"]
+    one = json.loads(invoke("show", bench, "c-002", "-o", out, "--json").stdout)
+    assert one == {"id": "c-002", "html": str(out / "c-002.html"), "png": str(out / "c-002.png")}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"), [("c-01", "did you mean"), ("zzz", "it holds 3 cases, the first is c-000")]
+)
+def test_an_unknown_case_is_told_with_what_is_near(
+    bench: Path, tmp_path: Path, wrong: str, hint: str
+) -> None:
+    result = invoke("show", bench, wrong, "-o", tmp_path / "pages")
+    assert result.exit_code == 2
+    assert f"no case '{wrong}'" in result.stderr
+    assert hint in result.stderr
+    assert not (tmp_path / "pages").exists()
+
+
+def test_images_may_lie_elsewhere(bench: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (bench / "films").rename(elsewhere / "films")
+    missing = invoke("show", bench, "c-001", "-o", tmp_path / "pages")
+    assert missing.exit_code == 2
+    assert "films/1.png" in missing.stderr
+    assert "c-001" in missing.stderr
+    assert not (tmp_path / "pages").exists()
+    assert invoke("show", bench, "c-001", "-o", tmp_path / "pages", "--images", elsewhere).exit_code == 0
+    nowhere = invoke("show", bench, "c-001", "-o", tmp_path / "pages", "--images", tmp_path / "nowhere")
+    assert nowhere.exit_code == 2
+    assert "nowhere: no such directory" in nowhere.stderr
+
+
+def test_images_elsewhere_are_for_benchmarks(studies: Path, tmp_path: Path) -> None:
+    result = invoke("show", studies, "-o", tmp_path / "pages", "--images", tmp_path)
+    assert result.exit_code == 2
+    assert "--images: is for benchmarks" in result.stderr
+
+
+def test_pages_are_not_written_into_a_set(studies: Path, bench: Path) -> None:
+    assert "is a benchmark; choose another" in invoke("show", studies, "-o", bench).stderr
+    assert "is a study set; choose another" in invoke("show", bench, "-o", studies).stderr
+
+
+def test_a_directory_of_something_else_is_told(tmp_path: Path) -> None:
+    result = invoke("show", tmp_path, "-o", tmp_path / "pages")
+    assert result.exit_code == 2
+    assert "neither a study set (studies.json) nor a benchmark (bench.json)" in result.stderr
+
+
+# ---- sources -----------------------------------------------------------------------------------------------------
 
 PHANTOM = Source(
     name="made", title="Made here", needs="Nothing.", licence="CC0 [any use]", truth=("masks", "report")

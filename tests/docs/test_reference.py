@@ -40,7 +40,7 @@ def test_every_command_and_option_is_listed() -> None:
     for written in (
         "`--seed`",
         "`--finding` `NAME=WEIGHT`",
-        "`STUDIES`",
+        "`PATH`",
         "`ID`",
         "Default: `512`",
         "**Required.**",

@@ -48,7 +48,6 @@ def header(case: Case, sources: Sequence[SourceInfo]) -> dict[str, str]:
         "Source": case.source,
         "Licence": terms.get(case.source, ""),
         "Split": case.split or "",
-        "Steps": str(len(case.steps)),
     }
     return {heading: value for heading, value in known.items() if value}
 

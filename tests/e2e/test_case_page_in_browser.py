@@ -1,0 +1,191 @@
+"""The page of a case in a real browser: keys hidden and shown again, an examination by keyboard, the index's cells."""
+
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from carina.cases import Provenance, open_benchmark, write_benchmark
+from carina.phantom import PhantomOptions, make_studies
+from carina.show import bench_index
+from carina.studies import write_png
+from carina.studies.pixels import to_display
+
+spec = importlib.util.spec_from_file_location(
+    "percept_like", Path(__file__).parents[1] / "show" / "percept_like.py"
+)
+like = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(like)
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome on the PATH")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """Pages of two cases about a phantom's radiograph, through a benchmark on disk."""
+    directory = tmp_path_factory.mktemp("bench")
+    study, pixels = next(make_studies(1, 5, PhantomOptions(size=192)))
+    image = next(image for image in study.images if image.view != "lateral")
+    shown = to_display(pixels[image.key], bits=image.bits, monochrome1=image.monochrome1)
+    square = np.zeros((192, 192), np.uint8)
+    square[: shown.shape[0], : shown.shape[1]] = shown[:192, :192]
+    write_png(directory / like.KEY, square)
+    write_benchmark(directory, [like.rr_case(192), like.lf_case(192)], Provenance(command="test"))
+    return bench_index(open_benchmark(directory), tmp_path_factory.mktemp("pages"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser):
+    opened = browser.new_page()
+    faults: list[str] = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    # The pages are whole in themselves: nothing may be fetched.
+    opened.on("request", lambda request: request.url.startswith("file:") or faults.append(request.url))
+    yield opened
+    opened.close()
+    assert [fault for fault in faults if not fault.startswith("data:")] == []
+
+
+@pytest.fixture
+def case(page, index):
+    page.goto(index.pages[0].html.as_uri())
+    return page
+
+
+def visible_steps(page) -> list[str]:
+    return [step.get_attribute("data-step") for step in page.locator(".step:visible").all()]
+
+
+def test_keys_are_shown_at_first(case):
+    assert len(visible_steps(case)) == 9
+    assert case.locator(".verdict:visible", has_text="right").count() == 10
+    assert case.get_by_role("heading", name="What was done").is_visible()
+    assert case.locator("input:visible").count() == 0
+    assert case.locator(".bar:visible").count() > 10
+
+
+def test_hidden_keys_leave_nothing_that_tells_them(case):
+    case.get_by_role("button", name="Hide keys").click()
+    assert case.get_by_role("button", name="Hide keys").get_attribute("aria-pressed") == "true"
+    assert case.locator(".key:visible").count() == 0
+    assert visible_steps(case) == ["1"]
+    text = case.locator("body").inner_text()
+    for word in ("✓", "revision required", "RR", "What was done", "Margins", "IoU", "Steps"):
+        assert word not in text
+    boxes = [case.locator(".step:visible .choice").nth(place) for place in range(2)]
+    looks = [
+        box.evaluate("e => getComputedStyle(e).border + getComputedStyle(e).backgroundColor") for box in boxes
+    ]
+    assert looks[0] == looks[1]
+    weights = [box.locator(".text").evaluate("e => getComputedStyle(e).fontWeight") for box in boxes]
+    assert weights[0] == weights[1]
+
+
+def test_an_examination_by_keyboard(case):
+    case.keyboard.press("k")
+    first = case.locator('.step[data-step="1"]')
+    first.get_by_role("radio", name="Yes").focus()
+    case.keyboard.press("Space")
+    case.keyboard.press("Tab")
+    case.keyboard.press("Enter")
+    assert first.locator(".outcome").inner_text() == "Your answer is right."
+    assert first.locator(".verdict:visible", has_text="right").count() == 1
+    assert visible_steps(case) == ["1", "2"]
+    # The next step has the focus: its first option, "No", which is wrong.
+    case.keyboard.press("Space")
+    case.keyboard.press("Tab")
+    case.keyboard.press("Enter")
+    assert case.locator('.step[data-step="2"] .outcome').inner_text() == "Your answer is wrong."
+    assert visible_steps(case) == ["1", "2", "3a"]
+
+
+def test_several_options_are_right_only_as_a_whole(case):
+    case.get_by_role("button", name="Hide keys").click()
+    while "4b" not in visible_steps(case):
+        case.locator(".show-key:visible").click()
+    step = case.locator('.step[data-step="4b"]')
+    step.get_by_role("checkbox", name="right lateral lung").check()
+    step.get_by_role("checkbox", name="right costophrenic angle").check()
+    step.get_by_role("button", name="Show the key of 4b").click()
+    assert step.locator(".outcome").inner_text() == "Your answer is right."
+    assert case.locator('.step[data-step="3a"] .outcome').inner_text() == ""
+
+
+def test_the_path_and_what_was_done_are_told_at_the_end(case):
+    case.get_by_role("button", name="Hide keys").click()
+    done = case.get_by_role("heading", name="What was done")
+    for _ in range(9):
+        assert not done.is_visible()
+        case.locator(".show-key:visible").click()
+    assert done.is_visible()
+    assert "revision required" in case.locator("header").inner_text()
+
+
+def test_showing_the_keys_again_forgets_the_answers(case):
+    toggle = case.get_by_role("button", name="Hide keys")
+    toggle.click()
+    case.get_by_role("radio", name="No").check()
+    case.locator(".show-key:visible").click()
+    toggle.click()
+    assert len(visible_steps(case)) == 9
+    assert case.locator(".outcome:visible").count() == 0
+    toggle.click()
+    assert case.locator("input:checked").count() == 0
+    assert visible_steps(case) == ["1"]
+
+
+def test_pictures_are_drawn_wherever_they_are_used(case):
+    """The same picture, held once, has its pixels at the step that brings it and at one that comes back to it."""
+    import cv2
+
+    spreads = []
+    for step in ("3a", "3b", "4c"):
+        shot = case.locator(f'.step[data-step="{step}"] .films svg').first.screenshot()
+        spreads.append(cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR).std())
+    assert min(spreads) > 20
+
+
+def test_a_link_of_the_path_leads_to_its_step(case):
+    case.get_by_role("link", name="3c revision").click()
+    assert case.url.endswith("#step-5")
+
+
+def test_nothing_is_wider_than_a_phone(page, index):
+    page.set_viewport_size({"width": 390, "height": 800})
+    for html in (index.html, *(written.html for written in index.pages)):
+        page.goto(html.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_cell_of_the_index_leaves_its_cases(page, index):
+    page.goto(index.html.as_uri())
+    assert page.locator(".study:visible").count() == 2
+    page.get_by_role("button", name="edema lesion-free").click()
+    assert page.locator(".study:visible h2").all_inner_texts() == ["c-fedcba9876543210"]
+    page.get_by_role("button", name="all cases").click()
+    assert page.locator(".study:visible").count() == 2
+    page.get_by_role("link", name="c-0123456789abcdef").click()
+    assert page.locator("h1").inner_text() == "c-0123456789abcdef"

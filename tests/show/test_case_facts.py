@@ -1,0 +1,101 @@
+"""Where a value lies within its band, for every way in which a band can end."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carina.cases import Fact
+from carina.show.case_facts import Facts, Margin, about_words, facts_of, grouped
+
+
+def margin(value: float, low: float | None = None, high: float | None = None) -> Margin:
+    (made,) = facts_of([Fact(name="x", value=value, low=low, high=high)], {}).margins
+    return made
+
+
+def test_a_share_without_an_upper_end_ends_at_one() -> None:
+    # From 0.25 - 0.18 * 0.75 = 0.115 to 1: the band starts at 0.135 / 0.885, the value 0.7 lies at 0.585 / 0.885.
+    made = margin(0.7, low=0.25)
+    assert made.band == (15.25, 84.75)
+    assert made.tick == 66.1
+    assert not made.opens
+    assert made.range == "at least 0.25"
+
+
+def test_a_share_without_a_lower_end_starts_at_zero() -> None:
+    # From 0 to 0.15 * 1.18.
+    made = margin(0.059, high=0.15)
+    assert made.band == (0.0, 84.75)
+    assert made.tick == 33.33
+    assert made.range == "at most 0.15"
+
+
+def test_a_length_without_an_upper_end_goes_on() -> None:
+    # From 40 to the larger of 80 and 40 + 1.25 * 60 = 115: the bar starts at 40 - 0.18 * 75 = 26.5 and is 88.5 wide.
+    made = margin(100, low=40)
+    assert made.opens
+    assert made.band == (15.25, 84.75)
+    assert made.tick == 83.05
+
+
+@pytest.mark.parametrize(
+    ("value", "holds", "tick"),
+    [(0.55, True, 13.24), (0.85, True, 86.76), (0.2, False, 0.0), (0.9, False, 99.02)],
+)
+def test_ends_belong_to_the_band_and_what_is_beyond_is_told(value: float, holds: bool, tick: float) -> None:
+    made = margin(value, 0.55, 0.85)
+    assert made.holds is holds
+    assert made.tick == tick
+
+
+def test_the_tightest_is_nearest_to_its_end_by_share() -> None:
+    facts = facts_of(
+        [
+            Fact(name="a", value=60.0, low=40.0),
+            Fact(name="b", value=0.9, high=0.93),
+            Fact(name="c", value=0.5, low=0.2, high=0.9),
+        ],
+        {},
+    )
+    assert facts.tightest is facts.margins[1]
+    assert Facts(margins=(), rows=()).tightest is None
+
+
+numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
+
+
+@given(
+    value=numbers,
+    ends=st.tuples(st.none() | numbers, st.none() | numbers).filter(lambda ends: ends != (None, None)),
+)
+def test_a_bar_never_leaves_its_box_and_a_value_that_holds_lies_on_the_band(value, ends) -> None:
+    low, high = ends if None in ends else sorted(ends)
+    made = margin(value, low, high)
+    left, width = made.band
+    assert 0 <= left <= left + width <= 100.01
+    assert 0 <= made.tick <= 100
+    if made.holds:
+        assert left - 0.02 <= made.tick <= left + width + 0.02
+
+
+def test_facts_that_are_no_margins_become_rows() -> None:
+    facts = facts_of([Fact(name="place", text="left base"), Fact(name="area", value=1234.5)], {})
+    assert [(row.name, row.value) for row in facts.rows] == [("place", "left base"), ("area", "1234")]
+    assert facts.margins == ()
+
+
+def test_things_are_called_by_their_numbers_and_parts() -> None:
+    names = {"o1": "(1)", "o2": "(2)", "r1": "shown mask"}
+    assert about_words("o1 o2", names) == "(1) and (2)"
+    assert about_words("r1", names) == "shown mask"
+    assert about_words("left o1", names) == "left o1"
+    assert about_words("", names) == ""
+
+
+def test_facts_are_grouped_in_order_of_first_mention() -> None:
+    facts = [Fact(name=name, about=about) for name, about in (("a", "y"), ("b", "x"), ("c", "y"))]
+    groups = grouped(facts)
+    assert [(about, [fact.name for fact in members]) for about, members in groups.items()] == [
+        ("y", ["a", "c"]),
+        ("x", ["b"]),
+    ]
