@@ -1,4 +1,4 @@
-"""`carina sources`: where studies can come from."""
+"""`carina sources`: where studies and benchmarks can come from."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ from carina.cli.console import print_json, print_table
 if TYPE_CHECKING:
     from carina.studies.sources import Source
 
-PROVIDERS = ("carina.phantom:SOURCE",)
+PROVIDERS = ("carina.phantom:SOURCE", "carina.percept.bundle:SOURCE")
 """Where the constants are that describe sources; imported when they are asked for: readers are heavy."""
 
 
@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def sources(*, json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
-    """List where studies can come from.
+    """List where studies and benchmarks can come from.
 
     For each source: what it needs on disk, its licence, and the truth it carries.
 

@@ -8,7 +8,7 @@ from carina.percept.bundle.case import case_of
 from carina.percept.bundle.exporting import ExportManifest, ExportOptions, export_bundle
 from carina.percept.bundle.faults import BundleError, RecordError
 from carina.percept.bundle.importing import Imported, ImportOptions, import_bundle
-from carina.percept.bundle.reading import Skipped
+from carina.percept.bundle.reading import Skipped, Survey, survey
 from carina.percept.bundle.record import files_of, key_id_of, record_of
 from carina.percept.bundle.source import SOURCE
 
@@ -21,10 +21,12 @@ __all__ = [
     "Imported",
     "RecordError",
     "Skipped",
+    "Survey",
     "case_of",
     "export_bundle",
     "files_of",
     "import_bundle",
     "key_id_of",
     "record_of",
+    "survey",
 ]

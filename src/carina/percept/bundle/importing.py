@@ -55,14 +55,15 @@ def import_bundle(
     out: Path,
     options: ImportOptions,
     *,
+    found: Survey | None = None,
     workers: int = 1,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> Imported:
     """Write the benchmark of a bundle to `out`; nothing is written where no record can be used.
 
-    With `on_error="stop"` the first record that is wrong raises `BundleError`.
+    `found` is the survey of the bundle, where it was made before. With `on_error="stop"` the first record that is wrong raises `BundleError`.
     """
-    found = survey(bundle)
+    found = found or survey(bundle)
     result = Imported(records=found.records)
     cases = _cases(bundle, found, options, result, workers=workers, progress=progress)
     first = next(cases, None)
