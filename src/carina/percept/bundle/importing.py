@@ -61,7 +61,8 @@ def import_bundle(
 ) -> Imported:
     """Write the benchmark of a bundle to `out`; nothing is written where no record can be used.
 
-    `found` is the survey of the bundle, where it was made before. With `on_error="stop"` the first record that is wrong raises `BundleError`.
+    `found` is the survey of the bundle, where it was made before.
+    With `on_error="stop"` the first record that is wrong raises `BundleError`.
     """
     found = found or survey(bundle)
     result = Imported(records=found.records)
