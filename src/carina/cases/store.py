@@ -107,10 +107,18 @@ CASES: Final = Kind(
 )
 
 _WRITER: Final = Writer(CASES)
+# What each of them takes and does: `carina.store.Writer`.
 claim = _WRITER.claim
+"""Makes a directory ready, before the first part is written."""
 write_part = _WRITER.write_part
+"""Writes one part, whole or not at all."""
 write_table_part = _WRITER.write_table_part
+"""Writes one part from an Arrow table, for rows by the million."""
 finished_part = _WRITER.finished_part
+"""A part that an earlier call finished, if it is whole."""
 finished_set = _WRITER.finished_set
+"""The manifest of a complete set, if there is one."""
 write_manifest = _WRITER.write_manifest
+"""Closes a set."""
 write_benchmark = _WRITER.write
+"""Writes a whole benchmark from one stream."""

@@ -77,9 +77,16 @@ STUDIES: Final = Kind(
 )
 
 _WRITER: Final = Writer(STUDIES)
+# What each of them takes and does: `carina.store.Writer`.
 claim = _WRITER.claim
+"""Makes a directory ready, before the first part is written."""
 write_part = _WRITER.write_part
+"""Writes one part, whole or not at all."""
 finished_part = _WRITER.finished_part
+"""A part that an earlier call finished, if it is whole."""
 finished_set = _WRITER.finished_set
+"""The manifest of a complete set, if there is one."""
 write_manifest = _WRITER.write_manifest
+"""Closes a set."""
 write_studies = _WRITER.write
+"""Writes a whole set from one stream."""
