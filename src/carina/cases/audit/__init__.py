@@ -15,7 +15,8 @@ from carina.cases.audit.soundness import Soundness
 from carina.cases.audit.splits import Splits
 from carina.cases.audit.text_only import TextOnly
 from carina.cases.audit.thresholds import Thresholds
-from carina.cases.audit.views import Pictures, Views
+from carina.cases.audit.views import Views
+from carina.cases.render.views import ImageSource
 
 __all__ = [
     "Audit",
@@ -23,7 +24,6 @@ __all__ = [
     "Gate",
     "GateResult",
     "Objections",
-    "Pictures",
     "Row",
     "Status",
     "Thresholds",
@@ -39,15 +39,15 @@ __all__ = [
 def common_gates(
     thresholds: Thresholds | None = None,
     *,
-    pictures: Pictures | None = None,
+    images: ImageSource | None = None,
     cases: int | None = None,
     per_cell: int | None = None,
     skipped: Mapping[str, Counter[str]] | None = None,
 ) -> list[Gate]:
     """Fresh gates that hold for every protocol.
 
-    `pictures` finds and draws images, `cases` is how many there will be, `per_cell` how many were asked for, `skipped`
-    counts reasons by target. What is None is not looked at.
+    `images` is the benchmark itself, `cases` how many there will be, `per_cell` how many were asked for; `skipped`
+    counts, by target, why studies were left out. What is None is not looked at.
     """
     limits = thresholds or Thresholds()
     return [
@@ -59,6 +59,6 @@ def common_gates(
         Names(limits),
         Duplicates(limits),
         Splits(limits),
-        Views(limits, pictures, cases=cases),
+        Views(limits, images, cases=cases),
         Quotas(limits, per_cell=per_cell, skipped=skipped),
     ]

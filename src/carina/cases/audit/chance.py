@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 Z95: Final = 1.959963984540054
 _EXACT: Final = 6000
@@ -46,7 +46,7 @@ def at_least(hits: float, trials: Trials) -> float:
         return 0.0
     if n <= _EXACT:
         return min(1.0, float(_distribution(trials)[whole:].sum()))
-    return float(stats.norm.sf((whole - 0.5 - expected(trials)) / _spread(trials)))
+    return normal_tail((whole - 0.5 - expected(trials)) / _spread(trials))
 
 
 def at_most(hits: float, trials: Trials) -> float:
@@ -57,7 +57,7 @@ def at_most(hits: float, trials: Trials) -> float:
         return 1.0
     if n <= _EXACT:
         return min(1.0, float(_distribution(trials)[: whole + 1].sum()))
-    return float(stats.norm.cdf((whole + 0.5 - expected(trials)) / _spread(trials)))
+    return normal_tail((expected(trials) - whole - 0.5) / _spread(trials))
 
 
 def limit(trials: Trials, level: float) -> float:
@@ -69,19 +69,30 @@ def limit(trials: Trials, level: float) -> float:
         above = np.cumsum(_distribution(trials)[::-1])[::-1]
         whole = int(np.argmax(above <= level)) if (above <= level).any() else n + 1
         return min(1.0, (whole - 1) / n)
-    return min(1.0, (expected(trials) + float(stats.norm.isf(level)) * _spread(trials)) / n)
+    return min(1.0, (expected(trials) + -float(special.ndtri(level)) * _spread(trials)) / n)
+
+
+def normal_tail(z: float) -> float:
+    """Probability of a value above so many standard deviations."""
+    return float(special.ndtr(-z))
 
 
 def more_often(plus: int, minus: int) -> float:
     """Probability of `plus` or more heads among all flips of a fair coin."""
-    return float(stats.binom.sf(plus - 1, plus + minus, 0.5)) if plus + minus else 1.0
+    return float(special.bdtrc(plus - 1, plus + minus, 0.5)) if plus else 1.0
 
 
 def _distribution(trials: Trials) -> NDArray[np.float64]:
     density = np.ones(1)
     for p, n in sorted(trials.items()):
-        density = np.convolve(density, stats.binom.pmf(np.arange(n + 1), n, min(max(p, 0.0), 1.0)))
+        density = np.convolve(density, _binomial(n, min(max(p, 0.0), 1.0)))
     return np.asarray(density, np.float64)
+
+
+def _binomial(n: int, p: float) -> NDArray[np.float64]:
+    hits = np.arange(n + 1)
+    ways = special.gammaln(n + 1) - special.gammaln(hits + 1) - special.gammaln(n - hits + 1)
+    return np.asarray(np.exp(ways + special.xlogy(hits, p) + special.xlog1py(n - hits, -p)), np.float64)
 
 
 def _spread(trials: Trials) -> float:
@@ -101,8 +112,8 @@ def separation(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tup
         if not a or not b:
             continue
         values = np.concatenate([np.asarray(first, np.float64), np.asarray(second, np.float64)])
-        ranks = stats.rankdata(values)
-        _, ties = np.unique(values, return_counts=True)
+        _, at, ties = np.unique(values, return_inverse=True, return_counts=True)
+        ranks = (np.cumsum(ties) - (ties - 1) / 2)[at]
         n = a + b
         u += float(ranks[:a].sum()) - a * (a + 1) / 2
         pairs += a * b

@@ -9,9 +9,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from scipy import stats
-
-from carina.cases.audit.chance import alike_neighbours, at_least, at_most, expected, separation, wilson
+from carina.cases.audit.chance import (
+    alike_neighbours,
+    at_least,
+    at_most,
+    expected,
+    normal_tail,
+    separation,
+    wilson,
+)
 from carina.cases.audit.frame import Objections, judged
 from carina.cases.audit.record import Found, GateResult, Row, Status, gravest
 from carina.cases.audit.steps import choices, task_of
@@ -144,7 +150,7 @@ class Names:
                 n=pairs,
                 value=alike / pairs,
                 chance=sum(n * (n - 1) for n in Counter(labels).values()) / (len(labels) * pairs),
-                p=2 * float(stats.norm.sf(abs(sigma))),
+                p=2 * normal_tail(abs(sigma)),
                 note=f"{alike} of {pairs} neighbours are on the same path, {sigma:+.1f} deviations from chance",
             )
             for path in paths:
@@ -158,7 +164,7 @@ class Names:
                     low=max(0.0, area - 1.96 * error),
                     high=min(1.0, area + 1.96 * error),
                     chance=0.5,
-                    p=2 * float(stats.norm.sf(abs(area - 0.5) / error)) if error else 1.0,
+                    p=2 * normal_tail(abs(area - 0.5) / error) if error else 1.0,
                     note=f"a case of this path comes before another in {area:.3f} of all pairs",
                 )
 

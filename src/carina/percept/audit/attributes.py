@@ -40,8 +40,8 @@ class Attributes:
             self._n,
             self._objections,
             threshold=f"zones outside {rules.region.low:g} to {rules.region.high:g}, severity "
-            f"{rules.severity_margin:g} from 1/3 and 2/3, presence outside {rules.presence.low:g} to {rules.presence.high:g}, size ratio outside "
-            f"{rules.ratio.low:g} to {rules.ratio.high:g}",
+            f"{rules.severity_margin:g} from 1/3 and 2/3, presence outside {rules.presence.low:g} to "
+            f"{rules.presence.high:g}, size ratio outside {rules.ratio.low:g} to {rules.ratio.high:g}",
             good="Every attribute key follows from its shares, and none lies on a cut.",
             bad="Some attribute keys do not follow from their shares or lie on a cut; build these cases anew.",
             unit="cases with attributes",

@@ -11,10 +11,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from carina.cases.audit import GateResult, Row, judged, measured
-from carina.cases.audit.chance import Z95, at_least, at_most, limit, separation, wilson
+from carina.cases.audit.chance import Z95, at_least, at_most, limit, normal_tail, separation, wilson
 from carina.cases.model import Case
 from carina.percept.audit.limits import Limits
 from carina.percept.audit.parts import Decoder, Parts, distance, edge, holds, iou, perimeter
@@ -83,8 +82,8 @@ class Shortcuts:
             rows,
             n=self._n,
             threshold=f"no rule of thumb above chance (fail at {levels.fail_level:g}, warn at {levels.warn_level:g}, "
-            f"all rules together); no measure tells RR from RF (fail from an area of {self._limits.separation:g}, warn if "
-            "it is not chance)",
+            f"all rules together); no measure tells RR from RF (fail from an area of {self._limits.separation:g}, "
+            "warn if it is not chance)",
             good="No rule of thumb about masks or points does better than chance.",
             bad="A rule that ignores the X-ray does better than chance (or, with a warning, worse); choose other "
             "distractors, points or edits so that right and wrong ones look alike.",
@@ -121,7 +120,7 @@ class Shortcuts:
         if not n:
             return
         levels = self._limits.common
-        p = min(1.0, 2 * float(stats.norm.sf(abs(area - 0.5) / error)) * tests) if error else 1.0
+        p = min(1.0, 2 * normal_tail(abs(area - 0.5) / error) * tests) if error else 1.0
         grave = max(area, 1 - area) >= self._limits.separation
         status = judged(p, warn=levels.warn_level, fail=levels.fail_level if grave else -1.0)
         yield Row(
