@@ -22,8 +22,8 @@ class Gate(Protocol):
     def result(self) -> GateResult: ...
 
 
-def audit(cases: Iterable[Case], gates: Sequence[Gate]) -> Audit:
-    """Show all cases to all gates, in one pass."""
+def audit(cases: Iterable[Case], gates: Sequence[Gate], *, benchmark: str | None = None) -> Audit:
+    """Show all cases to all gates, in one pass. `benchmark` is the fingerprint of what the cases come from."""
     cells: Counter[str] = Counter()
     patients: set[str] = set()
     n = steps = 0
@@ -37,6 +37,7 @@ def audit(cases: Iterable[Case], gates: Sequence[Gate]) -> Audit:
             gate.see(case)
     results = tuple(gate.result() for gate in gates)
     return Audit(
+        benchmark=benchmark,
         status=gravest(*(result.status for result in results)),
         cases=n,
         steps=steps,

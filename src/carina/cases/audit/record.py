@@ -70,12 +70,18 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str = KIND
     schema: str = SCHEMA
+    benchmark: str | None = None
+    """Fingerprint of what was audited, where it lies on disk."""
     status: Status
     cases: int
     steps: int
     patients: int
     cells: dict[str, int]
     gates: tuple[GateResult, ...]
+
+    def count(self, status: Status) -> int:
+        """How many gates ended like this."""
+        return sum(gate.status == status for gate in self.gates)
 
     def gate(self, name: str) -> GateResult:
         """The result of the gate with this name."""

@@ -15,6 +15,7 @@ from carina.studies.pixels import read_header
 
 _VIEWS_OF_A_CASE = 4
 """About; lesion-free cases have one and those with a revision seven."""
+_MISSING = "is missing"
 
 
 class Views:
@@ -65,7 +66,9 @@ class Views:
             threshold="every image file there, of its size and checksum; every view that is tried can be drawn",
             good=f"All {len(self._seen)} images are there and unchanged; {self._drawn} of {self._views} views were "
             "drawn as a trial.",
-            bad="Some cases cannot be shown; bring the images back, or say where they lie with --images.",
+            bad="No image was found: the image root is missing or another; say where the images lie."
+            if all(fault and fault.endswith(_MISSING) for fault in self._seen.values())
+            else "Some cases cannot be shown; bring their images back as they were, or leave these cases out.",
             unit="cases whose images were looked for",
         )
 
@@ -74,7 +77,7 @@ def _fault(images: ImageSource, image: CaseImage) -> str | None:
     try:
         path = images.image_path(image)
         if not path.is_file():
-            return f"image {image.key!r} is missing"
+            return f"image {image.key!r} {_MISSING}"
         header = read_header(path)
     except CarinaError as error:
         return str(error)

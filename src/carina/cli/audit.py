@@ -1,0 +1,153 @@
+"""`carina audit`: what a benchmark would let a model score without looking, and what in it is wrong."""
+
+import csv
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from carina.cli.console import Advance, print_json, print_table, progress
+from carina.errors import BenchmarkError, CarinaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from carina.cases import Benchmark, Case
+    from carina.cases.audit import Audit, Gate, Thresholds
+    from carina.percept.rules import Rules
+
+
+def register(app: typer.Typer) -> None:
+    app.command(name="audit", no_args_is_help=True)(audit)
+
+
+def audit(
+    bench: Annotated[Path, typer.Argument(metavar="BENCH", help="Directory of a benchmark.")],
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Where the page is written; without it, in BENCH/audit."
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the images lie, if not where the benchmark says."),
+    ] = None,
+    files: Annotated[
+        bool, typer.Option("--files/--no-files", help="Also open every image file and draw some views.")
+    ] = True,
+    render: Annotated[int, typer.Option(min=0, metavar="N", help="Views that are drawn as a trial.")] = 300,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for warnings too.")] = False,
+    open_: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in the browser when it is written.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Audit a benchmark: can it be answered without looking, and are its keys sound?
+
+    Streams all cases once through every gate: soundness, key margins, balance of answer positions, constant and
+    text-only answers against chance, telling names, duplicates, splits, images and views, quotas; for percept also
+    contours, points, options, attributes and rules of thumb, measured anew from the stored masks. Writes audit.html
+    and audit.json, prints a table, and exits with 1 if a gate fails.
+
+    \b
+    Examples:
+      carina audit my-benchmark
+      carina audit my-benchmark --no-files          without opening images
+      carina audit my-benchmark -o audits/today --open
+      carina audit my-benchmark --json
+    """
+    from carina.cases import open_benchmark
+    from carina.cases.audit import Thresholds
+    from carina.cases.audit import audit as run
+    from carina.show.audit import summary, write_audit
+
+    opened = open_benchmark(bench, images)
+    target = out or opened.directory / "audit"
+    if target.exists() and not target.is_dir():
+        raise CarinaError(f"{target}: is a file, expected a directory for the page")
+    gates = _gates(opened, Thresholds(render=render), files=files)
+    with progress("Audit", len(opened), quiet=json) as advance:
+        result = run(_told(opened, advance), gates, benchmark=opened.manifest.fingerprint)
+    written = write_audit(result, target, title=opened.directory.resolve().name)
+    if json:
+        print_json({"html": written.html, "json": written.json, "audit": result})
+    else:
+        _print(result)
+        typer.echo(f"{summary(result)}\n{written.html}", err=True)
+    if open_:
+        typer.launch(written.html.resolve().as_uri())
+    if result.status == "fail" or (strict and result.status == "warn"):
+        raise typer.Exit(1)
+
+
+def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool) -> "list[Gate]":
+    """The gates of every protocol, and those of the protocols that the benchmark holds."""
+    from carina.cases.audit import common_gates
+
+    options = bench.manifest.options
+    per_cell = options.get("per_cell")
+    gates = common_gates(
+        thresholds,
+        images=bench if files else None,
+        cases=len(bench),
+        per_cell=per_cell if isinstance(per_cell, int) else None,
+        skipped=_skipped(bench.directory / "skipped.csv"),
+    )
+    if "percept" in bench.manifest.counts.protocols:
+        from carina.percept.audit import percept_gates
+
+        gates += percept_gates(thresholds, rules=_rules(bench))
+    return gates
+
+
+def _rules(bench: "Benchmark") -> "Rules":
+    """The acceptance rules that the benchmark says it was built by."""
+    import msgspec
+
+    from carina.percept.rules import Rules
+
+    try:
+        return msgspec.convert(bench.manifest.options.get("rules", {}), Rules)
+    except msgspec.ValidationError as error:
+        raise BenchmarkError(
+            f"{bench.directory}: options.rules of the manifest are not percept's: {error}"
+        ) from error
+
+
+def _skipped(path: Path) -> dict[str, Counter[str]]:
+    """Why studies were left out, by target, as builders write it down."""
+    reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    if path.is_file():
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                reasons[row.get("target") or ""][row.get("reason") or "no reason"] += 1
+    return dict(reasons)
+
+
+def _told(bench: "Benchmark", advance: Advance) -> "Iterator[Case]":
+    for case in bench:
+        yield case
+        advance()
+
+
+def _print(result: "Audit") -> None:
+    from carina.show.audit import MARKS, rate
+
+    rows = [
+        (
+            f"{MARKS[gate.status]} {gate.status}",
+            gate.name,
+            f"{gate.count} of {gate.n}",
+            rate(gate),
+            gate.meaning,
+        )
+        for gate in result.gates
+    ]
+    print_table(("status", "gate", "objections", "rate", "meaning"), rows)
+    for gate in result.gates:
+        if gate.status in ("fail", "warn"):
+            for found in gate.worst[:3]:
+                typer.echo(f"{gate.name}: {found.id}: {found.what}")
