@@ -37,6 +37,15 @@ def test_any_object_is_read_in_windows_of_any_size(records, chunk, indent, tmp_p
     assert not any(entry.faults for entry in found)
 
 
+@pytest.mark.parametrize("number", ["0.5", "10e+20", "-1E-3", "12345", "-0.0"])
+def test_a_number_is_whole_wherever_a_window_ends(tmp_path, monkeypatch, number):
+    path = tmp_path / "records.json"
+    path.write_text(f'{{"a":{number},"b":{number}}}')
+    for chunk in range(1, 24):
+        monkeypatch.setattr(scan, "CHUNK", chunk)
+        assert [entry.record for entry in entries(path)] == [json.loads(number)] * 2
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

@@ -117,8 +117,8 @@ class _Reader:
                 if self._more():
                     continue
                 raise BundleError(f"{self._path}: not JSON: {error.msg} at character {place}") from error
-            # A number at the end of the window may go on beyond it.
-            if end == len(self._text) and self._more():
+            # A number at the end of the window may go on beyond it; "1.", "1e" and "1e+" are read as 1 until it does.
+            if len(self._text) - end <= 2 and self._more():
                 continue
             self._at = end
             return found, tuple(self._faults)
