@@ -113,9 +113,9 @@ class _Reader:
             except RecursionError:
                 raise BundleError(f"{self._path}: nested too deeply {self.where()}") from None
             except json.JSONDecodeError as error:
-                place = self._before + error.pos  # before the window moves
                 if self._more():
                     continue
+                place = self._before + error.pos
                 raise BundleError(f"{self._path}: not JSON: {error.msg} at character {place}") from error
             # A number at the end of the window may go on beyond it; "1.", "1e" and "1e+" are read as 1 until it does.
             if len(self._text) - end <= 2 and self._more():
@@ -124,6 +124,7 @@ class _Reader:
             return found, tuple(self._faults)
 
     def _more(self) -> bool:
+        """Whether there was more to read; if not, the window stays where it is."""
         if self._ended:
             return False
         if len(self._text) - self._at > MAX_RECORD:
@@ -131,11 +132,13 @@ class _Reader:
                 f"{self._path}: the record {self.where()} does not end within {MAX_RECORD:,} characters"
             )
         read = self._file.read(max(CHUNK, len(self._text) - self._at))
-        self._ended = not read
+        if not read:
+            self._ended = True
+            return False
         self._before += self._at
         self._text = self._text[self._at :] + read
         self._at = 0
-        return bool(read)
+        return True
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
