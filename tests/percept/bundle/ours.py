@@ -93,7 +93,12 @@ def attributes():
             "comparison",
             sides,
             ["one"],
-            facts=(Fact(name="right share", value=0.21), Fact(name="left share", value=0.0)),
+            facts=(
+                Fact(name="right share", value=0.21),
+                Fact(name="left share", value=0.001),
+                Fact(name="right size", value=311.0),
+                Fact(name="left size", value=2.0),
+            ),
         ),
     )
 

@@ -246,7 +246,7 @@ class _Reading:
             shows=shows,
             uses=uses,
             score="set" if kind.multiple else "exact",
-            reached_by=steps.reached_by(kind.id),
+            reached_by=steps.reached_by(kind.id, path),
             depends_on=steps.depends_on(kind.id, path),
             origin=Origin(method="import"),
             key=Key(options=tuple(options[number - 1].id for number in asked.right), kinds=kinds),

@@ -24,6 +24,8 @@ _COMPONENT: Final = "0"
 _SHOWN_MASK: Final = "mask_0"
 _ZONE_CUT: Final = 0.20
 """Share of a zone from which on the published rule counts it; ours leaves a margin on both sides."""
+_LUNG_CUT: Final = 0.01
+"""The same of a lung."""
 
 
 def record_of(case: Case, size: Size, *, neutral_names: bool = False) -> Record:
@@ -129,7 +131,7 @@ def _attributes(asked: dict[str, Step]) -> Record:
         },
         layout.LOCATION: {
             **_several(regions),
-            "answer_zones": [option for option in regions.key.options if option != "none"],
+            "answer_zones": [name.replace("-", " ") for name in regions.key.options if name != "none"],
         },
         layout.SEVERITY: {
             **_single(severity),
@@ -139,7 +141,7 @@ def _attributes(asked: dict[str, Step]) -> Record:
         layout.COMPARISON: {
             **_single(comparison),
             **{f"{side}_size": sizes[side] for side in ("left", "right")},
-            **{f"{side}_has_overlap": bool(sizes[side]) for side in ("left", "right")},
+            **{f"{side}_has_overlap": _present(comparison, side) for side in ("left", "right")},
         },
     }
 
@@ -206,10 +208,15 @@ def _value(step: Step, name: str) -> float | None:
 def _size(step: Step, side: str) -> float | None:
     """Pixels of the lesion in one lung; the share of the lung where the case does not tell them."""
     pixels = _value(step, f"{side} size")
-    return _value(step, f"{side} share") if pixels is None else pixels
+    return _value(step, f"{side} share") if pixels is None else round(pixels)
+
+
+def _present(step: Step, side: str) -> bool:
+    """A few pixels beyond the midline are no lesion of the other lung."""
+    return (_value(step, f"{side} share") or 0.0) >= _LUNG_CUT
 
 
 def _lung(step: Step) -> str | None:
     """The lung whose share is asked."""
-    told = " ".join((*(fact.about for fact in step.facts if fact.name == "share"), step.question.lower()))
-    return next((f"{side} lung" for side in SIDES if f"{side} lung" in told), None)
+    told = " ".join((*(fact.about for fact in step.facts if fact.name == "share"), step.question))
+    return next((f"{side} lung" for side in SIDES if f"{side} lung" in told.lower()), None)

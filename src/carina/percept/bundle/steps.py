@@ -33,15 +33,14 @@ ATTRIBUTES: Final = (
     Kind(id="4d", stage=4, task="comparison", block=layout.COMPARISON),
 )
 
-_LESION: Final = (Branch(step="1", options=("yes",)),)
-_TO_REVISE: Final = (Branch(step="2", options=("yes",)),)
 
-
-def reached_by(step: str) -> tuple[Branch, ...]:
-    """The answers that lead to a step."""
+def reached_by(step: str, path: Path) -> tuple[Branch, ...]:
+    """The answers that lead to a step on the path of its case."""
     if step == "1":
         return ()
-    return _TO_REVISE if step.startswith("3") else _LESION
+    if step == "2":
+        return (Branch(step="1", options=("yes",)),)
+    return (Branch(step="2", options=("no" if path == "RF" else "yes",)),)
 
 
 def depends_on(step: str, path: Path) -> tuple[str, ...]:
