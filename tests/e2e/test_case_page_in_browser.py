@@ -122,15 +122,23 @@ def test_an_examination_by_keyboard(case):
     assert visible_steps(case) == ["1", "2", "3a"]
 
 
-def test_several_options_are_right_only_as_a_whole(case):
+@pytest.mark.parametrize(
+    ("chosen", "outcome"),
+    [
+        (("right lateral lung", "right costophrenic angle"), "Your answer is right."),
+        (("right lateral lung",), "Your answer is wrong."),
+        (("right lateral lung", "right costophrenic angle", "left medial lung"), "Your answer is wrong."),
+    ],
+)
+def test_several_options_are_right_only_as_a_whole(case, chosen, outcome):
     case.get_by_role("button", name="Hide keys").click()
     while "4b" not in visible_steps(case):
         case.locator(".show-key:visible").click()
     step = case.locator('.step[data-step="4b"]')
-    step.get_by_role("checkbox", name="right lateral lung").check()
-    step.get_by_role("checkbox", name="right costophrenic angle").check()
+    for name in chosen:
+        step.get_by_role("checkbox", name=name).check()
     step.get_by_role("button", name="Show the key of 4b").click()
-    assert step.locator(".outcome").inner_text() == "Your answer is right."
+    assert step.locator(".outcome").inner_text() == outcome
     assert case.locator('.step[data-step="3a"] .outcome').inner_text() == ""
 
 

@@ -4,6 +4,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from carina.show import bench_index
@@ -64,6 +65,16 @@ def test_pages_are_linked_to_the_index_and_to_each_other(bench, tmp_path, read_p
 def test_the_card_shows_what_tells_most() -> None:
     assert telling_view(like.rr_case()) == "v3"
     assert telling_view(like.lf_case()) == "v1"
+
+
+def test_the_card_never_shows_an_option() -> None:
+    case = like.rr_case()
+    (panel,) = case.view("v5").panels
+    crowded = msgspec.structs.replace(panel, marks=case.view("v3").panels[0].marks * 2)
+    views = tuple(
+        msgspec.structs.replace(view, panels=(crowded,)) if view.id == "v5" else view for view in case.views
+    )
+    assert telling_view(msgspec.structs.replace(case, views=views)) == "v3"
 
 
 def test_an_index_is_the_same_every_time(bench, tmp_path) -> None:
