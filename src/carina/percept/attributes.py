@@ -1,0 +1,220 @@
+"""What a lesion's mask says of distribution, location, severity and comparison, with a margin around every cut.
+
+A key is stated only where it would stay the same for any contour that a careful reader might draw.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final, Literal
+
+import cv2
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.percept.anatomy import REGIONS, Anatomy, share_of, shared
+from carina.percept.rules import Band, Ineligible, Rules
+from carina.studies.lungs import ZONE_COVERED
+from carina.studies.region import Mask
+from carina.studies.vocabulary import SIDES, ZONES
+
+Severity = Literal["low", "mid", "high"]
+Comparison = Literal["similar", "left", "right", "one"]
+PRESENT: Final = 0.01
+"""Share of a lung from which on it holds the lesion (CheXpercept's reference code)."""
+SIZE_RATIO: Final = 1.5
+"""Larger over smaller side, from which on they are not similar (CheXpercept's reference code)."""
+SEVERITY_CUTS: Final = (1 / 3, 2 / 3)
+SEVERITIES: Final[tuple[Severity, ...]] = ("low", "mid", "high")
+MANY_ZONES: Final = 4
+"""From here on the number of zones is not told apart."""
+LOCATION_OPTIONS: Final = 3
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Keys of the four attribute questions and the shares that they rest on."""
+
+    zones: dict[str, float]
+    regions: dict[str, float]
+    lungs: dict[str, float]
+    sizes: dict[str, int]
+    """Pixels of the lesion in each lung, by side."""
+    affected: tuple[str, ...]
+    """Zones that the lesion is in."""
+    inside: tuple[str, ...]
+    """Regions that it is clearly in; grey ones are neither here nor in `outside`."""
+    outside: tuple[str, ...]
+    severity: dict[str, Severity]
+    """By side, of each lung that clearly holds the lesion and whose share lies on no cut."""
+    comparison: Comparison
+    outside_share: float
+    """Of the lesion, outside both lungs."""
+
+
+def describe(mask: Mask, anatomy: Anatomy, rules: Rules) -> Attributes:
+    """The attributes of a mask, or `Ineligible` where one of them lies on a cut."""
+    counts = anatomy.counts(mask)
+    zones = _shares(ZONES, counts, anatomy)
+    regions = _shares(REGIONS, counts, anatomy)
+    lungs = {side: share_of(f"{side} lung", counts, anatomy.totals) for side in SIDES}
+    sizes = {
+        "right": int(np.count_nonzero(mask & anatomy.right)),
+        "left": int(np.count_nonzero(mask & anatomy.left)),
+    }
+    return Attributes(
+        zones=zones,
+        regions=regions,
+        lungs=lungs,
+        sizes=sizes,
+        affected=_affected(zones, rules),
+        inside=tuple(name for name, share in regions.items() if share >= rules.region.high),
+        outside=tuple(name for name, share in regions.items() if share <= rules.region.low),
+        severity=_severity(lungs, rules),
+        comparison=_comparison(lungs, sizes, rules),
+        outside_share=int(counts[0]) / max(int(counts.sum()), 1),
+    )
+
+
+def stable_attributes(
+    mask: Mask, redrawn: tuple[Mask, ...], anatomy: Anatomy, rules: Rules, *, scale: float
+) -> Attributes:
+    """The attributes of a mask, if all masks that a reader might have drawn instead have the same keys.
+
+    Tried are the mask grown and shrunk by the stated number of pixels, and those `redrawn`. They may come nearer to a
+    cut than the mask itself, but not across it.
+    """
+    attributes = describe(mask, anatomy, rules)
+    if not attributes.severity:
+        raise Ineligible("severity on a cut", _listed(attributes.lungs))
+    reach = max(1, round(rules.stable * scale))
+    for what, other in (
+        (f"grown by {reach} px", _moved(mask, reach)),
+        (f"shrunk by {reach} px", _moved(mask, -reach)),
+        *(("redrawn", contour) for contour in redrawn),
+    ):
+        try:
+            there = describe(other, anatomy, plain(rules))
+        except Ineligible as cut:
+            raise Ineligible("unstable attribute", f"{what}: {cut}") from cut
+        severity = {side: there.severity.get(side) for side in attributes.severity}
+        if (there.affected, severity, there.comparison) != (
+            attributes.affected,
+            attributes.severity,
+            attributes.comparison,
+        ):
+            raise Ineligible("unstable attribute", what)
+        attributes = replace(
+            attributes,
+            inside=tuple(name for name in attributes.inside if name in there.inside),
+            outside=tuple(name for name in attributes.outside if name in there.outside),
+        )
+    return attributes
+
+
+def plain(rules: Rules) -> Rules:
+    """The same cuts without margins: how a mask is called, however near to a cut it lies."""
+    return msgspec.structs.replace(
+        rules,
+        region=Band(low=ZONE_COVERED, high=ZONE_COVERED),
+        presence=Band(low=PRESENT, high=PRESENT),
+        ratio=Band(low=SIZE_RATIO, high=SIZE_RATIO),
+        severity_margin=0.0,
+    )
+
+
+def _moved(mask: Mask, reach: int) -> Mask:
+    """Grown by so many pixels in every direction, or shrunk where negative."""
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * abs(reach) + 1,) * 2)
+    change = cv2.dilate if reach > 0 else cv2.erode
+    return change(mask.view(np.uint8), kernel).astype(bool)
+
+
+def _shares(names: tuple[str, ...], counts: NDArray[np.int64], anatomy: Anatomy) -> dict[str, float]:
+    shares = {name: share_of(name, counts, anatomy.totals) for name in names}
+    return {name: share for name, share in shares.items() if not np.isnan(share)}
+
+
+def _affected(zones: dict[str, float], rules: Rules) -> tuple[str, ...]:
+    grey = {name: share for name, share in zones.items() if rules.region.low < share < rules.region.high}
+    if grey:
+        raise Ineligible("zone on a cut", _listed(grey))
+    affected = tuple(name for name, share in zones.items() if share >= rules.region.high)
+    if not affected:
+        raise Ineligible("no zone covered", f"at most {max(zones.values(), default=0.0):.2f} of a zone")
+    return affected
+
+
+def _severity(lungs: dict[str, float], rules: Rules) -> dict[str, Severity]:
+    return {
+        side: SEVERITIES[sum(share > cut for cut in SEVERITY_CUTS)]
+        for side, share in lungs.items()
+        if share >= rules.presence.high
+        and all(abs(share - cut) >= rules.severity_margin for cut in SEVERITY_CUTS)
+    }
+
+
+def _comparison(lungs: dict[str, float], sizes: dict[str, int], rules: Rules) -> Comparison:
+    grey = {
+        f"{side} lung": share
+        for side, share in lungs.items()
+        if rules.presence.low < share < rules.presence.high
+    }
+    if grey:
+        raise Ineligible("lung presence on a cut", _listed(grey))
+    holding = [side for side, share in lungs.items() if share >= rules.presence.high]
+    if not holding:
+        raise Ineligible("no lung covered", _listed(lungs))
+    if len(holding) == 1:
+        return "one"
+    larger = max(SIDES, key=lambda side: sizes[side])
+    ratio = max(sizes.values()) / min(sizes.values())
+    if rules.ratio.low < ratio < rules.ratio.high:
+        raise Ineligible("size ratio on a cut", f"{ratio:.2f}")
+    if ratio <= rules.ratio.low:
+        return "similar"
+    return "left" if larger == "left" else "right"
+
+
+def choose_regions(
+    attributes: Attributes, anatomy: Anatomy, rules: Rules, *, right: int, chance: np.random.Generator
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Regions for the location question: so many that hold the lesion, the others clearly not; None if there are not.
+
+    No two overlap by more than the rules allow.
+    """
+    inside = [attributes.inside[n] for n in chance.permutation(len(attributes.inside))]
+    outside = [attributes.outside[n] for n in chance.permutation(len(attributes.outside))]
+    chosen = _apart(inside, right, (), anatomy, rules)
+    if chosen is None:
+        return None
+    others = _apart(outside, LOCATION_OPTIONS - right, chosen, anatomy, rules)
+    return None if others is None else (chosen, others)
+
+
+def most_right(attributes: Attributes, anatomy: Anatomy, rules: Rules) -> int:
+    """The largest number of regions that hold the lesion and do not overlap, up to the number of options."""
+    for size in range(LOCATION_OPTIONS, 0, -1):
+        for chosen in combinations(attributes.inside, size):
+            if _clear(chosen, anatomy, rules):
+                return size
+    return 0
+
+
+def _apart(
+    names: list[str], wanted: int, beside: tuple[str, ...], anatomy: Anatomy, rules: Rules
+) -> tuple[str, ...] | None:
+    for chosen in combinations(names, wanted):
+        if _clear((*beside, *chosen), anatomy, rules):
+            return chosen
+    return None
+
+
+def _clear(names: tuple[str, ...], anatomy: Anatomy, rules: Rules) -> bool:
+    return all(
+        shared(one, other, anatomy.totals) <= rules.option_overlap for one, other in combinations(names, 2)
+    )
+
+
+def _listed(shares: dict[str, float]) -> str:
+    return ", ".join(f"{name} {share:.3f}" for name, share in shares.items())

@@ -1,0 +1,325 @@
+"""From a study set to a percept benchmark on disk: screen, examine, select, assemble, write."""
+
+import csv
+import io
+import os
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path as FilePath
+from typing import Final
+
+import msgspec
+
+from carina.cases import Case, Manifest, Provenance, claim, finished_set, write_manifest, write_part
+from carina.errors import BenchmarkError, CarinaError
+from carina.files import alone_in, write_bytes
+from carina.percept.assemble import lesion_case, lesion_free
+from carina.percept.examine import examine, subject_of
+from carina.percept.examined import Examined, Outcome, Skipped
+from carina.percept.journal import Journal
+from carina.percept.lesions import LESIONS
+from carina.percept.rules import Rules
+from carina.percept.screen import Candidate, Screened, screen
+from carina.percept.select import choose, on_paths, places_due, right_regions, wanted_examined
+from carina.percept.steps import PATHS
+from carina.store import PartInfo
+from carina.studies import Studies, open_studies
+from carina.workers import in_order
+
+PROTOCOL_VERSION: Final = 1
+"""Raised when the same studies, seed and rules give other cases."""
+PART_SIZE: Final = 256
+SKIPPED: Final = "skipped.csv"
+REPORT: Final = "build.json"
+_NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")
+
+
+class CellReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell: what was wanted, what there is, and why there is not more."""
+
+    target: str
+    path: str
+    wanted: int
+    built: int
+    candidates: int
+    """Studies that state what the cell needs."""
+    reasons: dict[str, int]
+    """Of candidates that were looked at and could not be used; the two paths of a lesion share theirs."""
+
+
+class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`build.json`: how a benchmark came to hold what it holds."""
+
+    studies: int
+    cells: tuple[CellReport, ...]
+
+    @property
+    def unfilled(self) -> tuple[CellReport, ...]:
+        return tuple(cell for cell in self.cells if cell.built < cell.wanted)
+
+
+@dataclass(frozen=True)
+class Built:
+    manifest: Manifest
+    report: BuildReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """What decides the cases, beside the studies."""
+
+    seed: int = 0
+    per_cell: int = 100
+    targets: tuple[str, ...] = tuple(LESIONS)
+    split: str | None = None
+    rules: Rules = field(default_factory=Rules)
+
+    def __post_init__(self) -> None:
+        for target in self.targets:
+            if target not in LESIONS:
+                raise CarinaError(f"unknown lesion {target!r}; the protocol has {', '.join(LESIONS)}")
+        if len(set(self.targets)) < len(self.targets):
+            raise CarinaError(f"a lesion is named twice: {', '.join(self.targets)}")
+
+
+def build_percept(
+    studies: Studies,
+    directory: FilePath,
+    options: BuildOptions,
+    *,
+    workers: int = 1,
+    progress: Callable[[int], object] = lambda _done: None,
+) -> Built:
+    """Write a benchmark; an interrupted call is taken up where it was. The bytes do not depend on the workers.
+
+    `progress` is told of every lesion that is ready for its two paths.
+    """
+    provenance = _provenance(studies, directory, options)
+    claim(directory, provenance)
+    with alone_in(directory) as alone:
+        if not alone:
+            raise BenchmarkError(f"{directory}: another process is writing here")
+        there = finished_set(directory)
+        if there is not None:
+            return Built(there, _read_report(directory))
+        narrowed = studies.without(*_NOT_NEEDED)
+        if options.split is not None:
+            narrowed = narrowed.where(split=options.split)
+        found = screen(narrowed.without("anatomy"), options.targets, seed=options.seed)
+        with Journal(directory, provenance.fingerprint) as journal:
+            ready = _examined(narrowed, found, options, journal, workers=workers, progress=progress)
+            report, parts = _assemble(
+                narrowed, found, ready, options, directory=directory, fingerprint=provenance.fingerprint
+            )
+            _write_report(directory, report)
+            _write_skipped(directory, [*found.skipped, *ready.skipped])
+            manifest = write_manifest(directory, provenance, parts)
+            journal.remove()
+        return Built(manifest, report)
+
+
+def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) -> Provenance:
+    manifest = studies.manifest
+    rules = msgspec.to_builtins(options.rules)
+    return Provenance(
+        command=f"carina build percept {studies.directory.resolve().name} "
+        f"--per-cell {options.per_cell} --seed {options.seed}",
+        seed=options.seed,
+        options={
+            "protocol": "percept",
+            "version": PROTOCOL_VERSION,
+            "per_cell": options.per_cell,
+            "targets": list(options.targets),
+            "split": options.split,
+            "rules": rules,
+            "studies": [part.sha256 for part in manifest.parts],
+        },
+        sources=manifest.sources,
+        image_root=os.path.relpath((studies.directory / manifest.image_root).resolve(), directory.resolve()),
+    )
+
+
+# ---- examining ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Ready:
+    """What was examined, in the order in which it was drawn."""
+
+    accepted: dict[str, list[Examined]]
+    skipped: list[Skipped]
+
+
+class _Task(msgspec.Struct, frozen=True):
+    study: str
+    target: str
+    directory: str
+    seed: int
+    rules: Rules
+
+
+def _examined(
+    studies: Studies,
+    found: Screened,
+    options: BuildOptions,
+    journal: Journal,
+    *,
+    workers: int,
+    progress: Callable[[int], object],
+) -> _Ready:
+    """The first studies of every target that can be asked about, one a patient, as many as are needed."""
+    ready = _Ready({target: [] for target in options.targets}, [])
+    need = wanted_examined(options.per_cell)
+    patients: dict[str, set[str]] = defaultdict(set)
+
+    def is_needless(target: str, candidate: Candidate) -> bool:
+        return len(ready.accepted[target]) >= need or candidate.patient in patients[target]
+
+    queue: deque[tuple[str, Candidate, Outcome | None]] = deque()
+
+    def tasks() -> Iterator[_Task]:
+        """What is not in the journal. Workers ask ahead, so some may turn out to be needless after all."""
+        for target in options.targets:
+            for candidate in found.present[target]:
+                if is_needless(target, candidate):
+                    continue
+                known = journal.get(candidate.study, target)
+                queue.append((target, candidate, known))
+                if known is None:
+                    yield _Task(candidate.study, target, str(studies.directory), options.seed, options.rules)
+
+    def take(target: str, candidate: Candidate, outcome: Outcome) -> None:
+        if is_needless(target, candidate):
+            return
+        if isinstance(outcome, Skipped):
+            ready.skipped.append(outcome)
+            return
+        patients[target].add(candidate.patient)
+        ready.accepted[target].append(outcome)
+        progress(1)
+
+    def take_known() -> None:
+        while queue and queue[0][2] is not None:
+            target, candidate, known = queue.popleft()
+            if known is not None:
+                take(target, candidate, known)
+
+    for outcome in in_order(_examine_one, tasks(), workers=workers):
+        take_known()
+        target, candidate, _ = queue.popleft()
+        journal.add(outcome)
+        take(target, candidate, outcome)
+    take_known()
+    return ready
+
+
+def _examine_one(task: _Task) -> Outcome:
+    study = _opened(task.directory)[task.study]
+    return examine(study, task.target, seed=task.seed, rules=task.rules)
+
+
+@lru_cache(maxsize=1)
+def _opened(directory: str) -> Studies:
+    """Each process opens the set once; the command that began the work has verified it."""
+    return open_studies(directory, verify=False).without(*_NOT_NEEDED)
+
+
+# ---- assembling ---------------------------------------------------------------------------------------------------
+
+
+def _assemble(
+    studies: Studies,
+    found: Screened,
+    ready: _Ready,
+    options: BuildOptions,
+    *,
+    directory: FilePath,
+    fingerprint: str,
+) -> tuple[BuildReport, list[PartInfo]]:
+    """Cases of every target, in parts; what became of every cell."""
+    parts: list[PartInfo] = []
+    cells: list[CellReport] = []
+    why = Counter((skip.target, skip.reason) for skip in [*found.skipped, *ready.skipped])
+    for target in options.targets:
+        cases = [
+            *_lesion_free(studies, found.absent[target], target, options),
+            *_with_lesion(ready.accepted[target], target, options),
+        ]
+        # By id, so that the order of rows says nothing of the path.
+        cases.sort(key=lambda case: case.id)
+        for start in range(0, len(cases), PART_SIZE):
+            part = write_part(
+                directory,
+                len(parts),
+                cases[start : start + PART_SIZE],
+                fingerprint=fingerprint,
+            )
+            parts.append(part)
+        reasons = {reason: count for (named, reason), count in sorted(why.items()) if named == target}
+        for path in PATHS:
+            absent = path == "LF"
+            cells.append(
+                CellReport(
+                    target=target,
+                    path=path,
+                    wanted=options.per_cell,
+                    built=sum(case.path == path for case in cases),
+                    candidates=len((found.absent if absent else found.present)[target]),
+                    reasons={} if absent else reasons,
+                )
+            )
+    return BuildReport(studies=found.studies, cells=tuple(cells)), parts
+
+
+def _lesion_free(
+    studies: Studies, candidates: Sequence[Candidate], target: str, options: BuildOptions
+) -> Iterator[Case]:
+    one_a_patient = {candidate.patient: candidate for candidate in reversed(candidates)}
+    chosen = sorted(one_a_patient.values())[: options.per_cell]
+    for index, candidate in enumerate(chosen):
+        due = places_due(target, "LF", index, seed=options.seed)
+        subject = subject_of(studies[candidate.study])
+        yield lesion_free(subject, target, seed=options.seed, rules=options.rules, due=due)
+
+
+def _with_lesion(accepted: Sequence[Examined], target: str, options: BuildOptions) -> Iterator[Case]:
+    seed = options.seed
+    for path, cell in on_paths(choose(accepted, options.per_cell), seed=seed).items():
+        regions = right_regions(cell, seed=seed)
+        for index, examined in enumerate(cell):
+            yield lesion_case(
+                examined,
+                path,
+                right_regions=regions[index],
+                seed=seed,
+                rules=options.rules,
+                due=places_due(target, path, index, seed=seed),
+            )
+
+
+# ---- reports ------------------------------------------------------------------------------------------------------
+
+
+def _write_report(directory: FilePath, report: BuildReport) -> None:
+    write_bytes(directory / REPORT, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+
+
+def _read_report(directory: FilePath) -> BuildReport:
+    try:
+        return msgspec.json.decode((directory / REPORT).read_bytes(), type=BuildReport)
+    except FileNotFoundError:
+        raise BenchmarkError(f"{directory / REPORT}: missing; the benchmark is not as it was built") from None
+    except msgspec.DecodeError as error:
+        raise BenchmarkError(f"{directory / REPORT}: {error}") from error
+
+
+def _write_skipped(directory: FilePath, skipped: Sequence[Skipped]) -> None:
+    """Every study that has a lesion and could not be used for it."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("study", "target", "reason", "detail"))
+    order = sorted(skipped, key=lambda skip: (skip.target, skip.study))
+    writer.writerows((skip.study, skip.target, skip.reason, skip.detail) for skip in order)
+    write_bytes(directory / SKIPPED, text.getvalue().encode())

@@ -1,0 +1,161 @@
+"""Local changes of a contour: pushed out or in at one place, by as much area as was asked for.
+
+A deformer says how reluctantly each pixel around a place changes sides; the least reluctant ones do, until the wanted
+area is reached. So the amount of a change is solved, not searched, and a smaller change always lies within a larger
+one at the same place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+import cv2
+import numpy as np
+
+from carina.percept.outline import Field, Outline, Window, band_limited
+from carina.studies.region import Mask
+
+Operation = Literal["expansion", "contraction"]
+OPERATIONS: Final[tuple[Operation, ...]] = ("expansion", "contraction")
+OPPOSITE: Final[dict[Operation, Operation]] = {"expansion": "contraction", "contraction": "expansion"}
+
+FLOOR: Final = 0.05
+"""Of the kernel's peak: below it nothing moves, so a change has an end along the contour."""
+AXES: Final = (0.7, 1.4)
+"""Range of the ratio between a kernel's axes."""
+GRAIN: Final = 0.35
+"""How much the kernel varies from place to place, so that a change looks drawn by hand."""
+
+LEAST_OF_WANTED: Final = 0.8
+"""A change that falls apart is worth making if its largest piece has so much of the wanted area."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Pixels that change sides, in a window of an outline's window."""
+
+    window: Window
+    mask: Mask
+    operation: Operation
+    area: int
+    edge: float
+    """By how many pixels the contour grows longer."""
+
+    @property
+    def sign(self) -> int:
+        return 1 if self.operation == "expansion" else -1
+
+
+class Reluctance(Protocol):
+    """How a contour gives way at one place."""
+
+    def __call__(
+        self,
+        outline: Outline,
+        place: tuple[int, int],
+        operation: Operation,
+        *,
+        width: float,
+        chance: np.random.Generator,
+    ) -> tuple[Window, Field]:
+        """A window around `place` (row, column), and for its pixels the effort of changing sides; inf for never."""
+        ...
+
+
+def warp(
+    outline: Outline,
+    place: tuple[int, int],
+    operation: Operation,
+    *,
+    width: float,
+    chance: np.random.Generator,
+) -> tuple[Window, Field]:
+    """The signed-distance warp: the distance to the contour over a kernel that fades away from the place.
+
+    Adding `a` times the kernel to the signed distance moves exactly those pixels whose effort is below `a`.
+    """
+    stretch = float(np.exp(chance.uniform(np.log(AXES[0]), np.log(AXES[1]))))
+    angle = float(chance.uniform(0, np.pi))
+    along, across = width * np.sqrt(stretch), width / np.sqrt(stretch)
+    reach = int(np.ceil(max(along, across) * np.sqrt(-2 * np.log(FLOOR))))
+    row, column = place
+    rows, columns = outline.mask.shape
+    window = (
+        slice(max(0, row - reach), min(rows, row + reach + 1)),
+        slice(max(0, column - reach), min(columns, column + reach + 1)),
+    )
+    y = np.arange(window[0].start, window[0].stop, dtype=np.float32)[:, None] - np.float32(row)
+    x = np.arange(window[1].start, window[1].stop, dtype=np.float32) - np.float32(column)
+    cos, sin = np.float32(np.cos(angle)), np.float32(np.sin(angle))
+    distance = ((cos * x + sin * y) / np.float32(along)) ** 2 + (
+        (cos * y - sin * x) / np.float32(across)
+    ) ** 2
+    kernel = (np.exp(distance * np.float32(-0.5)) - np.float32(FLOOR)) / np.float32(1 - FLOOR)
+    kernel *= 1 + np.float32(GRAIN) * np.clip(band_limited(kernel.shape, 1.2 * width, chance), -2, 2)
+    depth = outline.depth[window]
+    effort = np.abs(depth) / np.maximum(kernel, np.float32(1e-6))
+    movable = (kernel > 0) & (outline.mask[window] == (operation == "contraction")) & outline.field[window]
+    return window, np.where(movable, effort, np.float32(np.inf))
+
+
+def change_of(
+    outline: Outline, window: Window, effort: Field, operation: Operation, area: float
+) -> Change | None:
+    """The change of about this area: one piece at the contour; None where there is not so much to change."""
+    movable = effort[np.isfinite(effort)]
+    wanted = round(area)
+    if movable.size < wanted:
+        return None
+    piece = _piece(effort <= np.partition(movable, wanted - 1)[wanted - 1])
+    # What is left out lies apart from the piece, so the piece is smaller than it was meant to be.
+    if np.count_nonzero(piece) < LEAST_OF_WANTED * wanted:
+        return None
+    return Change(
+        window=window,
+        mask=piece,
+        operation=operation,
+        area=int(np.count_nonzero(piece)),
+        edge=edge_length(outline.mask[window] ^ piece) - edge_length(outline.mask[window]),
+    )
+
+
+def applied(mask: Mask, made: Sequence[Change]) -> Mask:
+    """A mask of the outline's window after changes that do not overlap."""
+    after = mask.copy()
+    for change in made:
+        after[change.window] ^= change.mask
+    return after
+
+
+def thickest(change: Change) -> tuple[tuple[int, int], float]:
+    """Row and column in the outline's window of the thickest place of a change, and its thickness in pixels."""
+    padded = np.pad(change.mask, 1).view(np.uint8)
+    distance = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_5)
+    at = int(distance.argmax())
+    row, column = divmod(at, padded.shape[1])
+    place = row - 1 + change.window[0].start, column - 1 + change.window[1].start
+    return place, 2 * float(distance.flat[at]) - 1
+
+
+def _piece(mask: Mask) -> Mask:
+    """The largest connected piece, the first in reading order if equal."""
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=4)
+    if count <= 2:
+        return mask
+    areas = stats[1:, cv2.CC_STAT_AREA]
+    return np.asarray(labels == 1 + int(areas.argmax()))
+
+
+def edge_length(mask: Mask) -> float:
+    """Length of the contour, estimated from how often lines in four directions cross it (Cauchy and Crofton).
+
+    The border of the array does not count. A change within the array changes the length by the same amount wherever
+    the array is cut, so lengths add up over changes that do not touch.
+    """
+    straight = _crossings(mask[1:], mask[:-1]) + _crossings(mask[:, 1:], mask[:, :-1])
+    diagonal = _crossings(mask[1:, 1:], mask[:-1, :-1]) + _crossings(mask[1:, :-1], mask[:-1, 1:])
+    return float(np.pi / 8 * (straight + diagonal / np.sqrt(2)))
+
+
+def _crossings(one: Mask, other: Mask) -> int:
+    return int(np.count_nonzero(one != other))

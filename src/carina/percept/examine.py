@@ -1,0 +1,232 @@
+"""From a study to an examined lesion: a pure function of study, lesion, seed and rules."""
+
+from itertools import combinations
+from typing import Final, Protocol
+
+import numpy as np
+
+from carina.cases import CaseImage
+from carina.percept.anatomy import Anatomy, Scene, make_scene, mask_on, read_anatomy, shared
+from carina.percept.attributes import LOCATION_OPTIONS, Attributes, choose_regions, stable_attributes
+from carina.percept.deform import Reluctance, warp
+from carina.percept.examined import (
+    Described,
+    EditMade,
+    Examined,
+    LocationChoice,
+    MaskChoice,
+    Outcome,
+    PointPlaced,
+    Skipped,
+    Subject,
+)
+from carina.percept.lesions import LESIONS, Lesion
+from carina.percept.options import choose_options
+from carina.percept.outline import Outline, draw_outline, iou
+from carina.percept.rules import Ineligible, Rules
+from carina.percept.sites import Layout, Place, Wanted, place_sites
+from carina.seeding import rng
+from carina.studies.model import Image, Study
+from carina.studies.region import Mask, Region
+
+FRONTAL: Final = ("PA", "AP")
+WANTED: Final[tuple[Wanted, ...]] = ("expansion", "contraction", "both")
+
+
+class TruthSource(Protocol):
+    """Where the mask of a lesion comes from."""
+
+    def __call__(self, study: Study, image: Image, lesion: Lesion) -> tuple[Mask, str]:
+        """The mask on the image and, in words, its provenance; `Ineligible` where there is none."""
+        ...
+
+
+def frontal_image(study: Study) -> Image:
+    """The image that is asked about: the first frontal one."""
+    for image in study.images:
+        if image.view in FRONTAL:
+            return image
+    raise Ineligible(
+        "no frontal image", f"views: {', '.join(image.view for image in study.images) or 'none'}"
+    )
+
+
+def subject_of(study: Study) -> Subject:
+    image = frontal_image(study)
+    return Subject(
+        study=study.id,
+        patient=study.patient,
+        source=study.source,
+        split=study.split,
+        image=CaseImage(
+            key=image.key,
+            width=image.width,
+            height=image.height,
+            view=image.view,
+            bits=image.bits,
+            monochrome1=image.monochrome1,
+            sha256=image.sha256,
+        ),
+    )
+
+
+def drawn_masks(study: Study, image: Image, lesion: Lesion) -> tuple[Mask, str]:
+    """The study set's own regions: all findings of the name, as one annotator drew them."""
+    findings = [f for f in study.findings if f.name == lesion.finding and f.certainty == "present"]
+    by_annotator: dict[str, list[Mask]] = {}
+    for finding in findings:
+        here = [drawn for drawn in finding.annotations if drawn.image == image.key]
+        if not here:
+            raise Ineligible("not drawn", f"finding {finding.id!r} has no region on {image.key!r}")
+        for drawn in here:
+            if drawn.drawn == "box":
+                raise Ineligible("drawn as a box", f"finding {finding.id!r} has a box, a contour is needed")
+            by_annotator.setdefault(drawn.annotator, []).append(
+                mask_on(image, drawn.region, f"finding {finding.id!r}")
+            )
+    whole = sorted(name for name, masks in by_annotator.items() if len(masks) >= len(findings))
+    if not whole:
+        raise Ineligible("not drawn", "no annotator has drawn every finding of the name")
+    return np.logical_or.reduce(by_annotator[whole[0]]), f"drawn by {whole[0]}"
+
+
+def examine(
+    study: Study,
+    target: str,
+    *,
+    seed: int,
+    rules: Rules,
+    truth_of: TruthSource = drawn_masks,
+    deformer: Reluctance = warp,
+) -> Outcome:
+    """The lesion of a study on all paths, or the reason why it cannot be asked about."""
+    try:
+        return _examine(study, LESIONS[target], seed, rules, truth_of=truth_of, deformer=deformer)
+    except Ineligible as reason:
+        return Skipped(study=study.id, target=target, reason=reason.reason, detail=reason.detail)
+
+
+def _examine(
+    study: Study, lesion: Lesion, seed: int, rules: Rules, *, truth_of: TruthSource, deformer: Reluctance
+) -> Examined:
+    subject, image = subject_of(study), frontal_image(study)
+    truth, provenance = truth_of(study, image, lesion)
+    anatomy = read_anatomy(study, image)
+    scene = make_scene(lesion, truth, anatomy, rules)
+    outline = draw_outline(scene, rules, rng(seed, study.id, lesion.name, "outline"))
+    redrawn = outline.on_image(outline.mask, truth.shape)
+    described = _described(scene, redrawn, rules, seed, study.id) if lesion.in_lungs else None
+    chance = rng(seed, study.id, lesion.name, "edits")
+    layout = _lay_out(outline, anatomy, rules, chance, deformer)
+    shown = outline.on_image(layout.shown, truth.shape)
+    overlap = iou(shown, truth)
+    if not rules.revise_low <= overlap <= rules.revise_high:
+        raise Ineligible("no room for edits", f"the edited contour overlaps the truth by {overlap:.3f}")
+    options = choose_options(outline, layout, rules, rng(seed, study.id, lesion.name, "options"))
+    return Examined(
+        subject=subject,
+        target=lesion.name,
+        area=scene.area,
+        share=scene.area / truth.size,
+        scale=scene.scale,
+        truth=Region.from_mask(truth),
+        provenance=provenance,
+        revised=Region.from_mask(redrawn),
+        agreement=iou(redrawn, truth),
+        shown=Region.from_mask(shown),
+        overlap=overlap,
+        edits=_edits(outline, layout),
+        points=_points(outline, layout),
+        options=tuple(
+            MaskChoice(region=Region.from_mask(outline.on_image(option.mask, truth.shape)), kind=option.kind)
+            for option in options
+        ),
+        described=described,
+    )
+
+
+def _lay_out(
+    outline: Outline, anatomy: Anatomy, rules: Rules, chance: np.random.Generator, deformer: Reluctance
+) -> Layout:
+    """Edits of the kind that was drawn; of another where the lesion has no room for that one."""
+    failure = Ineligible("no room for edits")
+    for kind in chance.permutation(len(WANTED)):
+        try:
+            return place_sites(
+                outline, anatomy, rules, wanted=WANTED[int(kind)], chance=chance, deformer=deformer
+            )
+        except Ineligible as reason:
+            failure = reason
+    raise failure
+
+
+def _on_image(outline: Outline, place: Place) -> tuple[float, float]:
+    """Centre of a pixel of the window, as (x, y) on the image."""
+    return place[1] + outline.window[1].start + 0.5, place[0] + outline.window[0].start + 0.5
+
+
+def _edits(outline: Outline, layout: Layout) -> tuple[EditMade, ...]:
+    return tuple(
+        EditMade(
+            operation=site.change.operation,
+            place=site.place,
+            point=_on_image(outline, site.point),
+            area=site.change.area,
+            share=site.change.area / outline.area,
+            thickness=site.thickness,
+            displacement=site.displacement,
+            contour_distance=abs(float(layout.distance[site.point])),
+        )
+        for site in layout.edits
+    )
+
+
+def _points(outline: Outline, layout: Layout) -> tuple[PointPlaced, ...]:
+    return tuple(
+        PointPlaced(
+            point=_on_image(outline, placed.point),
+            inside=placed.inside,
+            nearest_change=placed.nearest_change,
+            contour_distance=abs(float(layout.distance[placed.point])),
+        )
+        for placed in layout.distractors
+    )
+
+
+def _described(scene: Scene, redrawn: Mask, rules: Rules, seed: int, study: str) -> Described:
+    attributes = stable_attributes(scene.truth, (redrawn,), scene.anatomy, rules, scale=scene.scale)
+    chance = rng(seed, study, scene.lesion.name, "locations")
+    locations = {}
+    for right in range(LOCATION_OPTIONS + 1):
+        chosen = choose_regions(attributes, scene.anatomy, rules, right=right, chance=chance)
+        if chosen is not None:
+            locations[right] = _location(*chosen, scene.anatomy)
+    if not locations:
+        raise Ineligible("no regions to choose from", _clear_ones(attributes))
+    return Described(
+        zones=attributes.zones,
+        regions=attributes.regions,
+        lungs=attributes.lungs,
+        sizes=attributes.sizes,
+        affected=attributes.affected,
+        severity=dict(attributes.severity),
+        comparison=attributes.comparison,
+        outside_share=attributes.outside_share,
+        locations=locations,
+    )
+
+
+def _location(right: tuple[str, ...], wrong: tuple[str, ...], anatomy: Anatomy) -> LocationChoice:
+    overlaps = tuple(
+        (one, other, shared(one, other, anatomy.totals)) for one, other in combinations((*right, *wrong), 2)
+    )
+    return LocationChoice(right=right, wrong=wrong, overlaps=overlaps)
+
+
+def _clear_ones(attributes: Attributes) -> str:
+    return (
+        f"{len(attributes.inside)} regions clearly hold the lesion, {len(attributes.outside)} clearly do not"
+    )
+
+
+__all__ = ["TruthSource", "drawn_masks", "examine", "frontal_image", "subject_of"]

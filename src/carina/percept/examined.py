@@ -1,0 +1,117 @@
+"""One lesion of one study, examined: everything that a case on any path is assembled from.
+
+Plain records, so that they can be passed between processes and kept on disk until a benchmark is complete. Points are
+pixels of the image (x, y), its first pixel's centre at (0.5, 0.5).
+"""
+
+import msgspec
+
+from carina.cases import CaseImage
+from carina.percept.attributes import Comparison, Severity
+from carina.percept.deform import Operation
+from carina.studies.region import Region
+from carina.studies.vocabulary import Split
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """The study that is asked about, and its frontal image."""
+
+    study: str
+    patient: str
+    source: str
+    split: Split | None
+    image: CaseImage
+
+
+class EditMade(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of the contour that the examined must find; the revision is its opposite."""
+
+    operation: Operation
+    place: str
+    point: tuple[float, float]
+    area: int
+    share: float
+    thickness: float
+    displacement: float
+    """Lengths in pixels of the image."""
+    contour_distance: float
+    """Of the point, to the shown contour."""
+
+
+class PointPlaced(msgspec.Struct, frozen=True, kw_only=True):
+    """A distractor point."""
+
+    point: tuple[float, float]
+    inside: bool
+    nearest_change: float
+    contour_distance: float
+
+
+class MaskChoice(msgspec.Struct, frozen=True, kw_only=True):
+    region: Region
+    kind: str
+
+
+class LocationChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """Regions for the location question."""
+
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]
+    overlaps: tuple[tuple[str, str, float], ...]
+    """Of every two, the share of the smaller that lies in the other."""
+
+
+class Described(msgspec.Struct, frozen=True, kw_only=True):
+    """The attributes and what they rest on."""
+
+    zones: dict[str, float]
+    regions: dict[str, float]
+    lungs: dict[str, float]
+    sizes: dict[str, int]
+    affected: tuple[str, ...]
+    severity: dict[str, Severity]
+    comparison: Comparison
+    outside_share: float
+    locations: dict[int, LocationChoice]
+    """By the number of right regions; those numbers that can be had."""
+
+
+class Examined(msgspec.Struct, frozen=True, kw_only=True, tag="examined"):
+    """A lesion that can be asked about on either of its paths."""
+
+    subject: Subject
+    target: str
+    area: int
+    share: float
+    """Of the image."""
+    scale: float
+    """Pixels of the image to one of the frame of the rules."""
+    truth: Region
+    provenance: str
+    """Where the truth comes from."""
+    revised: Region
+    """The truth as a careful reader might have drawn it."""
+    agreement: float
+    """IoU of the two."""
+    shown: Region
+    """The contour after the edits."""
+    overlap: float
+    """IoU of the shown contour with the truth."""
+    edits: tuple[EditMade, ...]
+    points: tuple[PointPlaced, ...]
+    options: tuple[MaskChoice, ...]
+    """The right mask first."""
+    described: Described | None
+    """None for lesions that the protocol does not describe."""
+
+
+class Skipped(msgspec.Struct, frozen=True, kw_only=True, tag="skipped"):
+    """A lesion of a study that cannot be asked about, and why."""
+
+    study: str
+    target: str
+    reason: str
+    detail: str
+
+
+Outcome = Examined | Skipped

@@ -1,0 +1,127 @@
+"""The contour that a careful reader might have drawn: the truth, smoothed and slightly redrawn.
+
+Every mask that a case shows starts from it, so that the texture of a contour never tells which path a case is on.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.percept.anatomy import Scene
+from carina.percept.rules import Ineligible, Rules
+from carina.studies.region import Mask
+
+Field = NDArray[np.float32]
+Window = tuple[slice, slice]
+
+MARGIN: Final = 200.0
+"""Around the lesion, in pixels of the frame: no edit and no point lies further away."""
+SMOOTHING: Final = 2.0
+"""Width of the blur of the distance to the contour, in pixels of the frame."""
+WOBBLE: Final = 2.0
+"""Largest standard deviation of the redrawn contour, in pixels of the frame."""
+WOBBLE_OF_RADIUS: Final = 0.012
+"""For small lesions less: as a share of the radius of a disc of the same area."""
+OCTAVES: Final = ((96.0, 1.0), (48.0, 0.7), (24.0, 0.6))
+"""Wavelengths (pixels of the frame) and amplitudes of the noise: nothing finer than a hand would draw."""
+ATTEMPTS: Final = 4
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A contour in a window around the lesion."""
+
+    window: Window
+    mask: Mask
+    field: Mask
+    """Where the contour may run."""
+    depth: Field
+    """Smoothed signed distance to the contour, positive inside."""
+    scale: float
+
+    @property
+    def area(self) -> int:
+        return int(np.count_nonzero(self.mask))
+
+    def on_image(self, mask: Mask, shape: tuple[int, ...]) -> Mask:
+        """A mask of the window as one of the whole image."""
+        whole = np.zeros(shape, bool)
+        whole[self.window] = mask
+        return whole
+
+
+def draw_outline(scene: Scene, rules: Rules, chance: np.random.Generator) -> Outline:
+    """The truth as a careful reader might have drawn it: agreeing with it as well as the rules demand."""
+    window = _window(scene)
+    truth, field = np.ascontiguousarray(scene.truth[window]), np.ascontiguousarray(scene.field[window])
+    depth = signed_distance(truth)
+    radius = float(np.sqrt(scene.area / np.pi))
+    wobble = min(WOBBLE * scene.scale, WOBBLE_OF_RADIUS * radius) * _noise(truth.shape, scene.scale, chance)
+    blur = SMOOTHING * scene.scale
+    for attempt in range(ATTEMPTS):
+        softer = 0.5**attempt
+        drawn = (_blurred(depth, blur * softer) + wobble * np.float32(softer) > 0) & field
+        agreement = iou(drawn, truth)
+        if agreement >= rules.good_iou:
+            return Outline(
+                window=window,
+                mask=drawn,
+                field=field,
+                depth=_blurred(signed_distance(drawn), blur),
+                scale=scene.scale,
+            )
+    raise Ineligible("too thin to redraw", f"a redrawn contour agrees to {agreement:.3f} at best")
+
+
+def signed_distance(mask: Mask) -> Field:
+    """Pixels to the contour, positive inside; half a pixel on either side of it."""
+    inside = cv2.distanceTransform(mask.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5)
+    outside = cv2.distanceTransform((~mask).view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5)
+    return np.asarray(np.where(mask, inside - 0.5, 0.5 - outside), np.float32)
+
+
+def smoothed(mask: Mask, field: Mask, sigma: float) -> Mask:
+    """The mask with its contour ironed out, within the field."""
+    return np.asarray((_blurred(signed_distance(mask), sigma) > 0) & field)
+
+
+def iou(one: Mask, other: Mask) -> float:
+    """Intersection over union."""
+    both = int(np.count_nonzero(one & other))
+    either = int(np.count_nonzero(one)) + int(np.count_nonzero(other)) - both
+    return both / either if either else float("nan")
+
+
+def band_limited(shape: tuple[int, ...], wavelength: float, chance: np.random.Generator) -> Field:
+    """Smooth noise of unit variance (nearly) with no detail finer than half the wavelength."""
+    step = max(wavelength / 2, 2.0)
+    coarse = tuple(int(np.ceil(length / step)) + 3 for length in shape)
+    grid = chance.standard_normal(coarse, dtype=np.float32)
+    size = round(coarse[1] * step), round(coarse[0] * step)
+    return np.asarray(
+        cv2.resize(grid, size, interpolation=cv2.INTER_CUBIC)[: shape[0], : shape[1]], np.float32
+    )
+
+
+def _noise(shape: tuple[int, ...], scale: float, chance: np.random.Generator) -> Field:
+    total = np.zeros(shape, np.float32)
+    for wavelength, amplitude in OCTAVES:
+        total += np.float32(amplitude) * band_limited(shape, wavelength * scale, chance)
+    return total / np.float32(np.sqrt(sum(amplitude**2 for _, amplitude in OCTAVES)))
+
+
+def _blurred(values: Field, sigma: float) -> Field:
+    return np.asarray(cv2.GaussianBlur(values, (0, 0), max(sigma, 0.3)), np.float32)
+
+
+def _window(scene: Scene) -> Window:
+    x, y, w, h = cv2.boundingRect(scene.truth.view(np.uint8))
+    margin = round(MARGIN * scene.scale)
+    rows, columns = scene.truth.shape
+    return (
+        slice(max(0, y - margin), min(rows, y + h + margin)),
+        slice(max(0, x - margin), min(columns, x + w + margin)),
+    )

@@ -1,0 +1,86 @@
+"""Which lesions of which studies can be asked about at all, from what the studies state.
+
+One pass over a study set, without looking at a single mask.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from carina.percept.examine import frontal_image
+from carina.percept.examined import Skipped
+from carina.percept.lesions import LESIONS, Lesion
+from carina.percept.rules import Ineligible
+from carina.studies.model import Study
+from carina.studies.vocabulary import Certainty
+
+
+@dataclass(frozen=True, order=True)
+class Candidate:
+    """A study that may be asked about a lesion; sorted by a hash, so that any first ones are a random sample."""
+
+    rank: str
+    study: str
+    patient: str
+
+
+@dataclass
+class Screened:
+    """What one pass over the studies found, by lesion."""
+
+    present: dict[str, list[Candidate]] = field(default_factory=lambda: defaultdict(list))
+    absent: dict[str, list[Candidate]] = field(default_factory=lambda: defaultdict(list))
+    skipped: list[Skipped] = field(default_factory=list)
+    studies: int = 0
+
+
+def screen(studies: Iterable[Study], targets: Iterable[str], *, seed: int) -> Screened:
+    """Candidates for every target, in random order; studies that state something unfit, with the reason."""
+    found = Screened()
+    wanted = [LESIONS[target] for target in targets]
+    affected: dict[str, set[str]] = defaultdict(set)
+    for study in studies:
+        found.studies += 1
+        for lesion in wanted:
+            stated = {finding.certainty for finding in study.findings if finding.name == lesion.finding}
+            if stated & {"present", "uncertain"}:
+                affected[lesion.name].add(study.patient)
+            _sort_in(found, study, lesion, stated, seed)
+    for lesion in wanted:
+        found.present[lesion.name].sort()
+        # A negative is screened against every positive of the same patient.
+        found.absent[lesion.name] = sorted(
+            candidate
+            for candidate in found.absent[lesion.name]
+            if candidate.patient not in affected[lesion.name]
+        )
+    return found
+
+
+def _sort_in(found: Screened, study: Study, lesion: Lesion, stated: set[Certainty], seed: int) -> None:
+    if not stated:
+        return
+    absent = stated == {"absent"}
+    try:
+        frontal_image(study)
+        _check_stated(study, lesion, stated)
+    except Ineligible as reason:
+        if not absent:
+            found.skipped.append(
+                Skipped(study=study.id, target=lesion.name, reason=reason.reason, detail=reason.detail)
+            )
+        return
+    rank = hashlib.sha256(f"{seed}/{lesion.name}/{study.id}".encode()).hexdigest()
+    candidate = Candidate(rank=rank, study=study.id, patient=study.patient)
+    (found.absent if absent else found.present)[lesion.name].append(candidate)
+
+
+def _check_stated(study: Study, lesion: Lesion, stated: set[Certainty]) -> None:
+    if "uncertain" in stated:
+        raise Ineligible("hedged", f"{lesion.finding} is uncertain")
+    alike = sorted(
+        {f.name for f in study.findings if f.name in lesion.looks_like and f.certainty != "absent"}
+    )
+    if alike:
+        raise Ineligible("looks like another finding", ", ".join(alike))

@@ -1,0 +1,83 @@
+"""What the steps of a percept case have in common, and the order of their options.
+
+No place in a list is right more often than another: the caller says which place is due for the right option.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from carina.cases import Branch, Fact, Key, Option, Step
+from carina.percept import wording
+from carina.percept.lesions import Lesion
+from carina.percept.rules import Rules
+
+Path = Literal["LF", "RF", "RR"]
+PATHS: Final[tuple[Path, ...]] = ("LF", "RF", "RR")
+"""Lesion-free, revision-free, revision required."""
+
+Due = Callable[[str, int], int]
+"""Given a step and its number of options, the place (from 0) at which the right one is due."""
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What the steps of a case have in common."""
+
+    lesion: Lesion
+    path: Path
+    rules: Rules
+    due: Due
+    chance: np.random.Generator
+
+
+def single(
+    step: str,
+    *,
+    task: str,
+    question: str,
+    options: Sequence[Option],
+    key: str,
+    shows: tuple[str, ...] = (),
+    uses: tuple[str, ...] = ("v1",),
+    reached_by: tuple[Branch, ...] = (),
+    depends_on: tuple[str, ...] = (),
+    facts: tuple[Fact, ...] = (),
+) -> Step:
+    """A step with one right option."""
+    return Step(
+        id=step,
+        stage=int(step[0]),
+        task=task,
+        format="choice",
+        question=wording.with_options(question, [option.text for option in options]),
+        options=tuple(options),
+        shows=shows,
+        uses=uses,
+        reached_by=reached_by,
+        depends_on=depends_on,
+        key=Key(options=(key,)),
+        facts=facts,
+    )
+
+
+def cycle(assembly: Assembly, step: str, texts: dict[str, str], key: str) -> list[Option]:
+    """Ordinal options up or down, begun where the right one comes to the place that is due.
+
+    Neither the direction nor where the list begins says anything; a list that always began at its end would put the
+    middle answers always in the middle.
+    """
+    names = list(texts)
+    if assembly.chance.integers(2):
+        names.reverse()
+    start = (names.index(key) - assembly.due(step, len(names))) % len(names)
+    return [Option(id=name, text=texts[name]) for name in names[start:] + names[:start]]
+
+
+def with_key_at(place: int, count: int, chance: np.random.Generator) -> list[int]:
+    """A random order of `count` things, the first of which comes to `place`."""
+    others = [int(n) + 1 for n in chance.permutation(count - 1)]
+    others.insert(place, 0)
+    return others
