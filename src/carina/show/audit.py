@@ -56,7 +56,9 @@ def write_audit(audit: Audit, out_dir: Path, *, title: str) -> AuditFiles:
         "title": title,
         "audit": audit,
         "summary": summary(audit),
-        "gates": [(gate, [_bar(row) for row in gate.rows]) for gate in audit.gates],
+        "gates": audit.gates,
+        # What needs a look comes first.
+        "graver": [(gate, [_bar(row) for row in gate.rows]) for gate in sorted(audit.gates, key=_grave)],
         "marks": MARKS,
         "width": _WIDTH,
         "rate": rate,
@@ -84,6 +86,10 @@ def rate(gate: GateResult) -> str:
     if gate.low is not None and gate.high is not None and not gate.unit.startswith("baselines"):
         text += f" ({gate.low:.1%} to {gate.high:.1%})"
     return text
+
+
+def _grave(gate: GateResult) -> int:
+    return ("fail", "warn", "pass", "not applicable").index(gate.status)
 
 
 def _bar(row: Row) -> Bar:

@@ -1,0 +1,156 @@
+"""`carina audit` on a sound benchmark on disk, and on broken ones."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from carina.cases import Provenance, write_benchmark
+from carina.cli import app
+from carina.studies import write_png
+
+change = msgspec.structs.replace
+
+
+@pytest.fixture(scope="module")
+def sound():
+    """Cases, from the module that the tests of the gates share."""
+    if "sound_benchmark" not in sys.modules:
+        path = Path(__file__).parents[1] / "cases" / "audit" / "sound.py"
+        spec = importlib.util.spec_from_file_location("sound_benchmark", path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sound_benchmark"] = module
+        spec.loader.exec_module(module)
+    return sys.modules["sound_benchmark"].benchmark(48)
+
+
+def written(directory, cases, **options):
+    """On disk, with an image for every case."""
+    with_images = []
+    for at, case in enumerate(cases):
+        image = case.images[0]
+        digest = write_png(directory / image.key, np.full((512, 512), at, np.uint8))
+        with_images.append(change(case, images=(change(image, sha256=digest),)))
+    write_benchmark(directory, with_images, Provenance(command="test", options=options))
+    return directory
+
+
+@pytest.fixture
+def bench(tmp_path, sound):
+    return written(tmp_path / "bench", sound, per_cell=16)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+
+
+def test_a_sound_benchmark_passes(bench):
+    result = run(bench)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].split("\t") == ["status", "gate", "objections", "rate", "meaning"]
+    assert {line.split("\t")[0] for line in lines[1:]} == {"✓ pass"}
+    assert result.stderr.splitlines() == ["16 of 16 gates passed", str(bench / "audit" / "audit.html")]
+    stored = json.loads((bench / "audit" / "audit.json").read_text())
+    assert (stored["kind"], stored["status"], stored["cases"]) == ("carina/audit", "pass", 48)
+    assert [gate["name"] for gate in stored["gates"]][:2] == ["soundness", "margins"]
+    assert "160 of 160 views" in next(gate for gate in stored["gates"] if gate["name"] == "views")["meaning"]
+
+
+def test_the_same_benchmark_gives_the_same_bytes(bench, tmp_path):
+    for name in ("a", "b"):
+        assert run(bench, "-o", tmp_path / name).exit_code == 0
+    for name in ("audit.html", "audit.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_missing_and_a_changed_image_fail(bench):
+    one, other, third = sorted(bench.glob("*.png"))[:3]
+    one.unlink()
+    other.write_bytes(third.read_bytes())
+    result = run(bench)
+    assert result.exit_code == 1
+    assert f"image '{one.name}' is missing" in result.stdout
+    assert f"image '{other.name}' has another checksum" in result.stdout
+    assert "15 of 16 gates passed; 1 failed: views" in result.stderr
+    assert run(bench, "--no-files").exit_code == 0
+
+
+def test_images_elsewhere_are_found_where_they_are_said_to_be(bench, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for image in bench.glob("*.png"):
+        image.rename(elsewhere / image.name)
+    result = run(bench, "--render", "5")
+    assert result.exit_code == 1
+    assert "No image was found" in result.stdout
+    assert run(bench, "--images", elsewhere, "--render", "5").exit_code == 0
+
+
+def test_a_view_that_cannot_be_drawn_fails(tmp_path, sound):
+    view = sound[0].views[0]
+    panel = change(
+        view.panels[0], marks=(msgspec.convert({"x": 9, "y": 9, "colour": "mauve"}, type_of_mark()),)
+    )
+    cases = [change(sound[0], views=(change(view, panels=(panel,)), *sound[0].views[1:])), *sound[1:]]
+    result = run(written(tmp_path / "bench", cases))
+    assert result.exit_code == 1
+    assert f"views: {sound[0].id}: view 'v1' cannot be drawn" in result.stdout
+
+
+def type_of_mark():
+    from carina.cases.model import Mark
+
+    return Mark
+
+
+def test_a_warning_fails_only_when_strict(tmp_path, sound):
+    bench = written(tmp_path / "bench", sound, per_cell=20)
+    (bench / "skipped.csv").write_text("study,target,stage,reason,detail\ns1,edema,4,zone on a cut,0.2\n")
+    result = run(bench, "--no-files")
+    assert result.exit_code == 0
+    assert "quotas: edema/LF: 16 of 20 cases; studies were left out for: zone on a cut (1)" in result.stdout
+    assert run(bench, "--no-files", "--strict").exit_code == 1
+
+
+def test_the_rules_in_the_manifest_are_the_limits(tmp_path, sound):
+    strict = written(tmp_path / "strict", sound, rules={"revise_high": 0.6})
+    result = run(strict, "--no-files")
+    assert result.exit_code == 1
+    assert "expected 0.55 to 0.6" in result.stdout
+    wrong = written(tmp_path / "wrong", sound, rules={"revise": 1})
+    result = run(wrong, "--no-files")
+    assert result.exit_code == 2
+    assert "options.rules" in result.stderr
+
+
+def test_json_is_one_document(bench, tmp_path):
+    result = run(bench, "--json", "--no-files", "-o", tmp_path / "out")
+    told = json.loads(result.stdout)
+    assert told["json"] == str(tmp_path / "out" / "audit.json")
+    assert told["audit"] == json.loads((tmp_path / "out" / "audit.json").read_text())
+
+
+def test_bad_input_exits_with_2(tmp_path, bench):
+    assert run(tmp_path).exit_code == 2
+    (tmp_path / "file").write_text("")
+    result = run(bench, "-o", tmp_path / "file")
+    assert result.exit_code == 2
+    assert "expected a directory" in result.stderr
+
+
+def test_the_page_holds_everything_and_escapes_what_comes_from_outside(tmp_path, sound):
+    cases = [change(sound[0], id="<script>x</script>", study=sound[1].study), *sound[1:]]
+    bench = written(tmp_path / "bench", cases)
+    assert run(bench, "--no-files").exit_code == 1
+    page = (bench / "audit" / "audit.html").read_text()
+    assert "<script" not in page
+    assert "&lt;script&gt;x" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "✕" in page
+    assert 'aria-label="1.000' in page or "<svg" in page
