@@ -154,3 +154,39 @@ def test_the_page_holds_everything_and_escapes_what_comes_from_outside(tmp_path,
     assert "http" not in page.replace("http-equiv", "")
     assert "✕" in page
     assert 'aria-label="1.000' in page or "<svg" in page
+
+
+def test_the_leaks_of_a_published_bundle_are_told(tmp_path):
+    """Yes always first, file names that say "answer" and "fake", the path in every id."""
+    path = Path(__file__).parents[1] / "percept" / "bundle" / "published.py"
+    spec = importlib.util.spec_from_file_location("bundle_published_for_audit", path)
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    records = {}
+    for n in range(10):
+        records[f"effusion_s{n}_positive_0"] = make.record(
+            "RR", pair_id=f"s{n}_positive_0", dicom_id=f"d-{n}"
+        )
+        records[f"effusion_t{n}_negative_0"] = make.record(
+            "LF", pair_id=f"t{n}_negative_0", dicom_id=f"e-{n}"
+        )
+    make.write_bundle(tmp_path / "bundle", records)
+    runner = CliRunner()
+    assert (
+        runner.invoke(
+            app, ["import", "chexpercept", str(tmp_path / "bundle"), "-o", str(tmp_path / "bench")]
+        ).exit_code
+        == 0
+    )
+    result = run(tmp_path / "bench", "--json")
+    assert result.exit_code == 1
+    gates = {gate["name"]: gate for gate in json.loads(result.stdout)["audit"]["gates"]}
+    assert {name for name, gate in gates.items() if gate["status"] == "fail"} >= {
+        "names",
+        "constants",
+        "positions",
+    }
+    whats = " ".join(found["what"] for found in gates["names"]["worst"])
+    assert "'negative'" in whats or "'positive'" in whats
+    assert {gates[name]["status"] for name in ("contours", "points", "options")} == {"not applicable"}
+    assert gates["views"]["status"] == gates["paths"]["status"] == "pass"

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +22,8 @@ from carina.studies.region import Mask
 
 _TRIED_ONLY: Final = ("roughest", "least typical", "closest to", "farthest from")
 """Rules for information: above chance they are a warning."""
+_TEXTURE: Final = 4.0
+"""Pixels of the frame over which a contour is smoothed: finer detail is texture, coarser is shape."""
 
 
 class Shortcuts:
@@ -42,7 +45,8 @@ class Shortcuts:
             return
         self._n += 1
         shown = parts.mask("shown")
-        for name, value in _measures(shown):
+        truth = parts.mask("truth") if parts.has("truth") else None
+        for name, value in _measures(shown, truth, parts.pixel):
             self._measures[name][case.target or ""][case.path].append(value)
         if parts.key is not None and len(parts.options) > 1:
             self._see_options(parts)
@@ -137,10 +141,16 @@ class Shortcuts:
         )
 
 
-def _measures(shown: Mask) -> Iterator[tuple[str, float]]:
-    area = int(np.count_nonzero(shown))
+def _measures(shown: Mask, truth: Mask | None, pixel: float) -> Iterator[tuple[str, float]]:
+    area, length = int(np.count_nonzero(shown)), perimeter(shown)
     yield "area of the contour", float(area)
-    yield "roughness (perimeter² / area)", perimeter(shown) ** 2 / max(area, 1)
+    yield "roughness (perimeter² / area)", length**2 / max(area, 1)
+    blurred = cv2.GaussianBlur(
+        shown.astype(np.float32), (0, 0), _TEXTURE * pixel, borderType=cv2.BORDER_CONSTANT
+    )
+    yield "texture (perimeter / smoothed)", length / max(perimeter(np.asarray(blurred > 0.5, bool)), 1.0)
+    if truth is not None:
+        yield "size of the lesion", float(np.count_nonzero(truth))
 
 
 def _ranked(masks: list[Mask], shown: Mask) -> Iterator[tuple[str, NDArray[np.float64]]]:
