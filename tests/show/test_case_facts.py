@@ -30,6 +30,14 @@ def test_a_share_without_a_lower_end_starts_at_zero() -> None:
     assert made.range == "at most 0.15"
 
 
+def test_the_natural_ends_of_a_share_are_no_ends() -> None:
+    assert margin(0.7, low=0.25, high=1.0) == margin(0.7, low=0.25)
+    # Nothing is tight about a share of nothing.
+    assert margin(0.0, low=0.0, high=0.15).slack == 1.0
+    assert not margin(1.1, low=0.25, high=1.0).holds
+    assert margin(0.5, low=0.0, high=2.0).range == "0 to 2"
+
+
 def test_a_length_without_an_upper_end_goes_on() -> None:
     # From 40 to the larger of 80 and 40 + 1.25 * 60 = 115: the bar starts at 40 - 0.18 * 75 = 26.5 and is 88.5 wide.
     made = margin(100, low=40)

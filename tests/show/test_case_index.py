@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from carina.draw import colour_of
 from carina.show import bench_index
 from carina.show.bench_cards import telling_view
 
@@ -80,3 +81,10 @@ def test_the_card_never_shows_an_option() -> None:
 def test_an_index_is_the_same_every_time(bench, tmp_path) -> None:
     first, second = (bench_index(bench, tmp_path / name) for name in "ab")
     assert first.html.read_bytes() == second.html.read_bytes()
+
+
+def test_short_names_of_targets_have_the_colours_of_their_findings(tmp_path) -> None:
+    case = like.lf_case(target="effusion")
+    index = bench_index(like.bench_of(case), tmp_path)
+    for page in (index.html, index.pages[0].html):
+        assert f"--c:{colour_of('pleural effusion').hex}" in page.read_text(encoding="utf-8")

@@ -90,7 +90,7 @@ def test_options_carry_their_number_key_and_kind(page) -> None:
         ("2", "blue point", False, "contraction"),
         ("3", "green point", True, "expansion"),
         ("4", "yellow point", False, "inside"),
-        ("5", "None", False, "none"),
+        ("5", "None", False, ""),
     ]
     assert choices(step_of(page, 5)) == [
         ("1", "1st mask", False, "partial"),
@@ -144,7 +144,7 @@ def test_what_was_done_is_told_edit_by_edit(page) -> None:
     panel = re.search(r'<section class="card key truth".*?</section>', page.source, re.DOTALL).group()
     plain = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", panel))
     assert (
-        "The contour was changed by expansion at the right lateral lung &amp; right lower zone lung; "
+        "The contour was changed by expansion (right lateral lung &amp; right lower zone lung); "
         "the revision it needs is contraction at point 2." in plain
     )
     assert "the revision it needs is expansion at point 3." in plain

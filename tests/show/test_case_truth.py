@@ -57,6 +57,23 @@ def test_the_edits_name_their_point_and_what_undoes_them() -> None:
     assert [row.name for row in edits[0].facts.margins] == ["changed share", "changed area"]
 
 
+def test_the_legend_names_only_what_is_there() -> None:
+    case = like.rr_case(SIDE)
+    assert [sign.name for sign in explanation(like.bench_of(case), case).legend] == [
+        "true",
+        "shown",
+        "excess",
+        "missing",
+    ]
+    shown_as_drawn = (
+        Fact(name="role", about="r3", text="shown"),
+        Fact(name="role", about="r6", text="truth"),
+    )
+    same = explanation(like.bench_of(case), msgspec.structs.replace(case, facts=shown_as_drawn))
+    assert [sign.name for sign in same.legend] == ["true", "shown"]
+    assert same.edits == ()
+
+
 def test_masks_wider_than_the_image_is_high_are_shown_whole() -> None:
     case = like.rr_case(SIDE)
     wide = tuple(

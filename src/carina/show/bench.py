@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 
 from carina.cases.render import Views
-from carina.draw import colour_of
 from carina.files import write_bytes
 from carina.show import case_words
 from carina.show.bench_cards import CaseCard, case_card
@@ -110,7 +109,7 @@ def _rows(
                 CellCount(token=tokens.get(cell, ""), count=cells.get(cell, 0), shown=shown, title=name)
             )
         total = sum(cell.count for cell in made)
-        colour = colour_of(target).hex if target else None
+        colour = case_words.colour(target).hex if target else None
         rows.append(TargetRow(name=target or "", colour=colour, cells=tuple(made), total=total))
     return rows
 

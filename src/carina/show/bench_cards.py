@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from carina.cases.model import Case
-from carina.draw import Size, colour_of
+from carina.draw import Size
 from carina.show import case_words
 from carina.show.case_pictures import Picture, view_picture
 from carina.show.case_source import DrawnViews
@@ -39,7 +39,7 @@ def case_card(views: DrawnViews, case: Case) -> CaseCard:
         case=case,
         page=f"{page_name(case.id)}.html",
         path=case_words.path(case),
-        colour=colour_of(case.target).hex if case.target else None,
+        colour=case_words.colour(case.target).hex if case.target else None,
         picture=picture,
         uri="" if picture is None else jpeg_uri(shrunk(picture.pixels, _THUMBNAIL)[..., ::-1]),
     )

@@ -7,7 +7,6 @@ from pathlib import Path
 from carina.cases.faults import faults
 from carina.cases.model import Case
 from carina.cases.render import Views
-from carina.draw import colour_of
 from carina.errors import BenchmarkError
 from carina.files import write_bytes
 from carina.show import case_words
@@ -60,7 +59,7 @@ def write_case(cases: CaseSet, case: Case, out_dir: Path, *, views: DrawnViews, 
         "case.html.j2",
         {
             "case": case,
-            "colour": colour_of(case.target).hex if case.target else None,
+            "colour": case_words.colour(case.target).hex if case.target else None,
             "path_words": case_words.path(case),
             "header": case_words.header(case, cases.manifest.sources),
             "links": links,

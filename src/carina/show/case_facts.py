@@ -110,7 +110,8 @@ def _name(fact: Fact) -> str:
 
 
 def _margin(fact: Fact, about: str) -> Margin:
-    value, low, high = fact.value or 0.0, fact.low, fact.high
+    value = fact.value or 0.0
+    low, high = _stated(fact)
     start, end, opens = _band(value, low, high)
     # A value can lie beyond an end that was stated; it cannot lie beyond a natural one (a share's 0 or 1).
     width = (end - start) or 1.0
@@ -126,12 +127,23 @@ def _margin(fact: Fact, about: str) -> Margin:
         about=about,
         value=number(value),
         range=_range(low, high),
-        holds=(low is None or value >= low) and (high is None or value <= high),
+        holds=(fact.low is None or value >= fact.low) and (fact.high is None or value <= fact.high),
         slack=min(abs(value - end) / (abs(end) or 1.0) for end in (low, high) if end is not None),
         band=(place(start), round(place(end) - place(start), 2)),
         tick=place(value),
         opens=opens,
     )
+
+
+def _stated(fact: Fact) -> tuple[float | None, float | None]:
+    """The ends that a value could pass: that a share is at least 0 and at most 1 says nothing of the key."""
+    low, high = fact.low, fact.high
+    if low is not None and high is not None and 0 <= low < high <= 1:
+        if low == 0:
+            return None, high
+        if high == 1:
+            return low, None
+    return low, high
 
 
 def _band(value: float, low: float | None, high: float | None) -> tuple[float, float, bool]:

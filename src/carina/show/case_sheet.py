@@ -14,10 +14,10 @@ from carina.draw import (
     PANEL,
     WHITE,
     Colour,
+    LegendEntry,
     Rgb,
     Size,
     blank,
-    colour_of,
     fitted,
     legend,
     line_height,
@@ -140,14 +140,15 @@ def _options(block: Block) -> list[Cell]:
 def _explained(truth: Explanation) -> Cell:
     lines: list[Line] = [("what was done" if truth.edits else "true and shown border", WHITE, _HEAD)]
     for edit in truth.edits:
-        where = " at the ".join(part for part in (edit.done, edit.place) if part)
+        where = ", ".join(part for part in (edit.done, edit.place) if part)
         needs = f"needs {edit.wanted} at point {edit.mark}" if edit.wanted and edit.mark else ""
         text = f"{edit.title}: {'; '.join(part for part in (where, needs) if part)}"
         lines += [(line, MUTED, _TEXT) for line in wrap(text, width=_CELL, size=_TEXT)]
+    signs = [LegendEntry(text=f"{sign.text} ({sign.look})", colour=sign.colour) for sign in truth.legend]
     return Cell(
         picture=truth.picture.pixels,
         lines=(*lines, _SPACE),
-        foot=legend(truth.legend, width=_CELL, text_size=_TEXT)[:, GAP:],
+        foot=legend(signs, width=_CELL, text_size=_TEXT)[:, GAP:],
     )
 
 
@@ -227,7 +228,7 @@ def _heading(case: Case, width: int) -> Rgb:
     band = blank(Size(width=width, height=84), PANEL)
     title = joined([case.target or case.protocol, case_words.path(case)])
     if case.target:
-        swatch: Rgb = np.full((28, 8, 3), colour_of(case.target), np.uint8)
+        swatch: Rgb = np.full((28, 8, 3), case_words.colour(case.target), np.uint8)
         put_picture(band, swatch, x=GAP, y=15)
     start = GAP + (20 if case.target else 0)
     put_text(band, shorten(title, width=width - start - GAP, size=28), x=start, y=10, size=28, colour=WHITE)

@@ -59,6 +59,11 @@ class Block:
         return any(choice.picture for choice in self.choices)
 
     @property
+    def several(self) -> bool:
+        """Whether it brings more than one picture, none of which leads."""
+        return sum(shown.since is None for shown in self.shown) > 1
+
+    @property
     def known(self) -> bool:
         """Whether it shows nothing that was not there before."""
         return all(shown.since for shown in self.shown)
@@ -77,7 +82,10 @@ def _block(cases: CaseSet, case: Case, place: int, pictures: dict[str, Picture])
     step = case.steps[place]
     entered = {view: before.id for before in case.steps[: place + 1] for view in before.shows}
     chosen = {option.view for option in step.options}
-    wanted = [view for view in dict.fromkeys((*step.uses, *step.shows)) if view not in chosen]
+    order = list(entered)
+    # What is new comes first, then the latest: that is what the question is about.
+    old = sorted((view for view in step.uses if view not in step.shows), key=order.index, reverse=True)
+    wanted = [view for view in dict.fromkeys((*step.shows, *old)) if view not in chosen]
     return Block(
         step=step,
         anchor=f"step-{place + 1}",
@@ -111,11 +119,12 @@ def _choice(case: Case, step: Step, place: int, pictures: dict[str, Picture]) ->
     mark = _mark(case, step, option.mark)
     colour = NAMED.get(mark.colour) if mark else None
     kinds = step.key.kinds
+    kind = words.kind(kinds[place - 1]) if len(kinds) == len(step.options) else ""
     return Choice(
         number=place,
         option=option,
         right=option.id in step.key.options,
-        kind=words.kind(kinds[place - 1]) if len(kinds) == len(step.options) else "",
+        kind=kind if kind != option.text.lower() else "",
         colour=colour.hex if colour else None,
         ink=ink_on(colour).hex if colour else None,
         picture=pictures[option.view] if option.view else None,

@@ -16,7 +16,7 @@ from carina.draw import (
     HUES,
     NAMED,
     WHITE,
-    LegendEntry,
+    Colour,
     Point,
     Rgb,
     Size,
@@ -36,14 +36,27 @@ from carina.show.case_pictures import Picture
 from carina.show.case_source import CaseSet
 from carina.studies.region import Mask
 
-TRUE: Final = LegendEntry(text="true border", colour=WHITE)
-SHOWN: Final = LegendEntry(text="shown border (dashed)", colour=HUES["yellow"])
-EXCESS: Final = LegendEntry(text="too much: contract (/ / /)", colour=HUES["vermillion"])
-MISSING: Final = LegendEntry(text="missing: expand (\\ \\ \\)", colour=HUES["sky blue"])
 _OPPOSITE: Final = {"expansion": "contraction", "contraction": "expansion"}
 _SIDE: Final = 900
 """Longest side of the picture."""
 _EDIT: Final = re.compile(r"edit \d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sign:
+    """What a line or a hatch of the picture means."""
+
+    name: str
+    text: str
+    look: str
+    """In words, for those who do not tell the colours apart."""
+    colour: Colour
+
+
+TRUE: Final = Sign(name="true", text="true border", look="solid", colour=WHITE)
+SHOWN: Final = Sign(name="shown", text="shown border", look="dashed", colour=HUES["yellow"])
+EXCESS: Final = Sign(name="excess", text="too much: contract", look="/ / /", colour=HUES["vermillion"])
+MISSING: Final = Sign(name="missing", text="missing: expand", look="\\ \\ \\", colour=HUES["sky blue"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +79,7 @@ class Explanation:
     """A picture of the difference and the edits that made it."""
 
     picture: Picture
-    legend: tuple[LegendEntry, ...]
+    legend: tuple[Sign, ...]
     edits: tuple[Edit, ...]
 
 
@@ -88,12 +101,14 @@ def explanation(cases: CaseSet, case: Case) -> Explanation | None:
         region.region.to_mask() for region in (true, shown, start if start.image == true.image else true)
     ]
     drawn = _drawn(pixels, masks, points)
+    _, seen, begun = masks
+    areas = ((EXCESS, seen & ~begun), (MISSING, begun & ~seen))
     words = "The true border, the shown border, and where they differ" + (
         f"; {len(points)} key point{'s' if len(points) > 1 else ''}." if points else "."
     )
     return Explanation(
         picture=Picture(id="truth", alt=words, pixels=drawn),
-        legend=(TRUE, SHOWN, EXCESS, MISSING),
+        legend=(TRUE, SHOWN, *(entry for entry, area in areas if area.any())),
         edits=edits,
     )
 

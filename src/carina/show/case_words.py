@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from carina.cases.model import Case, Key, Origin, Step
+from carina.draw import Colour, colour_of
 from carina.show.words import SEXES, joined
 from carina.studies import SourceInfo
 
 PATHS: Final = {"LF": "lesion-free", "RF": "no revision needed", "RR": "revision required"}
 """Paths by their short names; a protocol's own name stands for any other."""
+_FINDINGS: Final = {"effusion": "pleural effusion", "opacity": "lung opacity"}
+"""Targets that go by a shorter name than their finding."""
 _OPTIONS: Final = re.compile(r"\n\s*Options:\s*\n.*\Z", re.DOTALL)
 _SCORES: Final = {
     "exact": "scored right or wrong",
@@ -26,6 +29,11 @@ _FORMATS: Final = {
     "report": "a report",
     "map": "a map or a point",
 }
+
+
+def colour(target: str) -> Colour:
+    """The colour that its finding has on every page."""
+    return colour_of(_FINDINGS.get(target, target))
 
 
 def path(case: Case) -> str:
