@@ -3,7 +3,7 @@
 import csv
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -94,6 +94,7 @@ def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool) -> "lis
         images=bench if files else None,
         cases=len(bench),
         per_cell=per_cell if isinstance(per_cell, int) else None,
+        cells=_cells(options),
         skipped=_skipped(bench.directory / "skipped.csv"),
     )
     if "percept" in bench.manifest.counts.protocols:
@@ -101,6 +102,13 @@ def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool) -> "lis
 
         gates += percept_gates(thresholds, rules=_rules(bench))
     return gates
+
+
+def _cells(options: "dict[str, Any]") -> tuple[str, ...]:
+    """The cells that a percept build set out to fill; none for other benchmarks."""
+    if options.get("protocol") != "percept" or not isinstance(options.get("targets"), list):
+        return ()
+    return tuple(f"{target}/{path}" for target in options["targets"] for path in ("LF", "RF", "RR"))
 
 
 def _rules(bench: "Benchmark") -> "Rules":

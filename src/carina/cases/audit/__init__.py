@@ -42,12 +42,13 @@ def common_gates(
     images: ImageSource | None = None,
     cases: int | None = None,
     per_cell: int | None = None,
+    cells: tuple[str, ...] = (),
     skipped: Mapping[str, Counter[str]] | None = None,
 ) -> list[Gate]:
     """Fresh gates that hold for every protocol.
 
-    `images` is the benchmark itself, `cases` how many there will be, `per_cell` how many were asked for; `skipped`
-    counts, by target, why studies were left out. What is None is not looked at.
+    `images` is the benchmark itself, `cases` how many there will be, `per_cell` how many were asked for, in these
+    `cells` at least; `skipped` counts, by target, why studies were left out. What is None is not looked at.
     """
     limits = thresholds or Thresholds()
     return [
@@ -60,5 +61,5 @@ def common_gates(
         Duplicates(limits),
         Splits(limits),
         Views(limits, images, cases=cases),
-        Quotas(limits, per_cell=per_cell, skipped=skipped),
+        Quotas(limits, per_cell=per_cell, cells=cells, skipped=skipped),
     ]
