@@ -25,8 +25,8 @@ $(VENV)/.installed-light: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.installed-light
-	@echo "Installing what tests and documentation need into $(VENV): about a minute, once."
-	$(PIP) install -e '.[test,lint,docs]'
+	@echo "Installing what tests and documentation need into $(VENV), torch included: about two minutes, once."
+	$(PIP) install -e '.[test,lint,docs,torch]'
 	@touch $@
 
 demo: $(VENV)/.installed-light  ## Make phantom studies and pages that show them, in demo/
@@ -66,9 +66,9 @@ snippets: $(VENV)/.installed-light  ## Run the examples of the documentation and
 # A fresh environment, so that nothing but what the ranges of pyproject.toml bring is pinned.
 constraints:  ## Pin anew every version that an installation brings, in constraints.txt
 	rm -rf build/pins && $(PYTHON) -m venv build/pins
-	unset PIP_CONSTRAINT PIP_BUILD_CONSTRAINT && build/pins/bin/python -m pip --quiet install '.[test,lint,docs]' hatchling editables
+	unset PIP_CONSTRAINT PIP_BUILD_CONSTRAINT && build/pins/bin/python -m pip --quiet install '.[test,lint,docs,torch]' hatchling editables
 	printf '# Every version that an installation brings, the build backend included. Made by: make constraints\n' > constraints.txt
-	build/pins/bin/python -m pip freeze --exclude carina >> constraints.txt
+	build/pins/bin/python -m pip freeze --all --exclude carina --exclude pip | sed 's/+cpu$$//' >> constraints.txt
 	rm -rf build/pins
 
 clean:  ## Remove everything that the other targets made

@@ -1,0 +1,55 @@
+"""Models by the names that the command line knows them by: `sam:PATH`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from carina.errors import CarinaError
+from carina.models.segment import Segmenter
+from carina.models.weights import Checkpoint
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelIdentity:
+    """What decides a model's answers: for manifests."""
+
+    name: str
+    weights: str
+    """SHA-256 of the weights."""
+    settings: str
+    """SHA-256 of how inputs are prepared and the layers are put together."""
+
+
+def _open_sam(path: Path) -> Segmenter:
+    from carina.models.sam import SamSegmenter  # noqa: PLC0415 - brings torch
+
+    return SamSegmenter.open(path)
+
+
+_SEGMENTERS: Final[dict[str, Callable[[Path], Segmenter]]] = {"sam": _open_sam}
+
+
+def open_segmenter(named: str) -> Segmenter:
+    """The segmenter of a name such as "sam:weights/sam-vit-base"."""
+    kind, path = _parsed(named)
+    return _SEGMENTERS[kind](path)
+
+
+def identify_segmenter(named: str) -> ModelIdentity:
+    """What a name stands for, from its files alone: quick, and without torch."""
+    kind, path = _parsed(named)
+    checkpoint = Checkpoint.of(path)
+    return ModelIdentity(
+        name=f"{kind}:{checkpoint.name}",
+        weights=checkpoint.weights_sha256,
+        settings=checkpoint.settings_sha256,
+    )
+
+
+def _parsed(named: str) -> tuple[str, Path]:
+    kind, colon, path = named.partition(":")
+    if not colon or kind not in _SEGMENTERS or not path:
+        known = ", ".join(f"{kind}:PATH" for kind in _SEGMENTERS)
+        raise CarinaError(f"segmenter {named!r}: unknown; known are {known}")
+    return kind, Path(path)

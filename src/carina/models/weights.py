@@ -1,0 +1,111 @@
+"""A folder of weights in the layout in which transformers publishes them: what is there, and that it is safe to read.
+
+Only safetensors: a pickle runs whatever code its author put into it.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from carina.errors import CarinaError
+from carina.files import sha256
+
+CONFIG: Final = "config.json"
+PREPARED: Final = "preprocessor_config.json"
+PROCESSOR: Final = "processor_config.json"
+WEIGHTS: Final = "model.safetensors"
+INDEX: Final = "model.safetensors.index.json"
+PICKLES: Final = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A folder whose files are there; nothing is loaded."""
+
+    path: Path
+    files: tuple[Path, ...]
+    """Weights, by name."""
+
+    @classmethod
+    def of(cls, path: Path) -> "Checkpoint":
+        """The checkpoint in a folder; `CarinaError` says what is missing."""
+        if not path.is_dir():
+            raise CarinaError(
+                f"{path}: no such folder; expected one with {CONFIG}, {PREPARED} and {WEIGHTS}, as transformers saves"
+            )
+        if not (path / CONFIG).is_file():
+            raise CarinaError(
+                f"{path / CONFIG}: missing; expected weights in the layout that transformers saves"
+            )
+        return cls(path, _weight_files(path))
+
+    @property
+    def name(self) -> str:
+        """Of the folder alone: says nothing of the machine."""
+        return self.path.resolve().name
+
+    @cached_property
+    def weights_sha256(self) -> str:
+        """Of the one file, as published; of a list of names and checksums where the weights are in several."""
+        sums = {file.name: sha256(file) for file in self.files}
+        if len(sums) == 1:
+            return next(iter(sums.values()))
+        return hashlib.sha256(
+            "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
+        ).hexdigest()
+
+    @cached_property
+    def settings_sha256(self) -> str:
+        names = (CONFIG, PREPARED, PROCESSOR)
+        there = [self.path / name for name in names if (self.path / name).is_file()]
+        return hashlib.sha256(
+            "".join(f"{sha256(file)}  {file.name}\n" for file in there).encode()
+        ).hexdigest()
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        return _read_object(self.path / CONFIG)
+
+    @cached_property
+    def preparation(self) -> dict[str, Any]:
+        """How images are prepared for the model."""
+        if (self.path / PREPARED).is_file():
+            return _read_object(self.path / PREPARED)
+        if (self.path / PROCESSOR).is_file():
+            nested = _read_object(self.path / PROCESSOR).get("image_processor")
+            if isinstance(nested, dict):
+                return nested
+        raise CarinaError(f"{self.path / PREPARED}: missing; it says how images are prepared for the model")
+
+
+def _weight_files(path: Path) -> tuple[Path, ...]:
+    if (path / WEIGHTS).is_file():
+        return (path / WEIGHTS,)
+    if (path / INDEX).is_file():
+        parts = _read_object(path / INDEX).get("weight_map")
+        if not isinstance(parts, dict) or not parts:
+            raise CarinaError(f"{path / INDEX}: expected a field 'weight_map' that names the parts")
+        files = tuple(path / name for name in sorted({Path(str(part)).name for part in parts.values()}))
+        for file in files:
+            if file.suffix != ".safetensors" or not file.is_file():
+                raise CarinaError(f"{file}: missing, or not safetensors, though {INDEX} names it")
+        return files
+    pickles = sorted(file.name for file in path.iterdir() if file.suffix in PICKLES)
+    if pickles:
+        raise CarinaError(
+            f"{path / pickles[0]}: pickled weights can run code and are not read; expected {WEIGHTS} (safetensors)"
+        )
+    raise CarinaError(
+        f"{path / WEIGHTS}: missing; download the model's safetensors weights and put them here"
+    )
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise CarinaError(f"{path}: not a JSON object: {error}") from error
