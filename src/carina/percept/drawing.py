@@ -106,11 +106,16 @@ class Drawing:
         examined, rules = self.examined, self.assembly.rules
         facts = [Fact(name="role", about=name, text=role) for name, (role, _) in self._roles]
         facts.append(Fact(name="provenance", about=self.name("truth"), text=examined.provenance))
+        # A mask that nobody has looked at is a reference, and must not pass for more.
+        facts.append(
+            Fact(name="reviewed", about=self.name("truth"), text="yes" if examined.reviewed else "no")
+        )
+        deformed = f"deformed from the redrawn truth by {examined.deformer}"
         facts.append(
             Fact(
                 name="provenance",
                 about=self.name("shown"),
-                text="deformed from the redrawn truth" if self.assembly.path == "RR" else "truth, redrawn",
+                text=deformed if self.assembly.path == "RR" else "truth, redrawn",
             )
         )
         shown = self.name("shown")

@@ -1,14 +1,14 @@
 """From a study to an examined lesion: a pure function of study, lesion, seed and rules."""
 
 from itertools import combinations
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from carina.cases import CaseImage
-from carina.percept.anatomy import Anatomy, Scene, make_scene, mask_on, read_anatomy, shared
+from carina.percept.anatomy import Anatomy, Scene, make_scene, read_anatomy, shared
 from carina.percept.attributes import LOCATION_OPTIONS, Attributes, choose_regions, stable_attributes
-from carina.percept.deform import Reluctance, warp
+from carina.percept.deformers import Deformer, DeformerSource, warped
 from carina.percept.examined import (
     Described,
     EditMade,
@@ -25,20 +25,13 @@ from carina.percept.options import choose_options
 from carina.percept.outline import Outline, draw_outline, iou
 from carina.percept.rules import Ineligible, Rules
 from carina.percept.sites import Layout, Place, Wanted, place_sites
+from carina.percept.truth import TruthSource, drawn_masks
 from carina.seeding import rng
 from carina.studies.model import Image, Study
 from carina.studies.region import Mask, Region
 
 FRONTAL: Final = ("PA", "AP")
 WANTED: Final[tuple[Wanted, ...]] = ("expansion", "contraction", "both")
-
-
-class TruthSource(Protocol):
-    """Where the mask of a lesion comes from."""
-
-    def __call__(self, study: Study, image: Image, lesion: Lesion) -> tuple[Mask, str]:
-        """The mask on the image and, in words, its provenance; `Ineligible` where there is none."""
-        ...
 
 
 def frontal_image(study: Study) -> Image:
@@ -70,26 +63,6 @@ def subject_of(study: Study) -> Subject:
     )
 
 
-def drawn_masks(study: Study, image: Image, lesion: Lesion) -> tuple[Mask, str]:
-    """The study set's own regions: all findings of the name, as one annotator drew them."""
-    findings = [f for f in study.findings if f.name == lesion.finding and f.certainty == "present"]
-    by_annotator: dict[str, list[Mask]] = {}
-    for finding in findings:
-        here = [drawn for drawn in finding.annotations if drawn.image == image.key]
-        if not here:
-            raise Ineligible("not drawn", f"finding {finding.id!r} has no region on {image.key!r}")
-        for drawn in here:
-            if drawn.drawn == "box":
-                raise Ineligible("drawn as a box", f"finding {finding.id!r} has a box, a contour is needed")
-            by_annotator.setdefault(drawn.annotator, []).append(
-                mask_on(image, drawn.region, f"finding {finding.id!r}")
-            )
-    whole = sorted(name for name, masks in by_annotator.items() if len(masks) >= len(findings))
-    if not whole:
-        raise Ineligible("not drawn", "no annotator has drawn every finding of the name")
-    return np.logical_or.reduce(by_annotator[whole[0]]), f"drawn by {whole[0]}"
-
-
 def examine(
     study: Study,
     target: str,
@@ -97,26 +70,34 @@ def examine(
     seed: int,
     rules: Rules,
     truth_of: TruthSource = drawn_masks,
-    deformer: Reluctance = warp,
+    deformer_of: DeformerSource = warped,
 ) -> Outcome:
     """The lesion of a study on all paths, or the reason why it cannot be asked about."""
     try:
-        return _examine(study, LESIONS[target], seed, rules, truth_of=truth_of, deformer=deformer)
+        return _examine(study, LESIONS[target], seed, rules, truth_of=truth_of, deformer_of=deformer_of)
     except Ineligible as reason:
         return Skipped(study=study.id, target=target, reason=reason.reason, detail=reason.detail)
 
 
 def _examine(
-    study: Study, lesion: Lesion, seed: int, rules: Rules, *, truth_of: TruthSource, deformer: Reluctance
+    study: Study,
+    lesion: Lesion,
+    seed: int,
+    rules: Rules,
+    *,
+    truth_of: TruthSource,
+    deformer_of: DeformerSource,
 ) -> Examined:
     subject, image = subject_of(study), frontal_image(study)
-    truth, provenance = truth_of(study, image, lesion)
+    found = truth_of(study, image, lesion)
+    truth = found.mask
     anatomy = read_anatomy(study, image)
     scene = make_scene(lesion, truth, anatomy, rules)
     outline = draw_outline(scene, rules, rng(seed, study.id, lesion.name, "outline"))
     redrawn = outline.on_image(outline.mask, truth.shape)
     described = _described(scene, redrawn, rules, seed, study.id) if lesion.in_lungs else None
     chance = rng(seed, study.id, lesion.name, "edits")
+    deformer = deformer_of(study, image)
     layout = _lay_out(outline, anatomy, rules, chance, deformer)
     shown = outline.on_image(layout.shown, truth.shape)
     overlap = iou(shown, truth)
@@ -130,7 +111,9 @@ def _examine(
         share=scene.area / truth.size,
         scale=scene.scale,
         truth=Region.from_mask(truth),
-        provenance=provenance,
+        provenance=found.provenance,
+        reviewed=found.reviewed,
+        deformer=deformer.name,
         revised=Region.from_mask(redrawn),
         agreement=iou(redrawn, truth),
         shown=Region.from_mask(shown),
@@ -146,14 +129,14 @@ def _examine(
 
 
 def _lay_out(
-    outline: Outline, anatomy: Anatomy, rules: Rules, chance: np.random.Generator, deformer: Reluctance
+    outline: Outline, anatomy: Anatomy, rules: Rules, chance: np.random.Generator, deformer: Deformer
 ) -> Layout:
     """Edits of the kind that was drawn; of another where the lesion has no room for that one."""
     failure = Ineligible("no room for edits")
     for kind in chance.permutation(len(WANTED)):
         try:
             return place_sites(
-                outline, anatomy, rules, wanted=WANTED[int(kind)], chance=chance, deformer=deformer
+                outline, anatomy, rules, wanted=WANTED[int(kind)], chance=chance, deformer=deformer.gives_way
             )
         except Ineligible as reason:
             failure = reason
@@ -229,4 +212,4 @@ def _clear_ones(attributes: Attributes) -> str:
     )
 
 
-__all__ = ["TruthSource", "drawn_masks", "examine", "frontal_image", "subject_of"]
+__all__ = ["examine", "frontal_image", "subject_of"]

@@ -89,12 +89,16 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True, tag="examined"):
     truth: Region
     provenance: str
     """Where the truth comes from."""
+    reviewed: bool
+    """Whether somebody who knows has drawn or approved the truth."""
     revised: Region
     """The truth as a careful reader might have drawn it."""
     agreement: float
     """IoU of the two."""
     shown: Region
     """The contour after the edits."""
+    deformer: str
+    """What made the edits."""
     overlap: float
     """IoU of the shown contour with the truth."""
     edits: tuple[EditMade, ...]
