@@ -119,11 +119,11 @@ def test_a_warning_fails_only_when_strict(tmp_path, sound):
 
 
 def test_the_rules_in_the_manifest_are_the_limits(tmp_path, sound):
-    strict = written(tmp_path / "strict", sound, rules={"revise_high": 0.6})
+    strict = written(tmp_path / "strict", sound, rules={"revise_high": 0.6, "of another version": 1})
     result = run(strict, "--no-files")
     assert result.exit_code == 1
     assert "expected 0.55 to 0.6" in result.stdout
-    wrong = written(tmp_path / "wrong", sound, rules={"revise": 1})
+    wrong = written(tmp_path / "wrong", sound, rules={"revise_high": "x"})
     result = run(wrong, "--no-files")
     assert result.exit_code == 2
     assert "options.rules" in result.stderr

@@ -117,8 +117,12 @@ def _rules(bench: "Benchmark") -> "Rules":
 
     from carina.percept.rules import Rules
 
+    stated = bench.manifest.options.get("rules", {})
+    if isinstance(stated, dict):
+        # Another version's builder may have had rules that no case can break.
+        stated = {name: value for name, value in stated.items() if name in Rules.__struct_fields__}
     try:
-        return msgspec.convert(bench.manifest.options.get("rules", {}), Rules)
+        return msgspec.convert(stated, Rules)
     except msgspec.ValidationError as error:
         raise BenchmarkError(
             f"{bench.directory}: options.rules of the manifest are not percept's: {error}"

@@ -110,7 +110,15 @@ def defects(
 
 
 def measured(
-    name: str, rows: Sequence[Row], *, n: int, threshold: str, good: str, bad: str, none: str
+    name: str,
+    rows: Sequence[Row],
+    *,
+    n: int,
+    threshold: str,
+    good: str,
+    bad: str,
+    none: str,
+    warned: str = "",
 ) -> GateResult:
     """The result of a gate that measures baselines: as grave as its gravest row."""
     status = gravest(*(row.status for row in rows))
@@ -126,7 +134,7 @@ def measured(
         low=low if rows else None,
         high=high if rows else None,
         threshold=threshold,
-        meaning={"pass": good, "not applicable": none}.get(status, bad),
+        meaning={"pass": good, "not applicable": none, "warn": warned or bad, "fail": bad}[status],
         rows=tuple(rows),
         worst=tuple(Found(id=row.name, what=row.note or f"{row.value:.3f}") for row in wrong),
     )
