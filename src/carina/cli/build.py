@@ -33,6 +33,22 @@ def percept(
         list[str] | None, typer.Option(metavar="LESION", help="A lesion to ask about; repeat for several.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Only studies of this split: train, val or test.")] = None,
+    segmenter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND:PATH",
+            help="Model that draws the masks from the studies' boxes and masks: sam:PATH, weights in a folder.",
+            show_default="the studies' own masks",
+        ),
+    ] = None,
+    deformer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND:PATH",
+            help="Model that deforms masks: sam:PATH.",
+            show_default="the signed-distance warp",
+        ),
+    ] = None,
     max_failures: Annotated[
         float, typer.Option(min=0, max=1, help="Share of cells that may stay empty without exit code 1.")
     ] = 1.0,
@@ -54,12 +70,20 @@ def percept(
     Examples:
       carina build percept studies -o bench --per-cell 10
       carina build percept studies -o bench --target edema --target effusion --split test
+      carina build percept studies -o bench --segmenter sam:weights/medsam-vit-base
     """
     from carina.percept import LESIONS, BuildOptions, build_percept
     from carina.percept.select import wanted_examined
     from carina.studies import open_studies
 
-    options = BuildOptions(seed=seed, per_cell=per_cell, targets=tuple(target or LESIONS), split=split)
+    options = BuildOptions(
+        seed=seed,
+        per_cell=per_cell,
+        targets=tuple(target or LESIONS),
+        split=split,
+        segmenter=segmenter,
+        deformer=deformer,
+    )
     total = wanted_examined(per_cell) * len(options.targets)
     with progress("Lesions examined", total, quiet=json) as advance:
         built = build_percept(

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from carina.errors import CarinaError
+from carina.models.extra import check
+from carina.models.sam import SamSegmenter, sam_checkpoint
 from carina.models.segment import Segmenter
 from carina.models.weights import Checkpoint
 
@@ -21,25 +23,27 @@ class ModelIdentity:
     """SHA-256 of how inputs are prepared and the layers are put together."""
 
 
-def _open_sam(path: Path) -> Segmenter:
-    from carina.models.sam import SamSegmenter  # noqa: PLC0415 - brings torch
+class _Kind(NamedTuple):
+    """One kind of segmenter."""
 
-    return SamSegmenter.open(path)
+    find: Callable[[Path], Checkpoint]
+    open: Callable[[Path], Segmenter]
 
 
-_SEGMENTERS: Final[dict[str, Callable[[Path], Segmenter]]] = {"sam": _open_sam}
+_SEGMENTERS: Final = {"sam": _Kind(sam_checkpoint, SamSegmenter.open)}
 
 
 def open_segmenter(named: str) -> Segmenter:
     """The segmenter of a name such as "sam:weights/sam-vit-base"."""
     kind, path = _parsed(named)
-    return _SEGMENTERS[kind](path)
+    return _SEGMENTERS[kind].open(path)
 
 
 def identify_segmenter(named: str) -> ModelIdentity:
-    """What a name stands for, from its files alone: quick, and without torch."""
+    """What a name stands for, from its files alone. Nothing is loaded; that it could be is checked."""
     kind, path = _parsed(named)
-    checkpoint = Checkpoint.of(path)
+    checkpoint = _SEGMENTERS[kind].find(path)
+    check("torch", "transformers")
     return ModelIdentity(
         name=f"{kind}:{checkpoint.name}",
         weights=checkpoint.weights_sha256,

@@ -116,14 +116,9 @@ class SamSegmenter:
     @classmethod
     def open(cls, path: Path) -> "SamSegmenter":
         """The segmenter whose weights lie in a folder as transformers saves it."""
-        checkpoint = Checkpoint.of(path)
-        kind = checkpoint.config.get("model_type")
-        if kind not in CLASSES:
-            raise CarinaError(
-                f"{path / CONFIG}: model_type {kind!r} is not of the SAM family: {', '.join(CLASSES)}"
-            )
+        checkpoint = sam_checkpoint(path)
         torch, transformers = require("torch", "transformers")
-        model = _loaded(transformers, torch, checkpoint, CLASSES[kind])
+        model = _loaded(transformers, torch, checkpoint, CLASSES[checkpoint.config["model_type"]])
         prompt = model.config.prompt_encoder_config
         return cls(
             name=f"sam:{checkpoint.name}",
@@ -202,6 +197,17 @@ class SamSegmenter:
                 yield
         finally:
             self._torch.set_num_threads(before)
+
+
+def sam_checkpoint(path: Path) -> Checkpoint:
+    """The weights in a folder, if they are of the family; nothing is loaded."""
+    checkpoint = Checkpoint.of(path)
+    kind = checkpoint.config.get("model_type")
+    if kind not in CLASSES:
+        raise CarinaError(
+            f"{path / CONFIG}: model_type {kind!r} is not of the SAM family; known are {', '.join(CLASSES)}"
+        )
+    return checkpoint
 
 
 def _loaded(transformers: Any, torch: Any, checkpoint: Checkpoint, name: str) -> Any:  # noqa: ANN401

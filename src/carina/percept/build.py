@@ -5,7 +5,7 @@ import io
 import os
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Final
@@ -15,15 +15,21 @@ import msgspec
 from carina.cases import Case, Manifest, Provenance, claim, finished_set, write_manifest, write_part
 from carina.errors import BenchmarkError, CarinaError
 from carina.files import alone_in, write_bytes
+from carina.models import ModelIdentity, Segmenter, identify_segmenter, open_segmenter
 from carina.percept.assemble import lesion_case, lesion_free
+from carina.percept.deformers import DeformerSource, warped
 from carina.percept.examine import examine, subject_of
 from carina.percept.examined import Examined, Outcome, Skipped
+from carina.percept.grey import grey_of
 from carina.percept.journal import Journal
 from carina.percept.lesions import LESIONS
 from carina.percept.rules import Rules
+from carina.percept.sam_deform import SamDeformers
 from carina.percept.screen import Candidate, Screened, screen
+from carina.percept.segmented import Segmented
 from carina.percept.select import choose, on_paths, places_due, right_regions, wanted_examined
 from carina.percept.steps import PATHS
+from carina.percept.truth import TruthSource, drawn_masks
 from carina.store import PartInfo
 from carina.studies import Studies, open_studies
 from carina.workers import in_order
@@ -75,6 +81,10 @@ class BuildOptions:
     targets: tuple[str, ...] = tuple(LESIONS)
     split: str | None = None
     rules: Rules = field(default_factory=Rules)
+    segmenter: str | None = None
+    """Name of the model that draws the masks (`carina.models.open_segmenter`); None for the study set's own masks."""
+    deformer: str | None = None
+    """Name of the model that deforms them; None for the signed-distance warp."""
 
     def __post_init__(self) -> None:
         for target in self.targets:
@@ -123,9 +133,13 @@ def build_percept(
 def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) -> Provenance:
     manifest = studies.manifest
     rules = msgspec.to_builtins(options.rules)
+    models = {
+        role: None if named is None else identify_segmenter(named)
+        for role, named in (("segmenter", options.segmenter), ("deformer", options.deformer))
+    }
     return Provenance(
         command=f"carina build percept {studies.directory.resolve().name} "
-        f"--per-cell {options.per_cell} --seed {options.seed}",
+        f"--per-cell {options.per_cell} --seed {options.seed}{_as_options(models)}",
         seed=options.seed,
         options={
             "protocol": "percept",
@@ -134,11 +148,16 @@ def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) ->
             "targets": list(options.targets),
             "split": options.split,
             "rules": rules,
+            **{role: None if model is None else asdict(model) for role, model in models.items()},
             "studies": [part.sha256 for part in manifest.parts],
         },
         sources=manifest.sources,
         image_root=os.path.relpath((studies.directory / manifest.image_root).resolve(), directory.resolve()),
     )
+
+
+def _as_options(models: dict[str, ModelIdentity | None]) -> str:
+    return "".join(f" --{role} {model.name}" for role, model in models.items() if model is not None)
 
 
 # ---- examining ----------------------------------------------------------------------------------------------------
@@ -158,6 +177,8 @@ class _Task(msgspec.Struct, frozen=True):
     directory: str
     seed: int
     rules: Rules
+    segmenter: str | None
+    deformer: str | None
 
 
 def _examined(
@@ -188,7 +209,15 @@ def _examined(
                 known = journal.get(candidate.study, target)
                 queue.append((target, candidate, known))
                 if known is None:
-                    yield _Task(candidate.study, target, str(studies.directory), options.seed, options.rules)
+                    yield _Task(
+                        study=candidate.study,
+                        target=target,
+                        directory=str(studies.directory),
+                        seed=options.seed,
+                        rules=options.rules,
+                        segmenter=options.segmenter,
+                        deformer=options.deformer,
+                    )
 
     def take(target: str, candidate: Candidate, outcome: Outcome) -> None:
         if is_needless(target, candidate):
@@ -216,8 +245,27 @@ def _examined(
 
 
 def _examine_one(task: _Task) -> Outcome:
-    study = _opened(task.directory)[task.study]
-    return examine(study, task.target, seed=task.seed, rules=task.rules)
+    studies = _opened(task.directory)
+    truth_of: TruthSource = drawn_masks
+    if task.segmenter is not None:
+        truth_of = Segmented(_segmenter(task.segmenter), grey_of(studies), task.rules)
+    deformer_of: DeformerSource = warped
+    if task.deformer is not None:
+        deformer_of = SamDeformers(_segmenter(task.deformer), grey_of(studies))
+    return examine(
+        studies[task.study],
+        task.target,
+        seed=task.seed,
+        rules=task.rules,
+        truth_of=truth_of,
+        deformer_of=deformer_of,
+    )
+
+
+@lru_cache(maxsize=2)
+def _segmenter(named: str) -> Segmenter:
+    """Each process opens a model once."""
+    return open_segmenter(named)
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,137 @@
+"""A deformer that asks a segmenter: pointed at a place beside the contour, where would it draw the contour instead?
+
+The change is of the size that was asked for, whatever the model would have drawn: it only says which pixels go first.
+All other rules for changes are those of the signed-distance warp.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.models import Point, Prompts, Segmenter
+from carina.percept.deform import Operation, warp
+from carina.percept.deformers import Deformer
+from carina.percept.grey import GreyOf
+from carina.percept.outline import Field, Outline, Window
+from carina.percept.segmented import SHORT
+from carina.studies.model import Image, Study
+from carina.studies.region import Mask
+
+INTO: Final = 0.3
+"""How far from the contour the segmenter is pointed to, in widths of the change."""
+NEARNESS: Final = 0.1
+"""In units of the model's logits: between pixels that it holds for equally likely, those go first that the warp would
+move first."""
+LEVELS: Final = 16
+"""Steps in which a change grows from the contour."""
+_KEPT: Final = 4
+"""Answers kept: a site is asked about again for half a change and for a larger one."""
+
+
+@dataclass(frozen=True)
+class SamDeformers:
+    """Makes deformers: `examine(..., deformer_of=SamDeformers(segmenter, grey_of(studies)))`."""
+
+    segmenter: Segmenter
+    grey: GreyOf
+
+    def __call__(self, _study: Study, image: Image, /) -> Deformer:
+        name = f"{self.segmenter.name} (weights {self.segmenter.weights[:SHORT]})"
+        return Deformer(name, SegmenterReluctance(self.segmenter, self.grey(image)))
+
+
+@dataclass
+class SegmenterReluctance:
+    """How contours on one image give way to a segmenter."""
+
+    segmenter: Segmenter
+    pixels: NDArray[np.uint8]
+    _answers: list[tuple[Outline, Point, Field]] = field(default_factory=list)
+
+    def __call__(
+        self,
+        outline: Outline,
+        place: tuple[int, int],
+        operation: Operation,
+        *,
+        width: float,
+        chance: np.random.Generator,
+    ) -> tuple[Window, Field]:
+        """The warp's window and movable pixels, in the order in which the segmenter gives them away."""
+        window, plain = warp(outline, place, operation, width=width, chance=chance)
+        movable = np.isfinite(plain)
+        if not movable.any():
+            return window, plain
+        row, column = _beside(outline, window, movable, place, INTO * width)
+        # An outline may be on coarser pixels than the image is.
+        high, wide = np.divide(self.pixels.shape, outline.shape)
+        point = Point(
+            float(column + outline.window[1].start + 0.5) * wide,
+            float(row + outline.window[0].start + 0.5) * high,
+            inside=operation == "expansion",
+        )
+        sure = self._logits(outline, point)[window]
+        cost = (-sure if operation == "expansion" else sure) + NEARNESS * plain / (plain + np.float32(width))
+        cost[~movable] = np.inf
+        kept = outline.mask[window] == (operation == "expansion")
+        return window, grown(cost, _touching(kept) & movable)
+
+    def _logits(self, outline: Outline, point: Point) -> Field:
+        """The segmenter's opinion of the outline's window after one more point."""
+        for other, asked, answer in self._answers:
+            if other is outline and asked == point:
+                return answer
+        mask = _resized(outline.on_image(outline.mask).astype(np.float32), self.pixels.shape) >= 0.5
+        best = self.segmenter.propose(self.pixels, Prompts(points=(point,), mask=mask))[0]
+        answer = _resized(best.logits, outline.shape)[outline.window].copy()
+        self._answers = [*self._answers[1 - _KEPT :], (outline, point, answer)]
+        return answer
+
+
+def _resized(values: Field, shape: tuple[int, ...]) -> Field:
+    if values.shape == shape:
+        return values
+    return np.asarray(cv2.resize(values, shape[::-1], interpolation=cv2.INTER_LINEAR), np.float32)
+
+
+def grown(cost: Field, contour: Mask) -> Field:
+    """The cost of reaching every pixel from the contour over pixels that are no dearer; inf where none leads there.
+
+    So that a change is never an island apart from the contour, nor a hole in the mask. Worked out in steps: within one
+    the order of pixels is that of their own costs.
+    """
+    finite = cost[np.isfinite(cost)]
+    effort = np.full(cost.shape, np.inf, np.float32)
+    if not finite.size:
+        return effort
+    below = np.float32(-np.inf)
+    for level in np.quantile(finite, np.linspace(0, 1, LEVELS + 1)[1:], method="higher"):
+        open_ = (cost <= level).view(np.uint8)
+        labels = cv2.connectedComponents(open_, connectivity=4)[1]
+        rooted = np.zeros(int(labels.max()) + 1, bool)
+        rooted[labels[contour]] = True
+        rooted[0] = False
+        fresh = rooted[labels] & np.isinf(effort)
+        effort[fresh] = np.maximum(cost[fresh], below)
+        below = np.float32(level)
+    return effort
+
+
+def _beside(
+    outline: Outline, window: Window, movable: Mask, place: tuple[int, int], away: float
+) -> tuple[int, int]:
+    """The movable pixel nearest to a place that lies so far from the contour; the furthest one where none does."""
+    depth = np.where(movable, np.abs(outline.depth[window]), np.float32(-1))
+    rows, columns = np.nonzero(depth >= min(away, float(depth.max())))
+    rows, columns = rows + window[0].start, columns + window[1].start
+    nearest = int(((rows - place[0]) ** 2 + (columns - place[1]) ** 2).argmin())
+    return int(rows[nearest]), int(columns[nearest])
+
+
+def _touching(other: Mask) -> Mask:
+    """Pixels with a neighbour on the other side of the contour."""
+    cross = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
+    return cv2.dilate(np.ascontiguousarray(other).view(np.uint8), cross).astype(bool)
