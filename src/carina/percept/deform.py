@@ -23,8 +23,12 @@ FLOOR: Final = 0.05
 """Of the kernel's peak: below it nothing moves, so a change has an end along the contour."""
 AXES: Final = (0.7, 1.4)
 """Range of the ratio between a kernel's axes."""
+GRID: Final = 12.0
+"""Grid points to the width of a kernel."""
 GRAIN: Final = 0.35
 """How much the kernel varies from place to place, so that a change looks drawn by hand."""
+GRAIN_WIDTH: Final = 1.2
+"""Wavelength of that, in widths of the kernel."""
 
 LEAST_OF_WANTED: Final = 0.8
 """A change that falls apart is worth making if its largest piece has so much of the wanted area."""
@@ -84,18 +88,39 @@ def warp(
         slice(max(0, row - reach), min(rows, row + reach + 1)),
         slice(max(0, column - reach), min(columns, column + reach + 1)),
     )
-    y = np.arange(window[0].start, window[0].stop, dtype=np.float32)[:, None] - np.float32(row)
-    x = np.arange(window[1].start, window[1].stop, dtype=np.float32) - np.float32(column)
-    cos, sin = np.float32(np.cos(angle)), np.float32(np.sin(angle))
-    distance = ((cos * x + sin * y) / np.float32(along)) ** 2 + (
-        (cos * y - sin * x) / np.float32(across)
-    ) ** 2
-    kernel = (np.exp(distance * np.float32(-0.5)) - np.float32(FLOOR)) / np.float32(1 - FLOOR)
-    kernel *= 1 + np.float32(GRAIN) * np.clip(band_limited(kernel.shape, 1.2 * width, chance), -2, 2)
+    kernel = _kernel(window, place, axes=(along, across), angle=angle, chance=chance)
     depth = outline.depth[window]
     effort = np.abs(depth) / np.maximum(kernel, np.float32(1e-6))
     movable = (kernel > 0) & (outline.mask[window] == (operation == "contraction")) & outline.field[window]
     return window, np.where(movable, effort, np.float32(np.inf))
+
+
+def _kernel(
+    window: Window,
+    place: tuple[int, int],
+    *,
+    axes: tuple[float, float],
+    angle: float,
+    chance: np.random.Generator,
+) -> Field:
+    """An elliptic bell around a place, uneven as if drawn by hand, 0 where it has faded to the floor.
+
+    It is smooth, so it is worked out on a coarse grid and filled in between.
+    """
+    along, across = axes
+    step = max(1.0, min(axes) / GRID)
+    shape = tuple(part.stop - part.start for part in window)
+    rows, columns = (int(np.ceil(length / step)) + 1 for length in shape)
+    # Centres of the coarse pixels, as `cv2.resize` takes them.
+    y = (np.arange(rows, dtype=np.float32)[:, None] + np.float32(0.5)) * np.float32(shape[0] / rows)
+    x = (np.arange(columns, dtype=np.float32) + np.float32(0.5)) * np.float32(shape[1] / columns)
+    y += np.float32(window[0].start - place[0] - 0.5)
+    x += np.float32(window[1].start - place[1] - 0.5)
+    cos, sin = np.float32(np.cos(angle)), np.float32(np.sin(angle))
+    squares = ((cos * x + sin * y) / np.float32(along)) ** 2 + ((cos * y - sin * x) / np.float32(across)) ** 2
+    bell = (np.exp(squares * np.float32(-0.5)) - np.float32(FLOOR)) / np.float32(1 - FLOOR)
+    bell *= 1 + np.float32(GRAIN) * np.clip(band_limited(bell.shape, GRAIN_WIDTH * GRID, chance), -2, 2)
+    return np.asarray(cv2.resize(bell, shape[::-1], interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 def change_of(

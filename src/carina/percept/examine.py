@@ -9,6 +9,7 @@ from carina.cases import CaseImage
 from carina.percept.anatomy import Anatomy, Scene, make_scene, read_anatomy, shared
 from carina.percept.attributes import LOCATION_OPTIONS, Attributes, choose_regions, stable_attributes
 from carina.percept.deformers import Deformer, DeformerSource, warped
+from carina.percept.edits import Wanted
 from carina.percept.examined import (
     Described,
     EditMade,
@@ -20,11 +21,12 @@ from carina.percept.examined import (
     Skipped,
     Subject,
 )
+from carina.percept.layout import Layout, lay_out
 from carina.percept.lesions import LESIONS, Lesion
 from carina.percept.options import choose_options
 from carina.percept.outline import Outline, draw_outline, iou
 from carina.percept.rules import Ineligible, Rules
-from carina.percept.sites import Layout, Place, Wanted, place_sites
+from carina.percept.sites import Place
 from carina.percept.truth import TruthSource, drawn_masks
 from carina.seeding import rng
 from carina.studies.model import Image, Study
@@ -94,12 +96,12 @@ def _examine(
     anatomy = read_anatomy(study, image)
     scene = make_scene(lesion, truth, anatomy, rules)
     outline = draw_outline(scene, rules, rng(seed, study.id, lesion.name, "outline"))
-    redrawn = outline.on_image(outline.mask, truth.shape)
+    redrawn = outline.on_image(outline.mask)
     described = _described(scene, redrawn, rules, seed, study.id) if lesion.in_lungs else None
     chance = rng(seed, study.id, lesion.name, "edits")
     deformer = deformer_of(study, image)
-    layout = _lay_out(outline, anatomy, rules, chance, deformer)
-    shown = outline.on_image(layout.shown, truth.shape)
+    layout = _any_layout(outline, anatomy, rules, chance, deformer)
+    shown = outline.on_image(layout.shown)
     overlap = iou(shown, truth)
     if not rules.revise_low <= overlap <= rules.revise_high:
         raise Ineligible("no room for edits", f"the edited contour overlaps the truth by {overlap:.3f}")
@@ -121,21 +123,21 @@ def _examine(
         edits=_edits(outline, layout),
         points=_points(outline, layout),
         options=tuple(
-            MaskChoice(region=Region.from_mask(outline.on_image(option.mask, truth.shape)), kind=option.kind)
+            MaskChoice(region=Region.from_mask(outline.on_image(option.mask)), kind=option.kind)
             for option in options
         ),
         described=described,
     )
 
 
-def _lay_out(
+def _any_layout(
     outline: Outline, anatomy: Anatomy, rules: Rules, chance: np.random.Generator, deformer: Deformer
 ) -> Layout:
     """Edits of the kind that was drawn; of another where the lesion has no room for that one."""
     failure = Ineligible("no room for edits")
     for kind in chance.permutation(len(WANTED)):
         try:
-            return place_sites(
+            return lay_out(
                 outline, anatomy, rules, wanted=WANTED[int(kind)], chance=chance, deformer=deformer.gives_way
             )
         except Ineligible as reason:

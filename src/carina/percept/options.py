@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.percept.deform import Change, applied, edge_length
+from carina.percept.layout import Layout
 from carina.percept.outline import Outline, iou, smoothed
 from carina.percept.rules import Ineligible, Rules
-from carina.percept.sites import Layout
 from carina.studies.region import Mask
 
 OPTIONS: Final = 4

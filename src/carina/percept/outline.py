@@ -34,6 +34,8 @@ ATTEMPTS: Final = 4
 class Outline:
     """A contour in a window around the lesion."""
 
+    shape: tuple[int, int]
+    """Of the image."""
     window: Window
     mask: Mask
     field: Mask
@@ -41,14 +43,15 @@ class Outline:
     depth: Field
     """Smoothed signed distance to the contour, positive inside."""
     scale: float
+    """Pixels of the outline to one of the frame."""
 
     @property
     def area(self) -> int:
         return int(np.count_nonzero(self.mask))
 
-    def on_image(self, mask: Mask, shape: tuple[int, ...]) -> Mask:
+    def on_image(self, mask: Mask) -> Mask:
         """A mask of the window as one of the whole image."""
-        whole = np.zeros(shape, bool)
+        whole = np.zeros(self.shape, bool)
         whole[self.window] = mask
         return whole
 
@@ -67,6 +70,7 @@ def draw_outline(scene: Scene, rules: Rules, chance: np.random.Generator) -> Out
         agreement = iou(drawn, truth)
         if agreement >= rules.good_iou:
             return Outline(
+                shape=(scene.truth.shape[0], scene.truth.shape[1]),
                 window=window,
                 mask=drawn,
                 field=field,
@@ -74,6 +78,25 @@ def draw_outline(scene: Scene, rules: Rules, chance: np.random.Generator) -> Out
                 scale=scene.scale,
             )
     raise Ineligible("too thin to redraw", f"a redrawn contour agrees to {agreement:.3f} at best")
+
+
+def coarser(outline: Outline, times: int) -> Outline:
+    """The same outline on pixels that are so many times as wide and high; the window is cut to whole ones."""
+    rows, columns = (length // times for length in outline.mask.shape)
+
+    def averaged(values: Mask | Field) -> Field:
+        whole = values[: rows * times, : columns * times].astype(np.float32)
+        return np.asarray(cv2.resize(whole, (columns, rows), interpolation=cv2.INTER_AREA), np.float32)
+
+    top, left = (part.start // times for part in outline.window)
+    return Outline(
+        shape=(outline.shape[0] // times, outline.shape[1] // times),
+        window=(slice(top, top + rows), slice(left, left + columns)),
+        mask=averaged(outline.mask) >= 0.5,
+        field=averaged(outline.field) >= 0.5,
+        depth=averaged(outline.depth) / np.float32(times),
+        scale=outline.scale / times,
+    )
 
 
 def signed_distance(mask: Mask) -> Field:

@@ -45,8 +45,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Least change of one edit, as a share of the lesion."""
     edit_area: float = 600.0
     edit_thickness: float = 24.0
-    tries: int = 6
-    """Fresh attempts at a whole set of edits and points before a study is given up."""
 
     # Points
     min_points: int = 4
