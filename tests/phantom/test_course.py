@@ -18,7 +18,7 @@ from carina.phantom.course import FORMS, plan_patient, plan_studies, study_count
 from carina.phantom.devices_plan import PACEMAKER_AGE, share_given
 from carina.phantom.evolution import CHANGE, CHRONIC, RECOVERY_DAYS, first_weights
 from carina.phantom.options import Mix, PhantomOptions
-from carina.phantom.placement import IN_LUNG
+from carina.phantom.placement import AIRSPACE, IN_LUNG
 from carina.phantom.plan import DevicePlan, LesionPlan, PatientPlan, StudyPlan
 from carina.studies.vocabulary import DEVICES, FINDINGS
 
@@ -250,6 +250,7 @@ class TestRecords:
                     assert apart
                 if one.name in IN_LUNG and other.name in IN_LUNG:
                     assert apart or one.level != other.level
+                    assert apart or AIRSPACE.isdisjoint((one.name, other.name))
                 if {one.name, other.name} == {"pneumothorax", "atelectasis"}:
                     assert apart or "wedge" not in (one.form, other.form)
 
@@ -297,12 +298,12 @@ class TestRecords:
 
 
 def allowed_sides(name: str) -> tuple[str, ...]:
-    fixed = {
-        "cardiomegaly": ("midline",),
-        "edema": ("bilateral",),
-        "pleural effusion": ("right", "left", "bilateral"),
-    }
-    return fixed.get(name, ("right", "left"))
+    fixed = {"cardiomegaly": ("midline",), "edema": ("bilateral",)}
+    either = ("right", "left", "bilateral")
+    both = dict.fromkeys(
+        ("atelectasis", "consolidation", "lung opacity", "pleural effusion", "pneumonia"), either
+    )
+    return (fixed | both).get(name, ("right", "left"))
 
 
 def allowed_levels(lesion: LesionPlan) -> tuple[str | None, ...]:
@@ -506,6 +507,11 @@ class TestTogether:
         with_it = share((study for study in studies if has(study, given)), lambda study: has(study, then))
         overall = share(studies, lambda study: has(study, then))
         assert with_it / overall > at_least
+
+    def test_findings_that_look_alike_are_seldom_together(self, studies: list[StudyPlan]) -> None:
+        found = [{lesion.name for lesion in study.lesions} & AIRSPACE for study in studies]
+        several = sum(len(names) > 1 for names in found)
+        assert 0 < several < 0.1 * sum(bool(names) for names in found)
 
     def test_air_and_fluid_together_are_rare(self, studies: list[StudyPlan]) -> None:
         with_air = [study for study in studies if has(study, "pneumothorax")]

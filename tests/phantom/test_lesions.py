@@ -325,6 +325,56 @@ def test_masks_and_measures_grow_with_the_extent(chest, name, form):
         assert ranks == sorted(ranks)
 
 
+BILATERAL = [
+    ("atelectasis", "wedge"),
+    ("consolidation", "lobar"),
+    ("edema", "alveolar"),
+    ("lung opacity", "ground-glass"),
+    ("pleural effusion", "free"),
+    ("pneumonia", "patchy"),
+]
+
+
+@pytest.mark.parametrize(("name", "form"), BILATERAL)
+def test_bilateral_disease_shows_in_both_lungs_and_never_shrinks_as_it_grows(chest, name, form):
+    for seed in range(4):
+        before = (0, 0)
+        for extent in EXTENTS:
+            lesion = lesion_of(chest, name, form, side="bilateral", level="lower", extent=extent)
+            shown = chest.take(lesion, seed=seed, size=160)
+            mask = shown.lesions["l1"].mask
+            areas = tuple(int((mask & shown.anatomy[f"{side} lung"]).sum()) for side in ("right", "left"))
+            assert min(areas) > 0
+            assert sum(areas) > sum(before), f"seed {seed}, extent {extent}"
+            before = areas
+
+
+def test_bilateral_disease_is_alike_in_some_and_clearly_less_in_either_lung_in_others(chest):
+    ratios = []
+    for seed in range(24):
+        edema = chest.lesion("edema", "bilateral", form="interstitial", extent=0.5)
+        shown = chest.take(edema, seed=seed, size=96)
+        mask = shown.lesions["l1"].mask
+        right, left = ((mask & shown.anatomy[f"{side} lung"]).sum() for side in ("right", "left"))
+        ratios.append(right / left)
+    assert sum(0.75 < ratio < 1.33 for ratio in ratios) > 12  # in most
+    assert min(ratios) < 0.6
+    assert max(ratios) > 1.7
+
+
+@pytest.mark.parametrize("form", ["lobar", "patchy"])
+def test_a_consolidation_grows_from_a_segment_over_a_lobe_to_most_of_a_lung(chest, form):
+    for level in ("lower", "mid", "upper"):
+        shares = []
+        for extent in (0.15, 0.45, 0.9):
+            lesion = lesion_of(chest, "consolidation", form, side="right", level=level, extent=extent)
+            shown = chest.take(lesion, size=128)
+            lung = shown.anatomy["right lung"]
+            shares.append((shown.lesions["l1"].mask & lung).sum() / lung.sum())
+        segment, lobe, most = shares
+        assert 0.05 < segment < 0.28 < lobe < 0.66 < most, f"{level}: {shares}"
+
+
 @pytest.mark.parametrize(
     "name", ["cardiomegaly", "consolidation", "edema", "lung opacity", "pleural effusion", "pneumothorax"]
 )

@@ -30,25 +30,27 @@ class Companion:
 
 
 COMPANIONS: Final[dict[str, tuple[Companion, ...]]] = {
-    "atelectasis": (Companion(name="pleural effusion", chance=0.20),),
+    "atelectasis": (Companion(name="pleural effusion", chance=0.22),),
     "cardiomegaly": (
-        Companion(name="edema", chance=0.25),
+        Companion(name="edema", chance=0.35),
         Companion(name="pleural effusion", chance=0.12),
+        Companion(name="atelectasis", chance=0.12),
     ),
     "consolidation": (
-        Companion(name="pleural effusion", chance=0.30),
-        Companion(name="pneumonia", chance=0.10, same_side=False),
+        Companion(name="pleural effusion", chance=0.26),
+        Companion(name="pneumonia", chance=0.12, same_side=False),
     ),
     "edema": (
         Companion(name="cardiomegaly", chance=0.60),
-        Companion(name="pleural effusion", chance=0.55),
+        Companion(name="pleural effusion", chance=0.45),
+        Companion(name="atelectasis", chance=0.12),
     ),
     "fracture": (
         Companion(name="pneumothorax", chance=0.30),
         Companion(name="pleural effusion", chance=0.15),
     ),
     "lung opacity": (
-        Companion(name="pneumonia", chance=0.08, same_side=False),
+        Companion(name="pneumonia", chance=0.10, same_side=False),
         Companion(name="nodule", chance=0.04, same_side=False),
     ),
     "mass": (
@@ -62,9 +64,9 @@ COMPANIONS: Final[dict[str, tuple[Companion, ...]]] = {
         Companion(name="cardiomegaly", chance=0.10),
     ),
     "pneumonia": (
-        Companion(name="pleural effusion", chance=0.32),
-        Companion(name="consolidation", chance=0.10, same_side=False),
-        Companion(name="lung opacity", chance=0.08, same_side=False),
+        Companion(name="pleural effusion", chance=0.30),
+        Companion(name="consolidation", chance=0.12, same_side=False),
+        Companion(name="lung opacity", chance=0.10, same_side=False),
     ),
     "pneumothorax": (
         Companion(name="fracture", chance=0.12, form="acute"),

@@ -36,7 +36,7 @@ from carina.studies.vocabulary import Sex
 
 __all__ = ["FORMS", "patient_id", "plan_patient", "plan_studies", "study_count", "study_spans"]
 
-STUDIES_WITH_PRIOR = {2: 0.5, 3: 0.25, 4: 0.25}
+STUDIES_WITH_PRIOR = {2: 0.5, 3: 0.38, 4: 0.12}
 """Number of studies of a patient with more than one: half of them have more than two."""
 
 FIRST_DAY = datetime.date(2101, 1, 1)

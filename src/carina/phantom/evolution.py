@@ -11,7 +11,7 @@ import numpy as np
 
 from carina.phantom.chance import between, pick
 from carina.phantom.cooccurrence import MOST_FINDINGS, add_companions
-from carina.phantom.placement import DECIMALS, DENSITY, EXTENT, draw_lesion, form_after, sides_left
+from carina.phantom.placement import AIRSPACE, DECIMALS, DENSITY, EXTENT, draw_lesion, form_after, sides_left
 from carina.phantom.plan import LesionPlan
 from carina.studies.vocabulary import Certainty
 
@@ -23,9 +23,9 @@ LONG_GAP_DAYS = 14
 """From here on a course is told in weeks, not days."""
 HEALING_DAYS = 21
 """After this time a fracture shows callus."""
-SAME_HEALTH = 0.5
+SAME_HEALTH = 0.4
 """Chance that the next study is normal or abnormal as this one is; else that is drawn anew."""
-INCIDENTAL = 0.12
+INCIDENTAL = 0.33
 """Chance of an unrelated finding beside the others, and of a complication in the course of an illness."""
 
 CHRONIC: Final = frozenset(("cardiomegaly", "fracture", "mass", "nodule"))
@@ -57,7 +57,7 @@ _FLUID: Final[tuple[Fates, Fates]] = (
 )
 _AIRSPACE: Final[tuple[Fates, Fates]] = (
     {"worse": 0.30, "improved": 0.30, "unchanged": 0.40},
-    {"worse": 0.12, "improved": 0.22, "unchanged": 0.16, "resolved": 0.50},
+    {"worse": 0.10, "improved": 0.18, "unchanged": 0.12, "resolved": 0.60},
 )
 _GROWTH: Final[tuple[Fates, Fates]] = (
     {"unchanged": 1.0},
@@ -181,6 +181,9 @@ def _with_one(
     settled: bool,
 ) -> list[LesionPlan]:
     left = weights_left(weights, prior)
+    if any(lesion.name in AIRSPACE for lesion in lesions):
+        # One more shadow of the kind is read as part of the one that is there.
+        left = {name: weight for name, weight in left.items() if name not in AIRSPACE}
     if len(lesions) >= MOST_FINDINGS or not left:
         return lesions
     name = pick(r, left)

@@ -41,17 +41,17 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Studies without any finding; devices do not count as findings."""
     findings: dict[str, float] = msgspec.field(
         default_factory=lambda: {
-            "pleural effusion": 0.22,
-            "atelectasis": 0.20,
-            "cardiomegaly": 0.20,
-            "lung opacity": 0.16,
-            "consolidation": 0.12,
-            "pneumonia": 0.14,
-            "edema": 0.14,
-            "nodule": 0.08,
-            "mass": 0.05,
-            "pneumothorax": 0.10,
-            "fracture": 0.07,
+            "lung opacity": 0.41,
+            "pneumonia": 0.33,
+            "consolidation": 0.35,
+            "atelectasis": 0.30,
+            "edema": 0.22,
+            "cardiomegaly": 0.11,
+            "pleural effusion": 0.04,
+            "pneumothorax": 0.05,
+            "nodule": 0.03,
+            "fracture": 0.03,
+            "mass": 0.02,
         }
     )
     """Relative weights of the first finding of an abnormal study, before clinical co-occurrence adds others.

@@ -13,7 +13,7 @@ from carina.phantom.plan import LesionPlan, Level
 from carina.studies.vocabulary import Side
 
 FORM_WEIGHTS: Final[dict[str, dict[str, float]]] = {
-    "atelectasis": {"plate": 0.65, "wedge": 0.35},
+    "atelectasis": {"plate": 0.1, "wedge": 0.9},
     "cardiomegaly": {"global": 0.6, "left ventricular": 0.4},
     "consolidation": {"lobar": 0.5, "patchy": 0.5},
     "edema": {"interstitial": 1.0, "alveolar": 1.0},
@@ -41,8 +41,12 @@ DECIMALS = 3
 ONE_SIDED: Final[dict[Side, float]] = {"right": 0.53, "left": 0.47}
 SIDE_WEIGHTS: Final[dict[str, dict[Side, float]]] = {
     "cardiomegaly": {"midline": 1.0},
+    "atelectasis": {"right": 0.40, "left": 0.44, "bilateral": 0.16},
+    "consolidation": {"right": 0.35, "left": 0.32, "bilateral": 0.33},
     "edema": {"bilateral": 1.0},
-    "pleural effusion": {"right": 0.40, "left": 0.32, "bilateral": 0.28},
+    "lung opacity": {"right": 0.27, "left": 0.25, "bilateral": 0.48},
+    "pleural effusion": {"right": 0.30, "left": 0.25, "bilateral": 0.45},
+    "pneumonia": {"right": 0.31, "left": 0.28, "bilateral": 0.41},
 }
 
 LEVEL_WEIGHTS: Final[dict[str, dict[Level, float]]] = {
@@ -58,7 +62,11 @@ LEVEL_WEIGHTS: Final[dict[str, dict[Level, float]]] = {
 """Findings that are not here have no level."""
 
 IN_LUNG: Final = frozenset(("atelectasis", "consolidation", "lung opacity", "mass", "nodule", "pneumonia"))
-"""Findings that fill a place in the lung: no two of them share a side and level, so masks do not coincide."""
+"""Findings that fill a place in the lung: no two of them share a side and level, so masks do not coincide, and
+none shares a side with `AIRSPACE` disease."""
+
+AIRSPACE: Final = frozenset(("consolidation", "lung opacity", "pneumonia"))
+"""Findings that look alike, and that may spread over a lung until nothing else in it could be told."""
 
 ATTEMPTS = 6
 """Draws of a place before a lesion that finds none free is given up."""
@@ -124,7 +132,7 @@ def clash(one: LesionPlan, other: LesionPlan) -> bool:
     if one.name == other.name:
         return True
     if one.name in IN_LUNG and other.name in IN_LUNG:
-        return one.level == other.level
+        return one.level == other.level or not AIRSPACE.isdisjoint((one.name, other.name))
     # A lung that has fallen away from the chest wall shows no separate lobar collapse.
     return {one.name, other.name} == {"pneumothorax", "atelectasis"} and "wedge" in (one.form, other.form)
 

@@ -1,46 +1,182 @@
 """Airspace disease: consolidation, pneumonia and ground-glass opacity, as clusters of soft balls in the lung."""
 
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 
 from carina.phantom.attenuation import LUNG, SOFT
 from carina.phantom.beam import Field
-from carina.phantom.lesions.shadow import Scene, Shadow, ball, place_in_lung, sides_of, soft_cluster
+from carina.phantom.lesions.shadow import (
+    Scene,
+    Shadow,
+    ball,
+    extents_by_side,
+    heights_of_lung,
+    place_in_lung,
+    soft_cluster,
+    stepwise,
+)
 from carina.phantom.plan import LesionPlan
-from carina.phantom.solids import Ellipsoid, Tube
+from carina.phantom.solids import Ellipsoid, Tube, Vector
 
-BALLS = {"lobar": 9, "patchy": 7}
+THRESHOLD = 0.45
 # Airways in filled lung stay open as dark branches: these generations of the vessel tree run beside them.
 AIRWAY_GENERATIONS = slice(1, 5)
+EVEN = 0.15
+"""Share of the bilateral ones that are about as large on both sides."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """How balls fill lung: a part of a lobe when just there, most of a lung when as large as it gets.
+
+    Pairs are values at the two, see `FILLING` for what is between.
+    """
+
+    balls: int
+    size: tuple[float, float]
+    """Of a ball, cm."""
+    across: tuple[float, float]
+    """How far their middles lie to the sides, to front and back, cm."""
+    along: tuple[float, float]
+    """How far they lie up and down, in heights of the lung: disease spreads along it, as it is higher than wide."""
+    steps: tuple[float, float]
+    """Extents at which it goes beyond a part of a lobe, and beyond a lobe: where severity changes its word."""
+    deep_cm: float
+    """Most lung that is filled along a ray: a lobe is about half as deep as the lung."""
+    grain_cm: float = 0.5
+    patches: float = 0.0
+    """How much the filling varies from place to place."""
+
+    def at(self, extent: float, *, height: float) -> tuple[float, Vector]:
+        """Radius of the balls and how far their middles lie, cm, in a lung of a height."""
+        filling = stepwise(extent, self.steps, FILLING)
+        radius, across, along = (
+            low + (high - low) * filling for low, high in (self.size, self.across, self.along)
+        )
+        return radius, np.array([across, across, along * height])
+
+
+FILLING = (0.0, 0.18, 0.44, 0.49, 0.95, 1.0)
+"""How far it has spread at extent 0, about each step, and at 1: just there, about a segment, most of a lobe, all of
+it, beyond it, most of the lung; see `stepwise`."""
+CLUSTERS: Final[dict[str, Cluster]] = {
+    "lobar": Cluster(
+        balls=10, size=(1.25, 3.5), across=(0.5, 4.4), along=(0.01, 0.47), steps=(0.30, 0.65), deep_cm=8.0
+    ),
+    "patchy": Cluster(
+        balls=10,
+        size=(0.95, 3.3),
+        across=(1.3, 4.8),
+        along=(0.02, 0.48),
+        steps=(0.30, 0.65),
+        deep_cm=7.0,
+        patches=0.32,
+    ),
+    "ground-glass": Cluster(
+        balls=8,
+        size=(1.3, 3.6),
+        across=(0.6, 4.2),
+        along=(0.01, 0.46),
+        steps=(0.20, 0.50),
+        deep_cm=8.0,
+        grain_cm=0.8,
+    ),
+}
+ROOM = (0.14, 0.90)
+"""Where the middles of balls may lie, as shares of the height of the lung: below and above there is little of it."""
+FISSURE = 0.52
+"""Height of the minor fissure, as share of that of the lung."""
+BY_FISSURE = 0.6
+"""Share of right upper lobe consolidations that reach the fissure."""
 
 
 def consolidation(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
     """Dense lung: one mass of it (lobar) or scattered patches; air bronchograms when it is dense enough."""
-    side = sides_of(lesion)[0]
-    centre = place_in_lung(scene.thorax, side, lesion.level, chance)
-    reach = 2.2 + 4.2 * lesion.extent
     patchy = lesion.form == "patchy"
-    blobs: list[Ellipsoid] = []
-    for _ in range(BALLS["patchy" if patchy else "lobar"]):
-        offset = chance.normal(0, 1, 3)
-        offset *= (0.95 if patchy else 0.62) * reach * chance.uniform(0.2, 1.0) / np.linalg.norm(offset)
-        blobs.append(
-            ball(centre + offset, reach * (0.30 if patchy else 0.42) * chance.uniform(0.75, 1.25, 3), chance)
-        )
-    filled, textured = soft_cluster(scene, side, blobs, texture=chance)
-    fissure = chance.random() < 0.6
-    if not patchy and fissure and side == 0 and lesion.level == "upper":
+    strength = 0.40 + 0.60 * lesion.density
+    bronchograms = not patchy and lesion.density > 0.55
+    thickness, attenuation = scene.blank, scene.blank
+    for side, extent in _extents(lesion, chance).items():
+        filled, textured = _filled(lesion, scene, chance, side=side, extent=extent)
+        thickness += filled
+        attenuation += (SOFT - LUNG) * np.float32(strength) * textured
+        if bronchograms:
+            attenuation -= np.float32(0.75 * strength) * SOFT * _airways(scene, side, filled)
+    return Shadow(
+        attenuation,
+        thickness,
+        THRESHOLD,
+        appearance=(lesion.form, *(("air bronchograms",) if bronchograms else ())),
+    )
+
+
+def opacity(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
+    """Ground-glass haze through which the vessels show."""
+    strength = np.float32(0.14 + 0.30 * lesion.density)
+    thickness, attenuation = scene.blank, scene.blank
+    for side, extent in _extents(lesion, chance).items():
+        filled, textured = _filled(lesion, scene, chance, side=side, extent=extent)
+        thickness += filled
+        attenuation += (SOFT - LUNG) * strength * textured
+    return Shadow(attenuation, thickness, THRESHOLD, appearance=("ground-glass",))
+
+
+def _cluster(lesion: LesionPlan) -> Cluster:
+    return CLUSTERS.get(lesion.form, CLUSTERS["lobar"])
+
+
+def _extents(lesion: LesionPlan, chance: np.random.Generator) -> dict[int, float]:
+    return extents_by_side(lesion, chance, even=EVEN, first_step=_cluster(lesion).steps[0])
+
+
+def _filled(
+    lesion: LesionPlan, scene: Scene, chance: np.random.Generator, *, side: int, extent: float
+) -> tuple[Field, Field]:
+    """Centimetres of one lung that are filled: plain, and with texture."""
+    cluster = _cluster(lesion)
+    base, top = heights_of_lung(scene.thorax, side)
+    middle = place_in_lung(scene.thorax, side, lesion.level, chance)
+    fissure, down = chance.random() < BY_FISSURE, chance.random() < 0.5
+    fissure = fissure and lesion.form == "lobar" and (side, lesion.level) == (0, "upper")
+    fissure = fissure and extent < cluster.steps[1]
+    radius, reach = cluster.at(extent, height=top - base)
+    lowest, highest = (base + share * (top - base) for share in (FISSURE if fissure else ROOM[0], ROOM[1]))
+    if lesion.level == "mid" and extent > cluster.steps[0]:
+        # From a lobe on, what began in the middle has spread up or down.
+        middle[2] += -reach[2] if down else reach[2]
+    middle[2] = _within(middle[2], lowest + reach[2], highest - reach[2])
+    blobs = [_ball(middle, reach, height, radius, chance) for height in np.linspace(-1.0, 1.0, cluster.balls)]
+    filled, textured = soft_cluster(
+        scene,
+        side,
+        blobs,
+        texture=chance,
+        grain_cm=cluster.grain_cm,
+        deep_cm=cluster.deep_cm,
+        patches=cluster.patches,
+    )
+    if fissure:
         # The minor fissure stops right upper lobe disease with a straight lower border.
-        edge = scene.projection.beam.height_at(centre) - np.float32(centre[2] - 0.35 * reach)
+        edge = scene.projection.beam.height_at(middle) - np.float32(lowest)
         above = np.clip(edge / np.float32(0.25) + np.float32(0.5), 0, 1)
         filled, textured = filled * above, textured * above
-    strength = 0.30 + 0.60 * lesion.density
-    attenuation = (SOFT - LUNG) * np.float32(strength) * textured
-    bronchograms = not patchy and lesion.density > 0.55
-    if bronchograms:
-        attenuation = attenuation - np.float32(0.75 * strength) * SOFT * _airways(scene, side, filled)
-    return Shadow(
-        attenuation, filled, 0.45, appearance=(lesion.form, *(("air bronchograms",) if bronchograms else ()))
-    )
+    return filled, textured
+
+
+def _within(value: float, low: float, high: float) -> float:
+    """The nearest value between two; where they leave no room, the middle of them."""
+    return min(max(value, low), high) if low < high else 0.5 * (low + high)
+
+
+def _ball(
+    middle: Vector, reach: Vector, height: float, radius: float, chance: np.random.Generator
+) -> Ellipsoid:
+    """One of the balls at its height, from -1 to 1; they are strung along the lung, so that none is left out."""
+    angle, out = chance.uniform(0, 2 * np.pi), np.sqrt(chance.random())
+    offset = np.array([out * np.cos(angle), out * np.sin(angle), height + chance.normal(0, 0.12)])
+    return ball(middle + reach * offset, radius * chance.uniform(0.75, 1.25, 3), chance)
 
 
 def _airways(scene: Scene, side: int, filled: Field) -> Field:
@@ -50,17 +186,3 @@ def _airways(scene: Scene, side: int, filled: Field) -> Field:
     ]
     filling = np.minimum(filled / np.float32(max(float(filled.max(initial=0.0)), 1e-3)), 1.0)
     return np.asarray(scene.projection.beam.tubes(branches) * filling**2, np.float32)
-
-
-def opacity(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
-    """Ground-glass haze through which the vessels show."""
-    side = sides_of(lesion)[0]
-    centre = place_in_lung(scene.thorax, side, lesion.level, chance)
-    reach = 2.0 + 3.0 * lesion.extent
-    blobs = [
-        ball(centre + chance.normal(0, 0.45 * reach, 3), 0.62 * reach * chance.uniform(0.8, 1.2, 3), chance)
-        for _ in range(4)
-    ]
-    filled, textured = soft_cluster(scene, side, blobs, texture=chance, grain_cm=0.8)
-    strength = np.float32(0.14 + 0.30 * lesion.density)
-    return Shadow((SOFT - LUNG) * strength * textured, filled, 0.45, appearance=("ground-glass",))

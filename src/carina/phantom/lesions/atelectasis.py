@@ -10,6 +10,7 @@ from carina.phantom.lesions.shadow import (
     inside_lung,
     place_in_lung,
     sides_of,
+    sizes_by_side,
     soft_cluster,
 )
 from carina.phantom.plan import LesionPlan
@@ -17,6 +18,10 @@ from carina.phantom.solids import ellipsoid
 from carina.studies.model import Measure
 
 PLATES = 3
+RIGHT = 0.78
+"""Size in the right lung of what looks the same in both: the heart hides much of a left lower lobe."""
+EVEN = 0.5
+"""Share of the bilateral collapses that are about as large on both sides."""
 
 
 def atelectasis(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
@@ -67,14 +72,14 @@ def _plates(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Sh
 def _wedge(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
     """Airless lung at the base: dense below, fading upwards, beside a raised dome."""
     filled, textured = scene.blank, scene.blank
-    for side in sides_of(lesion):
+    for side, share in sizes_by_side(lesion, chance, even=EVEN, right=RIGHT).items():
         base = place_in_lung(scene.thorax, side, "lower", chance)
-        size = 1.3 + 1.5 * lesion.extent
+        size, tall = 1.5 + 1.2 * lesion.extent, 0.75 + 0.2 * lesion.extent
         blobs = [
             ball(
                 # Spread sideways and down onto the dome, where the lung cuts them off.
                 base + (chance.normal(0.0, 1.0), chance.normal(-1.0, 1.0), chance.uniform(-1.6, 0.3)),
-                np.array([1.5, 1.2, 0.7]) * size * chance.uniform(0.8, 1.15),
+                np.array([1.5 * share, 1.2, tall * share]) * size * chance.uniform(0.8, 1.15),
                 chance,
             )
             for _ in range(5)

@@ -3,35 +3,67 @@
 import numpy as np
 
 from carina.phantom.attenuation import LUNG, SOFT
-from carina.phantom.lesions.shadow import Scene, Shadow, ball, soft_cluster
+from carina.phantom.lesions.shadow import (
+    Scene,
+    Shadow,
+    across_lung,
+    ball,
+    heights_of_lung,
+    sizes_by_side,
+    soft_cluster,
+    stepwise,
+)
 from carina.phantom.plan import LesionPlan
 from carina.phantom.solids import Tube
 from carina.studies.model import Measure
 
 SEPTAL_LINES = 14
+GRADES = (0.35, 0.70)
+"""Extents from which edema is of grade 2 and 3."""
+FILLING = (0.0, 0.16, 0.20, 0.32, 0.75, 1.0)
+"""How far it has spread at extent 0, about each change of grade, and at 1; see `stepwise`."""
+BALLS = 5
+HILUM = 0.48
+"""Height of the hila, as share of that of the lung."""
+LOWEST, HIGHEST = (0.26, 0.16), (0.48, 0.86)
+"""Where the haze lies at extents 0 and 1, the same way: from the hila down, as fluid follows gravity, then all
+but the apices."""
+RADIUS = (2.3, 3.7)
+"""Size of its parts, cm."""
+DEEP = 8.0
+"""Most haze along a ray, cm."""
+RIGHT = 0.88
+"""Size in the right lung of what looks the same in both: the heart, often large, hides more of the left one."""
+EVEN = 0.64
+"""Share of edemas that are about as large on both sides; the others lie, or leak, more to one."""
 
 
 def grade(extent: float) -> int:
     """1 cephalisation and haze, 2 interstitial, 3 alveolar."""
-    return 1 + int(extent >= 0.35) + int(extent >= 0.7)
+    return 1 + sum(extent >= bound for bound in GRADES)
 
 
 def edema(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
     alveolar = lesion.form == "alveolar"
     filled, attenuation = scene.blank, scene.blank
     strength = np.float32((0.16 if not alveolar else 0.30) + 0.30 * lesion.density)
+    full = stepwise(lesion.extent, GRADES, FILLING)
+    radius, lowest, highest = (low + (high - low) * full for low, high in (RADIUS, LOWEST, HIGHEST))
+    sizes = sizes_by_side(lesion, chance, even=EVEN, right=RIGHT)
     for side, outward in ((0, -1.0), (1, 1.0)):
-        hilum = scene.thorax.hila[side]
-        size = 2.0 + 2.0 * lesion.extent
+        size = sizes[side]
+        base, top = heights_of_lung(scene.thorax, side)
         blobs = [
             ball(
-                hilum + (outward * (2.2 + 0.9 * k), chance.normal(-0.5, 1.0), drop),
-                size * chance.uniform(0.7, 1.0, 3),
+                np.array([across_lung(scene.thorax, side, z, 0.40), chance.normal(-2.0, 1.0), z]),
+                size**0.9 * radius * chance.uniform(0.9, 1.1, 3),
                 chance,
             )
-            for k, drop in enumerate((1.5, -1.2, -4.0))
+            for z in base + (top - base) * (HILUM + size**1.5 * (np.linspace(lowest, highest, BALLS) - HILUM))
         ]
-        haze, textured = soft_cluster(scene, side, blobs, texture=chance, grain_cm=0.35 if alveolar else 0.7)
+        haze, textured = soft_cluster(
+            scene, side, blobs, texture=chance, grain_cm=0.35 if alveolar else 0.7, deep_cm=DEEP
+        )
         filled += haze
         attenuation += (SOFT - LUNG) * strength * textured
         attenuation += (

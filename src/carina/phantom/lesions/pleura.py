@@ -8,19 +8,24 @@ import numpy as np
 
 from carina.phantom.attenuation import BLOOD, FLUID, LUNG, SOFT
 from carina.phantom.beam import length_without
-from carina.phantom.lesions.shadow import Scene, Shadow, sides_of
+from carina.phantom.lesions.shadow import Scene, Shadow, extents_by_side, sides_of, stepwise
 from carina.phantom.plan import LesionPlan
 from carina.phantom.solids import Ellipsoid, Tube, Vector
 from carina.studies.model import Measure
+
+EVEN = 0.15
+"""Share of the bilateral effusions that are about as large on both sides."""
+STEPS = (0.20, 0.60)
+"""Extents from which an effusion is moderate and large."""
+LEVELS = (0.9, 2.8, 3.4, 6.6, 11.5, 17.0)
+"""How high it stands above the costophrenic angle, upright, at extent 0, about each step, and at 1, cm."""
 
 
 def effusion(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
     """Free fluid: a meniscus that climbs the chest wall when upright, a veil that thickens downwards when supine."""
     beam = scene.projection.beam
-    uneven = chance.uniform(0.75, 1.25)
     fluid, volume = scene.blank, 0.0
-    for side in sides_of(lesion):
-        amount = lesion.extent * (uneven if side and lesion.side == "bilateral" else 1.0)
+    for side, amount in extents_by_side(lesion, chance, even=EVEN, first_step=STEPS[0]).items():
         lung = _floating(scene, side, float(np.clip(amount, 0.0, 1.0)))
         # The lung that floats is inside the cavity: what it and the organs leave free is fluid.
         removed = (beam.span(lung), *scene.projection.removed(side))
@@ -48,7 +53,7 @@ def _floating(scene: Scene, side: int, amount: float) -> Ellipsoid:
     if scene.supine:
         depth = 1.3 + 7.6 * amount
         return cavity.scaled((1.06, 1.0, 1.04)).shifted((0.0, depth, 0.45 * depth))
-    level = dome_top - 4.3 + 13.0 * amount
+    level = dome_top - 4.3 + stepwise(amount, STEPS, LEVELS)
     top = cavity.centre[2] + 1.08 * cavity.extent(2)
     height = 0.5 * (top - level)
     stretch = height / cavity.extent(2)
