@@ -1,0 +1,100 @@
+"""Coordinates, masks and maps between an image and a model's input: nothing moves on the way."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from carina.models.frame import Frame
+
+sides = st.integers(1, 70)
+
+
+@st.composite
+def frames(draw):
+    height, width = draw(sides), draw(sides)
+    if draw(st.booleans()):
+        return Frame.stretched(height, width, side=64)
+    return Frame.padded(height, width, longest=draw(st.sampled_from([48, 64])), side=64)
+
+
+def test_the_longer_side_fills_the_input():
+    # 200 x 100 to 64: a factor of 0.32.
+    assert Frame.padded(200, 100, longest=64, side=64) == Frame(200, 100, 64, 32, 64)
+    assert Frame.padded(100, 200, longest=64, side=64) == Frame(100, 200, 32, 64, 64)
+    # 75 * 64 / 101 = 47.5 and 47.52: halves go up, as in SAM's own code.
+    assert Frame.padded(101, 75, longest=64, side=64).columns == 48
+
+
+def test_a_point_is_scaled_by_what_the_image_really_became():
+    frame = Frame.padded(101, 75, longest=64, side=64)
+    np.testing.assert_allclose(frame.to_input(np.array([[75.0, 101.0], [37.5, 0.0]])), [[48, 64], [24, 0]])
+
+
+def test_a_hand_made_map_comes_back_at_the_pixels():
+    # Two cells over an input of 4; an image of 4 x 4: centres at -0.25, 0.25, 0.75, 1.25 of the map.
+    frame = Frame.stretched(4, 4, side=4)
+    low = np.array([[0.0, 4.0], [0.0, 4.0]], np.float32)
+    np.testing.assert_allclose(frame.to_image(low), np.tile([0, 1, 3, 4], (4, 1)))
+
+
+@given(frame=frames(), low=st.sampled_from([8, 16, 18]), slope=st.tuples(*[st.floats(-3, 3)] * 3))
+def test_what_is_linear_comes_back_exactly(frame, low, slope):
+    """A linear function of the image's own coordinates, as the model would give it at the centres of its cells."""
+    a, b, c = slope
+    centres = (np.arange(low) + 0.5) * 64 / low
+    x, y = centres * frame.width / frame.columns, centres * frame.height / frame.rows
+    values = (a * x + b * y[:, None] + c).astype(np.float32)
+    got = frame.to_image(values)
+    assert got.shape == (frame.height, frame.width)
+    columns, rows = np.arange(frame.width) + 0.5, np.arange(frame.height) + 0.5
+    # Beyond the outermost centres a map is constant.
+    columns, rows = np.clip(columns, x[0], x[-1]), np.clip(rows, y[0], y[-1])
+    np.testing.assert_allclose(got, a * columns + b * rows[:, None] + c, atol=2e-3, rtol=1e-4)
+
+
+@given(frame=frames(), seed=st.integers(0, 99))
+def test_a_mask_keeps_its_area(frame, seed):
+    mask = np.random.default_rng(seed).random((frame.height, frame.width)) < 0.4
+    cell = (64 / 16) ** 2 * (frame.height / frame.rows) * (frame.width / frame.columns)
+    assert float(frame.cover(mask, 16).sum(dtype=np.float64)) * cell == pytest.approx(mask.sum(), rel=1e-5)
+
+
+@given(frame=frames(), seed=st.integers(0, 99))
+def test_a_mask_covers_the_cells_it_lies_on(frame, seed):
+    """Against the same picture drawn very finely."""
+    mask = np.random.default_rng(seed).random((frame.height, frame.width)) < 0.5
+    fine = np.zeros((16 * 60, 16 * 60))
+    centres = (np.arange(16 * 60) + 0.5) * 64 / (16 * 60)
+    rows, columns = centres * frame.height / frame.rows, centres * frame.width / frame.columns
+    there = np.ix_(rows < frame.height, columns < frame.width)
+    fine[there] = mask[
+        np.ix_(rows[rows < frame.height].astype(int), columns[columns < frame.width].astype(int))
+    ]
+    by_hand = fine.reshape(16, 60, 16, 60).mean(axis=(1, 3))
+    np.testing.assert_allclose(frame.cover(mask, 16), by_hand, atol=0.14)
+    assert abs(frame.cover(mask, 16) - by_hand).mean() < 0.03
+
+
+@given(frame=frames(), x=st.floats(0, 0.999), y=st.floats(0, 0.999))
+def test_what_the_model_marks_at_a_point_is_seen_at_that_point(frame, x, y):
+    assume(min(frame.height, frame.width) >= 16)  # else whole cells lie between two pixels
+    x, y = x * frame.width, y * frame.height
+    column, row = (frame.to_input(np.array([[x, y]]))[0] * 16 / 64).astype(int)
+    low = np.zeros((16, 16), np.float32)
+    low[row, column] = 1
+    seen = frame.to_image(low)
+    # The cell is so large on the image; the peak lies in it or, where it holds no pixel's centre, beside it.
+    high, wide = 4 * frame.height / frame.rows, 4 * frame.width / frame.columns
+    peak_y, peak_x = np.unravel_index(int(seen.argmax()), seen.shape)
+    assert abs(peak_x + 0.5 - x) <= wide + 0.5
+    assert abs(peak_y + 0.5 - y) <= high + 0.5
+
+
+def test_mask_and_map_are_inverse_where_cells_are_pixels():
+    mask = np.zeros((32, 24), bool)
+    mask[5:20, 3:9] = True
+    frame = Frame(32, 24, 32, 24, 32)
+    covered = frame.cover(mask, 32)
+    assert covered[:, 24:].sum() == 0
+    np.testing.assert_array_equal(frame.to_image(covered) > 0.5, mask)
