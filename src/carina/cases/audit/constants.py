@@ -65,8 +65,8 @@ class Constants:
             good="Always giving the same answer scores at chance on every task.",
             bad="Always giving one answer scores above chance, so that score needs no eyes; balance the right answers "
             "or report the task only beside this baseline.",
-            warned="Some of the answers on offer are never right, or one is right a little too often; balance them where "
-            "the studies allow, and report these tasks beside this baseline.",
+            warned="Some of the answers on offer are never right, or one is right a little too often; balance them "
+            "where the studies allow, and report these tasks beside this baseline.",
             none="No step has a list of options.",
         )
 

@@ -89,8 +89,8 @@ class Shortcuts:
             f"all rules together); no measure tells RR from RF (fail from an area of {self._limits.separation:g}, "
             "warn if it is not chance)",
             good="No rule of thumb about masks or points does better than chance.",
-            bad="A rule that ignores the X-ray does better than chance; choose other distractors, points or edits so that "
-            "right and wrong ones look alike.",
+            bad="A rule that ignores the X-ray does better than chance; choose other distractors, points or edits so "
+            "that right and wrong ones look alike.",
             warned="A rule that ignores the X-ray does a little better than chance, or so badly that its choice can be "
             "ruled out; look whether right and wrong ones can be made more alike.",
             none="No case has contours as masks.",
