@@ -25,7 +25,7 @@ AXES: Final = (0.7, 1.4)
 """Range of the ratio between a kernel's axes."""
 GRID: Final = 12.0
 """Grid points to the width of a kernel."""
-GRAIN: Final = 0.35
+GRAIN: Final = 0.2
 """How much the kernel varies from place to place, so that a change looks drawn by hand."""
 GRAIN_WIDTH: Final = 1.2
 """Wavelength of that, in widths of the kernel."""
@@ -119,6 +119,8 @@ def _kernel(
     cos, sin = np.float32(np.cos(angle)), np.float32(np.sin(angle))
     squares = ((cos * x + sin * y) / np.float32(along)) ** 2 + ((cos * y - sin * x) / np.float32(across)) ** 2
     bell = (np.exp(squares * np.float32(-0.5)) - np.float32(FLOOR)) / np.float32(1 - FLOOR)
+    # It fades without a kink, so that a change leaves no corner where it ends.
+    bell = np.maximum(bell, 0) ** 2 * (3 - 2 * bell)
     bell *= 1 + np.float32(GRAIN) * np.clip(band_limited(bell.shape, GRAIN_WIDTH * GRID, chance), -2, 2)
     return np.asarray(cv2.resize(bell, shape[::-1], interpolation=cv2.INTER_LINEAR), np.float32)
 
@@ -131,17 +133,29 @@ def change_of(
     wanted = round(area)
     if movable.size < wanted:
         return None
-    piece = _piece(effort <= np.partition(movable, wanted - 1)[wanted - 1])
+    window, mask = _cropped(window, effort <= np.partition(movable, wanted - 1)[wanted - 1])
+    piece = _piece(mask)
+    area_made = int(np.count_nonzero(piece))
     # What is left out lies apart from the piece, so the piece is smaller than it was meant to be.
-    if np.count_nonzero(piece) < LEAST_OF_WANTED * wanted:
+    if area_made < LEAST_OF_WANTED * wanted:
         return None
+    before = outline.mask[window]
     return Change(
         window=window,
         mask=piece,
         operation=operation,
-        area=int(np.count_nonzero(piece)),
-        edge=edge_length(outline.mask[window] ^ piece) - edge_length(outline.mask[window]),
+        area=area_made,
+        edge=edge_length(before ^ piece) - edge_length(before),
     )
+
+
+def _cropped(window: Window, mask: Mask) -> tuple[Window, Mask]:
+    """The mask without the empty rows and columns around it, but for one where the window has one."""
+    x, y, width, height = cv2.boundingRect(mask.view(np.uint8))
+    rows, columns = (slice(max(0, y - 1), y + height + 1), slice(max(0, x - 1), x + width + 1))
+    cut = mask[rows, columns]
+    top, left = window[0].start + rows.start, window[1].start + columns.start
+    return (slice(top, top + cut.shape[0]), slice(left, left + cut.shape[1])), np.ascontiguousarray(cut)
 
 
 def applied(mask: Mask, made: Sequence[Change]) -> Mask:

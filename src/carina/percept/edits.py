@@ -16,6 +16,8 @@ PLACES: Final = 16
 """Places on the contour tried for one edit."""
 CHOICE: Final = 4
 """Places that would do, of which one is taken."""
+NARROWER: Final = (1.0, 0.85, 0.65)
+"""Width of kernels with one, two and three edits, which share the contour."""
 ROUGHNESS: Final = 0.04
 """Standard deviation of the (logarithm of the) roughness that edits are to leave, relative to that of the truth: as
 often smoother as rougher, else the look of a contour would tell whether it was changed."""
@@ -26,8 +28,9 @@ def find_edits(ground: Ground, wanted: Wanted, *, most: int, wide: float) -> lis
     board = Board.blank(ground.outline)
     due = float(ground.chance.normal(0.0, ROUGHNESS))
     edits: list[Site] = []
-    for operation, area in _plan(ground, wanted, most):
-        found = list(_fitting(ground, board, operation, area, wide))
+    plan = _plan(ground, wanted, most)
+    for operation, area in plan:
+        found = list(_fitting(ground, board, operation, area, wide * NARROWER[len(plan) - 1]))
         if not found:
             raise Ineligible("no room for edits", f"{len(edits)} of the edits found a place")
         best = min(found, key=lambda site: abs(_roughened(ground, [*edits, site]) - due))

@@ -66,11 +66,9 @@ class SegmenterReluctance:
         if not movable.any():
             return window, plain
         row, column = _beside(outline, window, movable, place, INTO * width)
-        # An outline may be on coarser pixels than the image is.
-        high, wide = np.divide(self.pixels.shape, outline.shape)
         point = Point(
-            float(column + outline.window[1].start + 0.5) * wide,
-            float(row + outline.window[0].start + 0.5) * high,
+            column + outline.window[1].start + 0.5,
+            row + outline.window[0].start + 0.5,
             inside=operation == "expansion",
         )
         sure = self._logits(outline, point)[window]
@@ -84,17 +82,10 @@ class SegmenterReluctance:
         for other, asked, answer in self._answers:
             if other is outline and asked == point:
                 return answer
-        mask = _resized(outline.on_image(outline.mask).astype(np.float32), self.pixels.shape) >= 0.5
-        best = self.segmenter.propose(self.pixels, Prompts(points=(point,), mask=mask))[0]
-        answer = _resized(best.logits, outline.shape)[outline.window].copy()
+        prompts = Prompts(points=(point,), mask=outline.on_image(outline.mask))
+        answer = self.segmenter.propose(self.pixels, prompts)[0].logits[outline.window].copy()
         self._answers = [*self._answers[1 - _KEPT :], (outline, point, answer)]
         return answer
-
-
-def _resized(values: Field, shape: tuple[int, ...]) -> Field:
-    if values.shape == shape:
-        return values
-    return np.asarray(cv2.resize(values, shape[::-1], interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 def grown(cost: Field, contour: Mask) -> Field:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from carina.percept.anatomy import Anatomy, name_at
 from carina.percept.deform import OPPOSITE, Change, Operation, Reluctance, change_of, edge_length, thickest
-from carina.percept.outline import Outline
+from carina.percept.outline import Outline, Window
 from carina.percept.rules import Rules
 from carina.studies.region import Mask
 
@@ -137,16 +137,12 @@ class Ground:
 
     def with_variants(self, board: Board, site: Site) -> Site:
         """The site with those of its other changes that keep clear of the other sites."""
-        own = self._widened(site.change)
+        others = board.taken.copy()
+        window, own = self._widened(site.change)
+        others[window] &= ~own
 
         def kept(change: Change | None) -> Change | None:
-            if change is None:
-                return None
-            others = board.taken.copy()
-            others[site.change.window] &= ~own
-            if (others[change.window] & change.mask).any():
-                return None
-            return change
+            return change if change is not None and not (others[change.window] & change.mask).any() else None
 
         half = kept(self._change(replace(site.recipe, area=HALF * site.recipe.area)))
         worse = kept(self._change(replace(site.recipe, area=WORSE * site.recipe.area)))
@@ -193,10 +189,18 @@ class Ground:
         return not (board.taken[change.window] & change.mask).any()
 
     def take(self, board: Board, change: Change) -> None:
-        board.taken[change.window] |= self._widened(change)
+        window, widened = self._widened(change)
+        board.taken[window] |= widened
 
-    def _widened(self, change: Change) -> Mask:
-        """A change and what must stay clear around it, as far as its window reaches."""
+    def _widened(self, change: Change) -> tuple[Window, Mask]:
+        """A change and what must stay clear around it."""
         reach = max(1, round(SEPARATION * self.outline.scale))
+        window = tuple(
+            slice(max(0, part.start - reach), min(length, part.stop + reach))
+            for part, length in zip(change.window, self.outline.mask.shape, strict=True)
+        )
+        whole = np.zeros([part.stop - part.start for part in window], np.uint8)
+        top, left = (part.start - wide.start for part, wide in zip(change.window, window, strict=True))
+        whole[top : top + change.mask.shape[0], left : left + change.mask.shape[1]] = change.mask
         kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
-        return cv2.dilate(change.mask.view(np.uint8), kernel).astype(bool)
+        return (window[0], window[1]), cv2.dilate(whole, kernel).astype(bool)
