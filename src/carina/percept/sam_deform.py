@@ -22,10 +22,7 @@ from carina.studies.region import Mask
 
 INTO: Final = 0.3
 """How far from the contour the segmenter is pointed to, in widths of the change."""
-NEARNESS: Final = 0.1
-"""In units of the model's logits: between pixels that it holds for equally likely, those go first that the warp would
-move first."""
-LEVELS: Final = 16
+LEVELS: Final = 24
 """Steps in which a change grows from the contour."""
 _KEPT: Final = 4
 """Answers kept: a site is asked about again for half a change and for a larger one."""
@@ -72,10 +69,9 @@ class SegmenterReluctance:
             inside=operation == "expansion",
         )
         sure = self._logits(outline, point)[window]
-        cost = (-sure if operation == "expansion" else sure) + NEARNESS * plain / (plain + np.float32(width))
-        cost[~movable] = np.inf
+        cost = np.where(movable, -sure if operation == "expansion" else sure, np.float32(np.inf))
         kept = outline.mask[window] == (operation == "expansion")
-        return window, grown(cost, _touching(kept) & movable)
+        return window, grown(cost, _touching(kept) & movable, plain)
 
     def _logits(self, outline: Outline, point: Point) -> Field:
         """The segmenter's opinion of the outline's window after one more point."""
@@ -88,26 +84,24 @@ class SegmenterReluctance:
         return answer
 
 
-def grown(cost: Field, contour: Mask) -> Field:
-    """The cost of reaching every pixel from the contour over pixels that are no dearer; inf where none leads there.
+def grown(cost: Field, contour: Mask, plain: Field) -> Field:
+    """The effort of reaching every pixel from the contour over pixels that cost no more; inf where none leads there.
 
-    So that a change is never an island apart from the contour, nor a hole in the mask. Worked out in steps: within one
-    the order of pixels is that of their own costs.
+    So a change is never an island apart from the contour, nor a hole in the mask. It grows in steps of equal numbers of
+    pixels; within a step those go first that `plain` makes go first, so that there are hardly two of equal effort.
     """
-    finite = cost[np.isfinite(cost)]
+    cost = np.where(np.isnan(cost), np.float32(np.inf), cost)
     effort = np.full(cost.shape, np.inf, np.float32)
+    finite = cost[np.isfinite(cost)]
     if not finite.size:
         return effort
-    below = np.float32(-np.inf)
-    for level in np.quantile(finite, np.linspace(0, 1, LEVELS + 1)[1:], method="higher"):
-        open_ = (cost <= level).view(np.uint8)
-        labels = cv2.connectedComponents(open_, connectivity=4)[1]
+    for step, level in enumerate(np.quantile(finite, np.linspace(0, 1, LEVELS + 1)[1:], method="higher")):
+        labels = cv2.connectedComponents((cost <= level).view(np.uint8), connectivity=4)[1]
         rooted = np.zeros(int(labels.max()) + 1, bool)
         rooted[labels[contour]] = True
         rooted[0] = False
         fresh = rooted[labels] & np.isinf(effort)
-        effort[fresh] = np.maximum(cost[fresh], below)
-        below = np.float32(level)
+        effort[fresh] = step + plain[fresh] / (1 + plain[fresh])
     return effort
 
 
