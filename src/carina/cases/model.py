@@ -286,6 +286,14 @@ class Case(Record, frozen=True, kw_only=True):
 
 
 def without_keys(case: Case) -> Case:
-    """The case as it may be shown to somebody who is examined: the path is a key too."""
+    """The case as it may be shown to somebody who is examined: the path is a key too, and so is what no view draws."""
     bare = tuple(msgspec.structs.replace(step, key=Key(), facts=(), evidence=()) for step in case.steps)
-    return msgspec.structs.replace(case, steps=bare, facts=(), path=None, extra=None)
+    drawn = {overlay.region for view in case.views for panel in view.panels for overlay in panel.overlays}
+    return msgspec.structs.replace(
+        case,
+        steps=bare,
+        regions=tuple(region for region in case.regions if region.name in drawn),
+        facts=(),
+        path=None,
+        extra=None,
+    )

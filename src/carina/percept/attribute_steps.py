@@ -132,6 +132,8 @@ def _comparison(described: Described, assembly: Assembly, branch: tuple[Branch, 
         for side, share in described.lungs.items()
     ]
     facts += [Fact(name=f"{side} size", value=float(size)) for side, size in described.sizes.items()]
+    larger = max(described.sizes, key=lambda side: described.sizes[side])
+    facts.append(Fact(name="larger side", text=larger))
     if key != "one":
         ratio = max(described.sizes.values()) / min(described.sizes.values())
         facts.append(

@@ -27,7 +27,7 @@ from carina.percept.rules import Rules
 from carina.percept.sam_deform import SamDeformers
 from carina.percept.screen import Candidate, Screened, screen
 from carina.percept.segmented import Segmented
-from carina.percept.select import choose, on_paths, places_due, right_regions, wanted_examined
+from carina.percept.select import choose, on_paths, places_due, right_regions, wanted_examined, with_masks
 from carina.percept.steps import PATHS
 from carina.percept.truth import TruthSource, drawn_masks
 from carina.store import PartInfo
@@ -336,7 +336,7 @@ def _with_lesion(accepted: Sequence[Examined], target: str, options: BuildOption
     seed = options.seed
     for path, cell in on_paths(choose(accepted, options.per_cell), seed=seed).items():
         regions = right_regions(cell, seed=seed)
-        for index, examined in enumerate(cell):
+        for index, examined in enumerate(with_masks(cell)):
             yield lesion_case(
                 examined,
                 path,

@@ -97,7 +97,7 @@ def points_step(drawing: Drawing, operation: Literal["expansion", "contraction"]
 def revision(drawing: Drawing) -> Step:
     assembly, rules, examined = drawing.assembly, drawing.assembly.rules, drawing.examined
     options = [Option(id=f"o{n + 1}", text=wording.ORDINALS[n], view=f"v{n + 4}") for n in range(OPTIONS)]
-    chosen = [examined.options[n] for n in drawing.order]
+    chosen = [drawing.options[n] for n in drawing.order]
     right = next(n for n, choice in enumerate(chosen) if choice.kind == KEY)
     facts: list[Fact] = []
     for n, choice in enumerate(chosen):

@@ -31,6 +31,7 @@ class Drawing:
 
     def __init__(self, examined: Examined, assembly: Assembly) -> None:
         self.examined, self.assembly = examined, assembly
+        self.options = examined.mask_sets[0].options
         revised = assembly.path == "RR"
         self._shown = examined.shown if revised else examined.revised
         self.order = with_key_at(assembly.due("3c", OPTIONS), OPTIONS, assembly.chance) if revised else []
@@ -39,7 +40,7 @@ class Drawing:
         self.colours = [names[n] for n in assembly.chance.permutation(len(names))[: len(self.points)]]
         named = [("truth", examined.truth), ("shown", self._shown)]
         named += [
-            ("revised" if examined.options[n].kind == KEY else "option", examined.options[n].region)
+            ("revised" if self.options[n].kind == KEY else "option", self.options[n].region)
             for n in self.order
         ]
         numbers = assembly.chance.permutation(len(named))

@@ -16,6 +16,7 @@ from carina.percept.examined import (
     Examined,
     LocationChoice,
     MaskChoice,
+    MaskSet,
     Outcome,
     PointPlaced,
     Skipped,
@@ -23,7 +24,7 @@ from carina.percept.examined import (
 )
 from carina.percept.layout import Layout, lay_out
 from carina.percept.lesions import LESIONS, Lesion
-from carina.percept.options import choose_options
+from carina.percept.options import OptionSet, option_sets
 from carina.percept.outline import Outline, draw_outline, iou
 from carina.percept.rules import Ineligible, Rules
 from carina.percept.sites import Place
@@ -105,7 +106,7 @@ def _examine(
     overlap = iou(shown, truth)
     if not rules.revise_low <= overlap <= rules.revise_high:
         raise Ineligible("no room for edits", f"the edited contour overlaps the truth by {overlap:.3f}")
-    options = choose_options(outline, layout, rules, rng(seed, study.id, lesion.name, "options"))
+    sets = option_sets(outline, layout, rules, rng(seed, study.id, lesion.name, "options"))
     return Examined(
         subject=subject,
         target=lesion.name,
@@ -122,11 +123,18 @@ def _examine(
         overlap=overlap,
         edits=_edits(outline, layout),
         points=_points(outline, layout),
+        mask_sets=tuple(_mask_set(outline, one) for one in sets),
+        described=described,
+    )
+
+
+def _mask_set(outline: Outline, made: OptionSet) -> MaskSet:
+    return MaskSet(
         options=tuple(
             MaskChoice(region=Region.from_mask(outline.on_image(option.mask)), kind=option.kind)
-            for option in options
+            for option in made.options
         ),
-        described=described,
+        stands_out=tuple(sorted(made.stands_out)),
     )
 
 

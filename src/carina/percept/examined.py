@@ -52,6 +52,14 @@ class MaskChoice(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
 
 
+class MaskSet(msgspec.Struct, frozen=True, kw_only=True):
+    """Four masks to choose from, the right one first."""
+
+    options: tuple[MaskChoice, ...]
+    stands_out: tuple[str, ...]
+    """Rules of thumb by which the right one would be chosen without a look at the X-ray."""
+
+
 class LocationChoice(msgspec.Struct, frozen=True, kw_only=True):
     """Regions for the location question."""
 
@@ -103,8 +111,8 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True, tag="examined"):
     """IoU of the shown contour with the truth."""
     edits: tuple[EditMade, ...]
     points: tuple[PointPlaced, ...]
-    options: tuple[MaskChoice, ...]
-    """The right mask first."""
+    mask_sets: tuple[MaskSet, ...]
+    """Of which a case takes one."""
     described: Described | None
     """None for lesions that the protocol does not describe."""
 

@@ -1,14 +1,15 @@
 """The four masks to choose from after a revision: the right one, and three that a wrong revision would give.
 
 Every mask is the reader's contour with a state at each site: revised rightly, left as it was shown, half revised, made
-worse, revised too far, or changed where nothing was wrong. Which three wrong ones are taken is drawn so that the right
-mask is the largest, the smallest, the smoothest or the most typical of the four no more often than chance. Since a
-change mostly roughens a contour, one of the wrong masks is ironed where the right one is not to be the smoothest.
+worse, revised too far, or changed where nothing was wrong. Several choices of three wrong ones are made, so that over a
+benchmark those can be taken by which the right mask is the largest, the smoothest or the most typical no more often
+than chance. Since a change mostly roughens a contour, one of the wrong masks is ironed where the right one is not to be
+the smoothest.
 """
 
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Final
+from itertools import combinations, product
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,16 @@ TRIPLES: Final = 600
 CHECKED: Final = 12
 """Of those, how many are made pixel by pixel before the case is given up."""
 KEY: Final = "key"
-SMOOTHEST: Final = 0.12
-"""How often the right mask is let be the smoothest: below a quarter, because ironing another is not always enough."""
+RULES_OF_THUMB: Final = (
+    "largest",
+    "smallest",
+    "roughest",
+    "smoothest",
+    "most typical",
+    "least typical",
+    "closest to the shown",
+    "farthest from the shown",
+)
 IRONED: Final = 10.0
 """Width of the blur that makes a wrong mask smoother than it was, in pixels of the frame."""
 
@@ -43,6 +52,24 @@ class MaskOption:
 
 
 @dataclass(frozen=True)
+class OptionSet:
+    """Four masks to choose from, the right one first."""
+
+    options: tuple[MaskOption, ...]
+    stands_out: frozenset[str]
+    """Rules of thumb by which the right one would be chosen without a look at the X-ray."""
+
+
+class _Measured(NamedTuple):
+    """Masks that are not drawn yet."""
+
+    overlap: NDArray[np.float64]
+    """IoU of every two."""
+    areas: NDArray[np.float64]
+    roughness: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class _State:
     """What can be seen at a site; the first of every site is the right one."""
 
@@ -50,38 +77,66 @@ class _State:
     change: Change | None
 
 
-def choose_options(
+def option_sets(
     outline: Outline, layout: Layout, rules: Rules, chance: np.random.Generator
-) -> tuple[MaskOption, ...]:
-    """The right mask first, then three wrong ones; `Ineligible` where they cannot be told apart."""
+) -> list[OptionSet]:
+    """Several choices of four masks, in which the right one stands out in different ways or not at all.
+
+    `Ineligible` where no three wrong masks can be told from the right one and from each other.
+    """
     sites = _states(layout)
     rows = _combinations(sites, chance)
     shown = np.array([[1] * len(layout.edits) + [0] * (len(sites) - len(layout.edits))])
     every = np.concatenate([np.zeros((1, len(sites)), int), shown, rows])
-    overlap, areas, edges = _measure(every, sites, outline)
-    apart = (overlap[0] <= rules.option_iou_key) & (overlap[1] <= rules.option_iou)
+    measured = _measure(every, sites, outline)
+    apart = (measured.overlap[0] <= rules.option_iou_key) & (measured.overlap[1] <= rules.option_iou)
     usable = np.flatnonzero(apart[2:]) + 2
     if usable.size < OPTIONS - 1:
         raise Ineligible("no mask options", f"{usable.size} wrong masks are far enough from the right one")
-    smoothest = bool(chance.random() < SMOOTHEST)
+    fours = _fours(usable, measured, rules, chance)
     ironed = smoothed(outline.mask, outline.field, IRONED * outline.scale)
-    relief = 1.0 if smoothest else _roughness(ironed) / _roughness(outline.mask)
-    for chosen in _ranked(
-        usable, overlap, areas, edges, rules=rules, chance=chance, smoothest=smoothest, relief=relief
-    )[:CHECKED]:
-        made = [MaskOption(mask=outline.mask, kind=KEY)]
-        for index in chosen:
-            picked = [sites[site][state] for site, state in enumerate(every[index]) if state]
-            changes = [state.change for state in picked if state.change is not None]
-            kinds = dict.fromkeys(state.kind for state in picked)
-            made.append(MaskOption(mask=applied(outline.mask, changes), kind="+".join(sorted(kinds))))
-        if not smoothest:
-            flattest = min(range(1, OPTIONS), key=lambda n: _roughness(made[n].mask))
-            mask = smoothed(made[flattest].mask, outline.field, IRONED * outline.scale)
-            made[flattest] = replace(made[flattest], mask=mask)
-        if _are_apart(made, layout.shown, rules):
-            return tuple(made)
-    raise Ineligible("no mask options", "no three wrong masks differ enough from each other")
+    relief = _roughness(ironed) / _roughness(outline.mask)
+    sets: list[OptionSet] = []
+    for smoothest, typical in product((False, True), repeat=2):
+        ranked = _ranked(
+            fours, measured, chance, smoothest=smoothest, typical=typical, relief=1.0 if smoothest else relief
+        )
+        for four in ranked[:CHECKED]:
+            made = _drawn(four, every, sites, outline, iron=not smoothest)
+            if _are_apart(made, layout.shown, rules):
+                sets.append(OptionSet(options=tuple(made), stands_out=_stands_out(made, layout.shown)))
+                break
+    if not sets:
+        raise Ineligible("no mask options", "no three wrong masks differ enough from each other")
+    return sets
+
+
+def _drawn(
+    four: list[int], every: NDArray[np.int64], sites: list[list[_State]], outline: Outline, *, iron: bool
+) -> list[MaskOption]:
+    """The masks of a choice, pixel by pixel; with `iron` the smoothest of the wrong ones is made smoother still."""
+    made = [MaskOption(mask=outline.mask, kind=KEY)]
+    for index in four[1:]:
+        picked = [sites[site][state] for site, state in enumerate(every[index]) if state]
+        changes = [state.change for state in picked if state.change is not None]
+        kinds = dict.fromkeys(state.kind for state in picked)
+        made.append(MaskOption(mask=applied(outline.mask, changes), kind="+".join(sorted(kinds))))
+    if iron:
+        flattest = min(range(1, OPTIONS), key=lambda n: _roughness(made[n].mask))
+        mask = smoothed(made[flattest].mask, outline.field, IRONED * outline.scale)
+        made[flattest] = replace(made[flattest], mask=mask)
+    return made
+
+
+def _stands_out(made: list[MaskOption], shown: Mask) -> frozenset[str]:
+    """The rules of thumb by which the right mask would be chosen without a look at the X-ray."""
+    masks = [option.mask for option in made]
+    areas = np.array([np.count_nonzero(mask) for mask in masks], np.float64)
+    rough = np.array([_roughness(mask) for mask in masks])
+    typical = np.array([sum(iou(one, other) for other in masks) for one in masks])
+    near = np.array([iou(mask, shown) for mask in masks])
+    scores = (score for measure in (areas, rough, typical, near) for score in (measure, -measure))
+    return frozenset(rule for rule, score in zip(RULES_OF_THUMB, scores, strict=True) if score.argmax() == 0)
 
 
 def _roughness(mask: Mask) -> float:
@@ -125,9 +180,7 @@ def _combinations(sites: list[list[_State]], chance: np.random.Generator) -> NDA
     return rows
 
 
-def _measure(
-    rows: NDArray[np.int64], sites: list[list[_State]], outline: Outline
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _measure(rows: NDArray[np.int64], sites: list[list[_State]], outline: Outline) -> _Measured:
     """Overlap of all masks with each other, their areas and the lengths of their contours, without drawing them.
 
     Sites do not touch, and changes of one kind at a site lie within each other, so areas add up.
@@ -145,43 +198,44 @@ def _measure(
         both += np.minimum(g[:, None], g) - np.maximum(w[:, None], w)
         either += np.maximum(g[:, None], g) - np.minimum(w[:, None], w)
         edges += longer[state]
-    return both / either, np.diagonal(both).copy(), edges
+    areas = np.diagonal(both).copy()
+    return _Measured(overlap=both / either, areas=areas, roughness=edges**2 / areas)
+
+
+def _fours(
+    usable: NDArray[np.int64], measured: _Measured, rules: Rules, chance: np.random.Generator
+) -> NDArray[np.int64]:
+    """Random choices of the right mask and three wrong ones, of which all differ enough."""
+    draws = np.array([chance.permutation(usable.size)[: OPTIONS - 1] for _ in range(TRIPLES)])
+    four = np.concatenate([np.zeros((TRIPLES, 1), np.int64), usable[draws]], axis=1)
+    between = measured.overlap[four[:, :, None], four[:, None, :]]
+    others = ~np.eye(OPTIONS, dtype=bool)
+    return np.asarray(four[(between[:, others] <= rules.option_iou).all(axis=1)])
 
 
 def _ranked(
-    usable: NDArray[np.int64],
-    overlap: NDArray[np.float64],
-    areas: NDArray[np.float64],
-    edges: NDArray[np.float64],
-    *,
-    rules: Rules,
+    fours: NDArray[np.int64],
+    measured: _Measured,
     chance: np.random.Generator,
+    *,
     smoothest: bool,
+    typical: bool,
     relief: float,
 ) -> list[list[int]]:
-    """Threes of usable masks, those first that give the right mask the rank that was drawn for it.
+    """The choices, those first in which the right mask is the smoothest, the most typical, and of a drawn size, or not.
 
-    `relief` is what ironing makes of the roughness of the smoothest of the three.
+    `relief` is what ironing makes of the roughness of the smoothest wrong mask.
     """
-    draws = np.array([chance.permutation(usable.size)[: OPTIONS - 1] for _ in range(TRIPLES)])
-    four = np.concatenate([np.zeros((TRIPLES, 1), np.int64), usable[draws]], axis=1)
-    between = overlap[four[:, :, None], four[:, None, :]]
-    others = ~np.eye(OPTIONS, dtype=bool)
-    four = four[(between[:, others] <= rules.option_iou).all(axis=1)]
-    if not len(four):
-        return []
-    between = overlap[four[:, :, None], four[:, None, :]]
-    typical = between.sum(axis=2)
-    roughness = edges[four] ** 2 / areas[four]
-    rank = (areas[four][:, 1:] < areas[four][:, :1]).sum(axis=1)
-    is_smoothest = roughness[:, 0] <= relief * roughness[:, 1:].min(axis=1)
+    between = measured.overlap[fours[:, :, None], fours[:, None, :]]
+    rough, areas = measured.roughness[fours], measured.areas[fours]
+    rank = (areas[:, 1:] < areas[:, :1]).sum(axis=1)
     misses = (
         (rank != chance.integers(OPTIONS)).astype(float)
-        + ((typical.argmax(axis=1) == 0) != (chance.integers(OPTIONS) == 0))
-        + (is_smoothest != smoothest)
+        + 2.0 * ((between.sum(axis=2).argmax(axis=1) == 0) != typical)
+        + 2.0 * ((rough[:, 0] <= relief * rough[:, 1:].min(axis=1)) != smoothest)
     )
-    order = np.argsort(misses + 0.5 * chance.random(len(four)), kind="stable")
-    return [[int(index) for index in four[n, 1:]] for n in order]
+    order = np.argsort(misses + 0.5 * chance.random(len(fours)), kind="stable")
+    return [[int(index) for index in fours[n]] for n in order]
 
 
 def _are_apart(made: list[MaskOption], shown: Mask, rules: Rules) -> bool:

@@ -8,9 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 
-from carina.percept.examined import Examined
+from carina.percept.examined import Examined, MaskSet
+from carina.percept.options import OPTIONS, RULES_OF_THUMB
 from carina.percept.steps import Due, Path
 from carina.seeding import rng
 
@@ -61,6 +63,26 @@ def on_paths(chosen: Sequence[Examined], *, seed: int) -> dict[Path, list[Examin
         for path, one in zip(("RR", "RF"), pair, strict=False):
             paths[path].append(one)  # type: ignore[index]  # one of the two, by the line above
     return paths
+
+
+def with_masks(cell: Sequence[Examined]) -> list[Examined]:
+    """Each with one choice of masks: over the cell, no rule of thumb finds the right one more often than chance."""
+    found: Counter[str] = Counter()
+    chosen: list[Examined] = []
+    for examined in cell:
+        due = (len(chosen) + 1) / OPTIONS
+
+        def surplus(masks: MaskSet, due: float = due) -> float:
+            """How far off chance all rules of thumb would be, one that does better weighing more."""
+            counts = found + Counter(masks.stands_out)
+            return sum(
+                (counts[rule] - due) ** 2 * (2 if counts[rule] > due else 1) for rule in RULES_OF_THUMB
+            )
+
+        best = min(examined.mask_sets, key=surplus)
+        found.update(best.stands_out)
+        chosen.append(msgspec.structs.replace(examined, mask_sets=(best,)))
+    return chosen
 
 
 def right_regions(cell: Sequence[Examined], *, seed: int) -> list[int]:
