@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import carina.phantom
+from carina.cases import open_benchmark
 from carina.cli import app, demo
 from carina.phantom import PhantomOptions, write_phantom
 from carina.studies import open_studies
@@ -13,8 +14,11 @@ from carina.studies import open_studies
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Three studies of 64 pixels, made in this process."""
+    """Three studies of 64 pixels, made in this process, and one case for each lesion that they lack."""
     monkeypatch.setattr(demo, "STUDIES", 3)
+    monkeypatch.setattr(demo, "SHOWN", 3)
+    monkeypatch.setattr(demo, "PER_CELL", 1)
+    monkeypatch.setattr(demo.os, "cpu_count", lambda: 1)
 
     def write_small(directory, **given):
         return write_phantom(directory, **(given | {"workers": 1, "options": PhantomOptions(size=64)}))
@@ -27,19 +31,24 @@ def test_it_makes_studies_and_pages_and_says_where(tmp_path):
     result = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert len(open_studies(out / "studies")) == 3
-    *_, last = result.stdout.splitlines()
-    page = last.removeprefix("Look at this page:").strip()
+    *_, before, last = result.stdout.splitlines()
+    assert before.removeprefix("Look at the studies:").strip() == str(out / "pages" / "index.html")
+    assert last.removeprefix("Look at the cases:").strip() == str(out / "pages" / "percept" / "index.html")
     text = (out / "pages" / "index.html").read_text()
-    assert page == str(out / "pages" / "index.html")
     for study in open_studies(out / "studies"):
         assert study.id in text
+    cases = open_benchmark(out / "percept").ids()
+    text = (out / "pages" / "percept" / "index.html").read_text()
+    assert cases
+    for case in cases:
+        assert case in text
 
 
 def test_json_names_what_was_made(tmp_path):
     result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path), "--json"])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert set(told) == {"studies", "html", "png"}
+    assert set(told) == {"studies", "percept", "html", "png", "percept_html"}
     assert told["studies"] == str(tmp_path / "studies")
 
 

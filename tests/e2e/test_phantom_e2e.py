@@ -11,6 +11,7 @@ from pathlib import Path
 import cv2
 import pytest
 
+from carina.cases import open_benchmark
 from carina.files import alone_in
 from carina.studies import open_studies
 
@@ -88,13 +89,19 @@ def test_the_demo_as_it_comes(tmp_path):
     result = run([*PROGRAM, "demo", "--out", str(tmp_path)])
     assert result.returncode == 0, result.stderr
     studies = open_studies(tmp_path / "studies")
-    assert len(studies) == 24
+    assert len(studies) == 120
     assert all(image.width == image.height == 512 for study in studies for image in study.images)
-    page = Path(result.stdout.splitlines()[-1].removeprefix("Look at this page:").strip())
-    text = page.read_text()
+    told = dict(line.split(":", 1) for line in result.stdout.splitlines())
+    text = Path(told["Look at the studies"].strip()).read_text()
     assert "Carina demo" in text
-    for study in studies:
-        assert study.id in text
+    for study in studies.ids()[:24]:
+        assert study in text
+    bench = open_benchmark(tmp_path / "percept")
+    assert set(bench.manifest.counts.cells.values()) == {2}
+    assert len(bench.manifest.counts.cells) == 21
+    text = Path(told["Look at the cases"].strip()).read_text()
+    for case in bench.ids():
+        assert case in text
     (sheet,) = (
         Path(line.split(":", 1)[1].strip()) for line in result.stdout.splitlines() if "picture" in line
     )

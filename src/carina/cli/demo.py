@@ -8,8 +8,11 @@ import typer
 
 from carina.cli.console import print_json, progress
 
-STUDIES = 24
-SEED = 5  # all eleven findings are among its first 24 studies
+STUDIES = 120
+SHOWN = 24
+"""Studies with a page of their own; every case has one."""
+SEED = 5
+PER_CELL = 2
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +26,7 @@ def demo(
     ] = Path("demo"),
     json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
 ) -> None:
-    """Make phantom studies and a contact sheet that shows them.
+    """Make phantom studies, build an examination of lesions from them, and show both.
 
     Needs no network, no GPU and no data. Run again, it keeps what is there.
 
@@ -32,20 +35,46 @@ def demo(
       carina demo
       carina demo --out somewhere-else
     """
+    from carina.cases import open_benchmark
+    from carina.percept import LESIONS, BuildOptions, build_percept
+    from carina.percept.select import wanted_examined
     from carina.phantom import write_phantom
-    from carina.show import contact_sheet
+    from carina.show import bench_index, contact_sheet
     from carina.studies import open_studies
 
+    workers = os.cpu_count() or 1
     with progress("Studies", STUDIES, quiet=json) as advance:
-        write_phantom(out / "studies", n=STUDIES, seed=SEED, workers=os.cpu_count() or 1, progress=advance)
+        write_phantom(out / "studies", n=STUDIES, seed=SEED, workers=workers, progress=advance)
     studies = open_studies(out / "studies")
-    with progress("Pages", STUDIES, quiet=json) as advance:
+    with progress("Pages of studies", SHOWN, quiet=json) as advance:
         sheet = contact_sheet(
-            studies, out / "pages", limit=STUDIES, title="Carina demo", on_page=lambda _: advance(1)
+            studies, out / "pages", limit=SHOWN, title="Carina demo", on_page=lambda _: advance(1)
+        )
+    with progress("Lesions examined", wanted_examined(PER_CELL) * len(LESIONS), quiet=json) as advance:
+        options = BuildOptions(seed=SEED, per_cell=PER_CELL)
+        built = build_percept(studies, out / "percept", options, workers=workers, progress=advance)
+    counts = built.manifest.counts
+    with progress("Pages of cases", counts.cases, quiet=json) as advance:
+        index = bench_index(
+            open_benchmark(out / "percept"),
+            out / "pages" / "percept",
+            limit=max(1, counts.cases),
+            title="Carina demo: percept",
+            on_page=lambda _: advance(1),
         )
     if json:
-        print_json({"studies": out / "studies", "html": sheet.html, "png": sheet.png})
+        print_json(
+            {
+                "studies": out / "studies",
+                "percept": out / "percept",
+                "html": sheet.html,
+                "png": sheet.png,
+                "percept_html": index.html,
+            }
+        )
         return
     typer.echo(f"{STUDIES} phantom studies: {out / 'studies'}")
+    typer.echo(f"{counts.cases} percept cases with {counts.steps} questions: {out / 'percept'}")
     typer.echo(f"Contact sheet, picture: {sheet.png}")
-    typer.echo(f"Look at this page:      {sheet.html}")
+    typer.echo(f"Look at the studies:    {sheet.html}")
+    typer.echo(f"Look at the cases:      {index.html}")

@@ -94,12 +94,19 @@ def option_sets(
     if usable.size < OPTIONS - 1:
         raise Ineligible("no mask options", f"{usable.size} wrong masks are far enough from the right one")
     fours = _fours(usable, measured, rules, chance)
+    kinds = [_kind(row, sites) for row in every]
     ironed = smoothed(outline.mask, outline.field, IRONED * outline.scale)
     relief = _roughness(ironed) / _roughness(outline.mask)
     sets: list[OptionSet] = []
     for smoothest, typical in product((False, True), repeat=2):
         ranked = _ranked(
-            fours, measured, chance, smoothest=smoothest, typical=typical, relief=1.0 if smoothest else relief
+            fours,
+            measured,
+            kinds,
+            chance,
+            smoothest=smoothest,
+            typical=typical,
+            relief=1.0 if smoothest else relief,
         )
         for four in ranked[:CHECKED]:
             made = _drawn(four, every, sites, outline, iron=not smoothest)
@@ -119,13 +126,16 @@ def _drawn(
     for index in four[1:]:
         picked = [sites[site][state] for site, state in enumerate(every[index]) if state]
         changes = [state.change for state in picked if state.change is not None]
-        kinds = dict.fromkeys(state.kind for state in picked)
-        made.append(MaskOption(mask=applied(outline.mask, changes), kind="+".join(sorted(kinds))))
+        made.append(MaskOption(mask=applied(outline.mask, changes), kind=_kind(every[index], sites)))
     if iron:
         flattest = min(range(1, OPTIONS), key=lambda n: _roughness(made[n].mask))
         mask = smoothed(made[flattest].mask, outline.field, IRONED * outline.scale)
         made[flattest] = replace(made[flattest], mask=mask)
     return made
+
+
+def _kind(row: NDArray[np.int64], sites: list[list[_State]]) -> str:
+    return "+".join(sorted({sites[site][state].kind for site, state in enumerate(row) if state}))
 
 
 def _stands_out(made: list[MaskOption], shown: Mask) -> frozenset[str]:
@@ -216,6 +226,7 @@ def _fours(
 def _ranked(
     fours: NDArray[np.int64],
     measured: _Measured,
+    kinds: list[str],
     chance: np.random.Generator,
     *,
     smoothest: bool,
@@ -232,6 +243,7 @@ def _ranked(
     misses = (
         (rank != chance.integers(OPTIONS)).astype(float)
         + 2.0 * ((between.sum(axis=2).argmax(axis=1) == 0) != typical)
+        + np.array([len({kinds[n] for n in four[1:]}) == 1 for four in fours])
         + 2.0 * ((rough[:, 0] <= relief * rough[:, 1:].min(axis=1)) != smoothest)
     )
     order = np.argsort(misses + 0.5 * chance.random(len(fours)), kind="stable")
