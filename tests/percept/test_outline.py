@@ -1,0 +1,117 @@
+"""The redrawn truth: near to it, within the field, the same for the same seed."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import ndimage
+
+from carina.percept.outline import coarser, draw_outline, iou, signed_distance, smoothed
+from carina.percept.rules import Ineligible, Rules
+from carina.seeding import rng
+
+RULES = Rules()
+
+
+@given(
+    name=st.sampled_from(["large", "oblique", "bilateral", "pieces", "filling", "lower"]),
+    seed=st.integers(0, 10**6),
+)
+@settings(max_examples=25, deadline=None)
+def test_it_agrees_with_the_truth_and_stays_in_the_field(chest, name, seed):
+    scene = chest.scene(chest.lesions()[name])
+    outline = draw_outline(scene, RULES, rng(seed))
+    drawn = outline.on_image(outline.mask)
+    both, either = (drawn & scene.truth).sum(), (drawn | scene.truth).sum()
+    assert both / either >= RULES.good_iou
+    assert iou(drawn, scene.truth) == both / either
+    assert not (drawn & ~scene.field).any()
+    assert outline.area == drawn.sum()
+    np.testing.assert_array_equal(
+        outline.on_image(outline.field)[outline.window], scene.field[outline.window]
+    )
+
+
+def test_the_same_seed_draws_the_same_and_another_another(chest):
+    scene = chest.scene(chest.lesions()["bilateral"])
+    one, same, other = (draw_outline(scene, RULES, rng(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one.mask, same.mask)
+    np.testing.assert_array_equal(one.depth, same.depth)
+    assert (one.mask != other.mask).any()
+    assert (one.on_image(one.mask) != scene.truth).any()
+
+
+def test_its_depth_is_the_distance_to_its_own_contour(chest):
+    scene = chest.scene(chest.lesions()["large"])
+    outline = draw_outline(scene, RULES, rng(3))
+    inside = ndimage.distance_transform_edt(outline.mask) - 0.5
+    outside = 0.5 - ndimage.distance_transform_edt(~outline.mask)
+    exact = np.where(outline.mask, inside, outside)
+    # Blurred by half a pixel, and the quick distance is off by two in a hundred.
+    assert np.abs(outline.depth - exact).max() <= 0.6 + 0.021 * np.abs(exact).max()
+    clear = np.abs(exact) > 1.5
+    np.testing.assert_array_equal((outline.depth > 0)[clear], outline.mask[clear])
+
+
+def test_a_lesion_that_cannot_be_redrawn_well_enough_is_refused(chest):
+    speckled = chest.lesions()["large"] & (np.random.default_rng(1).random((256, 256)) < 0.5)
+    with pytest.raises(Ineligible) as found:
+        draw_outline(chest.scene(speckled), Rules(good_iou=1.01), rng(1))
+    assert found.value.reason == "too thin to redraw"
+    assert found.value.detail.startswith("a redrawn contour agrees to ")
+
+
+def test_thin_lesions_are_redrawn_more_gently_until_they_agree(chest):
+    # Lines of two pixels, six apart, that a blur of half a pixel would still change.
+    grid = np.zeros((256, 256), bool)
+    for row in range(60, 200, 6):
+        grid[row : row + 2, 40:110] = True
+    truth = grid & chest.lungs()[0]
+    outline = draw_outline(chest.scene(truth), RULES, rng(1))
+    assert iou(outline.on_image(outline.mask), truth) >= RULES.good_iou
+
+
+def test_a_lesion_at_the_border_of_the_image_has_a_window_within_it(chest):
+    truth = chest.ellipse(10, 250, 40, 60)
+    outline = draw_outline(chest.scene(truth, target="cardiomegaly"), RULES, rng(1))
+    rows, columns = outline.window
+    assert (columns.start, rows.stop) == (0, 256)
+    # 200 px of the frame are 50 here; the ellipse ends at column 49 and begins at row 190.
+    assert (columns.stop, rows.start) == (50 + 50, 190 - 50)
+
+
+def test_signed_distance_is_half_a_pixel_on_either_side(chest):
+    distance = signed_distance(chest.rectangle(100, 100, 20, 20))
+    assert distance[105, 100] == 0.5
+    assert distance[105, 99] == -0.5
+    assert distance[105, 103] == 3.5
+    assert distance[110, 90] == pytest.approx(-9.5)
+
+
+def test_ironing_rounds_corners_and_keeps_to_the_field(chest):
+    square = chest.rectangle(80, 80, 60, 60)
+    field = chest.rectangle(80, 80, 60, 50)
+    flat = smoothed(square, np.ones_like(square), 6.0)
+    assert not flat[80, 80]
+    assert flat[110, 110]
+    assert not (smoothed(square, field, 6.0) & ~field).any()
+
+
+def test_a_coarser_copy_has_whole_pixels_of_the_same_things(chest):
+    outline = draw_outline(chest.scene(chest.lesions()["bilateral"]), RULES, rng(1))
+    half = coarser(outline, 2)
+    assert half.scale == outline.scale / 2
+    assert half.shape == (128, 128)
+    assert half.mask.shape == half.field.shape == half.depth.shape
+    assert half.area * 4 == pytest.approx(outline.area, rel=0.02)
+    # A pixel of it is set where at least two of its four are.
+    rows, columns = half.mask.shape
+    fours = outline.mask[: 2 * rows, : 2 * columns].reshape(rows, 2, columns, 2).sum(axis=(1, 3))
+    np.testing.assert_array_equal(half.mask, fours >= 2)
+
+
+def test_iou_of_nothing_is_no_number():
+    nothing = np.zeros((3, 3), bool)
+    assert np.isnan(iou(nothing, nothing))
+    assert iou(nothing, ~nothing) == 0.0
+    assert iou(~nothing, ~nothing) == 1.0
