@@ -69,7 +69,9 @@ def describe(mask: Mask, anatomy: Anatomy, rules: Rules) -> Attributes:
         sizes=sizes,
         affected=_affected(zones, rules),
         inside=tuple(name for name, share in regions.items() if share >= rules.region.high),
-        outside=tuple(name for name, share in regions.items() if share <= rules.region.low),
+        outside=tuple(
+            name for name, share in regions.items() if share <= rules.region.low and share < rules.region.high
+        ),
         severity=_severity(lungs, rules),
         comparison=_comparison(lungs, sizes, rules),
         outside_share=int(counts[0]) / max(int(counts.sum()), 1),
@@ -125,7 +127,9 @@ def plain(rules: Rules) -> Rules:
 
 def _moved(mask: Mask, reach: int) -> Mask:
     """Grown by so many pixels in every direction, or shrunk where negative."""
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * abs(reach) + 1,) * 2)
+    # OpenCV's ellipse of one pixel is a cross; diagonal neighbours are one pixel away as well.
+    shape = cv2.MORPH_RECT if abs(reach) == 1 else cv2.MORPH_ELLIPSE
+    kernel = cv2.getStructuringElement(shape, (2 * abs(reach) + 1,) * 2)
     change = cv2.dilate if reach > 0 else cv2.erode
     return change(mask.view(np.uint8), kernel).astype(bool)
 
@@ -147,7 +151,7 @@ def _affected(zones: dict[str, float], rules: Rules) -> tuple[str, ...]:
 
 def _severity(lungs: dict[str, float], rules: Rules) -> dict[str, Severity]:
     return {
-        side: SEVERITIES[sum(share > cut for cut in SEVERITY_CUTS)]
+        side: SEVERITIES[sum(share >= cut for cut in SEVERITY_CUTS)]
         for side, share in lungs.items()
         if share >= rules.presence.high
         and all(abs(share - cut) >= rules.severity_margin for cut in SEVERITY_CUTS)
@@ -171,7 +175,7 @@ def _comparison(lungs: dict[str, float], sizes: dict[str, int], rules: Rules) ->
     ratio = max(sizes.values()) / min(sizes.values())
     if rules.ratio.low < ratio < rules.ratio.high:
         raise Ineligible("size ratio on a cut", f"{ratio:.2f}")
-    if ratio <= rules.ratio.low:
+    if ratio < rules.ratio.high:
         return "similar"
     return "left" if larger == "left" else "right"
 

@@ -27,7 +27,10 @@ WOBBLE_OF_RADIUS: Final = 0.012
 """For small lesions less: as a share of the radius of a disc of the same area."""
 OCTAVES: Final = ((96.0, 1.0), (48.0, 0.7), (24.0, 0.6))
 """Wavelengths (pixels of the frame) and amplitudes of the noise: nothing finer than a hand would draw."""
-ATTEMPTS: Final = 4
+ATTEMPTS: Final = 3
+"""Each half as smooth and half as wobbly as the one before."""
+LEAST_BLUR: Final = 0.6
+"""In pixels of the image: speckle that even this does not leave in place has no contour."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def _noise(shape: tuple[int, ...], scale: float, chance: np.random.Generator) ->
 
 
 def _blurred(values: Field, sigma: float) -> Field:
-    return np.asarray(cv2.GaussianBlur(values, (0, 0), max(sigma, 0.3)), np.float32)
+    return np.asarray(cv2.GaussianBlur(values, (0, 0), max(sigma, LEAST_BLUR)), np.float32)
 
 
 def _window(scene: Scene) -> Window:
