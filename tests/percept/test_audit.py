@@ -214,13 +214,11 @@ def test_points_too_near_to_each_other(sound):
         if o.mark and o.id not in {*case.step("3a").key.options, *case.step("3b").key.options}
     ]
     there = mark_of(case, wrong[0])
-    # 40 px of 512 are 80 of the frame.
+    # 30 px of 512 are 60 of the frame.
     result = audited(
-        instead(sound, with_mark(case, wrong[1], there.x + 40 * np.sign(256 - there.x), there.y))
+        instead(sound, with_mark(case, wrong[1], there.x + 30 * np.sign(256 - there.x), there.y))
     )
-    assert any(
-        "are 80 px apart, expected at least 100" in found.what for found in result.gate("points").worst
-    )
+    assert any("are 60 px apart, expected at least 80" in found.what for found in result.gate("points").worst)
 
 
 def option_region(case, option):
