@@ -143,7 +143,7 @@ def chest():
 @pytest.fixture(scope="session")
 def phantoms():
     """A few real phantom studies, without their pixels."""
-    return [made for made, _ in make_studies(24, 5, PhantomOptions(size=SIZE))]
+    return [made for made, _ in make_studies(18, 5, PhantomOptions(size=SIZE))]
 
 
 @pytest.fixture(scope="session")
