@@ -1,0 +1,170 @@
+"""Who gets into a benchmark: even classes, alike in size, every place equally often."""
+
+from collections import Counter
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carina.percept.options import RULES_OF_THUMB
+from carina.percept.select import choose, on_paths, places_due, right_regions, wanted_examined, with_masks
+
+replace = msgspec.structs.replace
+
+
+@pytest.fixture(scope="session")
+def many(examined):
+    """Examined lesions of one target, made from one by changing what selection looks at."""
+    pattern = next(one for one in examined if one.described is not None)
+    chance = np.random.default_rng(1)
+
+    def make(n, *, possible=(0, 1, 2, 3)):
+        choice = next(iter(pattern.described.locations.values()))
+        zones = tuple(pattern.described.zones)
+        return [
+            replace(
+                pattern,
+                subject=replace(pattern.subject, study=f"s{k:03}", patient=f"p{k:03}"),
+                share=float(chance.uniform(0.01, 0.2)),
+                described=replace(
+                    pattern.described,
+                    affected=zones[: int(chance.choice([1, 1, 1, 2, 2, 3, 4]))],
+                    severity={"right": str(chance.choice(["low", "low", "mid", "high"]))},
+                    comparison=str(chance.choice(["one", "one", "one", "similar", "left", "right"])),
+                    locations=dict.fromkeys(possible, choice),
+                ),
+            )
+            for k in range(n)
+        ]
+
+    return make
+
+
+def studies_of(lesions):
+    return [one.subject.study for one in lesions]
+
+
+def test_more_are_examined_than_two_cells_take():
+    assert [wanted_examined(n) for n in (1, 2, 10, 100)] == [3, 6, 30, 300]
+
+
+def test_as_many_are_chosen_as_two_cells_take_with_even_classes(many):
+    lesions = many(90)
+    chosen = choose(lesions, 30)
+    assert len(chosen) == len(set(studies_of(chosen))) == 60
+    assert choose(lesions, 30) == chosen
+    assert len(choose(lesions, 100)) == 90
+
+    def spread(some):
+        counts = Counter(min(len(one.described.affected), 4) for one in some)
+        return max(counts.values()) / len(some)
+
+    assert spread(chosen) < spread(lesions)
+
+
+def test_the_two_paths_are_alike_in_size_and_share_no_study(many):
+    lesions = choose(many(80), 40)
+    paths = on_paths(lesions, seed=1)
+    assert {path: len(cell) for path, cell in paths.items()} == {"RF": 40, "RR": 40}
+    assert not set(studies_of(paths["RF"])) & set(studies_of(paths["RR"]))
+    # Of every two neighbours in size, each path has one.
+    ordered = sorted(lesions, key=lambda one: one.share)
+    on = {one.subject.study: path for path, cell in paths.items() for one in cell}
+    for first, second in zip(ordered[::2], ordered[1::2], strict=True):
+        assert {on[first.subject.study], on[second.subject.study]} == {"RF", "RR"}
+    larger = sum(on[first.subject.study] == "RR" for first in ordered[::2])
+    assert 8 <= larger <= 32
+    assert on_paths(lesions[::-1], seed=1) == paths
+    assert on_paths(lesions, seed=2) != paths
+
+
+def test_one_too_many_goes_to_one_path(many):
+    paths = on_paths(many(5), seed=1)
+    assert sorted(len(cell) for cell in paths.values()) == [2, 3]
+
+
+def test_right_regions_are_as_often_as_there_are_sets_of_them(many):
+    given = Counter(right_regions(many(96), seed=1))
+    assert given == {0: 12, 1: 36, 2: 36, 3: 12}
+
+
+@given(st.integers(1, 60))
+@settings(max_examples=10, deadline=None)
+def test_the_first_so_many_are_nearly_in_proportion(many, n):
+    counts = Counter(right_regions(many(n), seed=3))
+    for right, share in enumerate((1 / 8, 3 / 8, 3 / 8, 1 / 8)):
+        assert abs(counts[right] - share * n) < 1.5
+
+
+def test_only_numbers_of_right_regions_that_can_be_had_are_given(many):
+    lesions = many(10, possible=(2,)) + many(30)
+    lesions = [replace(one, subject=replace(one.subject, study=f"u{n}")) for n, one in enumerate(lesions)]
+    given = right_regions(lesions, seed=1)
+    assert given[:10] == [2] * 10
+    # The others make up for them: 40 in all should have 5, 15, 15, 5.
+    assert Counter(given) == {0: 5, 1: 15, 2: 15, 3: 5}
+
+
+def test_lesions_that_are_not_described_have_no_regions(examined):
+    hearts = [one for one in examined if one.described is None]
+    assert hearts
+    assert right_regions(hearts, seed=1) == [0] * len(hearts)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_every_place_is_due_once_in_every_block(count):
+    due = [places_due("edema", "RR", index, seed=1)("1", count) for index in range(12 * count)]
+    for block in range(12):
+        assert sorted(due[block * count : (block + 1) * count]) == list(range(count))
+    assert len({tuple(due[n * count : (n + 1) * count]) for n in range(12)}) > 1
+
+
+def test_places_are_drawn_anew_for_every_cell_step_and_seed():
+    def row(target="edema", path="RR", step="1", seed=1):
+        return [places_due(target, path, index, seed=seed)(step, 4) for index in range(24)]
+
+    rows = [row(), row(target="effusion"), row(path="RF"), row(step="2"), row(seed=2)]
+    assert len({tuple(one) for one in rows}) == 5
+    assert row() == rows[0]
+
+
+def test_asking_twice_or_in_another_order_gives_the_same_place():
+    due = places_due("edema", "RR", 7, seed=1)
+    first = due("3c", 4), due("1", 2)
+    assert (due("1", 2), due("3c", 4)) == first[::-1]
+
+
+def test_masks_are_taken_so_that_no_rule_of_thumb_does_better_than_chance(many, examined):
+    pattern = examined[0].mask_sets[0]
+    chance = np.random.default_rng(5)
+    lesions = [
+        replace(
+            one,
+            mask_sets=tuple(
+                replace(
+                    pattern,
+                    stands_out=tuple(
+                        sorted(chance.choice(RULES_OF_THUMB, chance.integers(0, 5), replace=False))
+                    ),
+                )
+                for _ in range(4)
+            ),
+        )
+        for one in many(80)
+    ]
+    chosen = with_masks(lesions)
+    assert studies_of(chosen) == studies_of(lesions)
+    for one, from_ in zip(chosen, lesions, strict=True):
+        assert len(one.mask_sets) == 1
+        assert one.mask_sets[0] in from_.mask_sets
+    found = Counter(rule for one in chosen for rule in one.mask_sets[0].stands_out)
+    assert all(found[rule] / 80 <= 0.3 for rule in RULES_OF_THUMB), found
+    assert with_masks(lesions) == chosen
+
+
+def test_sizes_of_chosen_lesions_are_sorted_within_a_path(many):
+    for cell in on_paths(many(20), seed=1).values():
+        assert all(one.share <= other.share for one, other in pairwise(cell))
