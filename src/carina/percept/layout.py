@@ -16,7 +16,7 @@ from carina.percept.distractors import Distractor, place_distractors, with_wrong
 from carina.percept.edits import Wanted, find_edits, take_edit
 from carina.percept.outline import Field, Outline, coarser, signed_distance
 from carina.percept.rules import Ineligible, Rules
-from carina.percept.sites import Board, Ground, Site
+from carina.percept.sites import Board, Ground, Site, changes_at
 from carina.studies.region import Mask
 
 ATTEMPTS: Final = ((3, 1.0), (2, 0.8), (2, 0.6), (1, 0.6), (1, 0.45))
@@ -84,8 +84,13 @@ def _place_points(ground: Ground, edits: list[Site]) -> tuple[Board, Mask, Field
 
 def _complete(ground: Ground, edits: list[Site], *, wide: float) -> Layout:
     board, shown, distance, distractors = _place_points(ground, edits)
+    sites = list(edits)
+    for n, site in enumerate(sites):
+        sites[n] = ground.with_variants(site, sites[:n] + sites[n + 1 :])
+        for change in changes_at(sites[n]):
+            ground.take(board, change)
     return Layout(
-        edits=tuple(ground.with_variants(board, site) for site in edits),
+        edits=tuple(sites),
         distractors=tuple(with_wrong_sites(ground, board, distractors, wide=wide)),
         shown=shown,
         distance=distance,

@@ -4,6 +4,7 @@ A site is a place with the changes that can be made at it. The edits of a case a
 answers would revise. Points of both kinds are the same to look at: the thickest place of a change.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -72,6 +73,11 @@ class Site:
     overshoot: Change | None = None
 
 
+def changes_at(site: Site) -> list[Change]:
+    """Every change that may be seen at a site."""
+    return [change for change in (site.change, site.half, site.worse, site.overshoot) if change is not None]
+
+
 @dataclass
 class Board:
     """What is taken while a layout is sought; given up whole when an attempt fails."""
@@ -135,23 +141,23 @@ class Ground:
             recipe=recipe,
         )
 
-    def with_variants(self, board: Board, site: Site) -> Site:
+    def with_variants(self, site: Site, others: Sequence[Site]) -> Site:
         """The site with those of its other changes that keep clear of the other sites."""
-        others = board.taken.copy()
-        window, own = self._widened(site.change)
-        others[window] &= ~own
+        taken = Board.blank(self.outline)
+        for other in others:
+            for change in changes_at(other):
+                self.take(taken, change)
 
         def kept(change: Change | None) -> Change | None:
-            return change if change is not None and not (others[change.window] & change.mask).any() else None
+            return change if change is not None and self.is_free(taken, change) else None
 
-        half = kept(self._change(replace(site.recipe, area=HALF * site.recipe.area)))
-        worse = kept(self._change(replace(site.recipe, area=WORSE * site.recipe.area)))
-        # The same kernel the other way: what revising too far at this point would do.
-        overshoot = kept(self._change(replace(site.recipe, operation=OPPOSITE[site.recipe.operation])))
-        for change in (half, worse, overshoot):
-            if change is not None:
-                self.take(board, change)
-        return replace(site, half=half, worse=worse, overshoot=overshoot)
+        return replace(
+            site,
+            half=kept(self._change(replace(site.recipe, area=HALF * site.recipe.area))),
+            worse=kept(self._change(replace(site.recipe, area=WORSE * site.recipe.area))),
+            # The same kernel the other way: what revising too far at this point would do.
+            overshoot=kept(self._change(replace(site.recipe, operation=OPPOSITE[site.recipe.operation]))),
+        )
 
     def _change(self, recipe: Recipe) -> Change | None:
         window, effort = self.deformer(
