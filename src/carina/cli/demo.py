@@ -11,7 +11,7 @@ from carina.cli.console import print_json, progress
 STUDIES = 120
 SHOWN = 24
 """Studies with a page of their own; every case has one."""
-SEED = 5
+SEED = 90  # all eleven findings are among its first 24 studies
 PER_CELL = 2
 
 
