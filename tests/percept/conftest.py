@@ -11,7 +11,7 @@ from carina.percept.examined import Examined
 from carina.percept.lesions import LESIONS
 from carina.percept.rules import Rules
 from carina.phantom import PhantomOptions, make_studies
-from carina.studies import Anatomy, Annotation, Finding, Image, Region, Study
+from carina.studies import Anatomy, Annotation, Finding, Image, Provenance, Region, Study, write_studies
 
 SIZE = 256
 RULES = Rules()
@@ -122,6 +122,45 @@ def some_lesions():
     }
 
 
+def population(patients=12, *, targets=("edema", "effusion", "cardiomegaly")):
+    """Studies of patients who each have one of the lesions and none of the others; unalike in size and place."""
+    chance = np.random.default_rng(2)
+    shapes = [
+        mask for name, mask in some_lesions().items() if name in ("bilateral", "lower", "pieces", "oblique")
+    ]
+    made = []
+    for n in range(patients):
+        for target in targets:
+            if LESIONS[target].in_lungs:
+                mask = np.roll(
+                    shapes[n % len(shapes)], chance.integers(-3, 4, 2), axis=(0, 1)
+                ) & np.logical_or(*lungs())
+            else:
+                mask = ellipse(
+                    130 + chance.uniform(-5, 5), 170, chance.uniform(40, 55), chance.uniform(35, 45)
+                )
+            absent = [
+                finding(LESIONS[other].finding, certainty="absent", number=k)
+                for k, other in enumerate(targets, start=2)
+                if other != target
+            ]
+            made.append(
+                study(
+                    finding(LESIONS[target].finding, mask),
+                    *absent,
+                    name=f"{target}-{n}",
+                    split=("train", "val", "test")[n % 3],
+                )
+            )
+    return made
+
+
+def write_set(directory, studies):
+    """A study set on disk, without pictures: nothing of the build looks at pixels."""
+    write_studies(directory, studies, Provenance(command="drawn"))
+    return directory
+
+
 @pytest.fixture(scope="session")
 def chest():
     """Makers of synthetic chests."""
@@ -137,6 +176,8 @@ def chest():
         anatomy=anatomy,
         scene=scene,
         lesions=some_lesions,
+        population=population,
+        write_set=write_set,
     )
 
 

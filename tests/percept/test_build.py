@@ -1,0 +1,316 @@
+"""From a study set to a benchmark: the same bytes however it is made, quotas, and reasons for what is missing."""
+
+import csv
+import hashlib
+import json
+from collections import Counter, defaultdict
+
+import msgspec
+import numpy as np
+import pytest
+
+from carina.cases import open_benchmark
+from carina.cases.faults import faults
+from carina.errors import BenchmarkError, CarinaError
+from carina.percept import LESIONS, BuildOptions, build, build_percept
+from carina.percept.journal import FILE
+from carina.percept.rules import Rules
+from carina.studies import Region, open_studies
+
+TARGETS = ("edema", "effusion", "cardiomegaly")
+OPTIONS = BuildOptions(seed=4, per_cell=3, targets=TARGETS)
+replace = msgspec.structs.replace
+
+
+def digests(directory):
+    return {
+        str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def skipped(directory):
+    with (directory / "skipped.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def studies(chest, tmp_path_factory):
+    return open_studies(chest.write_set(tmp_path_factory.mktemp("sets") / "studies", chest.population()))
+
+
+@pytest.fixture(scope="module")
+def built(studies):
+    """A benchmark beside the studies, and its report."""
+    directory = studies.directory.parent / "bench"
+    return build_percept(studies, directory, OPTIONS), open_benchmark(directory)
+
+
+def test_every_cell_is_filled_as_asked(built):
+    made, bench = built
+    assert made.report.unfilled == ()
+    assert Counter((case.target, case.path) for case in bench) == {
+        (target, path): 3 for target in TARGETS for path in ("LF", "RF", "RR")
+    }
+    assert made.manifest.counts.cases == len(bench) == 27
+    assert made.manifest.counts.steps == 2 * 3 * (9 + 6 + 1) + 3 * (5 + 2 + 1)
+    assert [fault for case in bench for fault in faults(case)] == []
+    assert list(bench.check(images=False)) == []
+
+
+def test_one_case_a_patient_and_lesion(built):
+    _, bench = built
+    pairs = Counter((case.target, case.patient) for case in bench)
+    assert set(pairs.values()) == {1}
+    # Who has the lesion is never asked about as if he had not.
+    for case in bench.where(path="LF"):
+        assert not case.study.startswith(case.target)
+    for path in ("RF", "RR"):
+        assert all(case.study.startswith(case.target) for case in bench.where(path=path))
+
+
+def test_constant_answers_are_at_chance_on_every_question_of_one_choice(built):
+    _, bench = built
+    counts = defaultdict(Counter)
+    for case in bench:
+        for step in case.steps:
+            if not step.multiple:
+                counts[case.cell, step.id, len(step.options)].update(step.right)
+    for (cell, step, options), places in counts.items():
+        found = [places[n] for n in range(1, options + 1)]
+        assert max(found) - min(found) <= 1, (cell, step, found)
+
+
+def test_rows_are_in_the_order_of_ids(built):
+    _, bench = built
+    for target in TARGETS:
+        ids = list(bench.where(target=target).ids())
+        assert ids == sorted(ids)
+
+
+def test_nothing_of_this_machine_gets_into_a_benchmark(built):
+    _, bench = built
+    manifest = json.loads((bench.directory / "bench.json").read_text())
+    assert manifest["command"] == "carina build percept studies --per-cell 3 --seed 4"
+    assert manifest["image_root"] == "../studies"
+    assert manifest["options"]["rules"] == msgspec.to_builtins(Rules())
+    for path in bench.directory.rglob("*"):
+        if path.is_file():
+            assert str(bench.directory.parent).encode() not in path.read_bytes()
+    assert sorted(path.name for path in bench.directory.iterdir()) == [
+        "bench.json",
+        "build.json",
+        "cases",
+        "skipped.csv",
+    ]
+
+
+def test_the_number_of_workers_does_not_matter(studies, built):
+    _, bench = built
+    other = studies.directory.parent / "two"
+    build_percept(studies, other, OPTIONS, workers=2)
+    assert digests(other) == digests(bench.directory)
+
+
+def test_neither_does_the_order_of_the_studies(chest, built, tmp_path):
+    _, bench = built
+    some = chest.population()
+    order = np.random.default_rng(1).permutation(len(some))
+    shuffled = open_studies(chest.write_set(tmp_path / "studies", [some[n] for n in order]))
+    build_percept(shuffled, tmp_path / "bench", OPTIONS)
+    assert list(open_benchmark(tmp_path / "bench")) == list(bench)
+
+
+def test_an_interrupted_build_is_taken_up_and_ends_in_the_same_bytes(studies, built, monkeypatch):
+    _, bench = built
+    directory = studies.directory.parent / "interrupted"
+    real, done = build._examine_one, []
+
+    def stops(task):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(task)
+        return real(task)
+
+    monkeypatch.setattr(build, "_examine_one", stops)
+    with pytest.raises(KeyboardInterrupt):
+        build_percept(studies, directory, OPTIONS)
+    assert (directory / FILE).exists()
+    assert not (directory / "bench.json").exists()
+    # The last record was torn, too.
+    content = (directory / FILE).read_bytes()
+    (directory / FILE).write_bytes(content[:-3])
+    again = []
+    monkeypatch.setattr(build, "_examine_one", lambda task: again.append(task) or real(task))
+    build_percept(studies, directory, OPTIONS)
+    assert again[0] == done[4]
+    assert not set(again) & set(done[:4])
+    assert digests(directory) == digests(bench.directory)
+
+
+def test_a_finished_build_is_not_done_again(studies, built, monkeypatch):
+    made, bench = built
+    before = digests(bench.directory)
+    monkeypatch.setattr(build, "screen", None)
+    assert build_percept(studies, bench.directory, OPTIONS) == made
+    assert digests(bench.directory) == before
+
+
+def test_another_build_in_the_same_place_is_refused(studies, built):
+    _, bench = built
+    before = digests(bench.directory)
+    for other in (
+        BuildOptions(seed=5, per_cell=3, targets=TARGETS),
+        BuildOptions(seed=4, per_cell=2, targets=TARGETS),
+        BuildOptions(seed=4, per_cell=3, targets=TARGETS, rules=Rules(edit_share=0.1)),
+    ):
+        with pytest.raises(BenchmarkError, match="already holds 27 cases made in another way"):
+            build_percept(studies, bench.directory, other)
+    assert digests(bench.directory) == before
+
+
+def test_two_processes_do_not_write_in_one_place(studies, monkeypatch):
+    directory = studies.directory.parent / "shared"
+    options = BuildOptions(per_cell=1, targets=("cardiomegaly",))
+    real = build.screen
+
+    def second(*args, **kwargs):
+        with pytest.raises(BenchmarkError, match="another process is writing here"):
+            build_percept(studies, directory, options)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(build, "screen", second)
+    build_percept(studies, directory, options)
+
+
+def test_fewer_a_cell_is_a_choice_of_its_own_and_the_same_each_time(studies, tmp_path):
+    options = BuildOptions(seed=4, per_cell=1, targets=("edema",))
+    for name in ("a", "b"):
+        build_percept(studies, tmp_path / name, options)
+    assert list(open_benchmark(tmp_path / "a")) == list(open_benchmark(tmp_path / "b"))
+    other = BuildOptions(seed=5, per_cell=1, targets=("edema",))
+    build_percept(studies, tmp_path / "c", other)
+    assert list(open_benchmark(tmp_path / "a")) != list(open_benchmark(tmp_path / "c"))
+
+
+def test_unfit_studies_are_listed_with_the_reason_and_the_rest_is_built(chest, tmp_path):
+    good = chest.population()
+    mask = chest.lesions()["lower"]
+    nothing, pixel = np.zeros_like(mask), np.zeros_like(mask)
+    pixel[180, 75] = True
+
+    def bad(name, *findings, **more):
+        return chest.study(*findings, name=name, **more)
+
+    edema = lambda *masks, **more: chest.finding("edema", *masks, **more)  # noqa: E731
+    unfit = [
+        bad("outside", edema(Region.full(512, 512))),
+        bad("empty", edema(nothing)),
+        bad("lungless", edema(mask), fields=()),
+        bad("one lung", edema(mask), fields=chest.lungs()[:1]),
+        bad("pixel", edema(pixel)),
+        bad("box", edema(mask, drawn="box")),
+        bad("hedged", edema(mask, certainty="uncertain")),
+        bad("undrawn", edema()),
+        bad("lateral", edema(mask), view="lateral"),
+        bad("damaged", edema(Region(256, 256, "\x00\x00"))),
+        bad("swapped", edema(mask), fields=chest.lungs()[::-1]),
+    ]
+    studies = open_studies(chest.write_set(tmp_path / "studies", [*unfit, *good]))
+    # So many are wanted that every study is looked at.
+    options = BuildOptions(seed=4, per_cell=100, targets=("edema",))
+    made = build_percept(studies, tmp_path / "bench", options)
+    reasons = {row["study"]: row["reason"] for row in skipped(tmp_path / "bench")}
+    assert {name: reasons[name] for name in (study.id for study in unfit)} == {
+        "outside": "region outside its image",
+        "empty": "empty mask",
+        "lungless": "no lungs",
+        "one lung": "no lungs",
+        "pixel": "lesion too small",
+        "box": "drawn as a box",
+        "hedged": "hedged",
+        "undrawn": "not drawn",
+        "lateral": "no frontal image",
+        "damaged": "damaged region",
+        "swapped": "implausible lungs",
+    }
+    details = {row["study"]: row["detail"] for row in skipped(tmp_path / "bench")}
+    assert details["outside"] == "finding 'f1' is of an image of 512 x 512, the image is 256 x 256"
+    paths = Counter(case.path for case in open_benchmark(tmp_path / "bench"))
+    assert paths["LF"] == 24
+    assert paths["RF"] + paths["RR"] == 12 - sum(name.startswith("edema") for name in reasons)
+    assert min(paths.values()) >= 3
+    cells = {cell.path: cell for cell in made.report.cells}
+    assert cells["RR"].reasons["no lungs"] == 2
+    assert cells["RR"].wanted == 100
+    assert {cell.path for cell in made.report.unfilled} == {"LF", "RF", "RR"}
+
+
+def test_skipped_studies_are_sorted_and_every_row_has_four_fields(built):
+    _, bench = built
+    rows = skipped(bench.directory)
+    assert (bench.directory / "skipped.csv").read_text().splitlines()[0] == "study,target,reason,detail"
+    assert [(row["target"], row["study"]) for row in rows] == sorted(
+        (row["target"], row["study"]) for row in rows
+    )
+
+
+def test_nothing_to_build_leaves_an_empty_benchmark_with_reasons(chest, tmp_path):
+    mask = chest.lesions()["lower"]
+    none = [chest.study(chest.finding("edema", mask), name=f"n{n}", fields=()) for n in range(3)]
+    studies = open_studies(chest.write_set(tmp_path / "studies", none))
+    made = build_percept(studies, tmp_path / "bench", BuildOptions(per_cell=1, targets=("edema",)))
+    assert made.manifest.counts.cases == 0
+    assert [cell.built for cell in made.report.cells] == [0, 0, 0]
+    assert [row["reason"] for row in skipped(tmp_path / "bench")] == ["no lungs"] * 3
+    assert len(open_benchmark(tmp_path / "bench")) == 0
+
+
+def test_a_patient_with_several_studies_gives_one_case_a_lesion(chest, tmp_path):
+    same = [
+        replace(study, patient=f"p{n % 4}") for n, study in enumerate(chest.population(targets=("edema",)))
+    ]
+    studies = open_studies(chest.write_set(tmp_path / "studies", same))
+    build_percept(studies, tmp_path / "bench", BuildOptions(per_cell=5, targets=("edema",)))
+    patients = Counter(case.patient for case in open_benchmark(tmp_path / "bench"))
+    assert set(patients) <= {"p0", "p1", "p2", "p3"}
+    assert set(patients.values()) == {1}
+    assert len(patients) >= 3
+
+
+def test_progress_is_told_of_every_lesion_that_is_ready(studies, tmp_path):
+    told = []
+    options = BuildOptions(seed=4, per_cell=1, targets=("edema", "effusion"))
+    build_percept(studies, tmp_path / "bench", options, progress=told.append)
+    assert told == [1] * 6
+
+
+def test_splits_are_kept_apart(studies, tmp_path):
+    options = BuildOptions(seed=4, per_cell=2, targets=("edema",), split="test")
+    build_percept(studies, tmp_path / "bench", options)
+    bench = open_benchmark(tmp_path / "bench")
+    assert {case.split for case in bench} == {"test"}
+    assert {case.path for case in bench} == {"LF", "RF", "RR"}
+
+
+def test_options_are_checked_when_they_are_made():
+    with pytest.raises(CarinaError, match="unknown lesion 'nodule'; the protocol has cardiomegaly, "):
+        BuildOptions(targets=("nodule",))
+    with pytest.raises(CarinaError, match="named twice"):
+        BuildOptions(targets=("edema", "edema"))
+    assert BuildOptions().targets == tuple(LESIONS)
+    assert len(BuildOptions().targets) == 7
+
+
+@pytest.mark.parametrize("content", [None, b"{", b"{}"])
+def test_a_finished_benchmark_without_its_report_says_so(studies, tmp_path, content):
+    options = BuildOptions(seed=4, per_cell=1, targets=("cardiomegaly",))
+    build_percept(studies, tmp_path / "bench", options)
+    report = tmp_path / "bench" / "build.json"
+    if content is None:
+        report.unlink()
+    else:
+        report.write_bytes(content)
+    with pytest.raises(BenchmarkError, match=r"build\.json: "):
+        build_percept(studies, tmp_path / "bench", options)
