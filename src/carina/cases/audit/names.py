@@ -28,8 +28,8 @@ _TELLING: Final = """answer answers key keys keyed correct incorrect wrong fake 
     pos neg optimal suboptimal distractor distractors deformed deformation undeformed revised unrevised shown
     lf rf rr"""
 TELLING: Final = frozenset(_TELLING.split())
-"""Words that no name may hold which reaches a model or a shared file. "right" is a side and no such word, and "revision"
-is a stage that the published layout names its folders after."""
+"""Words that no name may hold which reaches a model or a shared file. "right" is a side and no such word, and
+"revision" is a stage that the published layout names its folders after."""
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PART: Final = re.compile(r"(\d+)")
 
