@@ -1,6 +1,7 @@
 """Four masks to choose from: separated on the pixels, of the kinds that they say, measured right undrawn."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -172,6 +173,17 @@ def test_the_state_of_every_edit_left_as_shown_is_the_shown_mask(layouts):
         edits = [sites[n][1].change for n in range(len(layout.edits))]
         np.testing.assert_array_equal(applied(outline.mask, edits), layout.shown)
         assert all(states[0].change is None for states in sites)
+
+
+def test_the_pixels_have_the_last_word(layouts):
+    for _, layout, sets in layouts:
+        made = list(sets[0].options)
+        assert options._are_apart(made, layout.shown, RULES)
+        # The shown mask under another name, the right one once more, and one wrong mask twice.
+        for n, double in ((1, layout.shown), (2, made[0].mask), (3, made[1].mask)):
+            other = made.copy()
+            other[n] = replace(made[n], mask=double.copy())
+            assert not options._are_apart(other, layout.shown, RULES)
 
 
 def test_masks_that_cannot_be_told_apart_are_refused(layouts):
