@@ -17,7 +17,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 import typer
 
+from carina import cases
+from carina.cases import Case
 from carina.cli import app
+from carina.percept import LESIONS, BuildReport, Rules
+from carina.percept.rules import Band
 from carina.phantom import Mix, PhantomOptions
 from carina.phantom.truth import SEVERITY
 from carina.studies import Manifest, Region, Study, vocabulary
@@ -42,12 +46,21 @@ def command_line() -> str:
 
 
 def _commands() -> dict[str, Any]:
-    found: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    return found
+    """Commands by their words: "show", "build percept"."""
+    return dict(_leaves(typer.main.get_command(app), ()))
 
 
-def _command(name: str, command: Any) -> str:  # noqa: ANN401 - typer's classes are private to it
-    prose, _, examples = inspect.cleandoc(command.help).partition("\b\nExamples:\n")
+def _leaves(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - private to typer
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield " ".join(words), command
+        return
+    for name, found in inner.items():
+        yield from _leaves(found, (*words, name))
+
+
+def _command(name: str, command: Any) -> str:  # noqa: ANN401
+    prose, *lists = inspect.cleandoc(command.help).split("\b\n")
     rows = [f"| {_written(param)} | {_meaning(param)} |" for param in command.params]
     return "\n".join(
         [
@@ -55,16 +68,20 @@ def _command(name: str, command: Any) -> str:  # noqa: ANN401 - typer's classes 
             "",
             prose.strip(),
             "",
-            "```text",
-            textwrap.dedent(examples).strip(),
-            "```",
-            "",
+            *(_listed(text) for text in lists),
             "| option or argument | meaning |",
             "|---|---|",
             *rows,
             "| `-h`, `--help` | Show the same on the terminal. |",
         ]
     )
+
+
+def _listed(text: str) -> str:
+    """A list of the help: its title unless that is "Examples", and its lines as they stand."""
+    title, _, lines = text.strip().partition("\n")
+    block = f"```text\n{textwrap.dedent(lines).strip()}\n```\n"
+    return block if title == "Examples:" else f"{title}\n\n{block}"
 
 
 def _written(param: Any) -> str:  # noqa: ANN401
@@ -94,6 +111,37 @@ def columns() -> str:
 def manifest() -> str:
     """The fields of `studies.json`."""
     return "\n\n".join(_record(record) for record in records(Manifest))
+
+
+def case_columns() -> str:
+    """Every record of a benchmark, field by field, from the case down."""
+    return "\n\n".join(_record(record) for record in records(Case))
+
+
+def bench_manifest() -> str:
+    """The fields of `bench.json`."""
+    return "\n\n".join(_record(record) for record in records(cases.Manifest))
+
+
+def build_report() -> str:
+    """The fields of `build.json`."""
+    return "\n\n".join(_record(record) for record in records(BuildReport))
+
+
+def rules() -> str:
+    """The acceptance rules of percept with their defaults."""
+    return _record(Rules, defaults=True)
+
+
+def lesions() -> str:
+    """The lesions of percept: what studies call them, and what excludes them."""
+    rows = [
+        f"| `{name}` | {lesion.finding} | {', '.join(sorted(lesion.looks_like)) or 'none'} "
+        f"| {'lung fields' if lesion.in_lungs else 'thorax'} |"
+        for name, lesion in LESIONS.items()
+    ]
+    heads = ("`--target`", "finding of the study", "may not be present beside it", "contour stays in")
+    return "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows])
 
 
 def options() -> str:
@@ -126,11 +174,22 @@ def _inner(kind: Any) -> list[type]:  # noqa: ANN401
 
 def meaning(record: type, field: str) -> str | None:
     """What is written below a field in the code, else beside this file."""
-    return documented(record).get(field) or MEANINGS.get(f"{record.__name__}.{field}")
+    owner = owner_of(record, field)
+    return documented(owner).get(field) or MEANINGS.get(f"{full_name(owner)}.{field}")
+
+
+def owner_of(record: type, field: str) -> type:
+    """The class of a record's family that declares a field."""
+    return next(kind for kind in record.__mro__ if field in vars(kind).get("__annotations__", {}))
+
+
+def full_name(record: type) -> str:
+    """Package and class, since study sets and benchmarks both have counts: "cases.Counts"."""
+    return f"{record.__module__.split('.')[1]}.{record.__name__}"
 
 
 def documented(record: type) -> dict[str, str]:
-    """The strings written below the fields of a class; in a pair, the one below the second serves both."""
+    """The strings written below the fields of a class."""
     body = ast.parse(textwrap.dedent(inspect.getsource(record))).body[0].body  # type: ignore[attr-defined]
     return {
         field.target.id: inspect.cleandoc(text.value.value)
@@ -159,10 +218,19 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.default_factory is not msgspec.NODEFAULT:
         value = field.default_factory()
         return "<br>".join(f"{name} {share:g}" for name, share in value.items())
+    if isinstance(field.default, Band):
+        return f"{field.default.low:g} to {field.default.high:g}"
     return "see below" if isinstance(field.default, msgspec.Struct) else f"`{field.default}`"
 
 
-_SCALARS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything"}
+_SCALARS = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    Any: "anything",
+    Band: "range in which nothing is decided",
+}
 
 
 def _type(kind: Any) -> str:  # noqa: ANN401
@@ -177,7 +245,7 @@ def _type(kind: Any) -> str:  # noqa: ANN401
         return f"{count} of {_type(arguments[0])}"
     if origin is dict:
         return f"{_type(arguments[1])} by name"
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+    if kind not in _SCALARS and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
     return _SCALARS.get(kind) or getattr(kind, "__name__", str(kind))
 
@@ -221,6 +289,11 @@ PIECES: dict[str, Callable[[], str]] = {
     "command-line": command_line,
     "columns": columns,
     "manifest": manifest,
+    "case-columns": case_columns,
+    "bench-manifest": bench_manifest,
+    "build-report": build_report,
+    "rules": rules,
+    "lesions": lesions,
     "options": options,
     "words": words,
     "severity": severity,

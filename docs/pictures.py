@@ -6,6 +6,7 @@ The same phantom gives the same pictures. Give names to make only those: `python
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,8 +15,10 @@ import msgspec
 import numpy as np
 from PIL import Image as Photo
 
+from carina.cases import Benchmark, Case, Views, open_benchmark
 from carina.draw import (
     HUES,
+    WHITE,
     Gray,
     Layer,
     Panel,
@@ -29,10 +32,15 @@ from carina.draw import (
     size_of,
     stack,
 )
+from carina.percept import LESIONS, BuildOptions, Rules, build_percept
+from carina.percept.anatomy import make_scene, read_anatomy
+from carina.percept.deform import OPERATIONS, Operation, applied, change_of, warp
+from carina.percept.outline import Outline, draw_outline
 from carina.phantom import Mix, PhantomOptions, make_studies, make_study, write_phantom
 from carina.phantom.course import plan_patient
 from carina.phantom.plan import PatientPlan, StudyPlan, Technique
-from carina.show import contact_sheet, study_page
+from carina.seeding import rng
+from carina.show import case_page, contact_sheet, study_page
 from carina.studies import Finding, Region, Study, open_studies
 from carina.studies.vocabulary import FINDINGS
 
@@ -295,6 +303,114 @@ def difference() -> Rgb:
     return montage(panels, columns=4, cell=CELL, text_size=15)
 
 
+LESION = "consolidation"
+
+
+@cache
+def _percept() -> tuple[Benchmark, TemporaryDirectory[str]]:
+    """A small benchmark of one lesion; its directory lives as long as this program."""
+    place = TemporaryDirectory()
+    mix = with_findings(PLAIN, findings={LESION: 1.0}, normal=0.2)
+    write_phantom(Path(place.name) / "studies", n=60, seed=SEED, options=mix, workers=2)
+    wanted = BuildOptions(seed=SEED, per_cell=8, targets=(LESION,))
+    build_percept(open_studies(Path(place.name) / "studies"), Path(place.name) / "bench", wanted, workers=2)
+    return open_benchmark(Path(place.name) / "bench"), place
+
+
+def percept_case() -> Rgb:
+    """The picture that `carina show` writes for a case whose contour must be expanded and contracted."""
+    bench, place = _percept()
+    chosen = max(bench.where(path="RR"), key=_instructive)
+    return narrowed(read(case_page(bench, chosen, Path(place.name) / "pages").png), 1400)
+
+
+def _instructive(case: Case) -> tuple[bool, int, float]:
+    """Both operations, then many points, then a large lesion."""
+    operations = {fact.text for fact in case.facts if fact.name == "operation"}
+    return len(operations) == 2, min(len(case.step("3a").options), 7), _area(case)
+
+
+def _area(case: Case) -> float:
+    return sum(fact.value or 0.0 for fact in case.facts if fact.name == "lesion area")
+
+
+def percept_paths() -> Rgb:
+    """One case a path: what is drawn for its questions; the zones, which no question shows, are for the reader."""
+    bench, place = _percept()
+    views = Views(bench)
+    free = next(iter(bench.where(path="LF")))
+    good = max(bench.where(path="RF"), key=_area)
+    wrong = max(bench.where(path="RR"), key=_instructive)
+    there = open_studies(Path(place.name) / "studies")[good.study].anatomy_on(good.images[0].key)
+    zoned = labelled(bench.pixels(good.images[0]), there, ZONES)
+    panels = [
+        Panel(image=views.array(free, "v1"), caption="LF  |  1: is it there? no"),
+        Panel(image=views.array(good, "v1"), caption="RF  |  1: is it there? yes"),
+        Panel(image=views.array(good, "v2"), caption="RF  |  2: a major revision? no"),
+        Panel(image=zoned, caption="RF  |  4: how many of six zones?"),
+        Panel(image=views.array(wrong, "v1"), caption="RR  |  1: is it there? yes"),
+        Panel(image=views.array(wrong, "v2"), caption="RR  |  2: a major revision? yes"),
+        Panel(image=views.array(wrong, "v3"), caption="RR  |  3: at which points?"),
+        Panel(image=views.array(wrong, "v4"), caption="RR  |  3: is this the revised mask?"),
+    ]
+    return montage(panels, columns=4, cell=CELL, text_size=15)
+
+
+def percept_warp() -> Rgb:
+    """The reader's contour over the truth, and changes of growing area at one place of it, both ways."""
+    study, pixels = _clear_study()
+    image = study.images[0]
+    lesion, rules = LESIONS[LESION], Rules()
+    truth = study.findings[0].annotations[0].region.to_mask()
+    scene = make_scene(lesion, truth, read_anatomy(study, image), rules)
+    outline = draw_outline(scene, rules, rng(SEED, "outline"))
+    x, y, width, height = Region.from_mask(truth).bbox or (0, 0, 1, 1)
+    edge = max(width, height) // 3
+    crop = slice(max(0, y - edge), y + height + edge), slice(max(0, x - edge), x + width + edge)
+
+    def drawn(*layers: Layer) -> Rgb:
+        return overlay(pixels, list(layers))[crop]
+
+    redrawn = Layer(
+        region=Region.from_mask(outline.on_image(outline.mask)), colour=HUES["sky blue"], outline=1
+    )
+    true = Layer(region=Region.from_mask(truth), colour=WHITE, outline=1)
+    panels = [
+        Panel(image=pixels[crop], caption="the X-ray"),
+        Panel(image=drawn(true, redrawn), caption="truth (white), redrawn (blue)"),
+    ]
+    for operation in OPERATIONS:
+        changes = [
+            Layer(region=region, colour=HUES["vermillion"], outline=1)
+            for region in _grown(outline, operation)
+        ]
+        panels.append(
+            Panel(image=drawn(*changes, redrawn), caption=f"{operation} by 5, 10, 20, 30% of the area")
+        )
+    return montage(panels, columns=4, cell=CELL, text_size=15)
+
+
+def _clear_study() -> tuple[Study, Gray]:
+    options = with_findings(PLAIN, findings={LESION: 1.0})
+    made = [_first(study, pixels) for study, pixels in make_studies(8, SEED, options)]
+    _, study, _, image = max(made, key=lambda item: item[0])
+    return study, image
+
+
+def _grown(outline: Outline, operation: Operation) -> Iterator[Region]:
+    """The contour after the same change at four areas: pushed out on the image's left, in on its right."""
+    rows, columns = np.nonzero(outline.mask)
+    place = int(rows[columns.argmin()]), int(columns.min())
+    if operation == "contraction":
+        place = int(rows[columns.argmax()]), int(columns.max())
+    width = 0.5 * float(np.sqrt(outline.area))
+    window, effort = warp(outline, place, operation, width=width, chance=rng(SEED, "warp"))
+    for share in (0.05, 0.1, 0.2, 0.3):
+        change = change_of(outline, window, effort, operation, share * outline.area)
+        if change is not None:
+            yield Region.from_mask(outline.on_image(applied(outline.mask, [change])))
+
+
 def narrowed(picture: Rgb, width: int) -> Rgb:
     """Shrunk to a width."""
     size = size_of(picture)
@@ -310,6 +426,9 @@ PICTURES: dict[str, Callable[[], Rgb]] = {
     "course": course,
     "anatomy": anatomy,
     "difference": difference,
+    "percept-case": percept_case,
+    "percept-paths": percept_paths,
+    "percept-warp": percept_warp,
 }
 
 

@@ -1,5 +1,6 @@
 """The reference names everything that is there, with a meaning."""
 
+import ast
 import importlib.util
 import re
 import sys
@@ -15,12 +16,13 @@ hooks = importlib.util.module_from_spec(spec)
 sys.modules[spec.name] = hooks
 spec.loader.exec_module(hooks)
 
-ROOTS = (hooks.Study, hooks.Manifest, hooks.PhantomOptions)
+STORED = (hooks.Study, hooks.Manifest, hooks.Case, hooks.cases.Manifest, hooks.BuildReport)
+RECORDS = [record for root in (*STORED, hooks.PhantomOptions) for record in hooks.records(root)]
 FIELDS = {
-    f"{record.__name__}.{field}": (record, field)
-    for root in ROOTS
-    for record in hooks.records(root)
+    f"{hooks.full_name(owner)}.{field}": (owner, field)
+    for record in (*RECORDS, hooks.Rules)
     for field, _ in hooks.hints(record)
+    for owner in (hooks.owner_of(record, field),)
 }
 
 
@@ -35,7 +37,8 @@ def test_every_field_has_a_meaning_written_once() -> None:
 
 def test_every_command_and_option_is_listed() -> None:
     text = hooks.command_line()
-    for command in ("demo", "phantom", "show", "sources"):
+    commands = ("demo", "phantom", "show", "sources", "build percept", "import", "export", "audit", "check")
+    for command in commands:
         assert f"## carina {command}\n" in text
     for written in (
         "`--seed`",
@@ -46,6 +49,52 @@ def test_every_command_and_option_is_listed() -> None:
         "**Required.**",
     ):
         assert written in text
+
+
+def test_lists_of_the_help_stand_apart() -> None:
+    text = hooks.command_line()
+    assert "\b" not in text
+    assert "Lesions:\n\n```text\ncardiomegaly, " in text
+    assert "```text\ncarina build percept studies -o bench --per-cell 10\n" in text
+
+
+def test_a_benchmark_is_described_from_the_case_down() -> None:
+    text = hooks.case_columns()
+    for record in ("Case", "Step", "Key", "Fact", "CaseView", "Mark", "Region"):
+        assert f"### {record}\n" in text
+    assert "| `options` | list of [Option](#option) | " in text
+    assert "| `counts` | [Counts](#counts) | How much the benchmark holds. |" in hooks.bench_manifest()
+    assert "| `reasons` | whole number by name | " in hooks.build_report()
+
+
+def test_the_rules_are_told_with_their_defaults() -> None:
+    text, rules = hooks.rules(), hooks.Rules()
+    assert f"| `point_gap` | number | `{rules.point_gap}` | " in text
+    assert f"| {rules.region.low:g} to {rules.region.high:g} | " in text
+    assert all(f"| `{name}` |" in text for name in rules.__struct_fields__)
+
+
+def test_every_lesion_is_told_with_what_excludes_it() -> None:
+    text = hooks.lesions()
+    assert "| `cardiomegaly` | cardiomegaly | none | thorax |" in text
+    assert "| `effusion` | pleural effusion | none | lung fields |" in text
+    assert "| `pneumonia` | pneumonia | consolidation, lung opacity | lung fields |" in text
+
+
+def reasons() -> set[str]:
+    """Every reason for which percept leaves a study out, from the code."""
+    return {
+        call.args[0].value
+        for path in (ROOT / "src" / "carina" / "percept").rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Ineligible"
+    }
+
+
+def test_every_reason_for_leaving_a_study_out_is_explained() -> None:
+    page = (ROOT / "docs" / "how-to" / "percept.md").read_text(encoding="utf-8")
+    table = page.partition("## What the reasons mean")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == reasons()
 
 
 def test_pieces_are_put_in_their_place() -> None:
