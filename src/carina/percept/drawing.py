@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from carina.cases import CaseImage, CaseRegion, CaseView, Fact, Mark, Overlay, Panel
 from carina.draw import MARKS
+from carina.percept import wording
 from carina.percept.deform import OPPOSITE
 from carina.percept.examined import Examined
 from carina.percept.options import KEY, OPTIONS
@@ -161,7 +162,7 @@ class Drawing:
             number = 1 + next(k for k, placed in enumerate(self.points) if placed.edit == n)
             facts += [
                 Fact(name="operation", about=about, text=edit.operation),
-                Fact(name="place", about=about, text=edit.place),
+                Fact(name="place", about=about, text=wording.region(edit.place)),
                 Fact(name="mark", about=about, text=str(number)),
                 Fact(name="changed share", about=about, value=edit.share, low=rules.edit_share),
                 Fact(
