@@ -56,9 +56,9 @@ def test_its_depth_is_the_distance_to_its_own_contour(chest):
 def test_a_lesion_that_cannot_be_redrawn_well_enough_is_refused(chest):
     speckled = chest.lesions()["large"] & (np.random.default_rng(1).random((256, 256)) < 0.5)
     with pytest.raises(Ineligible) as found:
-        draw_outline(chest.scene(speckled), Rules(good_iou=1.01), rng(1))
+        draw_outline(chest.scene(speckled), RULES, rng(1))
     assert found.value.reason == "too thin to redraw"
-    assert found.value.detail.startswith("a redrawn contour agrees to ")
+    assert found.value.detail.startswith("a redrawn contour agrees to 0.")
 
 
 def test_thin_lesions_are_redrawn_more_gently_until_they_agree(chest):
