@@ -58,10 +58,10 @@ def on_paths(chosen: Sequence[Examined], *, seed: int) -> dict[Path, list[Examin
     paths: dict[Path, list[Examined]] = {"RF": [], "RR": []}
     for first in range(0, len(by_size), 2):
         pair = by_size[first : first + 2]
-        if rng(seed, pair[0].subject.study, pair[0].target, "path").integers(2):
-            pair.reverse()
-        for path, one in zip(("RR", "RF"), pair, strict=False):
-            paths[path].append(one)  # type: ignore[index]  # one of the two, by the line above
+        heads = rng(seed, pair[0].subject.study, pair[0].target, "path").integers(2)
+        sides: tuple[Path, Path] = ("RF", "RR") if heads else ("RR", "RF")
+        for path, one in zip(sides, pair, strict=False):  # the last may be alone
+            paths[path].append(one)
     return paths
 
 
