@@ -29,7 +29,7 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.installed-light
 	$(PIP) install -e '.[test,lint,docs,torch]'
 	@touch $@
 
-demo: $(VENV)/.installed-light  ## Make phantom studies and pages that show them, in demo/
+demo: $(VENV)/.installed-light  ## Make phantom studies, an examination of them, and pages of both, in demo/
 	$(BIN)/carina demo --out demo
 	@echo "The command is $(BIN)/carina: try $(BIN)/carina --help"
 

@@ -95,7 +95,7 @@ def _meaning(param: Any) -> str:  # noqa: ANN401
     help_text = _cell(param.help or "")
     if param.required:
         return f"{help_text} **Required.**"
-    if param.default in (None, False, ()):
+    if param.default is None or param.default is False or param.default == ():
         return help_text
     return f"{help_text} Default: `{param.default}`."
 

@@ -46,6 +46,7 @@ def test_every_command_and_option_is_listed() -> None:
         "`PATH`",
         "`ID`",
         "Default: `512`",
+        "Default: `0`",
         "**Required.**",
     ):
         assert written in text
