@@ -168,3 +168,12 @@ def test_masks_are_taken_so_that_no_rule_of_thumb_does_better_than_chance(many, 
 def test_sizes_of_chosen_lesions_are_sorted_within_a_path(many):
     for cell in on_paths(many(20), seed=1).values():
         assert all(one.share <= other.share for one, other in pairwise(cell))
+
+
+def test_steps_with_a_turn_of_their_own_are_balanced_among_themselves():
+    """Every second case asks with one right region: their places are balanced although half the numbers are missing."""
+    due = [
+        places_due("edema", "RR", 2 * turn, seed=1, turns={"4b with 1 right": turn})("4b with 1 right", 3)
+        for turn in range(12)
+    ]
+    assert Counter(due) == {0: 4, 1: 4, 2: 4}

@@ -42,8 +42,7 @@ def _location(
     described: Described, choice: LocationChoice, assembly: Assembly, branch: tuple[Branch, ...]
 ) -> Step:
     rules = assembly.rules
-    names = [*choice.right, *choice.wrong]
-    names = [names[n] for n in assembly.chance.permutation(len(names))]
+    names = _in_place(choice, assembly)
     options = [Option(id=_slug(name), text=wording.region(name)) for name in names]
     options.append(Option(id="none", text=wording.NONE_OF_REGIONS))
     facts = [
@@ -92,6 +91,24 @@ def _location(
         ),
         facts=tuple(facts),
     )
+
+
+def location_step(right: int) -> str:
+    """Under which name the places of a location question with so many right regions are kept in balance."""
+    return f"4b with {right} right"
+
+
+def _in_place(choice: LocationChoice, assembly: Assembly) -> list[str]:
+    """The regions in their order: the one that is not like the others comes to the place that is due."""
+    right, wrong = (
+        [list(names)[n] for n in assembly.chance.permutation(len(names))]
+        for names in (choice.right, choice.wrong)
+    )
+    if len(right) == 1 or len(wrong) == 1:
+        odd, names = (right, wrong) if len(right) == 1 else (wrong, right)
+        names.insert(assembly.due(location_step(len(right)), len(names) + 1), odd[0])
+        return names
+    return right + wrong
 
 
 def _slug(name: str) -> str:

@@ -17,6 +17,7 @@ from carina.errors import BenchmarkError, CarinaError
 from carina.files import alone_in, write_bytes
 from carina.models import ModelIdentity, Segmenter, identify_segmenter, open_segmenter
 from carina.percept.assemble import lesion_case, lesion_free
+from carina.percept.attribute_steps import location_step
 from carina.percept.deformers import DeformerSource, warped
 from carina.percept.examine import examine, subject_of
 from carina.percept.examined import Examined, Outcome, Skipped
@@ -337,13 +338,15 @@ def _with_lesion(accepted: Sequence[Examined], target: str, options: BuildOption
     for path, cell in on_paths(choose(accepted, options.per_cell), seed=seed).items():
         regions = right_regions(cell, seed=seed)
         for index, examined in enumerate(with_masks(cell)):
+            right = regions[index]
+            turns = {location_step(right): regions[:index].count(right)}
             yield lesion_case(
                 examined,
                 path,
-                right_regions=regions[index],
+                right_regions=right,
                 seed=seed,
                 rules=options.rules,
-                due=places_due(target, path, index, seed=seed),
+                due=places_due(target, path, index, seed=seed, turns=turns),
             )
 
 

@@ -4,8 +4,8 @@ Knows examined lesions, not how they were examined. Everything is a seeded draw:
 decides nothing.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -107,14 +107,17 @@ def _possible(examined: Examined) -> list[int]:
     return sorted(examined.described.locations) if examined.described else []
 
 
-def places_due(target: str, path: Path, index: int, *, seed: int) -> Due:
-    """Where the right option of each step of a cell's case number `index` belongs: every place equally often."""
-    blocks: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+def places_due(
+    target: str, path: Path, index: int, *, seed: int, turns: Mapping[str, int] | None = None
+) -> Due:
+    """Where the right option of each step of a cell's case number `index` belongs: every place equally often.
+
+    `turns` are steps that not every case of the cell has in the same form, with the number of this case among those
+    that do.
+    """
 
     def due(step: str, count: int) -> int:
-        block, place = divmod(index, count)
-        if not blocks[step, count]:
-            blocks[step, count] = rng(seed, "due", target, path, step, block).permutation(count).tolist()
-        return blocks[step, count][place]
+        block, place = divmod((turns or {}).get(step, index), count)
+        return int(rng(seed, "due", target, path, step, block).permutation(count)[place])
 
     return due
