@@ -75,6 +75,23 @@ def test_the_rules_are_told_with_their_defaults() -> None:
     assert all(f"| `{name}` |" in text for name in rules.__struct_fields__)
 
 
+def test_the_explanation_speaks_of_the_rules_as_they_are() -> None:
+    page = (ROOT / "docs" / "explanation" / "percept.md").read_text(encoding="utf-8")
+    rules = hooks.Rules()
+    for written in (
+        f"overlaps the truth by {rules.revise_low:g} to {rules.revise_high:g}, a good one by {rules.good_iou:g} or",
+        f"IoU {rules.good_iou:g} or more",
+        f"{rules.min_points} to {rules.max_points} points",
+        f"at least {rules.change_gap:g} px from any change",
+        f"at least {rules.point_gap:g} px apart",
+        f"| {rules.region.low:g} and {rules.region.high:g} |",
+        f"± {rules.severity_margin:g}",
+        f"{rules.ratio.low:g} and {rules.ratio.high:g}; {rules.presence.low:g} and {rules.presence.high:g}",
+        f"grows or shrinks by {rules.stable:g} px",
+    ):
+        assert written in page, f"docs/explanation/percept.md does not say: {written}"
+
+
 def test_every_lesion_is_told_with_what_excludes_it() -> None:
     text = hooks.lesions()
     assert "| `cardiomegaly` | cardiomegaly | none | thorax |" in text
