@@ -286,8 +286,15 @@ class Case(Record, frozen=True, kw_only=True):
 
 
 def without_keys(case: Case) -> Case:
-    """The case as it may be shown to somebody who is examined: the path is a key too, and so is what no view draws."""
-    bare = tuple(msgspec.structs.replace(step, key=Key(), facts=(), evidence=()) for step in case.steps)
+    """The case as it may be handed to somebody who is examined, one step after the other.
+
+    The path is a key too, and so are the branches that lead to a step and what no view draws. Which steps a case has
+    still tells its path: who sees them all at once knows the first answers.
+    """
+    bare = tuple(
+        msgspec.structs.replace(step, key=Key(), facts=(), evidence=(), reached_by=(), depends_on=())
+        for step in case.steps
+    )
     drawn = {overlay.region for view in case.views for panel in view.panels for overlay in panel.overlays}
     return msgspec.structs.replace(
         case,

@@ -8,11 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
-from carina.cases import Case, Manifest, Provenance, claim, finished_set, write_manifest, write_part
+from carina.cases import (
+    Case,
+    Manifest,
+    Provenance,
+    claim,
+    finished_part,
+    finished_set,
+    write_manifest,
+    write_part,
+)
 from carina.errors import BenchmarkError, CarinaError
 from carina.files import alone_in, write_bytes
 from carina.models import ModelIdentity, Segmenter, identify_segmenter, open_segmenter
@@ -33,6 +42,7 @@ from carina.percept.steps import PATHS
 from carina.percept.truth import TruthSource, drawn_masks
 from carina.store import PartInfo
 from carina.studies import Studies, open_studies
+from carina.studies.vocabulary import Split
 from carina.workers import in_order
 
 PROTOCOL_VERSION: Final = 1
@@ -93,6 +103,8 @@ class BuildOptions:
                 raise CarinaError(f"unknown lesion {target!r}; the protocol has {', '.join(LESIONS)}")
         if len(set(self.targets)) < len(self.targets):
             raise CarinaError(f"a lesion is named twice: {', '.join(self.targets)}")
+        if self.split is not None and self.split not in get_args(Split):
+            raise CarinaError(f"unknown split {self.split!r}; expected one of {', '.join(get_args(Split))}")
 
 
 def build_percept(
@@ -107,14 +119,16 @@ def build_percept(
 
     `progress` is told of every lesion that is ready for its two paths.
     """
+    if directory.resolve().is_relative_to(studies.directory.resolve()):
+        raise CarinaError(f"{directory}: lies in the study set; choose a directory beside it")
     provenance = _provenance(studies, directory, options)
     claim(directory, provenance)
     with alone_in(directory) as alone:
         if not alone:
             raise BenchmarkError(f"{directory}: another process is writing here")
-        there = finished_set(directory)
+        there = _complete(directory, provenance.fingerprint)
         if there is not None:
-            return Built(there, _read_report(directory))
+            return there
         narrowed = studies.without(*_NOT_NEEDED)
         if options.split is not None:
             narrowed = narrowed.where(split=options.split)
@@ -129,6 +143,21 @@ def build_percept(
             manifest = write_manifest(directory, provenance, parts)
             journal.remove()
         return Built(manifest, report)
+
+
+def _complete(directory: FilePath, fingerprint: str) -> Built | None:
+    """What an earlier call has finished, if nothing of it was damaged since; else it is built anew."""
+    manifest = finished_set(directory)
+    if manifest is None:
+        return None
+    parts = [finished_part(directory, n, fingerprint=fingerprint) for n in range(len(manifest.parts))]
+    if tuple(parts) != manifest.parts:
+        return None
+    try:
+        report = msgspec.json.decode((directory / REPORT).read_bytes(), type=BuildReport)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+    return Built(manifest, report)
 
 
 def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) -> Provenance:
@@ -306,7 +335,8 @@ def _assemble(
                 fingerprint=fingerprint,
             )
             parts.append(part)
-        reasons = {reason: count for (named, reason), count in sorted(why.items()) if named == target}
+        drawn = len(found.present[target]) + sum(skip.target == target for skip in found.skipped)
+        unfit = sum(count for (named, _), count in found.not_absent.items() if named == target)
         for path in PATHS:
             absent = path == "LF"
             cells.append(
@@ -315,11 +345,15 @@ def _assemble(
                     path=path,
                     wanted=options.per_cell,
                     built=sum(case.path == path for case in cases),
-                    candidates=len((found.absent if absent else found.present)[target]),
-                    reasons={} if absent else reasons,
+                    candidates=len(found.absent[target]) + unfit if absent else drawn,
+                    reasons=_reasons(found.not_absent if absent else why, target),
                 )
             )
     return BuildReport(studies=found.studies, cells=tuple(cells)), parts
+
+
+def _reasons(why: Counter[tuple[str, str]], target: str) -> dict[str, int]:
+    return {reason: count for (named, reason), count in sorted(why.items()) if named == target}
 
 
 def _lesion_free(
@@ -355,15 +389,6 @@ def _with_lesion(accepted: Sequence[Examined], target: str, options: BuildOption
 
 def _write_report(directory: FilePath, report: BuildReport) -> None:
     write_bytes(directory / REPORT, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
-
-
-def _read_report(directory: FilePath) -> BuildReport:
-    try:
-        return msgspec.json.decode((directory / REPORT).read_bytes(), type=BuildReport)
-    except FileNotFoundError:
-        raise BenchmarkError(f"{directory / REPORT}: missing; the benchmark is not as it was built") from None
-    except msgspec.DecodeError as error:
-        raise BenchmarkError(f"{directory / REPORT}: {error}") from error
 
 
 def _write_skipped(directory: FilePath, skipped: Sequence[Skipped]) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from carina.cases import CaseImage
-from carina.percept.anatomy import Anatomy, Scene, make_scene, read_anatomy, shared
+from carina.percept.anatomy import Anatomy, Scene, make_scene, mask_on, read_anatomy, shared
 from carina.percept.attributes import LOCATION_OPTIONS, Attributes, choose_regions, stable_attributes
 from carina.percept.deformers import Deformer, DeformerSource, warped
 from carina.percept.edits import Wanted
@@ -94,6 +94,7 @@ def _examine(
     subject, image = subject_of(study), frontal_image(study)
     found = truth_of(study, image, lesion)
     truth = found.mask
+    _check_apart(study, image, lesion, truth, rules)
     anatomy = read_anatomy(study, image)
     scene = make_scene(lesion, truth, anatomy, rules)
     outline = draw_outline(scene, rules, rng(seed, study.id, lesion.name, "outline"))
@@ -126,6 +127,20 @@ def _examine(
         mask_sets=tuple(_mask_set(outline, one) for one in sets),
         described=described,
     )
+
+
+def _check_apart(study: Study, image: Image, lesion: Lesion, truth: Mask, rules: Rules) -> None:
+    """A contour that runs within another shadow that is as dense cannot be seen."""
+    area = max(int(np.count_nonzero(truth)), 1)
+    for finding in study.findings:
+        if finding.name in {lesion.finding, *lesion.seen_through} or finding.certainty == "absent":
+            continue
+        for drawn in finding.annotations:
+            if drawn.image == image.key:
+                other = mask_on(image, drawn.region, f"finding {finding.id!r}")
+                share = int(np.count_nonzero(other & truth)) / area
+                if share > rules.overlap:
+                    raise Ineligible("overlaps another finding", f"{finding.name} covers {share:.0%} of it")
 
 
 def _mask_set(outline: Outline, made: OptionSet) -> MaskSet:

@@ -51,8 +51,11 @@ class Journal:
         self._path.unlink()
 
     def _append(self, content: bytes) -> None:
-        self._file.write(_HEADER.pack(len(content), zlib.crc32(content)) + content)
-        self._file.flush()
+        try:
+            self._file.write(_HEADER.pack(len(content), zlib.crc32(content)) + content)
+            self._file.flush()
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     def _read(self) -> int:
         """Take in what is whole and of this build; returns where it ends, 0 where there is nothing to go on with."""

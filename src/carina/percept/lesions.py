@@ -17,13 +17,19 @@ class Lesion:
     noun: str
     """As later questions call it."""
     looks_like: frozenset[str] = frozenset()
-    """Findings that a reader may rightly call by this name, or whose shadow merges with it: where one is present, the
-    lesion can neither be called absent nor its contour be told apart."""
+    """Findings that look the same: where one is there, nobody can say which is meant."""
+    may_be_called: frozenset[str] = frozenset()
+    """Further findings that a careful reader might call by this name: where one is there, the lesion is not clearly
+    absent."""
+    seen_through: frozenset[str] = frozenset()
+    """Findings whose fainter shadow does not hide its contour."""
     in_lungs: bool = True
     """Whether it is outlined within the lung fields and described by zones."""
 
 
 _AIRSPACE: Final = frozenset({"consolidation", "pneumonia", "lung opacity"})
+_HAZE: Final = frozenset({"edema"})
+"""What is dense stands out from it."""
 
 LESIONS: Final = {
     lesion.name: lesion
@@ -40,25 +46,49 @@ LESIONS: Final = {
             finding="consolidation",
             phrase="a consolidation",
             noun="consolidation",
+            seen_through=_HAZE,
             looks_like=_AIRSPACE - {"consolidation"},
+            may_be_called=frozenset({"atelectasis", "edema", "mass"}),
         ),
-        Lesion(name="edema", finding="edema", phrase="pulmonary edema", noun="edema"),
-        Lesion(name="atelectasis", finding="atelectasis", phrase="atelectasis", noun="atelectasis"),
+        Lesion(
+            name="edema",
+            finding="edema",
+            phrase="pulmonary edema",
+            noun="edema",
+            may_be_called=frozenset({"lung opacity"}),
+        ),
+        Lesion(
+            name="atelectasis",
+            finding="atelectasis",
+            phrase="atelectasis",
+            noun="atelectasis",
+            seen_through=_HAZE,
+            may_be_called=_AIRSPACE,
+        ),
         Lesion(
             name="pneumonia",
             finding="pneumonia",
             phrase="an opacity suggestive of pneumonia",
             noun="pneumonia",
+            seen_through=_HAZE,
             looks_like=_AIRSPACE - {"pneumonia"},
+            may_be_called=frozenset({"atelectasis", "edema", "mass"}),
         ),
         Lesion(
             name="opacity",
             finding="lung opacity",
             phrase="a lung opacity",
             noun="opacity",
-            # Every one of these is an opacity of the lung in the plain sense of the word.
-            looks_like=(_AIRSPACE - {"lung opacity"}) | {"atelectasis", "edema", "mass"},
+            looks_like=_AIRSPACE - {"lung opacity"},
+            # Every one of these is an opacity in the plain sense of the word.
+            may_be_called=frozenset({"atelectasis", "edema", "mass", "nodule", "pleural effusion"}),
         ),
-        Lesion(name="effusion", finding="pleural effusion", phrase="a pleural effusion", noun="effusion"),
+        Lesion(
+            name="effusion",
+            finding="pleural effusion",
+            phrase="a pleural effusion",
+            noun="effusion",
+            seen_through=_HAZE,
+        ),
     )
 }

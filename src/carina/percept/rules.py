@@ -33,6 +33,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # Masks
     min_area: float = 2000.0
     """Smaller lesions leave no room for an edit that is major by the rules below."""
+    overlap: float = 0.25
+    """Of the lesion, at most, under the mask of another finding that hides it: there its contour cannot be seen."""
     good_iou: float = 0.97
     """A contour that needs no revision agrees with the truth at least so well: within reader variability."""
     revise_low: float = 0.55

@@ -4,7 +4,7 @@ One pass over a study set, without looking at a single mask.
 """
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -32,6 +32,9 @@ class Screened:
     present: dict[str, list[Candidate]] = field(default_factory=lambda: defaultdict(list))
     absent: dict[str, list[Candidate]] = field(default_factory=lambda: defaultdict(list))
     skipped: list[Skipped] = field(default_factory=list)
+    """Studies with a lesion that cannot be used for it."""
+    not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By target and reason, studies that state its absence and cannot be used for it."""
     studies: int = 0
 
 
@@ -50,11 +53,13 @@ def screen(studies: Iterable[Study], targets: Iterable[str], *, seed: int) -> Sc
     for lesion in wanted:
         found.present[lesion.name].sort()
         # A negative is screened against every positive of the same patient.
+        stating = found.absent[lesion.name]
         found.absent[lesion.name] = sorted(
-            candidate
-            for candidate in found.absent[lesion.name]
-            if candidate.patient not in affected[lesion.name]
+            candidate for candidate in stating if candidate.patient not in affected[lesion.name]
         )
+        dropped = len(stating) - len(found.absent[lesion.name])
+        if dropped:
+            found.not_absent[lesion.name, "lesion in another study of the patient"] = dropped
     return found
 
 
@@ -66,7 +71,9 @@ def _sort_in(found: Screened, study: Study, lesion: Lesion, stated: set[Certaint
         frontal_image(study)
         _check_stated(study, lesion, stated)
     except Ineligible as reason:
-        if not absent:
+        if absent:
+            found.not_absent[lesion.name, reason.reason] += 1
+        else:
             found.skipped.append(
                 Skipped(study=study.id, target=lesion.name, reason=reason.reason, detail=reason.detail)
             )
@@ -79,8 +86,7 @@ def _sort_in(found: Screened, study: Study, lesion: Lesion, stated: set[Certaint
 def _check_stated(study: Study, lesion: Lesion, stated: set[Certainty]) -> None:
     if "uncertain" in stated:
         raise Ineligible("hedged", f"{lesion.finding} is uncertain")
-    alike = sorted(
-        {f.name for f in study.findings if f.name in lesion.looks_like and f.certainty != "absent"}
-    )
+    confusing = lesion.looks_like | (lesion.may_be_called if stated == {"absent"} else frozenset())
+    alike = sorted({f.name for f in study.findings if f.name in confusing and f.certainty != "absent"})
     if alike:
         raise Ineligible("looks like another finding", ", ".join(alike))

@@ -17,7 +17,7 @@ from carina.percept.grey import GreyOf
 from carina.percept.lesions import Lesion
 from carina.percept.outline import iou
 from carina.percept.rules import Ineligible, Rules
-from carina.percept.truth import Truth, drawn_on, whole
+from carina.percept.truth import Truth, whole
 from carina.studies.model import Annotation, Image, Study
 from carina.studies.region import Mask, Region
 
@@ -86,15 +86,13 @@ class Segmented:
 
 def _chosen(study: Study, image: Image, lesion: Lesion) -> tuple[str, list[tuple[str, Annotation]]]:
     """An annotator who has drawn every finding, one who drew no box if there is any."""
-    by_annotator: dict[str, list[tuple[str, Annotation]]] = {}
-    for finding, drawn in drawn_on(study, image, lesion):
-        by_annotator.setdefault(drawn.annotator, []).append((finding, drawn))
+    drawn = whole(study, image, lesion)
 
     def rank(name: str) -> tuple[bool, str]:
-        return any(drawn.drawn == "box" for _, drawn in by_annotator[name]), name
+        return any(annotation.drawn == "box" for _, annotation in drawn[name]), name
 
-    annotator = min(whole(study, lesion, by_annotator), key=rank)
-    return annotator, by_annotator[annotator]
+    annotator = min(drawn, key=rank)
+    return annotator, drawn[annotator]
 
 
 def _box(region: Region) -> Box:

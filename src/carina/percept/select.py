@@ -98,7 +98,8 @@ def right_regions(cell: Sequence[Examined], *, seed: int) -> list[int]:
     for place, n in enumerate(order, start=1):
         possible = _possible(cell[n])
         if possible:
-            answer[n] = max(possible, key=lambda count: (shares[count] * place - given[count], -count))
+            tie = rng(seed, cell[n].subject.study, cell[n].target, "regions").permutation(len(shares))
+            answer[n] = max(possible, key=lambda count: (shares[count] * place - given[count], tie[count]))
             given[answer[n]] += 1
     return answer
 

@@ -200,7 +200,8 @@ class Ground:
 
     def _widened(self, change: Change) -> tuple[Window, Mask]:
         """A change and what must stay clear around it."""
-        reach = max(1, round(SEPARATION * self.outline.scale))
+        # At least two: an ellipse of one pixel is a cross, and what touches at a corner is one piece.
+        reach = max(2, round(SEPARATION * self.outline.scale))
         window = tuple(
             slice(max(0, part.start - reach), min(length, part.stop + reach))
             for part, length in zip(change.window, self.outline.mask.shape, strict=True)

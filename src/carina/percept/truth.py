@@ -1,16 +1,20 @@
 """Where the mask of a lesion comes from: the study set's own regions. For masks by a model see `segmented`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
 from carina.percept.anatomy import mask_on
 from carina.percept.lesions import Lesion
+from carina.percept.outline import iou
 from carina.percept.rules import Ineligible
 from carina.studies.model import Annotation, Finding, Image, Study
 from carina.studies.region import Mask
+
+AGREEMENT: Final = 0.7
+"""Overlap (IoU) of two annotators' masks, below which neither is the truth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,18 +37,31 @@ class TruthSource(Protocol):
 
 
 def drawn_masks(study: Study, image: Image, lesion: Lesion) -> Truth:
-    """The study set's own regions: all findings of the name, as one annotator drew them."""
-    by_annotator: dict[str, list[Mask]] = {}
-    for finding, drawn in drawn_on(study, image, lesion):
-        if drawn.drawn == "box":
-            raise Ineligible("drawn as a box", f"finding {finding!r} has a box, a contour is needed")
-        by_annotator.setdefault(drawn.annotator, []).append(
-            mask_on(image, drawn.region, f"finding {finding!r}")
+    """The study set's own regions: all findings of the name, as one annotator drew them.
+
+    Where several have drawn contours of them all, they must agree; the first by name is taken.
+    """
+    contours = {
+        name: drawn
+        for name, drawn in whole(study, image, lesion).items()
+        if all(annotation.drawn != "box" for _, annotation in drawn)
+    }
+    if not contours:
+        raise Ineligible("drawn as a box", "a contour of every finding of the name is needed")
+    masks = {
+        name: np.logical_or.reduce(
+            [mask_on(image, annotation.region, f"finding {finding!r}") for finding, annotation in drawn]
         )
-    annotator = next(iter(sorted(whole(study, lesion, by_annotator))))
-    return Truth(
-        mask=np.logical_or.reduce(by_annotator[annotator]), provenance=f"drawn by {annotator}", reviewed=True
-    )
+        for name, drawn in contours.items()
+    }
+    first, *others = masks
+    provenance = f"drawn by {first}"
+    for other in others:
+        agreement = iou(masks[first], masks[other])
+        if not agreement >= AGREEMENT:
+            raise Ineligible("annotators disagree", f"{first} and {other} overlap by {agreement:.2f}")
+        provenance += f"; {other} agrees to {agreement:.2f}"
+    return Truth(mask=masks[first], provenance=provenance, reviewed=True)
 
 
 def drawn_on(study: Study, image: Image, lesion: Lesion) -> Iterator[tuple[str, Annotation]]:
@@ -56,13 +73,16 @@ def drawn_on(study: Study, image: Image, lesion: Lesion) -> Iterator[tuple[str, 
         yield from ((finding.id, drawn) for drawn in here)
 
 
-def whole(study: Study, lesion: Lesion, by_annotator: Mapping[str, Sequence[object]]) -> list[str]:
-    """Annotators who have drawn every finding of the name; at least one."""
-    findings = len(_present(study, lesion))
-    names = [name for name, drawn in by_annotator.items() if len(drawn) >= findings]
+def whole(study: Study, image: Image, lesion: Lesion) -> dict[str, list[tuple[str, Annotation]]]:
+    """What each annotator drew who has drawn every finding of the name, by name; at least one."""
+    by_annotator: dict[str, list[tuple[str, Annotation]]] = {}
+    for finding, drawn in drawn_on(study, image, lesion):
+        by_annotator.setdefault(drawn.annotator, []).append((finding, drawn))
+    findings = {finding.id for finding in _present(study, lesion)}
+    names = [name for name, drawn in by_annotator.items() if {finding for finding, _ in drawn} == findings]
     if not names:
         raise Ineligible("not drawn", "no annotator has drawn every finding of the name")
-    return names
+    return {name: by_annotator[name] for name in sorted(names)}
 
 
 def _present(study: Study, lesion: Lesion) -> list[Finding]:

@@ -73,6 +73,7 @@ def distribution(lesion: Lesion) -> str:
 def location(lesion: Lesion) -> str:
     return (
         f"Which of these regions hold the {lesion.noun}, that is, have at least a fifth of their area covered by it? "
+        "The periphery is the outer rim of a lung along the chest wall, the costophrenic angle its lowest part. "
         "Left and right are the patient's. Choose every region that applies."
     )
 
@@ -83,8 +84,8 @@ def severity(lesion: Lesion, side: str) -> str:
 
 def comparison(lesion: Lesion) -> str:
     return (
-        f"How do the two lungs compare in the size of the {lesion.noun}? One side is larger if it is at least "
-        "1.5 times the other; left and right are the patient's."
+        f"How do the two lungs compare in the size of the {lesion.noun}? If it lies in one lung only, choose "
+        "that; else one side is larger if it is at least 1.5 times the other. Left and right are the patient's."
     )
 
 
