@@ -1,6 +1,7 @@
 """Reading study sets: views, look-ups, tables, and a plain sentence for everything that can be wrong."""
 
 import json
+import os
 import pickle
 import tracemalloc
 
@@ -480,3 +481,35 @@ def test_rows_and_images_that_cannot_be_read_are_problems(directory):
     assert "Expected `str`, got `null`" in problems[0].message
     assert "of an unknown kind" in problems[1].message
     assert "leads out of the image root" in problems[2].message
+
+
+LONG = "k" * 300 + ".png"
+
+
+def test_a_key_that_is_no_path_is_found_without_looking_at_files(tmp_path):
+    keys = ["../x.png", "/etc/passwd", LONG, "deep/" * 1000 + "x.png", "gone.png"]
+    studies = [
+        study(at, images=(Image(key=key, view="PA", width=8, height=4),)) for at, key in enumerate(keys)
+    ]
+    write_studies(tmp_path / "set", studies, Provenance(command="c"))
+    opened = open_studies(tmp_path / "set")
+    found = {problem.study: problem.message for problem in opened.check(images=False)}
+    assert list(found) == ["s0", "s1", "s2"]
+    assert found["s0"].endswith("image '../x.png' is not a plain relative path")
+    assert found["s1"].endswith("image '/etc/passwd' is not a plain relative path")
+    assert found["s2"].endswith("is not a path: a name of 304 bytes, of which file systems take 255")
+    found = {problem.study: problem.message for problem in opened.check(images=True)}
+    assert list(found) == ["s0", "s1", "s2", "s3", "s4"]
+    assert found["s3"].endswith("cannot be looked up: File name too long")
+    with pytest.raises(StudySetError, match="row 3, study 's3', image 'deep/.*File name too long"):
+        opened.pixels(opened["s3"].images[0])
+
+
+def test_a_pipe_is_no_image(directory):
+    (directory / "images/3.png").unlink()
+    os.mkfifo(directory / "images/3.png")
+    studies = open_studies(directory)
+    (problem,) = studies.check(images=True)
+    assert problem.message.endswith("study 's3', image '3.png' is not a regular file")
+    with pytest.raises(StudySetError, match=r"image '3\.png' is not a regular file"):
+        studies.pixels(studies["s3"].images[0])

@@ -1,6 +1,7 @@
 """Decoding and writing images: every kind that can be read, and a plain sentence for the rest."""
 
 import io
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -179,8 +180,20 @@ def test_what_cannot_be_read_is_told(tmp_path, content, message):
 def test_no_file(tmp_path):
     with pytest.raises(ImageError, match=r"gone\.png: no such image file"):
         read_pixels(tmp_path / "gone.png")
-    with pytest.raises(ImageError, match="cannot be read: Is a directory"):
+    with pytest.raises(ImageError, match="not a regular file"):
         read_header(tmp_path)
+
+
+@pytest.mark.parametrize("read", [read_header, read_pixels, read_colour])
+def test_a_pipe_or_a_device_is_refused_at_once(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe.png")
+    # Something to read, lest a reader that opens it wait for ever.
+    writer = os.open(tmp_path / "pipe.png", os.O_RDWR)
+    os.write(writer, encoded(GREY8, ".png"))
+    for path in (tmp_path / "pipe.png", Path("/dev/zero")):
+        with pytest.raises(ImageError, match="not a regular file"):
+            read(path)
+    os.close(writer)
 
 
 @pytest.mark.parametrize(

@@ -199,14 +199,13 @@ class View(Generic[R, M]):
                 place = part.place(row, record_id)
                 for fault in self._kind.faults(record):
                     yield f"{place}: {fault}", record_id
-                if images:
-                    for fault in self._image_faults(record):
-                        yield f"{place}, {fault}", record_id
+                for fault in self._image_faults(record, files=images):
+                    yield f"{place}, {fault}", record_id
         except self._kind.error as error:
             yield str(error), None
 
-    def _image_faults(self, record: R) -> Iterable[str]:
-        """What is wrong with the image files of a record; known to views that can read images."""
+    def _image_faults(self, record: R, *, files: bool) -> Iterable[str]:
+        """What is wrong with the images of a record, and with their `files`; known to views that can read images."""
         raise NotImplementedError
 
     # Inside -------------------------------------------------------------------------------------------------

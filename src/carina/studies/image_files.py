@@ -3,6 +3,7 @@
 Serves study sets and benchmarks; what is done with the pixels is theirs.
 """
 
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,8 @@ from carina.store import M, R, View
 from carina.studies.pixels import read_header
 
 _KEY_LEAF: Final = "images.list.element.key"
+_LONGEST_NAME: Final = 255
+"""Bytes that file systems allow the name of a file."""
 
 Read = TypeVar("Read", bound=NDArray[np.generic])
 
@@ -48,7 +51,7 @@ class ImageView(View[R, M]):
     def _read_image(self, image: FiledImage, read: Callable[[Path], Read]) -> Read:
         """An image as `read` gives it, of the size that the record says."""
         path = self.image_path(image)
-        if not path.is_file():
+        if not path.exists():
             raise self._image_error(image, f"is missing: no file {path}")
         pixels = read(path)
         height, width = pixels.shape[:2]
@@ -59,16 +62,16 @@ class ImageView(View[R, M]):
     def _images(self, record: R) -> Iterable[FiledImage]:
         raise NotImplementedError
 
-    def _image_faults(self, record: R) -> Iterator[str]:
+    def _image_faults(self, record: R, *, files: bool) -> Iterator[str]:
         for image in self._images(record):
-            wrong = self._image_fault(image)
+            wrong = self._image_fault(image) if files else _key_fault(image.key)
             if wrong:
                 yield f"image {image.key!r} {wrong}"
 
     def _image_fault(self, image: FiledImage) -> str | None:
         try:
             path = inside(self._set.image_root, image.key)
-            if not path.is_file():
+            if not path.exists():
                 return f"is missing: no file {path}"
             header = read_header(path)
             if (header.width, header.height) != (image.width, image.height):
@@ -77,6 +80,8 @@ class ImageView(View[R, M]):
                 return f"has not the SHA-256 of the {self._kind.noun}"
         except ImageError as error:
             return f"cannot be read: {error}"
+        except OSError as error:  # while its bytes are summed up
+            return f"cannot be read: {error.strerror}"
         except ValueError as error:
             return str(error)
         return None
@@ -98,15 +103,36 @@ class ImageView(View[R, M]):
 
 
 def inside(root: Path, key: str) -> Path:
-    """The path of an image key; `ValueError` for one that is no path or leads out of the root."""
-    parts = PurePosixPath(key).parts
-    if not parts or parts[0] == "/" or ".." in parts or "\\" in key or "\0" in key:
-        raise ValueError("is not a plain relative path")
-    path = root.joinpath(*parts)
+    """The path of an image key, of a file or of none.
+
+    `ValueError` for a key that is no path, leads out of the root, cannot be looked up, or names a folder or a pipe.
+    """
+    wrong = _key_fault(key)
+    if wrong:
+        raise ValueError(wrong)
+    path = root.joinpath(*PurePosixPath(key).parts)
     try:
         resolved = path.resolve()
-    except (OSError, RuntimeError) as error:  # a name too long, a loop of links
+    except (OSError, RuntimeError) as error:  # a loop of links
         raise ValueError(f"is not a path: {error}") from error
     if not resolved.is_relative_to(root):
         raise ValueError(f"leads out of the image root {root}")
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ValueError("is not a regular file")
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:  # too long altogether, or in a folder that may not be entered
+        raise ValueError(f"cannot be looked up: {error.strerror}") from error
     return path
+
+
+def _key_fault(key: str) -> str | None:
+    """What is wrong with a key whatever files there are."""
+    parts = PurePosixPath(key).parts
+    if not parts or parts[0] == "/" or ".." in parts or "\\" in key or "\0" in key:
+        return "is not a plain relative path"
+    longest = max(len(part.encode("utf-8", "surrogatepass")) for part in parts)
+    if longest > _LONGEST_NAME:
+        return f"is not a path: a name of {longest} bytes, of which file systems take {_LONGEST_NAME}"
+    return None

@@ -6,6 +6,7 @@ are drawn on the stored pixels; white-is-zero TIFF is turned so that 0 is black.
 """
 
 import hashlib
+import stat
 import struct
 import zlib
 from collections.abc import Iterator
@@ -132,9 +133,12 @@ def _decoded(path: Path, *, max_pixels: int) -> Iterator[tuple[ImageFile.ImageFi
 
 def _reader(path: Path) -> type[ImageFile.ImageFile]:
     try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # opening a pipe would wait for ever
+            raise ImageError(f"{path}: not a regular file")
         with path.open("rb") as file:
             start = file.read(_DICOM_MAGIC.stop)
-        size = path.stat().st_size
+        size = about.st_size
     except FileNotFoundError:
         raise ImageError(f"{path}: no such image file") from None
     except OSError as error:

@@ -76,14 +76,17 @@ class Views:
 def _fault(images: ImageSource, image: CaseImage) -> str | None:
     try:
         path = images.image_path(image)
-        if not path.is_file():
+        if not path.exists():
             return f"image {image.key!r} {_MISSING}"
         header = read_header(path)
+        found = None if image.sha256 is None else sha256(path)
     except CarinaError as error:
         return str(error)
+    except OSError as error:
+        return f"image {image.key!r} cannot be read: {error.strerror}"
     if (header.width, header.height) != (image.width, image.height):
         size = f"{header.width} x {header.height}"
         return f"image {image.key!r} is {size}, the case says {image.width} x {image.height}"
-    if image.sha256 is not None and sha256(path) != image.sha256:
+    if found != image.sha256:
         return f"image {image.key!r} has another checksum than the case says"
     return None
