@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from carina.cases import Provenance, write_benchmark
+from carina.cases import Provenance, open_benchmark, write_benchmark
 from carina.cli import app
 from carina.studies import write_png
 
@@ -81,6 +81,23 @@ def test_a_missing_and_a_changed_image_fail(bench):
     assert run(bench, "--no-files").exit_code == 0
 
 
+def test_a_key_too_long_to_be_a_path_costs_its_case_alone(tmp_path, sound):
+    directory = written(tmp_path / "bench", sound[:6])
+    keys = ["k" * 300 + ".png", "deep/" * 1000 + "x.png"]
+    cases = list(open_benchmark(directory))
+    moved = [
+        change(case, images=(change(case.images[0], key=key),), views=(), regions=(), steps=())
+        for case, key in zip(cases, keys, strict=False)
+    ]
+    write_benchmark(directory, [*moved, *cases[2:]], Provenance(command="other"), replace=True)
+    result = run(directory, "--json")
+    views = next(gate for gate in json.loads(result.stdout)["audit"]["gates"] if gate["name"] == "views")
+    assert (views["count"], views["n"]) == (2, 6)
+    assert [found["id"] for found in views["worst"]] == [case.id for case in moved]
+    assert "a name of 304 bytes" in views["worst"][0]["what"]
+    assert "File name too long" in views["worst"][1]["what"]
+
+
 def test_images_elsewhere_are_found_where_they_are_said_to_be(bench, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -116,6 +133,33 @@ def test_a_warning_fails_only_when_strict(tmp_path, sound):
     assert result.exit_code == 0
     assert "quotas: edema/LF: 16 of 20 cases; studies were left out for: zone on a cut (1)" in result.stdout
     assert run(bench, "--no-files", "--strict").exit_code == 1
+
+
+def test_the_reasons_of_a_cell_come_from_the_report_of_its_build(tmp_path, sound):
+    bench = written(tmp_path / "bench", sound, per_cell=20)
+    (bench / "skipped.csv").write_text("study,target,reason,detail\ns1,edema,no room for edits,\n")
+    cell = {"target": "edema", "wanted": 20, "built": 16, "candidates": 30}
+    cells = [
+        {**cell, "path": "LF", "reasons": {"looks like another finding": 3}},
+        {**cell, "path": "RF", "reasons": {}},
+        {**cell, "path": "RR", "reasons": {"no room for edits": 1}},
+    ]
+    (bench / "build.json").write_text(json.dumps({"studies": 60, "cells": cells}))
+    told = run(bench, "--no-files").stdout
+    assert "edema/LF: 16 of 20 cases; studies were left out for: looks like another finding (3)\n" in told
+    assert "edema/RF: 16 of 20 cases\n" in told
+    assert "edema/RR: 16 of 20 cases; studies were left out for: no room for edits (1)\n" in told
+    (bench / "build.json").write_text('{"cells": 1}')
+    result = run(bench, "--no-files")
+    assert result.exit_code == 2
+    assert "build.json: not the report of a build: " in result.stderr
+
+
+def test_a_benchmark_without_a_case_fails(tmp_path):
+    result = run(written(tmp_path / "bench", ()))
+    assert result.exit_code == 1
+    assert "1 failed: soundness" in result.stderr
+    assert "There is no case" in result.stdout
 
 
 def test_the_rules_in_the_manifest_are_the_limits(tmp_path, sound):

@@ -501,7 +501,7 @@ def test_a_key_that_is_no_path_is_found_without_looking_at_files(tmp_path):
     found = {problem.study: problem.message for problem in opened.check(images=True)}
     assert list(found) == ["s0", "s1", "s2", "s3", "s4"]
     assert found["s3"].endswith("cannot be looked up: File name too long")
-    with pytest.raises(StudySetError, match="row 3, study 's3', image 'deep/.*File name too long"):
+    with pytest.raises(StudySetError, match=r"row 3, study 's3', image 'deep/.*File name too long"):
         opened.pixels(opened["s3"].images[0])
 
 

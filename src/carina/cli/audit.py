@@ -1,7 +1,5 @@
 """`carina audit`: what a benchmark would let a model score without looking, and what in it is wrong."""
 
-import csv
-from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,7 +83,7 @@ def audit(
 
 def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool) -> "list[Gate]":
     """The gates of every protocol, and those of the protocols that the benchmark holds."""
-    from carina.cases.audit import common_gates
+    from carina.cases.audit import common_gates, left_out
 
     options = bench.manifest.options
     per_cell = options.get("per_cell")
@@ -95,7 +93,7 @@ def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool) -> "lis
         cases=len(bench),
         per_cell=per_cell if isinstance(per_cell, int) else None,
         cells=_cells(options),
-        skipped=_skipped(bench.directory / "skipped.csv"),
+        skipped=left_out(bench.directory),
     )
     if "percept" in bench.manifest.counts.protocols:
         from carina.percept.audit import percept_gates
@@ -127,16 +125,6 @@ def _rules(bench: "Benchmark") -> "Rules":
         raise BenchmarkError(
             f"{bench.directory}: options.rules of the manifest are not percept's: {error}"
         ) from error
-
-
-def _skipped(path: Path) -> dict[str, Counter[str]]:
-    """Why studies were left out, by target, as builders write it down."""
-    reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    if path.is_file():
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                reasons[row.get("target") or ""][row.get("reason") or "no reason"] += 1
-    return dict(reasons)
 
 
 def _told(bench: "Benchmark", advance: Advance) -> "Iterator[Case]":

@@ -78,10 +78,8 @@ class ImageView(View[R, M]):
                 return self._other_size(image, header.width, header.height)
             if image.sha256 is not None and sha256(path) != image.sha256:
                 return f"has not the SHA-256 of the {self._kind.noun}"
-        except ImageError as error:
+        except (ImageError, OSError) as error:
             return f"cannot be read: {error}"
-        except OSError as error:  # while its bytes are summed up
-            return f"cannot be read: {error.strerror}"
         except ValueError as error:
             return str(error)
         return None

@@ -52,8 +52,11 @@ def test_a_sound_benchmark_passes_every_gate(sound):
     assert result.steps == 16 * (1 + 6 + 9)
 
 
-def test_nothing_is_said_of_no_cases():
-    assert {gate.status for gate in audited([]).gates} == {"not applicable"}
+def test_no_case_at_all_is_unsound_and_nothing_else_is_said():
+    result = audited([])
+    assert result.status == "fail"
+    assert objected(result) == {"soundness"}
+    assert {gate.status for gate in result.gates if gate.name != "soundness"} == {"not applicable"}
 
 
 def test_a_fault_and_an_id_twice_are_unsound(sound):
@@ -122,7 +125,22 @@ def test_an_answer_that_is_never_right_is_a_warning(sound):
     kept = [c for c in sound if c.path == "LF" or c.step("4c").key.options != ("low",)]
     gate = audited(kept).gate("constants")
     row = next(row for row in gate.rows if row.status != "pass")
-    assert (row.status, row.note) == ("warn", "only 2 of 3 answers are ever right")
+    keys = Counter(c.step("4c").key.options for c in kept if c.path != "LF")
+    often, n = max(keys.values()), keys.total()
+    plain = f"the most frequent right answer, in {often} of {n} ({often / n:.0%})"
+    assert (row.status, row.note) == ("warn", f"only 2 of 3 answers are ever right; {plain}")
+
+
+def test_every_constant_stands_beside_its_plain_accuracy(sound):
+    gate = audited(sound).gate("constants")
+    keys = Counter(c.step("4b").key.options for c in sound if c.path != "LF")
+    rows = {row.name.split(":")[0]: row for row in gate.rows if '"' in row.name}
+    assert set(rows) >= {"1 detection", "3 expansion", "4 location", "4 comparison"}
+    assert rows["1 detection"].note == "the most frequent right answer, in 32 of 48 (67%)"
+    n = rows["4 location"].n
+    assert n == keys.total()
+    assert all("the most frequent right answer, in " in row.note for row in rows.values())
+    assert f" of {n} (" in rows["4 location"].note
 
 
 def test_a_set_of_regions_too_often_right_is_a_constant(sound):
@@ -308,6 +326,16 @@ def test_cells_that_are_not_full_are_a_warning(sound):
     (found,) = result.gate("quotas").worst
     assert found.id == sound[-1].cell
     assert found.what == "15 of 16 cases; studies were left out for: zone on a cut (3)"
+
+
+def test_reasons_of_a_cell_are_its_own(sound):
+    reasons = {"edema/LF": {}, "edema/RR": {"no room for edits": 2}}
+    result = audited(sound, per_cell=20, skipped=reasons).gate("quotas")
+    assert {row.name: row.note for row in result.rows} == {
+        "edema/LF": "16 of 20 cases",
+        "edema/RF": "16 of 20 cases",
+        "edema/RR": "16 of 20 cases; studies were left out for: no room for edits (2)",
+    }
 
 
 def test_only_the_worst_are_named_but_all_are_counted():

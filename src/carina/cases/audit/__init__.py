@@ -1,8 +1,5 @@
 """Audit: what a benchmark would let a model score without looking, and what in it is wrong."""
 
-from collections import Counter
-from collections.abc import Mapping
-
 from carina.cases.audit.constants import Constants
 from carina.cases.audit.duplicates import Duplicates
 from carina.cases.audit.frame import Gate, Objections, audit, defects, judged, measured
@@ -10,6 +7,7 @@ from carina.cases.audit.margins import Margins
 from carina.cases.audit.names import Names
 from carina.cases.audit.positions import Positions
 from carina.cases.audit.quotas import Quotas
+from carina.cases.audit.reasons import Reasons, left_out
 from carina.cases.audit.record import Audit, Found, GateResult, Row, Status, gravest
 from carina.cases.audit.soundness import Soundness
 from carina.cases.audit.splits import Splits
@@ -32,6 +30,7 @@ __all__ = [
     "defects",
     "gravest",
     "judged",
+    "left_out",
     "measured",
 ]
 
@@ -43,12 +42,13 @@ def common_gates(
     cases: int | None = None,
     per_cell: int | None = None,
     cells: tuple[str, ...] = (),
-    skipped: Mapping[str, Counter[str]] | None = None,
+    skipped: Reasons | None = None,
 ) -> list[Gate]:
     """Fresh gates that hold for every protocol.
 
     `images` is the benchmark itself, `cases` how many there will be, `per_cell` how many were asked for, in these
-    `cells` at least; `skipped` counts, by target, why studies were left out. What is None is not looked at.
+    `cells` at least; `skipped` counts why studies were left out, by cell ("edema/LF") or else by target. What is None is
+    not looked at.
     """
     limits = thresholds or Thresholds()
     return [

@@ -87,7 +87,7 @@ class Constants:
             limit=limit(trials, level.warn_level / tests),
             p=p,
             status=judged(p, warn=level.warn_level, fail=level.fail_level),
-            note=f'always answering "{number}" is right in {hits} of {n}',
+            note=f'always answering "{number}" is right in {hits} of {n} ({hits / n:.0%})',
         )
 
     def _words(self, task: str) -> Row:
@@ -97,6 +97,7 @@ class Constants:
         chance = sum(times / options for options, times in offered.items()) / n
         status, note = self._missing(len(classes), k, n)
         words = " + ".join(best)
+        plain = f"the most frequent right answer, in {often} of {n} ({often / n:.0%})"
         alone = sorted(
             target
             for (of, target), answers in self._by_target.items()
@@ -111,7 +112,7 @@ class Constants:
             chance=chance,
             limit=max(chance, 1 / len(classes)) if status == "pass" else chance,
             status=status,
-            note=note or f"the most frequent right answer, in {often} of {n}",
+            note=f"{note}; {plain}" if note else plain,
         )
 
     def _missing(self, classes: int, options: int, n: int) -> tuple[Status, str]:

@@ -1,9 +1,9 @@
 """Gate: are all cells of the examination filled as they were meant to be?"""
 
 from collections import Counter
-from collections.abc import Mapping
 
 from carina.cases.audit.frame import Objections, defects
+from carina.cases.audit.reasons import Reasons
 from carina.cases.audit.record import GateResult, Row
 from carina.cases.audit.thresholds import Thresholds
 from carina.cases.model import Case
@@ -18,7 +18,7 @@ class Quotas:
         *,
         per_cell: int | None = None,
         cells: tuple[str, ...] = (),
-        skipped: Mapping[str, Counter[str]] | None = None,
+        skipped: Reasons | None = None,
     ) -> None:
         self._thresholds = thresholds
         self._per_cell = per_cell
@@ -43,8 +43,8 @@ class Quotas:
         for cell in sorted(cells):
             n = self._counts[cell]
             missing = wanted - n
-            reasons = self._skipped.get(cell.split("/", 1)[0], Counter[str]())
-            why = ", ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
+            reasons = self._skipped.get(cell) or self._skipped.get(cell.split("/", 1)[0], {})
+            why = ", ".join(f"{reason} ({times})" for reason, times in Counter(reasons).most_common(3))
             what = f"{n} of {wanted} cases" + (f"; studies were left out for: {why}" if why else "")
             if missing > 0:
                 objections.add(cell, what, missing)

@@ -1,10 +1,14 @@
 """Gate: can every case be asked and scored at all?"""
 
+from typing import Final
+
 from carina.cases.audit.frame import Objections, defects
 from carina.cases.audit.record import GateResult
 from carina.cases.audit.thresholds import Thresholds
 from carina.cases.faults import faults
 from carina.cases.model import Case
+
+_THRESHOLD: Final = "one case or more, no fault in any, no id twice"
 
 
 class Soundness:
@@ -24,11 +28,19 @@ class Soundness:
         self._ids.add(case.id)
 
     def result(self) -> GateResult:
+        if not self._n:
+            return GateResult(
+                name="soundness",
+                status="fail",
+                n=0,
+                threshold=_THRESHOLD,
+                meaning="There is no case, so nothing can be asked; build or import some.",
+            )
         return defects(
             "soundness",
             self._n,
             self._objections,
-            threshold="no fault in any case, no id twice",
+            threshold=_THRESHOLD,
             good="Every case can be asked and scored.",
             bad="Some cases cannot be asked or scored as they stand; mend them or leave them out.",
         )

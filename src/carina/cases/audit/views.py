@@ -80,10 +80,8 @@ def _fault(images: ImageSource, image: CaseImage) -> str | None:
             return f"image {image.key!r} {_MISSING}"
         header = read_header(path)
         found = None if image.sha256 is None else sha256(path)
-    except CarinaError as error:
+    except (CarinaError, OSError) as error:
         return str(error)
-    except OSError as error:
-        return f"image {image.key!r} cannot be read: {error.strerror}"
     if (header.width, header.height) != (image.width, image.height):
         size = f"{header.width} x {header.height}"
         return f"image {image.key!r} is {size}, the case says {image.width} x {image.height}"
