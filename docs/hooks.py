@@ -137,10 +137,16 @@ def lesions() -> str:
     """The lesions of percept: what studies call them, and what excludes them."""
     rows = [
         f"| `{name}` | {lesion.finding} | {', '.join(sorted(lesion.looks_like)) or 'none'} "
-        f"| {'lung fields' if lesion.in_lungs else 'thorax'} |"
+        f"| {', '.join(sorted(lesion.may_be_called)) or 'none'} | {'lung fields' if lesion.in_lungs else 'thorax'} |"
         for name, lesion in LESIONS.items()
     ]
-    heads = ("`--target`", "finding of the study", "may not be present beside it", "contour stays in")
+    heads = (
+        "`--target`",
+        "finding of the study",
+        "may not be present beside it",
+        "nor where it is absent",
+        "contour stays in",
+    )
     return "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows])
 
 

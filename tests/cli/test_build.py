@@ -124,7 +124,7 @@ def test_no_study_set_is_told(tmp_path):
 def test_a_place_that_holds_studies_is_not_written_to(studies):
     result = percept(studies, studies, *SMALL)
     assert result.exit_code == 2
-    assert "holds a study set" in result.stderr
+    assert "lies in the study set" in result.stderr
 
 
 def test_one_split_alone(studies, tmp_path):

@@ -94,9 +94,9 @@ def test_the_explanation_speaks_of_the_rules_as_they_are() -> None:
 
 def test_every_lesion_is_told_with_what_excludes_it() -> None:
     text = hooks.lesions()
-    assert "| `cardiomegaly` | cardiomegaly | none | thorax |" in text
-    assert "| `effusion` | pleural effusion | none | lung fields |" in text
-    assert "| `pneumonia` | pneumonia | consolidation, lung opacity | lung fields |" in text
+    assert "| `cardiomegaly` | cardiomegaly | none | none | thorax |" in text
+    assert "| `effusion` | pleural effusion | none | none | lung fields |" in text
+    assert "| `pneumonia` | pneumonia | consolidation, lung opacity | atelectasis, edema, mass | lung fields |" in text
 
 
 def reasons() -> set[str]:

@@ -303,14 +303,29 @@ def test_options_are_checked_when_they_are_made():
     assert len(BuildOptions().targets) == 7
 
 
-@pytest.mark.parametrize("content", [None, b"{", b"{}"])
-def test_a_finished_benchmark_without_its_report_says_so(studies, tmp_path, content):
+@pytest.mark.parametrize("name", ["build.json", "cases/part-00000.parquet"])
+@pytest.mark.parametrize("content", [None, b"{"])
+def test_a_finished_benchmark_that_was_damaged_is_built_anew(studies, tmp_path, name, content):
     options = BuildOptions(seed=4, per_cell=1, targets=("cardiomegaly",))
     build_percept(studies, tmp_path / "bench", options)
-    report = tmp_path / "bench" / "build.json"
+    damaged = tmp_path / "bench" / name
+    before = damaged.read_bytes()
     if content is None:
-        report.unlink()
+        damaged.unlink()
     else:
-        report.write_bytes(content)
-    with pytest.raises(BenchmarkError, match=r"build\.json: "):
-        build_percept(studies, tmp_path / "bench", options)
+        damaged.write_bytes(content)
+    build_percept(studies, tmp_path / "bench", options)
+    assert damaged.read_bytes() == before
+    assert list(open_benchmark(tmp_path / "bench").check(images=False)) == []
+
+
+def test_a_wrong_split_is_refused():
+    with pytest.raises(CarinaError, match="unknown split 'tset'; expected one of train, val, test"):
+        BuildOptions(split="tset")
+
+
+def test_why_lesion_free_cells_are_not_full_is_counted(studies, tmp_path):
+    options = BuildOptions(seed=4, per_cell=1000, targets=("edema",))
+    built = build_percept(studies, tmp_path / "bench", options)
+    free = next(cell for cell in built.report.cells if cell.path == "LF")
+    assert free.candidates >= free.built + sum(free.reasons.values())

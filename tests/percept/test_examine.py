@@ -186,3 +186,36 @@ def test_every_lesion_of_the_protocol_can_be_examined(chest, target):
         for n in range(4)
     ]
     assert any(isinstance(outcome, Examined) for outcome in outcomes), outcomes
+
+
+def test_who_draws_one_finding_twice_has_not_drawn_the_other(chest):
+    right, left = chest.ellipse(75, 130, 25, 40), chest.ellipse(184, 130, 25, 40)
+    upper, lower = right.copy(), right.copy()
+    upper[130:], lower[:130] = False, False
+    twice = chest.study(
+        chest.finding("edema", upper, lower, annotator="a"),
+        chest.finding("edema", left, number=2, annotator="b"),
+    )
+    assert reason(twice) == ("not drawn", "no annotator has drawn every finding of the name")
+
+
+def test_annotators_who_have_drawn_the_lesion_must_agree(chest):
+    large, small = chest.ellipse(75, 130, 35, 60), chest.ellipse(75, 130, 18, 30)
+    first = chest.finding("edema", large, annotator="a")
+    second = chest.finding("edema", small, annotator="b")
+    both = msgspec.structs.replace(first, annotations=(*first.annotations, *second.annotations))
+    told, detail = reason(chest.study(both))
+    assert told == "annotators disagree"
+    # Two ellipses of which one has half the axes: a quarter of the area.
+    assert detail == "a and b overlap by 0.26"
+
+
+def test_a_contour_within_another_shadow_is_not_asked_about(chest):
+    mask = chest.ellipse(75, 130, 30, 50)
+    half = mask.copy()
+    half[130:] = False
+    hidden = chest.study(chest.finding("edema", mask), chest.finding("lung opacity", half, number=2))
+    assert reason(hidden) == ("overlaps another finding", "lung opacity covers 50% of it")
+    # What is dense stands out from haze.
+    dense = chest.study(chest.finding("consolidation", mask), chest.finding("edema", half, number=2))
+    assert reason(dense, "consolidation")[0] != "overlaps another finding"

@@ -109,3 +109,23 @@ def test_candidates_of_two_lesions_are_in_orders_of_their_own(chest):
     orders = [[one.study for one in found.present[target]] for target in ("edema", "atelectasis")]
     assert sorted(orders[0]) == sorted(orders[1])
     assert orders[0] != orders[1]
+
+
+def test_a_lesion_is_not_clearly_absent_beside_what_may_be_called_by_its_name(chest):
+    """Atelectasis may be called pneumonia: no lesion-free case; but a pneumonia beside it can be asked about."""
+    found = screened(
+        [
+            chest.study(
+                chest.finding("pneumonia", certainty="absent"),
+                chest.finding("atelectasis", number=2),
+                name="free",
+            ),
+            chest.study(
+                chest.finding("pneumonia"), chest.finding("atelectasis", number=2), name="both", patient="b"
+            ),
+        ],
+        "pneumonia",
+    )
+    assert named(found.absent["pneumonia"]) == set()
+    assert found.not_absent == {("pneumonia", "looks like another finding"): 1}
+    assert named(found.present["pneumonia"]) == {"both"}
