@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,72 @@ def test_what_is_wrong_is_skipped_told_and_listed(bundle, tmp_path):
     assert first == f"Skipped: {records}: edema_s3_negative_0: detection_qa: {gone}: no such image file"
     assert second == "5 cases of 6 records, 1 skipped"
     assert "edema_s3_negative_0" in (tmp_path / "bench" / "skipped.csv").read_text()
+
+
+def renamed(bundle, new, change=lambda _record: None):
+    """The bundle with one record under another name."""
+    path = bundle / "chexpercept.json"
+    records = json.loads(path.read_text())
+    found = records.pop("edema_s3_negative_0")
+    change(found)
+    path.write_text(json.dumps({new: found, **records}))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ev\x1b[31mil\nError: fake line", r"ev\x1b[31mil\nError: fake line: the key_id "),
+        ("\u202egnp.\ud800", r"\u202egnp.\ud800: the key_id "),
+        ("k" * 300, f"{'k' * 97}...: the key_id "),
+    ],
+    ids=("codes", "direction", "long"),
+)
+def test_a_hostile_name_is_told_in_one_plain_line(bundle, tmp_path, name, told):
+    renamed(bundle, name)
+    result = run("chexpercept", bundle, "-o", tmp_path / "bench")
+    assert result.exit_code == 0
+    first, second, *_ = result.stderr.splitlines()
+    assert first.startswith(f"Skipped: {bundle / 'chexpercept.json'}: {told}")
+    assert second == "5 cases of 6 records, 1 skipped"
+    assert first.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("answer_index", int("9" * 200)), ("answer", "a" * 10_000), ("answer_options", ["\x1b" * 9000, "No"])],
+)
+def test_values_are_told_shortly(bundle, tmp_path, field, value):
+    renamed(bundle, "edema_s3_negative_0", lambda record: record["detection_qa"].update({field: value}))
+    result = run("chexpercept", bundle, "-o", tmp_path / "bench")
+    first, *_ = result.stderr.splitlines()
+    assert f"edema_s3_negative_0: detection_qa.{field}: " in first
+    assert "..." in first
+    assert first.isprintable()
+    assert len(first) < len(str(bundle)) + 250
+
+
+@pytest.mark.parametrize("below", ["", "bench", "chexpercept/bench"])
+def test_a_benchmark_is_not_written_into_its_bundle(bundle, below):
+    before = sorted(bundle.rglob("*"))
+    result = run("chexpercept", bundle, "-o", bundle / below)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"Error: {bundle / below}: lies in the bundle itself, which is not changed; name another directory\n"
+    )
+    assert sorted(bundle.rglob("*")) == before
+
+
+def test_a_pipe_in_place_of_a_picture_is_skipped(bundle, tmp_path):
+    pipe = bundle / "chexpercept/edema_s3_negative_0/detection_qa/xray.png"
+    content = pipe.read_bytes()
+    pipe.unlink()
+    os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)  # something to read, lest a reader that opens it wait for ever
+    os.write(writer, content[:4096])
+    result = run("chexpercept", bundle, "-o", tmp_path / "bench")
+    os.close(writer)
+    assert "5 cases of 6 records, 1 skipped" in result.stderr
+    assert "detection_qa/xray.png: is not a regular file" in result.stderr
 
 
 def test_stop_is_bad_input(bundle, tmp_path):

@@ -158,7 +158,7 @@ def test_a_file_that_is_no_bundle_writes_nothing(tmp_path):
     (tmp_path / "bundle" / "chexpercept.json").write_text("{}")
     with pytest.raises(BundleError, match="holds no record"):
         bring(tmp_path / "bundle", tmp_path / "bench")
-    (tmp_path / "chexpercept.json").write_text('{"a": {}')
+    (tmp_path / "bundle" / "chexpercept.json").write_text('{"a": {}')
     with pytest.raises(BundleError, match="expected a comma or the closing brace"):
         bring(tmp_path / "bundle", tmp_path / "bench")
     assert not (tmp_path / "bench").exists()

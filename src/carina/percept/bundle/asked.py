@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from carina.percept.bundle.faults import RecordError
-from carina.percept.bundle.fields import Fields
+from carina.percept.bundle.fields import Fields, shown
 
 _LIST: Final = re.compile(r"^[^\S\n]*options:", re.IGNORECASE | re.MULTILINE)
 _ITEM: Final = re.compile(r"\s*\(([0-9]{1,4})\)\s*(.*?)\s*")
@@ -31,7 +31,7 @@ def read_single(block: Fields, texts: Sequence[str]) -> Asked:
         raise RecordError(
             "answer",
             block.called("answer"),
-            f"is {answer!r}, but answer_index {number} is {texts[number - 1]!r}",
+            f"is {shown(answer)}, but answer_index {number} is {shown(texts[number - 1])}",
         )
     return asked
 
@@ -49,13 +49,13 @@ def read_several(block: Fields, texts: Sequence[str], *, none: int) -> Asked:
         raise RecordError(
             "answer",
             block.called("answer"),
-            f"is {answer!r}, but answer_index {list(asked.right)} is {', '.join(expected)!r}",
+            f"is {shown(answer)}, but answer_index {list(asked.right)} is {shown(', '.join(expected))}",
         )
     if none in asked.right and len(asked.right) > 1:
         raise RecordError(
             "answer",
             block.called("answer_index"),
-            f"holds {none}, {texts[none - 1]!r}, together with others: {list(asked.right)}",
+            f"holds {none}, {shown(texts[none - 1])}, together with others: {list(asked.right)}",
         )
     return asked
 
@@ -71,11 +71,13 @@ def _read(block: Fields, texts: Sequence[str], right: tuple[int, ...]) -> Asked:
     if not right:
         raise RecordError("answer", name, "is empty")
     if len(set(right)) < len(right):
-        raise RecordError("answer", name, f"names an option twice: {list(right)}")
+        raise RecordError("answer", name, f"names an option twice: {shown(list(right))}")
     for number in right:
         if not 1 <= number <= len(texts):
             raise RecordError(
-                "answer", name, f"is {number}, expected 1 to {len(texts)}, the number of answer_options"
+                "answer",
+                name,
+                f"is {shown(number)}, expected 1 to {len(texts)}, the number of answer_options",
             )
     return Asked(question, tuple(texts), tuple(sorted(right)))
 
@@ -91,11 +93,11 @@ def _compare_options(block: Fields, question: str, texts: Sequence[str]) -> None
     found = _items(listed)
     for number, text in enumerate(texts, start=1):
         if number > len(found) or _plain(found[number - 1]) != _plain(text):
-            shown = repr(found[number - 1]) if number <= len(found) else "nothing"
+            listed_text = shown(found[number - 1]) if number <= len(found) else "nothing"
             raise RecordError(
                 "options",
                 block.called("question"),
-                f"lists {shown} as option {number}, but answer_options has {text!r}",
+                f"lists {listed_text} as option {number}, but answer_options has {shown(text)}",
             )
     if len(found) > len(texts):
         raise RecordError(

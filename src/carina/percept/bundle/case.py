@@ -14,7 +14,7 @@ from carina.errors import ImageError
 from carina.percept.bundle import layout, option_ids, steps
 from carina.percept.bundle.asked import Asked, read_several, read_single
 from carina.percept.bundle.faults import RecordError
-from carina.percept.bundle.fields import Fields
+from carina.percept.bundle.fields import Fields, shown
 from carina.percept.bundle.pictures import Picture, Probe, folder, inside
 from carina.percept.lesions import LESIONS
 
@@ -112,7 +112,7 @@ class _Reading:
             raise RecordError(
                 "answer",
                 block.called("answer"),
-                f'is {block.text("answer")!r}, expected "Yes" or "No" as written here',
+                f'is {shown(block.text("answer"))}, expected "Yes" or "No" as written here',
             )
 
     def _contour(self, contour: Fields, path: steps.Path) -> None:
@@ -126,7 +126,8 @@ class _Reading:
             raise RecordError(
                 "answer",
                 block.called("answer"),
-                f"is {block.text('answer')!r}, but {contour.called('no_deformation')} is {str(path == 'RF').lower()}",
+                f"is {shown(block.text('answer'))}, but {contour.called('no_deformation')} is "
+                f"{str(path == 'RF').lower()}",
             )
 
     def _revision(self, contour: Fields) -> None:
@@ -154,7 +155,9 @@ class _Reading:
         ids = option_ids.yes_no(texts)
         if ids is None:
             raise RecordError(
-                "options", block.called("answer_options"), f"expected Yes and No, found {', '.join(texts)!r}"
+                "options",
+                block.called("answer_options"),
+                f"expected Yes and No, found {shown(', '.join(texts))}",
             )
         asked = read_single(block, texts)
         options = tuple(Option(id=name, text=text) for name, text in zip(ids, texts, strict=True))
@@ -169,7 +172,9 @@ class _Reading:
         for number, option in enumerate(block.objects("answer_options"), start=1):
             point, colour = option.point("point"), option.text("color")
             if (point is None) != (colour == layout.NO_POINT):
-                raise RecordError("point", option.called("point"), f"is {point}, but the color is {colour!r}")
+                raise RecordError(
+                    "point", option.called("point"), f"is {point}, but the color is {shown(colour)}"
+                )
             if point is not None and not (0 <= point[0] < picture.width and 0 <= point[1] < picture.height):
                 raise RecordError(
                     "point",
@@ -191,7 +196,9 @@ class _Reading:
             self._show(view, key, field)
             kind = option.text("type")
             if kind not in ("true", "fake"):
-                raise RecordError("type", option.called("type"), f'expected "true" or "fake", found {kind!r}')
+                raise RecordError(
+                    "type", option.called("type"), f'expected "true" or "fake", found {shown(kind)}'
+                )
             kinds.append("key" if kind == "true" else "fake")
             options.append(Option(id=f"o{number}", text=layout.mask_text(number), view=view))
         asked = read_single(block, [option.text for option in options])

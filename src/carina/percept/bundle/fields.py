@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from carina.percept.bundle.faults import RecordError
+from carina.percept.bundle.faults import RecordError, told
 
 
 class Fields:
@@ -11,7 +11,7 @@ class Fields:
 
     def __init__(self, values: object, name: str = "") -> None:
         if not isinstance(values, Mapping):
-            raise RecordError("type", name or "record", f"expected an object, found {_kind(values)}")
+            raise RecordError("type", name or "record", f"expected an object, found {shown(values)}")
         self._values: Mapping[str, Any] = values
         self._name = name
 
@@ -87,14 +87,13 @@ class Fields:
         return self._values[field]
 
     def _wrong(self, field: str, expected: str, found: object) -> RecordError:
-        return RecordError("type", self.called(field), f"expected {expected}, found {_kind(found)}")
+        return RecordError("type", self.called(field), f"expected {expected}, found {shown(found)}")
 
 
-def _kind(value: object) -> str:
+def shown(value: object) -> str:
     """What a value is, shortly: records can be large."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, Mapping):
         return "an object"
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+    return told(repr(value), longest=60)

@@ -64,6 +64,8 @@ def import_bundle(
     `found` is the survey of the bundle, where it was made before.
     With `on_error="stop"` the first record that is wrong raises `BundleError`.
     """
+    if out.resolve().is_relative_to(bundle.resolve()):
+        raise BundleError(f"{out}: lies in the bundle itself, which is not changed; name another directory")
     found = found or survey(bundle)
     result = Imported(records=found.records)
     cases = _cases(bundle, found, options, result, workers=workers, progress=progress)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from carina.percept.bundle.faults import BundleError
+from carina.percept.bundle.fields import shown
 
 _BY: Final = ("key_id", "dicom_id")
 _PATIENT: Final = ("patient", "subject_id")
@@ -53,7 +54,8 @@ def _read(path: Path, file: TextIO) -> Patients:
     names: dict[str, str] = {}
     for name, found in _pairs(path, rows, heading.index(column), heading.index(patient)):
         if names.setdefault(name, found) != found:
-            raise BundleError(f"{path}: {column} {name!r} is of two patients, {names[name]!r} and {found!r}")
+            two = f"{shown(names[name])} and {shown(found)}"
+            raise BundleError(f"{path}: {column} {shown(name)} is of two patients, {two}")
     return Patients(column, names)
 
 
@@ -70,4 +72,6 @@ def _column(path: Path, heading: list[str], known: tuple[str, ...]) -> str:
     for name in known:
         if name in heading:
             return name
-    raise BundleError(f"{path}: has no column {' or '.join(known)}; its first row is {', '.join(heading)!r}")
+    raise BundleError(
+        f"{path}: has no column {' or '.join(known)}; its first row is {shown(', '.join(heading))}"
+    )

@@ -10,7 +10,7 @@ from typing import Any
 from carina.cases.model import Case
 from carina.percept.bundle import layout
 from carina.percept.bundle.case import case_of, target_of
-from carina.percept.bundle.faults import BundleError, Reason, RecordError
+from carina.percept.bundle.faults import BundleError, Reason, RecordError, told
 from carina.percept.bundle.keys import merge
 from carina.percept.bundle.patients import Patients
 from carina.percept.bundle.pictures import probe
@@ -91,7 +91,7 @@ def _read(bundle: Path, task: _Task) -> Case | Skipped:
             target=target_of(entry.key_id),
             field=error.field,
             reason=error.reason,
-            message=f"{bundle / layout.RECORDS}: {entry.key_id}: {error}",
+            message=f"{bundle / layout.RECORDS}: {told(entry.key_id)}: {error}",
         )
 
 
@@ -117,7 +117,7 @@ def _separate_keys(path: Path) -> dict[str, Any] | None:
     for entry in entries(path):
         if entry.faults or entry.key_id in found:
             raise BundleError(
-                f"{path}: {entry.key_id}: {entry.faults[0] if entry.faults else 'is there twice'}"
+                f"{path}: {told(entry.key_id)}: {entry.faults[0] if entry.faults else 'is there twice'}"
             )
         found[entry.key_id] = entry.record
     return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from carina.percept.bundle.faults import BundleError
+from carina.percept.bundle.faults import BundleError, told
 
 CHUNK: Final = 1 << 20
 """Characters that are read at a time."""
@@ -54,13 +54,15 @@ def _entries(path: Path, reader: "_Reader") -> Iterator[Entry]:
                 raise BundleError(f"{path}: expected a key_id in quotes {reader.where()}")
             key_id, _ = reader.value()
             if reader.next() != ":":
-                raise BundleError(f"{path}: expected a colon after key_id {key_id!r}")
+                raise BundleError(f"{path}: expected a colon after key_id {told(repr(key_id))}")
             reader.skip()
             record, faults = reader.value()
             yield Entry(key_id=key_id, record=record, faults=faults)
             end = reader.next()
             if end not in (",", "}"):
-                raise BundleError(f"{path}: expected a comma or the closing brace after key_id {key_id!r}")
+                raise BundleError(
+                    f"{path}: expected a comma or the closing brace after key_id {told(repr(key_id))}"
+                )
             reader.skip()
             if end == "}":
                 break
@@ -145,7 +147,7 @@ class _Reader:
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
             twice = sorted({name for name in names if names.count(name) > 1})
-            self._faults.extend(f"the name {name!r} is given twice in one object" for name in twice)
+            self._faults.extend(f"the name {told(repr(name))} is given twice in one object" for name in twice)
         return found
 
     def _constant(self, name: str) -> None:
@@ -160,6 +162,6 @@ class _Reader:
     def _decimal(self, digits: str) -> float:
         number = float(digits)
         if not math.isfinite(number):
-            self._faults.append(f"{digits} is too large a number")
+            self._faults.append(f"{told(digits)} is too large a number")
             return 0.0
         return number
