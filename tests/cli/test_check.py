@@ -82,6 +82,24 @@ def test_a_benchmark_is_checked_too(benchmark):
     assert [problem["case"] for problem in told["problems"]] == ["c1", "c2", "c2"]
 
 
+def test_images_may_lie_elsewhere(studies, benchmark, tmp_path):
+    (tmp_path / "moved").mkdir()
+    (studies / "images").rename(tmp_path / "moved" / "images")
+    assert run(studies).exit_code == 1
+    assert run(studies, "--images", tmp_path / "moved").exit_code == 0
+    (tmp_path / "mine").mkdir()
+    (benchmark / "a.png").rename(tmp_path / "mine" / "a.png")
+    assert len(run(benchmark).stdout.splitlines()) == 3
+    (line,) = run(benchmark, "--images", tmp_path / "mine").stdout.splitlines()
+    assert "has options and no key" in line
+
+
+def test_images_are_looked_for_or_left_alone(benchmark):
+    result = run(benchmark, "--images", benchmark, "--no-images")
+    assert result.exit_code == 2
+    assert "give one of them" in result.stderr
+
+
 def test_a_begun_set_is_told_as_such(studies):
     (studies / "studies.json").unlink()
     result = run(studies)

@@ -21,12 +21,14 @@ _COLUMNS: Final = {
 }
 
 
-def open_studies(path: str | Path, *, verify: bool = True) -> "Studies":
+def open_studies(path: str | Path, images: str | Path | None = None, *, verify: bool = True) -> "Studies":
     """The study set in a directory (or named by its `studies.json`).
 
-    `verify=False` skips the checksum of each part, for a set that was verified before.
+    `images` says where the images lie on this machine, where that is not what the manifest says. `verify=False` skips
+    the checksum of each part, for a set that was verified before.
     """
-    return Studies(OpenSet(STUDIES, Path(path), verify=verify))
+    root = None if images is None else Path(images)
+    return Studies(OpenSet(STUDIES, Path(path), verify=verify, image_root=root))
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ def common_gates(
     """Fresh gates that hold for every protocol.
 
     `images` is the benchmark itself, `cases` how many there will be, `per_cell` how many were asked for, in these
-    `cells` at least; `skipped` counts why studies were left out, by cell ("edema/LF") or else by target. What is None is
-    not looked at.
+    `cells` at least; `skipped` counts why studies were left out, by cell ("edema/LF") or else by target. What is
+    None is not looked at.
     """
     limits = thresholds or Thresholds()
     return [
