@@ -96,7 +96,10 @@ def test_every_lesion_is_told_with_what_excludes_it() -> None:
     text = hooks.lesions()
     assert "| `cardiomegaly` | cardiomegaly | none | none | thorax |" in text
     assert "| `effusion` | pleural effusion | none | none | lung fields |" in text
-    assert "| `pneumonia` | pneumonia | consolidation, lung opacity | atelectasis, edema, mass | lung fields |" in text
+    assert (
+        "| `pneumonia` | pneumonia | consolidation, lung opacity | atelectasis, edema, mass | lung fields |"
+        in text
+    )
 
 
 def reasons() -> set[str]:
