@@ -84,7 +84,8 @@ def report(studies: Studies, directory: Path) -> int:
         }
     print(f"{SIZE} x {SIZE} pixels; CPU seconds of one core\n")
     print(
-        f"{'revision-required cases':<26}{'n':>5}{'s/case':>9}{'cases/s':>9}{'bound s':>9}{'ratio':>7}   reference, s/case"
+        f"{'revision-required cases':<26}{'n':>5}{'s/case':>9}{'cases/s':>9}{'bound s':>9}{'ratio':>7}"
+        "   reference, s/case"
     )
     for what, there in looked.items():
         each, bound = there.seconds / len(there.cases), bound_of(there.cases)
