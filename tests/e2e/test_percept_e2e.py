@@ -49,7 +49,7 @@ def digests(directory: Path):
 def studies(tmp_path_factory):
     """Phantom studies with every lesion of the protocol."""
     directory = tmp_path_factory.mktemp("percept") / "studies"
-    result = run("phantom", "-n", 120, "--seed", 5, "--size", 128, "--workers", 2, "-o", directory)
+    result = run("phantom", "-n", 180, "--seed", 5, "--size", 128, "--workers", 2, "-o", directory)
     assert result.returncode == 0, result.stderr
     return directory
 

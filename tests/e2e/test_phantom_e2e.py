@@ -89,7 +89,7 @@ def test_the_demo_as_it_comes(tmp_path):
     result = run([*PROGRAM, "demo", "--out", str(tmp_path)])
     assert result.returncode == 0, result.stderr
     studies = open_studies(tmp_path / "studies")
-    assert len(studies) == 120
+    assert len(studies) == 200
     assert all(image.width == image.height == 512 for study in studies for image in study.images)
     told = dict(line.split(":", 1) for line in result.stdout.splitlines())
     text = Path(told["Look at the studies"].strip()).read_text()

@@ -4,7 +4,7 @@ import json
 from copy import deepcopy
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from carina.percept.bundle.faults import RecordError
@@ -31,6 +31,7 @@ def names(value):
             yield from names(inner)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(record=st.dictionaries(NAMES, JSON, max_size=5))
 def test_nothing_is_lost_and_no_key_remains(record):
     before = deepcopy(record)
