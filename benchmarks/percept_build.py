@@ -42,7 +42,7 @@ STAGES = {
     "reader's contour": "draw_outline",
     "attributes": "_described",
     "edits and points": "_any_layout",
-    "mask options": "choose_options",
+    "mask options": "option_sets",
 }
 
 
