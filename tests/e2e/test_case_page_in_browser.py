@@ -1,8 +1,6 @@
 """The page of a case in a real browser: keys hidden and shown again, an examination by keyboard, the index's cells."""
 
 import importlib.util
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +18,6 @@ spec = importlib.util.spec_from_file_location(
 like = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(like)
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome on the PATH")
-
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
@@ -45,28 +31,6 @@ def index(tmp_path_factory):
     write_png(directory / like.KEY, square)
     write_benchmark(directory, [like.rr_case(192), like.lf_case(192)], Provenance(command="test"))
     return bench_index(open_benchmark(directory), tmp_path_factory.mktemp("pages"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def page(browser):
-    opened = browser.new_page()
-    faults: list[str] = []
-    opened.on("pageerror", lambda error: faults.append(str(error)))
-    # The pages are whole in themselves: nothing may be fetched.
-    opened.on("request", lambda request: request.url.startswith("file:") or faults.append(request.url))
-    yield opened
-    opened.close()
-    assert [fault for fault in faults if not fault.startswith("data:")] == []
 
 
 @pytest.fixture

@@ -1,25 +1,10 @@
 """The pages in a real browser: filters, layers and links between sentences and regions."""
 
-import shutil
-from collections.abc import Iterator
-
 import pytest
 
 from carina.phantom import Mix, PhantomOptions, write_phantom
 from carina.show import contact_sheet
 from carina.studies import open_studies
-
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome on the PATH")
 
 
 @pytest.fixture(scope="module")
@@ -33,28 +18,6 @@ def studies(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sheet(studies, tmp_path_factory):
     return contact_sheet(studies, tmp_path_factory.mktemp("pages"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def page(browser):
-    opened = browser.new_page()
-    faults: list[str] = []
-    opened.on("pageerror", lambda error: faults.append(str(error)))
-    # The pages are whole in themselves: nothing may be fetched.
-    opened.on("request", lambda request: request.url.startswith("file:") or faults.append(request.url))
-    yield opened
-    opened.close()
-    assert [fault for fault in faults if not fault.startswith("data:")] == []
 
 
 def with_mass(studies):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from carina.cases.model import Case, CaseImage
 from carina.cases.store import CASES, Manifest
 from carina.store import Choice, Column, OpenSet
-from carina.studies.image_files import FiledImage, ImageView
+from carina.studies.image_files import ImageView
 from carina.studies.pixels import read_colour, read_pixels, to_display
 from carina.studies.vocabulary import Split
 
@@ -85,6 +85,3 @@ class Benchmark(ImageView[Case, Manifest]):
         Checks all of each part, whatever the conditions of this view.
         """
         return (Problem(message, case) for message, case in self._problems(images=images))
-
-    def _images(self, record: Case) -> tuple[FiledImage, ...]:
-        return record.images

@@ -45,7 +45,11 @@ def export(
         ),
     ] = False,
     keys: Annotated[
-        str, typer.Option(help="inline: answers beside their questions; separate: in a file keys.json.")
+        str,
+        typer.Option(
+            help="inline: answers beside their questions; separate: in a file keys.json, to be kept back. Which blocks "
+            "a record has still tells the path of its case."
+        ),
     ] = "inline",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,

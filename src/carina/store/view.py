@@ -204,9 +204,9 @@ class View(Generic[R, M]):
         except self._kind.error as error:
             yield str(error), None
 
-    def _image_faults(self, record: R, *, files: bool) -> Iterable[str]:
-        """What is wrong with the images of a record, and with their `files`; known to views that can read images."""
-        raise NotImplementedError
+    def _image_faults(self, _record: R, *, files: bool) -> Iterable[str]:  # noqa: ARG002 - for views with images
+        """What is wrong with the images of a record, and with their `files`; most records have none."""
+        return ()
 
     # Inside -------------------------------------------------------------------------------------------------
 

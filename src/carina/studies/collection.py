@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from carina.store import Choice, Column, OpenSet
-from carina.studies.image_files import FiledImage, ImageView
+from carina.studies.image_files import ImageView
 from carina.studies.model import Image, Study
 from carina.studies.pixels import Pixels, read_pixels
 from carina.studies.store import STUDIES, Manifest
@@ -92,9 +92,6 @@ class Studies(ImageView[Study, Manifest]):
         Checks all of each part, whatever the conditions of this view.
         """
         return (Problem(message, study) for message, study in self._problems(images=images))
-
-    def _images(self, record: Study) -> tuple[FiledImage, ...]:
-        return record.images
 
     def _neighbour(self, study_id: str | None) -> Study | None:
         return None if study_id is None else self._whole()._find(study_id)

@@ -4,10 +4,10 @@ Serves study sets and benchmarks; what is done with the pixels is theirs.
 """
 
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,13 @@ class FiledImage(Protocol):
     def sha256(self) -> str | None: ...
 
 
+class _Pictured(Protocol):
+    """A record that shows images."""
+
+    @property
+    def images(self) -> Sequence[FiledImage]: ...
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ImageView(View[R, M]):
     """A view whose records have a field `images`."""
@@ -59,11 +66,8 @@ class ImageView(View[R, M]):
             raise self._image_error(image, self._other_size(image, width, height))
         return pixels
 
-    def _images(self, record: R) -> Iterable[FiledImage]:
-        raise NotImplementedError
-
     def _image_faults(self, record: R, *, files: bool) -> Iterator[str]:
-        for image in self._images(record):
+        for image in cast(_Pictured, record).images:
             wrong = self._image_fault(image) if files else _key_fault(image.key)
             if wrong:
                 yield f"image {image.key!r} {wrong}"
