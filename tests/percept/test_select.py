@@ -177,3 +177,9 @@ def test_steps_with_a_turn_of_their_own_are_balanced_among_themselves():
         for turn in range(12)
     ]
     assert Counter(due) == {0: 4, 1: 4, 2: 4}
+
+
+def test_which_number_of_right_regions_a_lone_case_gets_is_a_draw(examined):
+    """Cells of one case would else all be keyed "none of the above" or all to one region."""
+    one = next(e for e in examined if e.described is not None and len(e.described.locations) >= 2)
+    assert len({right_regions([one], seed=seed)[0] for seed in range(40)}) >= 2
