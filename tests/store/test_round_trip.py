@@ -11,6 +11,7 @@ from carina import cases, studies
 from carina.cases.store import CASES
 from carina.store.bulk import table_faults
 from carina.store.columns import arrow_field, to_row
+from carina.store.tables import to_table
 from carina.studies import Region
 from carina.studies.store import STUDIES
 
@@ -77,7 +78,8 @@ def test_any_record_survives_arrow_alone(kind, records):
     @given(record=records)
     @MANY
     def survives(record):
-        table = pa.Table.from_pylist([to_row(record)], schema=kind.schema)
+        table = to_table(kind.record, [record])
+        assert table.equals(pa.Table.from_pylist([to_row(record)], schema=kind.schema))
         assert [kind.to_record(row) for row in table.to_pylist()] == [record]
         assert list(table_faults(table, kind.record)) == []
 

@@ -19,6 +19,7 @@ from carina.store.columns import Row, differences, explain, to_row
 from carina.store.kind import Kind, R
 from carina.store.layout import UNFINISHED, Layout
 from carina.store.manifest import M, PartInfo
+from carina.store.tables import Misfit, to_table
 
 _NAME: Final = re.compile(r"part-\d{5,}\.parquet")
 _SCHEMA_KEY: Final = b"carina.schema"
@@ -101,18 +102,31 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
 
 
 def _checked_table(kind: Kind[R, M], file: str, records: Sequence[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
-    rows = [to_row(record) for record in records]
     # Records are not checked when they are made, so the writer is where a wrong value is caught.
-    for number, row in enumerate(rows):
-        try:
-            kind.to_record(row)
-        except msgspec.ValidationError as error:
-            told = explain(error, kind.record)
-            raise kind.error(f"{file}: row {number}, {kind.noun} {row['id']!r}: {told}") from error
     try:
-        return pa.Table.from_pylist(rows, schema=kind.schema)
-    except (pa.ArrowException, OverflowError, UnicodeError) as error:
-        raise kind.error(f"{file}: a value does not fit its column: {error}") from error
+        return to_table(kind.record, records)
+    except Misfit as misfit:
+        for number, record in enumerate(records):
+            told = _told(kind, record)
+            if told:
+                named = f"{kind.noun} {getattr(record, 'id', None)!r}"
+                raise kind.error(f"{file}: row {number}, {named}: {told}") from misfit
+        raise kind.error(f"{file}: {misfit}") from misfit
+
+
+def _told(kind: Kind[R, M], record: R) -> str | None:
+    """What is wrong in one record and where, as precisely as can be said."""
+    try:
+        to_table(kind.record, [record])
+    except Misfit as misfit:
+        try:
+            kind.to_record(to_row(record))
+        except msgspec.ValidationError as error:
+            return explain(error, kind.record)
+        except TypeError:  # a value that msgspec has no plain form of
+            return str(misfit)
+        return str(misfit)
+    return None
 
 
 def _describe(path: Path, file: str, *, rows: int) -> PartInfo:
