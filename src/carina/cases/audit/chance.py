@@ -5,6 +5,7 @@ Pure functions over counts. A gate tries several answers, so each tail is multip
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -34,6 +35,16 @@ def wilson(count: float, n: int) -> tuple[float, float]:
 def expected(trials: Trials) -> float:
     """Hits to expect."""
     return sum(p * n for p, n in trials.items())
+
+
+def shifted(trials: Trials, by: float) -> Trials:
+    """The same trials with every probability so much higher or lower."""
+    if not by:
+        return trials
+    moved: defaultdict[float, int] = defaultdict(int)
+    for p, n in trials.items():
+        moved[min(max(p + by, 0.0), 1.0)] += n
+    return moved
 
 
 def at_least(hits: float, trials: Trials) -> float:

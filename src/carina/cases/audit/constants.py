@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import combinations
 
-from carina.cases.audit.chance import at_least, limit, wilson
+from carina.cases.audit.chance import at_least, limit, shifted, wilson
 from carina.cases.audit.frame import judged, measured
 from carina.cases.audit.record import GateResult, Row, Status
 from carina.cases.audit.steps import Choices, choices, task_of
@@ -18,6 +18,9 @@ from carina.cases.model import Case
 
 _ALL_SETS = 3
 """With so many options besides "none", every set of them is an answer; with more, only one at a time."""
+_MOST_WORDS = 5000
+"""Right answers that are told apart; where there are more, none of the later ones is a constant worth giving."""
+_OTHERS = ("(any other)",)
 
 
 class Constants:
@@ -41,6 +44,8 @@ class Constants:
                 continue
             task = task_of(step)
             words = tuple(sorted(found.texts[place] for place in found.right))
+            if len(self._worded[task]) >= _MOST_WORDS and words not in self._worded[task]:
+                words = _OTHERS
             self._worded[task][words] += 1
             self._offered[task][len(found.texts)] += 1
             if case.target and not step.multiple:
@@ -74,7 +79,8 @@ class Constants:
         trials, level = self._trials[task], self._thresholds
         best = max(sorted(self._tried[task]), key=lambda answer: self._numbered[task][answer])
         hits, n = self._numbered[task][best], sum(trials.values())
-        p = min(1.0, at_least(hits, trials) * tests)
+        allowed = shifted(trials, level.slack)
+        p = min(1.0, at_least(hits, allowed) * tests)
         low, high = wilson(hits, n)
         number = ", ".join(map(str, best))
         return Row(
@@ -84,7 +90,7 @@ class Constants:
             low=low,
             high=high,
             chance=sum(p * times for p, times in trials.items()) / n,
-            limit=limit(trials, level.warn_level / tests),
+            limit=limit(allowed, level.warn_level / tests),
             p=p,
             status=judged(p, warn=level.warn_level, fail=level.fail_level),
             note=f'always answering "{number}" is right in {hits} of {n} ({hits / n:.0%})',

@@ -6,7 +6,7 @@ and is left out. Every place is tested against that, in both directions.
 
 from collections import Counter, defaultdict
 
-from carina.cases.audit.chance import at_least, at_most, expected, wilson
+from carina.cases.audit.chance import at_least, at_most, expected, shifted, wilson
 from carina.cases.audit.frame import judged, measured
 from carina.cases.audit.record import GateResult, Row
 from carina.cases.audit.steps import choices, task_of
@@ -57,7 +57,8 @@ class Positions:
         for rank, trials in self._trials[task].items():
             hits, n, mean = self._hits[task][rank], sum(trials.values()), expected(trials)
             above = hits > mean
-            tail = at_least(hits, trials) if above else at_most(hits, trials)
+            slack = self._thresholds.slack
+            tail = at_least(hits, shifted(trials, slack)) if above else at_most(hits, shifted(trials, -slack))
             p = min(1.0, 2 * tail * tests)
             low, high = wilson(hits, n)
             word = "more" if above else "less"

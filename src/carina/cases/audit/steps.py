@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
-from carina.cases.model import Step
+from carina.cases.model import Case, Step
 
 NONE_ID = "none"
+"""Id or kind of an option that excludes all others; it has its own place in the list."""
 
 
 class Choices(NamedTuple):
@@ -22,8 +23,11 @@ def choices(step: Step) -> Choices | None:
     """The step as a choice; None for steps that are answered otherwise or have no key."""
     if step.options:
         right = frozenset(n - 1 for n in step.right)
+        kinds = step.key.kinds if len(step.key.kinds) == len(step.options) else ()
         content = tuple(
-            place for place, option in enumerate(step.options) if not (step.multiple and option.id == NONE_ID)
+            place
+            for place, option in enumerate(step.options)
+            if not (step.multiple and option.id == NONE_ID) and not (kinds and kinds[place] == NONE_ID)
         )
         found = Choices(tuple(folded(option.text) for option in step.options), right, content)
     elif step.format == "yes_no" and step.key.label in ("yes", "no"):
@@ -41,3 +45,10 @@ def folded(text: str) -> str:
 def task_of(step: Step) -> str:
     """Steps that are counted together: "3 expansion"."""
     return f"{step.stage} {step.task}"
+
+
+def target_of(case: Case, step: Step) -> str:
+    """What a step is about: the case's target, or what the step itself says that it probes."""
+    if case.target is not None:
+        return case.target
+    return " + ".join(fact.text for fact in step.facts if fact.name == "target" and fact.text)

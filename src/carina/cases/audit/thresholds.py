@@ -10,6 +10,8 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Above chance by more than its one-sided 95% interval: worth a look."""
     fail_level: float = 0.01
     """Failing at 0.05 would stop an honest benchmark in one audit out of five, since several gates test for chance."""
+    slack: float = 0.0
+    """How far a share may be off chance before that counts. In a large set every difference is sure, however small."""
     least_cases: int = 30
     """Fewer say nothing about what can be learned from the words of a question."""
     most_cases: int = 4000
