@@ -1,0 +1,142 @@
+"""A service in the OpenAI layout on a loopback port, that answers as a test tells it to, also badly.
+
+The client is the real one. A script is a function from a request to what is sent back: a string is an answer, an
+`Answer` anything else that a service can do.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MODEL = "openai-api/loopback/tiny"
+KEY = "sk-secret-of-the-test"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as it came in."""
+
+    system: str
+    user: str
+    body: dict
+    time: float
+    attempt: int
+    """How often this prompt came in before."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes back: by default a completion."""
+
+    text: str | None = "yes"
+    status: int = 200
+    body: str | None = None
+    """In the place of a completion."""
+    headers: dict[str, str] = field(default_factory=dict)
+    stop: str = "stop"
+    wait: float = 0.0
+    kind: str = "application/json"
+
+
+SOON = {"retry-after-ms": "5"}
+"""Lets the client try again at once."""
+
+
+def failing(status: int, message: str, **headers: str) -> Answer:
+    """An error in the layout of the service."""
+    body = json.dumps({"error": {"message": message, "type": "error", "code": None}})
+    return Answer(status=status, body=body, headers=SOON | headers)
+
+
+class Service:
+    """The server, and what it was asked."""
+
+    def __init__(self, script: Callable[[Asked], str | Answer]) -> None:
+        self.asked: list[Asked] = []
+        self.most_at_once = 0
+        self._at_once = 0
+        self._lock = threading.Lock()
+        self._script = script
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                service._serve(self, body)
+
+            def log_message(self, *_):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    @property
+    def prompts(self) -> list[str]:
+        return [asked.user for asked in self.asked]
+
+    def _serve(self, handler, body) -> None:
+        said = {message["role"]: message["content"] for message in body["messages"]}
+        with self._lock:
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+            asked = Asked(
+                system=said.get("system", ""),
+                user=said["user"],
+                body=body,
+                time=time.monotonic(),
+                attempt=self.prompts.count(said["user"]),
+            )
+            self.asked.append(asked)
+        answer = self._script(asked)
+        answer = answer if isinstance(answer, Answer) else Answer(text=answer)
+        time.sleep(answer.wait)
+        with self._lock:
+            self._at_once -= 1
+        content = (_completion(answer) if answer.body is None else answer.body).encode()
+        handler.send_response(answer.status)
+        for name, value in {
+            "content-type": answer.kind,
+            "content-length": str(len(content)),
+            **answer.headers,
+        }.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+
+@contextmanager
+def serving(script: Callable[[Asked], str | Answer]) -> Iterator[Service]:
+    """A running service."""
+    service = Service(script)
+    service._thread.start()
+    try:
+        yield service
+    finally:
+        service._server.shutdown()
+        service._server.server_close()
+        service._thread.join()
+
+
+def _completion(answer: Answer) -> str:
+    message = {"role": "assistant", "content": answer.text}
+    return json.dumps(
+        {
+            "id": "c1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "tiny",
+            "choices": [{"index": 0, "message": message, "finish_reason": answer.stop}],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+        }
+    )

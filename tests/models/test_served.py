@@ -1,0 +1,378 @@
+"""Served models, against a real client and a service on a loopback port that misbehaves."""
+
+import importlib.util
+import json
+import logging
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from carina.errors import CarinaError
+from carina.models.served import AnswerCache, Prompt, Reply, Sampling, ask, key_of, model_named
+
+pytest.importorskip("inspect_ai", reason="the extra served is not installed")
+pytest.importorskip("openai", reason="the extra served is not installed")
+
+_spec = importlib.util.spec_from_file_location("loopback_service", Path(__file__).with_name("loopback.py"))
+loopback = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = loopback
+_spec.loader.exec_module(loopback)
+Answer, failing, serving = loopback.Answer, loopback.failing, loopback.serving
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("LOOPBACK_API_KEY", loopback.KEY)
+
+
+def answers(service, *words, **settings):
+    """Replies to these words, asked of a service."""
+    prompts = [Prompt(user=word, system="Be brief.") for word in words]
+    settings = {"connections": 4, "retries": 0, "base_url": service.url} | settings
+    return list(ask(loopback.MODEL, prompts, **settings))
+
+
+def echo(asked):
+    return asked.user.upper()
+
+
+def test_what_is_asked_arrives_and_what_is_answered_comes_back():
+    with serving(echo) as service:
+        (reply,) = answers(service, "a", sampling=Sampling(temperature=0.5, max_tokens=9, seed=3))
+    assert reply == Reply(text="A", stop="stop", input_tokens=7, output_tokens=3)
+    (asked,) = service.asked
+    assert (asked.system, asked.user) == ("Be brief.", "a")
+    sent = {name: asked.body[name] for name in ("model", "temperature", "max_tokens", "seed")}
+    assert sent == {"model": "tiny", "temperature": 0.5, "max_tokens": 9, "seed": 3}
+
+
+def test_without_a_system_prompt_none_is_sent():
+    with serving(echo) as service:
+        list(ask(loopback.MODEL, [Prompt(user="a")], base_url=service.url))
+    assert [message["role"] for message in service.asked[0].body["messages"]] == ["user"]
+
+
+def test_an_address_may_come_from_the_environment(monkeypatch):
+    with serving(echo) as service:
+        monkeypatch.setenv("LOOPBACK_BASE_URL", service.url)
+        assert [reply.text for reply in ask(loopback.MODEL, [Prompt(user="a")])] == ["A"]
+
+
+def test_answers_come_in_order_however_long_each_takes():
+    words = [f"w{n:02}" for n in range(20)]
+    with serving(lambda asked: Answer(asked.user, wait=0.08 if asked.user.endswith("0") else 0.0)) as service:
+        replies = answers(service, *words)
+    assert [reply.text for reply in replies] == words
+    assert service.prompts != sorted(service.prompts) or service.most_at_once > 1
+
+
+def test_no_more_than_the_connections_are_on_the_way_and_all_of_them_are():
+    with serving(lambda asked: Answer(asked.user, wait=0.05)) as service:
+        answers(service, *"abcdefghijkl", connections=3)
+    assert service.most_at_once == 3
+
+
+def test_prompts_are_taken_only_as_far_as_needed():
+    taken = []
+
+    def prompts():
+        for n in range(1000):
+            taken.append(n)
+            yield Prompt(user=str(n))
+
+    with serving(echo) as service:
+        replies = ask(loopback.MODEL, prompts(), connections=2, base_url=service.url)
+        assert [next(replies).text for _ in range(3)] == ["0", "1", "2"]
+        replies.close()
+    assert len(taken) <= 3 + 4 * 2
+    assert not [thread for thread in threading.enumerate() if thread.name == "carina-served"]
+
+
+def test_a_service_that_asks_for_patience_gets_it():
+    def script(asked):
+        if asked.attempt == 0:
+            return Answer(
+                status=429, body='{"error": {"message": "slow down"}}', headers={"retry-after": "1"}
+            )
+        return "A"
+
+    with serving(script) as service:
+        assert [reply.text for reply in answers(service, "a")] == ["A"]
+    first, second = service.asked
+    assert second.time - first.time >= 0.99
+
+
+def test_a_failure_that_passes_is_not_seen():
+    with serving(lambda asked: failing(500, "oops") if asked.attempt < 2 else "A") as service:
+        assert [reply.text for reply in answers(service, "a")] == ["A"]
+    assert len(service.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (failing(500, "the disk is full"), "HTTP 500: the disk is full"),
+        (failing(429, "too many requests"), "HTTP 429: too many requests"),
+        (failing(400, "what is this"), "HTTP 400: what is this"),
+        (Answer(body="{not json"), "JSONDecodeError"),
+        (Answer(body="<html>gateway</html>", kind="text/html"), "ChatCompletion"),
+        (Answer(body="{}"), ""),
+        (Answer(body='{"id": "c", "object": "chat.completion", "choices": []}'), ""),
+        (Answer(body='"a bare string"'), "ChatCompletion"),
+    ],
+)
+def test_a_failure_is_never_an_answer_and_concerns_one_prompt(broken, told, tmp_path):
+    def script(asked):
+        return broken if asked.user == "b" else asked.user
+
+    with serving(script) as service, AnswerCache(tmp_path / "answers.jsonl") as cache:
+        first, second, third = answers(service, "a", "b", "c", cache=cache)
+        assert len(cache) == 2
+    assert (first.text, third.text) == ("a", "c")
+    assert second.text is None
+    assert told in second.error
+    assert "\n" not in second.error
+
+
+@pytest.mark.parametrize("said", ["", None])
+def test_an_empty_answer_is_an_answer(said):
+    with serving(lambda _: Answer(said)) as service:
+        (reply,) = answers(service, "a")
+    assert (reply.text, reply.error) == ("", None)
+
+
+def test_an_answer_that_was_cut_off_says_so():
+    with serving(lambda _: Answer("and then", stop="length")) as service:
+        (reply,) = answers(service, "a")
+    assert (reply.text, reply.stop) == ("and then", "max_tokens")
+
+
+@pytest.mark.parametrize(
+    ("code", "stop"), [("context_length_exceeded", "model_length"), ("content_filter", "content_filter")]
+)
+def test_words_of_the_service_are_not_words_of_the_model(code, stop):
+    body = json.dumps({"error": {"message": "The pleural effusion is too long.", "code": code}})
+    with serving(lambda _: Answer(status=400, body=body)) as service:
+        (reply,) = answers(service, "a")
+    assert reply == Reply(text="", stop=stop)
+
+
+@pytest.mark.parametrize(("status", "told"), [(401, "the key is refused"), (404, "there is no such model")])
+def test_what_would_fail_every_prompt_ends_it_at_once(status, told):
+    refusal = failing(status, f"no: {loopback.KEY}")
+    with serving(lambda _: refusal) as service, pytest.raises(CarinaError, match=told) as caught:
+        answers(service, *"abcdefghijklmnopqrstuvwxyz", connections=1)
+    assert loopback.KEY not in str(caught.value)
+    assert len(service.asked) < 10
+
+
+def test_a_service_that_is_not_there_is_not_asked_for_ever():
+    with serving(echo) as service:
+        gone = service.url
+    replies = ask(
+        loopback.MODEL,
+        (Prompt(user=str(n)) for n in range(1000)),
+        base_url=gone,
+        retries=0,
+        connections=2,
+        give_up_after=3,
+    )
+    seen = []
+    with pytest.raises(CarinaError, match=r"3 prompts in a row failed, the last with APIConnectionError"):
+        seen.extend(replies)
+    with pytest.raises(StopIteration):
+        next(replies)
+
+
+def test_failures_with_answers_between_do_not_end_it():
+    with serving(lambda asked: failing(400, "no") if int(asked.user) % 2 else "A") as service:
+        replies = answers(service, *map(str, range(12)), give_up_after=2)
+    assert [reply.text for reply in replies] == ["A", None] * 6
+
+
+def test_keys_stand_in_no_message_and_no_log(caplog):
+    leak = failing(400, f"Authorization: Bearer {loopback.KEY}, key={loopback.KEY}")
+    with caplog.at_level(logging.DEBUG), serving(lambda _: leak) as service:
+        url = service.url.replace("http://", "http://user:hidden-word@")
+        (reply,) = answers(service, "a", base_url=url)
+    assert reply.error.startswith("HTTP 400: Authorization: Bearer ***")
+    assert loopback.KEY not in reply.error + caplog.text
+    assert "hidden-word" not in reply.error
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("nobody/tiny", "model 'nobody/tiny' cannot be opened: .*nobody"),
+        ("tiny", "model 'tiny' cannot be opened"),
+        ("openai-api/unheard-of/tiny", "UNHEARD_OF_API_KEY"),
+        ("anthropic/claude", "pip install anthropic"),
+    ],
+)
+def test_a_model_that_cannot_be_opened_is_told_in_a_sentence(model, told):
+    with pytest.raises(CarinaError, match=told) as caught:
+        list(ask(model, [Prompt(user="a")]))
+    assert "\n" not in str(caught.value)
+    assert "[bold]" not in str(caught.value)
+
+
+def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(CarinaError, match=r"pip install 'carina\[served\]'"):
+        list(ask(loopback.MODEL, [Prompt(user="a")]))
+
+
+def test_connections_must_be_some():
+    with pytest.raises(CarinaError, match="connections: 0"):
+        ask(loopback.MODEL, [], connections=0)
+
+
+def test_nothing_of_the_extra_is_imported_before_it_is_needed():
+    code = (
+        "import sys, carina.models.served; sys.exit('inspect_ai' in sys.modules or 'openai' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---- answers that were paid for ------------------------------------------------------------------------------------
+
+
+def test_no_answer_is_paid_for_twice(tmp_path):
+    path = tmp_path / "deep" / "answers.jsonl"
+    with serving(echo) as service:
+        with AnswerCache(path) as cache:
+            first = answers(service, "a", "b", "a", cache=cache)
+        with AnswerCache(path) as cache:
+            second = answers(service, "b", "a", "c", cache=cache)
+    assert [reply.text for reply in first] == ["A", "B", "A"]
+    assert [(reply.text, reply.cached) for reply in second] == [("B", True), ("A", True), ("C", False)]
+    assert sorted(service.prompts) == ["a", "b", "c"]
+
+
+def test_the_same_prompt_twice_on_the_way_is_asked_once(tmp_path):
+    with serving(lambda asked: Answer(asked.user, wait=0.1)) as service, AnswerCache(tmp_path / "x") as cache:
+        replies = answers(service, "a", "a", "a", cache=cache)
+    assert [reply.text for reply in replies] == ["a"] * 3
+    assert service.prompts == ["a"]
+
+
+def test_what_is_all_there_needs_neither_key_nor_service(tmp_path, monkeypatch):
+    with AnswerCache(tmp_path / "x") as cache:
+        with serving(echo) as service:
+            answers(service, "a", "b", cache=cache)
+        monkeypatch.delenv("LOOPBACK_API_KEY")
+        prompts = [Prompt(user=word, system="Be brief.") for word in "ba"]
+        replies = list(ask(loopback.MODEL, prompts, cache=cache))
+    assert [reply.text for reply in replies] == ["B", "A"]
+
+
+def test_an_answer_is_kept_when_it_comes_not_when_it_is_used(tmp_path):
+    slow = threading.Event()
+
+    def script(asked):
+        if asked.user == "slow":
+            slow.wait(5)
+        return asked.user
+
+    path = tmp_path / "x"
+    with serving(script) as service:
+        with AnswerCache(path) as cache:
+            prompts = [Prompt(user=word) for word in ("first", "slow", "c", "d")]
+            replies = ask(loopback.MODEL, prompts, cache=cache, base_url=service.url, connections=4)
+            assert next(replies).text == "first"
+            until = time.monotonic() + 5
+            while len(cache) < 3 and time.monotonic() < until:
+                time.sleep(0.01)
+            replies.close()
+        slow.set()
+        with AnswerCache(path) as cache:
+            texts = [r.text for r in ask(loopback.MODEL, prompts, cache=cache, base_url=service.url)]
+    assert texts == ["first", "slow", "c", "d"]
+    assert sorted(service.prompts) == ["c", "d", "first", "slow", "slow"]
+
+
+def test_a_key_knows_model_prompt_and_parameters():
+    prompt, sampling = Prompt(user="a", system="b"), Sampling()
+    keys = {
+        key_of("p/m", prompt, sampling),
+        key_of("p/n", prompt, sampling),
+        key_of("p/m", Prompt(user="a"), sampling),
+        key_of("p/m", Prompt(user="b", system="a"), sampling),
+        key_of("p/m", prompt, Sampling(temperature=1.0)),
+        key_of("p/m", prompt, Sampling(max_tokens=1)),
+        key_of("p/m", prompt, Sampling(seed=1)),
+    }
+    assert len(keys) == 7
+    # A new version of this program must find the answers of an older one.
+    assert (
+        key_of("p/m", prompt, sampling) == "c3d4cf80ada69c14dbf2fb521df47fcfd645d88ce35d9cdf6c287a966e2707bc"
+    )
+
+
+def kept(path, *words):
+    with AnswerCache(path) as cache:
+        for word in words:
+            cache.add(
+                key_of("p/m", Prompt(user=word), Sampling()), "p/m", Reply(text=word.upper(), stop="stop")
+            )
+
+
+def test_every_place_where_a_file_can_be_cut_off_leaves_the_answers_before_it(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    kept(path, "a", "bé")
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    for end in range(len(whole) + 1):
+        path.write_bytes(whole[:end])
+        with AnswerCache(path) as cache:
+            assert len(cache) == (end >= first) + (end == len(whole))
+        kept(path, "c")
+        with AnswerCache(path) as cache:
+            assert cache.get(key_of("p/m", Prompt(user="c"), Sampling())).text == "C"
+
+
+def test_a_file_of_something_else_is_refused_by_line(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    kept(path, "a")
+    with path.open("a") as file:
+        file.write('{"key": "zz"}\n')
+    with pytest.raises(CarinaError, match=r"answers\.jsonl, line 2: not an answer"):
+        AnswerCache(path)
+    path.write_text("")
+    AnswerCache(path).close()
+
+
+def test_a_failure_is_not_kept(tmp_path):
+    with AnswerCache(tmp_path / "x") as cache:
+        cache.add("00", "p/m", Reply(text=None, error="HTTP 500"))
+        assert cache.get("00") is None
+
+
+def test_one_process_at_a_time_adds_to_a_file(tmp_path):
+    path = tmp_path / "x"
+    with AnswerCache(path), pytest.raises(CarinaError, match="another process"):
+        AnswerCache(path)
+    AnswerCache(path).close()
+
+
+def test_prompts_are_not_written_down(tmp_path):
+    with serving(lambda _: "fine") as service, AnswerCache(tmp_path / "x") as cache:
+        answers(service, "the report of a patient", cache=cache)
+    assert "patient" not in (tmp_path / "x").read_text()
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_option_names_a_model():
+    assert model_named("model:openai-api/local/tiny", "--extractor") == "openai-api/local/tiny"
+
+
+@pytest.mark.parametrize("value", ["rules", "openai/gpt-5", "model:", "model:gpt-5", "model:/", ""])
+def test_other_names_are_refused(value):
+    with pytest.raises(CarinaError, match=r"--extractor .* expected model:PROVIDER/NAME"):
+        model_named(value, "--extractor")
