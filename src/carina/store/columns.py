@@ -6,7 +6,7 @@ JSON text. Knows rows and schemas, not files.
 
 import datetime
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -94,6 +94,30 @@ def leaves(fields: Iterable[Any], prefix: str = "") -> Iterator[str]:
             yield from leaves(arrow, f"{path}.")
         else:
             yield path
+
+
+def optional_fields(info: inspect.StructType, prefix: str = "") -> Iterator[str]:
+    """Fields with a default, those of nested records by their path: `anatomy`, `report.sentences`."""
+    for field in info.fields:
+        path = f"{prefix}{field.encode_name}"
+        if not field.required:
+            yield path
+        inner: inspect.Type | None = field.type
+        while inner is not None:
+            held = without_none(inner)[0]
+            if isinstance(held, inspect.StructType):
+                yield from optional_fields(held, f"{path}.")
+            inner = item_type(held)
+
+
+def field_of(leaf: str) -> str:
+    """The path of the field that a leaf column holds: `findings.measures.name`."""
+    return leaf.replace(LIST, "")
+
+
+def within(path: str, fields: Collection[str]) -> bool:
+    """Whether a path is one of these fields or inside one of them."""
+    return any(path == name or path.startswith(f"{name}.") for name in fields)
 
 
 def to_row(record: msgspec.Struct) -> Row:

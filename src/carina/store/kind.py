@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from carina.errors import CarinaError
-from carina.store.columns import Row, arrow_schema, leaves, struct_type
+from carina.store.columns import Row, arrow_schema, leaves, optional_fields, struct_type
 from carina.store.layout import Layout
 from carina.store.manifest import M
 
@@ -57,8 +57,8 @@ class Kind(Generic[R, M]):
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """Columns that a reader may leave out: the record has a default for them."""
-        return frozenset(field.encode_name for field in struct_type(self.record).fields if not field.required)
+        """Fields that a reader may leave out, `report.sentences` too: their records have defaults for them."""
+        return frozenset(optional_fields(struct_type(self.record)))
 
     @property
     def with_dictionary(self) -> list[str]:

@@ -5,7 +5,8 @@ records are decoded a row group at a time, so memory does not grow with the set.
 """
 
 import glob
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, Self
 import pyarrow as pa
 
 from carina.errors import CarinaError
-from carina.store.columns import Row
+from carina.store.columns import Row, field_of, within
 from carina.store.filters import Choice, Column, Filter
 from carina.store.kind import Kind, R
 from carina.store.manifest import M, manifest_path, read_manifest
@@ -88,13 +89,30 @@ class View(Generic[R, M]):
             raise self._kind.error(str(error)) from None
         return replace(self, _filters=(*self._filters, condition))
 
-    def without(self, *columns: str) -> Self:
-        """The same records with some fields not read and left at their defaults: `without("anatomy")`."""
-        optional = self._kind.optional
-        for column in columns:
-            if column not in optional:
-                raise self._kind.error(f"cannot leave out {column!r}, only: {', '.join(sorted(optional))}")
-        return replace(self, _left_out=self._left_out | frozenset(columns))
+    def without(self, *fields: str) -> Self:
+        """The same records with some fields not read and left at their defaults: `without("anatomy")`.
+
+        Fields of nested records too: `without("report.sentences.states", "findings.measures")`; `table` and `sql` leave
+        those in.
+        """
+        for name in fields:
+            if name not in self._kind.optional:
+                beside = {
+                    path.rpartition(".")[2] for path in self._kind.optional if _outer(path) == _outer(name)
+                }
+                of = f" of {_outer(name)}" if _outer(name) else ""
+                only = (
+                    f"only{of}: {', '.join(sorted(beside))}" if beside else f"there is nothing optional{of}"
+                )
+                raise self._kind.error(f"cannot leave out {name!r}, {only}")
+        left_out = self._left_out | frozenset(fields)
+        read = [field_of(leaf) for leaf in self._kind.leaves if not within(field_of(leaf), left_out)]
+        for name in sorted(left_out):
+            # With no leaf left, nothing would tell how many records there were, or whether there was one.
+            outer = _outer(name)
+            if outer and not within(outer, left_out) and not any(within(path, [outer]) for path in read):
+                raise self._kind.error(f"cannot leave out every field of {outer}")
+        return replace(self, _left_out=left_out)
 
     def by_part(self) -> tuple[Self, ...]:
         """One view a part, for sharing work between processes."""
@@ -116,6 +134,48 @@ class View(Generic[R, M]):
             return sum(part.info.rows for _, part in self._readers())
         return sum(1 for _ in self._scan(["id"]))
 
+    def rows(self, start: int, stop: int) -> Iterator[R]:
+        """Records by their place in the set, counted from 0 over all parts: as `list(view)[start:stop]`, but nothing
+        else is read than the row groups that hold them.
+        """
+        return self.at(range(start, stop))
+
+    def at(self, places: Iterable[int]) -> Iterator[R]:
+        """The records at these places, in the order of the set; a row group is read once or not at all."""
+        if self._filters:
+            raise self._kind.error(f"{self!r}: only a view without conditions has records by place")
+        wanted = sorted(set(places))
+        for place in wanted[:1] + wanted[-1:]:
+            if not 0 <= place < len(self):
+                nouns = self._kind.layout.folder
+                raise self._kind.error(f"{self.directory}: no place {place}, there are {len(self)} {nouns}")
+        chosen: dict[int, set[int]] = {}
+        first = 0
+        for index, part in self._readers():
+            last = first + part.info.rows
+            within_part = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
+            chosen[index] = {place - first for place in within_part}
+            first = last
+        return self._chosen(chosen)
+
+    def pick(self, ids: Iterable[str]) -> Iterator[R]:
+        """The records with these ids, in the order of the set; a row group is read once or not at all."""
+        chosen: dict[int, set[int]] = {index: set() for index, _ in self._readers()}
+        for record_id in ids:
+            index, row = self._set.places.get(record_id, (-1, -1))
+            if index not in chosen:
+                raise self._unknown(record_id)
+            chosen[index].add(row)
+        if self._filters:
+            for index, part in self._readers():
+                kept = self._kept(part) if chosen[index] else None
+                for row in sorted(chosen[index]):
+                    if kept is not None and not kept[row]:
+                        raise self._unknown(
+                            next(i for i, at in self._set.places.items() if at == (index, row))
+                        )
+        return self._chosen(chosen)
+
     def ids(self) -> list[str]:
         """Ids in the order of the set."""
         return [values["id"] for _, _, values in self._scan(["id"])]
@@ -123,9 +183,7 @@ class View(Generic[R, M]):
     def __getitem__(self, record_id: str) -> R:
         found = self._find(record_id)
         if found is None:
-            raise self._kind.error(
-                f"{self.directory}: no {self._kind.noun} {record_id!r}{' that matches' if self._filters else ''}"
-            )
+            raise self._unknown(record_id)
         return found
 
     def __contains__(self, record_id: object) -> bool:
@@ -145,7 +203,11 @@ class View(Generic[R, M]):
         )
         if self._filters:
             frame = frame.filter(pl.col("id").is_in(self.ids()))
-        return frame.select(columns if columns is not None else [pl.exclude(self._left_out)])
+        return frame.select(
+            columns
+            if columns is not None
+            else [pl.exclude([name for name in self._left_out if not _outer(name)])]
+        )
 
     def sql(self, query: str) -> "duckdb.DuckDBPyRelation":
         """A DuckDB query over the table `studies` or `cases`: `sql("SELECT split, count(*) FROM studies ...").pl()`."""
@@ -225,7 +287,7 @@ class View(Generic[R, M]):
         return [part.path for part in readers]
 
     def _leaves(self) -> list[str]:
-        return [leaf for leaf in self._kind.leaves if leaf.partition(".")[0] not in self._left_out]
+        return [leaf for leaf in self._kind.leaves if not within(field_of(leaf), self._left_out)]
 
     def _kept(self, part: PartReader[R, M]) -> list[bool] | None:
         """Which rows of a part meet the conditions; None where there are no conditions."""
@@ -239,16 +301,33 @@ class View(Generic[R, M]):
             for row, values in part.rows(leaves, keep=self._kept(part)):
                 yield part, row, values
 
+    def _chosen(self, rows: Mapping[int, Collection[int]]) -> Iterator[R]:
+        """Records by part and row."""
+        leaves = self._leaves()
+        for index, part in self._readers():
+            wanted = rows.get(index)
+            if wanted:
+                keep = [row in wanted for row in range(part.info.rows)]
+                yield from (part.record(row, values) for row, values in part.rows(leaves, keep=keep))
+
     def _find(self, record_id: str) -> R | None:
-        index, place = self._set.places.get(record_id, (-1, -1))
+        index, row = self._set.places.get(record_id, (-1, -1))
         for listed, part in self._readers():
             if listed == index:
                 kept = self._kept(part)
-                keep = [row == place and (kept is None or kept[row]) for row in range(part.info.rows)]
-                rows = part.rows(self._leaves(), keep=keep)
-                return next((part.record(row, values) for row, values in rows), None)
+                if kept is None or kept[row]:
+                    return next(self._chosen({index: {row}}))
         return None
+
+    def _unknown(self, record_id: str) -> CarinaError:
+        which = " that matches" if self._filters else ""
+        return self._kind.error(f"{self.directory}: no {self._kind.noun} {record_id!r}{which}")
 
     def _whole(self) -> Self:
         """All of the set, whatever this view is limited to."""
         return replace(self, _filters=(), _parts=None)
+
+
+def _outer(path: str) -> str:
+    """The field that a nested one is in; empty for a field of the record itself."""
+    return path.rpartition(".")[0]

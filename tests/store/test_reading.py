@@ -1,0 +1,230 @@
+"""Reading no more than is asked for: fields left out inside of records, and records by place and id."""
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from carina.errors import StudySetError
+from carina.studies import (
+    Annotation,
+    Finding,
+    Image,
+    Location,
+    Measure,
+    Provenance,
+    Region,
+    Report,
+    ReportSection,
+    Sentence,
+    Statement,
+    Study,
+    open_studies,
+    write_studies,
+)
+
+SQUARE = Region.from_box(0, 0, 2, 2, height=4, width=4)
+
+
+def study(number: int) -> Study:
+    return Study(
+        id=f"s{number}",
+        patient=f"p{number // 2}",
+        source="phantom",
+        order=number,
+        images=(Image(key=f"{number}.png", view="PA", width=4, height=4),),
+        findings=(
+            Finding(
+                id="f1",
+                name="nodule" if number % 2 else "mass",
+                certainty="present",
+                location=Location(side="left", zones=("left lower zone",)),
+                measures=(Measure(name="width", value=2.0, unit="cm"),),
+                annotations=(
+                    Annotation(image=f"{number}.png", region=SQUARE, drawn="polygon", annotator="phantom"),
+                ),
+            ),
+        ),
+        report=Report(
+            sections=(ReportSection(name="findings", text="There is a nodule."),),
+            sentences=(
+                Sentence(
+                    section="findings", start=0, end=18, states=(Statement(kind="finding", about="f1"),)
+                ),
+            ),
+        )
+        if number % 3
+        else None,
+    )
+
+
+STUDIES = [study(number) for number in range(150)]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sets") / "studies"
+    write_studies(path, STUDIES, Provenance(command="test"), part_size=70)
+    return path
+
+
+@pytest.fixture
+def opened(directory):
+    return open_studies(directory)
+
+
+@pytest.fixture
+def groups_read(monkeypatch):
+    """Row groups and columns, as they are read."""
+    read: list[tuple[int, tuple[str, ...]]] = []
+    original = pq.ParquetFile.iter_batches
+
+    def watched(self, *arguments, **options):
+        read.extend((group, tuple(options["columns"])) for group in options["row_groups"])
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
+    return read
+
+
+# Fields left out --------------------------------------------------------------------------------------------
+
+
+def test_nested_fields_are_left_at_their_defaults(opened):
+    light = opened.without("report.sentences.states", "findings.measures").without("findings.annotations")
+    for found, whole in zip(light, STUDIES, strict=True):
+        finding = msgspec.structs.replace(whole.findings[0], measures=(), annotations=())
+        report = whole.report and msgspec.structs.replace(
+            whole.report, sentences=(msgspec.structs.replace(whole.report.sentences[0], states=()),)
+        )
+        assert found == msgspec.structs.replace(whole, findings=(finding,), report=report)
+
+
+def test_what_is_left_out_is_not_read(opened, groups_read):
+    next(iter(opened.without("anatomy", "findings.measures", "report.sentences")))
+    columns = groups_read[0][1]
+    assert "findings.list.element.name" in columns
+    assert "report.sections.list.element.text" in columns
+    assert not [
+        name
+        for name in columns
+        if "findings.list.element.measures" in name or "sentences" in name or "anatomy" in name
+    ]
+
+
+def test_only_the_named_field_is_left_out(opened, groups_read):
+    next(iter(opened.without("findings.measures")))
+    columns = groups_read[0][1]
+    assert "devices.list.element.measures.list.element.name" in columns
+    assert "report.sentences.list.element.states.list.element.measure.name" in columns
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (
+            ["images.key"],
+            "cannot leave out 'images.key', only of images: bits, monochrome1, quality, sha256, sp",
+        ),
+        (["report.sections"], "cannot leave out 'report.sections', only of report: language, sentences"),
+        (["report.nothing"], "cannot leave out 'report.nothing', only of report: language, sentences"),
+        (
+            ["report.sections.text"],
+            "cannot leave out 'report.sections.text', there is nothing optional of rep",
+        ),
+        (
+            ["id"],
+            "cannot leave out 'id', only: age, anatomy, date, devices, findings, indication, later, prior",
+        ),
+        (["nowhere.at.all"], r"'nowhere\.at\.all', there is nothing optional of nowhere\.at"),
+        (
+            [f"findings.location.{name}" for name in ("side", "zones", "parts", "site")],
+            r"cannot leave out every field of findings\.location",
+        ),
+    ],
+)
+def test_what_has_no_default_cannot_be_left_out(opened, fields, told):
+    with pytest.raises(StudySetError, match=told):
+        opened.without(*fields)
+
+
+def test_every_field_of_a_record_may_go_with_the_record(opened):
+    fields = [f"findings.location.{name}" for name in ("side", "zones", "parts", "site")]
+    assert {study.findings[0].location for study in opened.without("findings.location", *fields)} == {None}
+    assert {study.findings for study in opened.without("findings", *fields)} == {()}
+
+
+def test_conditions_may_rest_on_what_is_left_out(opened):
+    found = list(opened.without("findings").where(finding="mass"))
+    assert [study.id for study in found] == [f"s{number}" for number in range(0, 150, 2)]
+    assert found[0].findings == ()
+
+
+def test_tables_keep_columns_of_which_a_part_is_left_out(opened):
+    frame = opened.without("anatomy", "findings.measures").table().collect()
+    assert "anatomy" not in frame.columns
+    assert frame["findings"][0][0]["measures"][0]["unit"] == "cm"
+
+
+# Records by place and id ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("start", "stop"), [(0, 150), (0, 0), (5, 6), (30, 40), (65, 75), (69, 141), (150, 150)]
+)
+def test_rows_are_a_slice_of_the_set(opened, start, stop):
+    assert list(opened.rows(start, stop)) == STUDIES[start:stop]
+
+
+def test_rows_read_the_row_groups_they_lie_in(opened, groups_read):
+    assert [study.id for study in opened.rows(60, 75)] == [f"s{number}" for number in range(60, 75)]
+    # Parts of 70, 70 and 10 studies in groups of 32: places 60 to 69 lie in the groups 1 and 2 of the first.
+    assert [group for group, _ in groups_read] == [1, 2, 0]
+
+
+def test_places_are_taken_once_and_in_order(opened, groups_read):
+    assert list(opened.at([149, 3, 40, 3])) == [STUDIES[3], STUDIES[40], STUDIES[149]]
+    assert [group for group, _ in groups_read] == [0, 1, 0]
+    assert list(opened.at([])) == []
+
+
+@pytest.mark.parametrize("places", [[-1], [3, 150], [150]])
+def test_a_place_that_is_none_is_refused_at_once(opened, places):
+    with pytest.raises(StudySetError, match=rf"no place {places[-1]}, there are 150 studies"):
+        opened.at(places)
+
+
+def test_places_of_one_part_are_counted_in_it(opened):
+    second = opened.by_part()[1]
+    assert list(second.rows(0, 2)) == STUDIES[70:72]
+    with pytest.raises(StudySetError, match="no place 70, there are 70 studies"):
+        second.rows(0, 71)
+
+
+def test_places_are_of_the_whole_set(opened):
+    with pytest.raises(StudySetError, match=r"where\(finding=.*only a view without conditions"):
+        opened.where(finding="mass").rows(0, 1)
+
+
+def test_records_are_picked_by_id_in_the_order_of_the_set(opened, groups_read):
+    opened.ids()
+    assert list(opened.without("anatomy").pick(["s149", "s33", "s1", "s34", "s33"])) == [
+        STUDIES[1],
+        STUDIES[33],
+        STUDIES[34],
+        STUDIES[149],
+    ]
+    assert [group for group, columns in groups_read if columns != ("id",)] == [0, 1, 0]
+
+
+def test_an_id_that_is_not_there_is_refused_at_once(opened):
+    with pytest.raises(StudySetError, match="no study 'none'"):
+        opened.pick(["s1", "none"])
+    with pytest.raises(StudySetError, match="no study 's1'"):
+        opened.by_part()[1].pick(["s1"])
+
+
+def test_what_is_picked_meets_the_conditions(opened):
+    masses = opened.where(finding="mass")
+    assert list(masses.pick(["s100", "s2"])) == [STUDIES[2], STUDIES[100]]
+    with pytest.raises(StudySetError, match="no study 's3' that matches"):
+        masses.pick(["s2", "s3"])
