@@ -20,6 +20,7 @@ def load(name):
 
 
 published, ours = load("published"), load("ours")
+talk = load("../../cases/chat/talk")
 
 
 def run(*arguments):
@@ -74,9 +75,18 @@ def test_json_is_one_document(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--to", "word"), "--to 'word': no such format; known: chexpercept"),
+        (("--to", "word"), "--to 'word': no such format; known: chat, chexpercept, hf"),
         (("--to", "chexpercept", "--keys", "none"), "--keys 'none': expected inline or separate"),
         (("--to", "chexpercept"), "no such directory, so no benchmark there"),
+        (("--to", "chat"), "no such directory, so no benchmark there"),
+        (("--to", "hf"), "no such directory, so no benchmark there"),
+        (("--to", "chat", "--layout", "x"), "--layout 'x': expected openai, llava, swift or staged"),
+        (("--to", "chat", "--answers", "no"), "--answers 'no': expected with or without"),
+        (("--to", "hf", "--pictures", "all"), "--pictures 'all': expected none, copy or embed"),
+        (("--to", "hf", "--layout", "llava"), "--layout and --system are of chat, not of hf"),
+        (("--to", "chat", "--keys", "separate"), "for chat there is --answers without"),
+        (("--to", "chexpercept", "--answers", "without"), "for chexpercept there is --keys separate"),
+        (("--to", "chat", "--layout", "llava", "--pictures", "embed"), "none or copy, not embed"),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, arguments, sentence):
@@ -85,6 +95,37 @@ def test_bad_input_is_one_sentence(tmp_path, arguments, sentence):
     assert result.stderr.startswith("Error: ")
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("layout", ["openai", "llava", "swift", "staged"])
+def test_conversations_go_out_in_every_layout(tmp_path, layout):
+    bench = talk.write(tmp_path / "bench", [talk.case(1), talk.case(2, split="test")])
+    result = run("export", bench, "--to", "chat", "--layout", layout, "-o", tmp_path / "chat")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"{tmp_path / 'chat'}\n"
+    pictures = 0 if layout == "staged" else 3
+    assert result.stderr == f"2 cases (1 test, 1 train), 18 questions, {pictures} pictures\n"
+    assert json.loads((tmp_path / "chat" / "train-00000.jsonl").read_text())["id"]
+
+
+def test_a_folder_for_the_hub_goes_out_without_a_picture_unless_asked(tmp_path):
+    bench = talk.write(tmp_path / "bench", [talk.case(1), talk.case(2, split="test")])
+    result = run("export", bench, "--to", "hf", "-o", tmp_path / "folder", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {
+        "export": str(tmp_path / "folder"),
+        "counts": {"cases": 2, "questions": 18, "pictures": 0, "splits": {"test": 1, "train": 1}},
+    }
+    files = {path.name for path in (tmp_path / "folder").rglob("*") if path.is_file()}
+    assert files == {
+        "README.md",
+        "carina.json",
+        "croissant.json",
+        "test-00000.parquet",
+        "train-00000.parquet",
+    }
+    asked = run("export", bench, "--to", "hf", "-o", tmp_path / "copied", "--pictures", "copy")
+    assert asked.stderr == "2 cases (1 test, 1 train), 18 questions, 3 pictures\n"
 
 
 def test_help_has_examples():
