@@ -1,0 +1,241 @@
+"""Stage 3, in words: where each finding and device lies, how severe it is, how it looks; and what a region holds.
+
+An attribute is asked about once, in one form. What tells several at once (a description, the content of a region, a
+vignette) comes after what it would tell, or instead of it.
+"""
+
+from typing import Final
+
+from carina.cases import Fact
+from carina.studies.vocabulary import ZONES
+from carina.trek.ask.findings import none_of_these, options_wanted
+from carina.trek.subject import Thing
+from carina.trek.turn import Choice, Examiner, Turn, evidence_of, of_thing, target
+
+_FORMS: Final = ("open", "yes_no", "choice", "statement")
+_SHARES: Final = (0.70, 0.09, 0.15, 0.06)
+_SLOT: Final = {
+    "location": ("at", "right_at"),
+    "severity": ("grade", "right_grade"),
+    "appearance": ("look", "right_looks"),
+    "distribution": ("spread", "right_spread"),
+}
+_OPEN_SLOT: Final = {"location": "at", "severity": "grade", "appearance": "looks", "distribution": "spread"}
+_MOST_REGIONS: Final = 3
+_VIGNETTE_OPTIONS: Final = 5
+
+
+def ask_attributes(examiner: Examiner) -> None:
+    """Everything that is known of everything that is there."""
+    for thing in examiner.subject.things:
+        if not thing.alone:
+            continue
+        first = len(examiner.turns)
+        if not _ask_vignette(examiner, thing):
+            _ask_each(examiner, thing)
+        asked = examiner.turns[first:]
+        _ask_measure(examiner, thing)
+        _ask_description(examiner, thing, asked)
+
+
+def _about(examiner: Examiner, turn: Turn, thing: Thing) -> Turn:
+    """A question that names something as there: it restates what an earlier turn has settled."""
+    turn.restates = True
+    turn.evidence = evidence_of(thing)
+    settled = examiner.presence.get(thing.id)
+    if settled is not None:
+        turn.depends.append(settled)
+    return turn
+
+
+# ---- one attribute --------------------------------------------------------------------------------------------------
+
+
+def _ask_each(examiner: Examiner, thing: Thing) -> None:
+    draw = examiner.draw
+    for attribute in draw.shuffled(list(thing.values)):
+        if attribute == "location" and thing.id in examiner.known_places:
+            continue
+        if not draw.chance(examiner.quotas.attributes):
+            continue
+        if attribute == "position":
+            _ask_position(examiner, thing)
+            continue
+        form = draw.weighted(_FORMS, _SHARES)
+        if form == "open" or not _ask_closed(examiner, thing, attribute, form):
+            _ask_open(examiner, thing, attribute)
+
+
+def _named(thing: Thing, attribute: str) -> str:
+    """What has the attribute: of a device it is the tip that has a place."""
+    return thing.tip if attribute == "location" and thing.tip is not None else thing.the
+
+
+def _facts(thing: Thing, attribute: str) -> list[Fact]:
+    return [of_thing(thing), Fact(name=attribute, about=thing.id, text=thing.values[attribute])]
+
+
+def _ask_open(examiner: Examiner, thing: Thing, attribute: str) -> None:
+    slots = {"the_finding": _named(thing, attribute)}
+    turn = _about(examiner, examiner.ask(3, attribute, "open", slots, facts=_facts(thing, attribute)), thing)
+    slots[_OPEN_SLOT[attribute]] = thing.values[attribute]
+    turn.answer = examiner.say(turn, "any", slots)
+
+
+def _ask_closed(examiner: Examiner, thing: Thing, attribute: str, form: str) -> bool:
+    """In a form with a wrong value; False where the set has no wrong value for this one."""
+    draw = examiner.draw
+    wrong = examiner.survey.wrong.get((thing.name, attribute))
+    value = thing.values[attribute]
+    if wrong is None or value not in wrong.asked or not draw.chance(wrong.asked[value]):
+        return False
+    weights = wrong.weights[value]
+    others = [(text, weight) for text, weight in zip(wrong.values, weights, strict=True) if weight > 0]
+    if not others:
+        return False
+    if form == "yes_no":
+        _ask_yes_no(examiner, thing, attribute, others)
+    elif form == "choice":
+        _ask_choice(examiner, thing, attribute, others)
+    else:
+        _ask_statement(examiner, thing, attribute, others)
+    return True
+
+
+def _drawn(examiner: Examiner, others: list[tuple[str, float]], number: int) -> list[str]:
+    """Wrong values by weight, each once."""
+    rest = list(others)
+    drawn: list[str] = []
+    while rest and len(drawn) < number:
+        chosen = examiner.draw.weighted(rest, [weight for _, weight in rest])
+        rest.remove(chosen)
+        drawn.append(chosen[0])
+    return drawn
+
+
+def _ask_yes_no(examiner: Examiner, thing: Thing, attribute: str, others: list[tuple[str, float]]) -> None:
+    said, right = _SLOT[attribute]
+    true = examiner.draw.chance(0.5)
+    value = thing.values[attribute] if true else _drawn(examiner, others, 1)[0]
+    slots = {"the_finding": _named(thing, attribute), said: value}
+    turn = _about(examiner, examiner.ask(3, attribute, "yes_no", slots, facts=_facts(thing, attribute)), thing)
+    turn.label = "yes" if true else "no"
+    slots[right] = thing.values[attribute]
+    turn.answer = examiner.say(turn, turn.label, slots)
+
+
+def _ask_choice(examiner: Examiner, thing: Thing, attribute: str, others: list[tuple[str, float]]) -> None:
+    slots = {"the_finding": _named(thing, attribute)}
+    wrong = _drawn(examiner, others, options_wanted(examiner) - 1)
+    turn = _about(examiner, examiner.ask(3, attribute, "choice", slots, facts=_facts(thing, attribute)), thing)
+    if len(wrong) > 1 and examiner.draw.chance(0.12):
+        turn.choices = [*(Choice(text) for text in wrong), none_of_these(examiner, right=True)]
+        return
+    turn.choices = [Choice(thing.values[attribute], right=True), *(Choice(text) for text in wrong)]
+    if examiner.draw.chance(0.1):
+        turn.choices = [*turn.choices, none_of_these(examiner)]
+
+
+def _ask_statement(examiner: Examiner, thing: Thing, attribute: str, others: list[tuple[str, float]]) -> None:
+    """Which statement fits: one about the attribute is right, the others are right of something else, or elsewhere."""
+    slots = {"the_finding": _named(thing, attribute)}
+    turn = _about(examiner, examiner.ask(3, "statement", "choice", slots, facts=_facts(thing, attribute)), thing)
+    wrong = _drawn(examiner, others, options_wanted(examiner) - 1)
+    texts = [thing.values[attribute], *wrong]
+    slot = _OPEN_SLOT[attribute]
+    said = [examiner.clause(3, "statement", attribute, slots={slot: text}) for text in texts]
+    turn.choices = [Choice(text, right=number == 0) for number, text in enumerate(said)]
+
+
+def _ask_position(examiner: Examiner, thing: Thing) -> None:
+    """Whether a device lies where it should."""
+    draw, adequate = examiner.draw, thing.values["position"] == "adequate"
+    slots = {"the_finding": thing.the, "at": thing.values.get("location", "")}
+    if not slots["at"]:
+        return
+    asked = examiner.survey.wrong.get((thing.name, "position"))
+    rate = 0.0 if asked is None else asked.asked.get(thing.values["position"], 0.0)
+    variant = draw.weighted(("open", "yes_no", "choice"), (0.6, 0.2 * rate, 0.2 * rate))
+    turn = _about(examiner, examiner.ask(3, "position", variant, slots, facts=_facts(thing, "position")), thing)
+    if variant == "choice":
+        turn.choices = [
+            Choice("in an adequate position", right=adequate),
+            Choice("malpositioned", right=not adequate),
+        ]
+    elif variant == "yes_no":
+        turn.label = "yes" if adequate else "no"
+        turn.answer = examiner.say(turn, turn.label, slots)
+    else:
+        turn.answer = examiner.say(turn, thing.values["position"], slots)
+
+
+# ---- several at once ------------------------------------------------------------------------------------------------
+
+
+def _ask_vignette(examiner: Examiner, thing: Thing) -> bool:
+    """A case in a sentence, then which description fits: instead of asking attribute by attribute."""
+    indication = examiner.subject.study.indication
+    if not indication or thing.kind != "finding" or not examiner.draw.chance(examiner.quotas.vignette):
+        return False
+    wrong = [text for text in examiner.survey.descriptions.get(thing.name, ()) if text != thing.described]
+    wrong = [text for text in wrong if thing.values.get("location", " ") not in text]
+    if len(wrong) < _VIGNETTE_OPTIONS - 1 or thing.id in examiner.known_places:
+        return False
+    number = _VIGNETTE_OPTIONS + examiner.draw.below(2)
+    facts = [of_thing(thing)]
+    facts += [Fact(name=name, about=thing.id, text=value) for name, value in thing.values.items()]
+    slots = {"indication": indication}
+    turn = _about(examiner, examiner.ask(3, "vignette", "choice", slots, facts=facts), thing)
+    turn.choices = [Choice(thing.described, right=True)]
+    turn.choices += [Choice(text) for text in examiner.draw.sample(wrong, number - 1)]
+    return True
+
+
+def _ask_measure(examiner: Examiner, thing: Thing) -> None:
+    measure = thing.measure
+    if measure is None or not examiner.draw.chance(0.6):
+        return
+    quantity = examiner.words.wording.common["quantity"].get(measure.name, measure.name)
+    value = f"{measure.value:g}" if measure.unit == "1" else f"{measure.value:g} {measure.unit}"
+    slots = {"the_finding": thing.the, "quantity": quantity}
+    facts = [of_thing(thing), Fact(name="measure", about=thing.id, text=measure.name, value=measure.value)]
+    turn = _about(examiner, examiner.ask(3, "measure", "open", slots, facts=facts), thing)
+    turn.answer = examiner.say(turn, "any", {**slots, "value": value})
+
+
+def _ask_description(examiner: Examiner, thing: Thing, asked: list[Turn]) -> None:
+    facts = [of_thing(thing)]
+    facts += [Fact(name=name, about=thing.id, text=value) for name, value in thing.values.items()]
+    slots = {"the_finding": thing.the}
+    turn = _about(examiner, examiner.ask(3, "description", "open", slots, facts=facts), thing)
+    turn.after.extend(asked)
+    kind = "any" if thing.is_present else "uncertain"
+    turn.answer = examiner.say(turn, kind, {"described": thing.plain, **slots})
+
+
+# ---- regions --------------------------------------------------------------------------------------------------------
+
+
+def ask_about_regions(examiner: Examiner) -> None:
+    """What a named zone of the lungs holds; after every question that it could answer."""
+    draw, subject = examiner.draw, examiner.subject
+    frontal = subject.images[0].view in ("PA", "AP")
+    # Where something's place is not known, no zone can be called free of it.
+    vague = any(thing.zones is None for thing in subject.findings)
+    if not frontal or vague:
+        return
+    before = list(examiner.turns)
+    for zone in draw.sample(ZONES, min(_MOST_REGIONS, draw.rounded(examiner.quotas.regions))):
+        inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
+        facts = [target("region", zone)]
+        facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in inside]
+        slots = {"the_region": f"the {zone}", "image": examiner.image(0)}
+        turn = examiner.ask(3, "region content", "open", slots, facts=facts)
+        turn.images = (0,)
+        turn.after.extend(other for other in before if other.stage == 3)  # noqa: PLR2004
+        sure = [thing.a for thing in inside if thing.is_present]
+        hedged = [thing.a for thing in inside if not thing.is_present]
+        kind = "some" if sure else "possible" if hedged else "none"
+        slots |= {"list": examiner.words.join([*sure, *hedged]), "possible": examiner.words.join(hedged)}
+        turn.answer = examiner.say(turn, kind, slots)
+        turn.evidence = tuple(dict.fromkeys(mark for thing in inside for mark in evidence_of(thing)))

@@ -1,0 +1,111 @@
+"""Stage 3, in boxes: where named anatomy lies, where a finding lies, and what a given box holds."""
+
+from typing import Final
+
+from pycocotools import mask as coco
+
+from carina.cases import Box, Fact
+from carina.cases.model import Frame
+from carina.studies.model import Anatomy, Image
+from carina.studies.region import Region
+from carina.trek.subject import Thing
+from carina.trek.turn import Examiner, Turn, evidence_of, of_thing, target
+
+_REFERENCE: Final = "<|ref|> {name} <|/ref|> <|box|>({x1}, {y1}), ({x2}, {y2})<|/box|>"
+"""The dialect in which boxes are said and understood: percent, pixels or thousandths by the frame that is stated."""
+_SIDES: Final = {"percent": 100.0, "thousand": 1000.0}
+
+
+def ask_for_regions(examiner: Examiner, number: int) -> None:
+    """Boxes of anatomy, on images on which it was drawn; no two questions for the same box."""
+    shown = {image.key: place for place, image in enumerate(examiner.subject.images)}
+    drawn = [structure for structure in examiner.subject.study.anatomy if structure.image in shown]
+    for structure in examiner.draw.sample(drawn, number):
+        _ask_region(examiner, structure, shown[structure.image])
+
+
+def _ask_region(examiner: Examiner, structure: Anatomy, place: int) -> None:
+    image = examiner.subject.images[place]
+    box = box_of(structure.region, image, examiner.options.frame, name=structure.name, of="anatomy")
+    if box is None:
+        return
+    slots = {"the_region": f"the {structure.name}", "image": examiner.image(place)}
+    turn = examiner.ask(3, "region box", "boxes", slots, facts=[target("region", structure.name)])
+    _key(examiner, turn, (box,), place)
+
+
+def ask_for_findings(examiner: Examiner) -> None:
+    """Boxes of what is there, after its place was asked for in words."""
+    shown = {image.key: place for place, image in enumerate(examiner.subject.images)}
+    before = [turn for turn in examiner.turns if turn.stage == 3]  # noqa: PLR2004
+    for thing in examiner.subject.things:
+        outlined = [mark for mark in thing.annotations if mark.image in shown]
+        if not outlined or not thing.alone or not examiner.draw.chance(0.2):
+            continue
+        mark = outlined[0]
+        place = shown[mark.image]
+        box = box_of(mark.region, examiner.subject.images[place], examiner.options.frame, name=thing.name)
+        if box is None:
+            continue
+        if examiner.draw.chance(0.25):
+            turn = _ask_content(examiner, thing, box, place)
+        else:
+            turn = _ask_box(examiner, thing, box, place)
+        turn.after.extend(before)
+
+
+def _ask_box(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:
+    slots = {"image": examiner.image(place), "the_finding": thing.the}
+    variant = "boxes"
+    report = examiner.subject.study.report
+    if report is not None and thing.evidence and examiner.draw.chance(0.4):
+        quoted = report.sentences[thing.evidence[0]]
+        # A sentence that tells of several things would ask for several boxes.
+        if sum(state.kind in ("finding", "device") for state in quoted.states) <= 1:
+            variant, slots["phrase"] = "boxes/phrase", report.quote(quoted).strip().rstrip(".")
+    turn = examiner.ask(3, "finding box", variant, slots, facts=[of_thing(thing)])
+    turn.restates = True
+    turn.evidence = evidence_of(thing)
+    _key(examiner, turn, (box,), place)
+    return turn
+
+
+def _ask_content(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:
+    slots = {"image": examiner.image(place), "box": said(box, "region")}
+    facts = [of_thing(thing), Fact(name="truth", about=thing.id, text=thing.certainty)]
+    turn = examiner.ask(3, "box content", "open", slots, facts=facts)
+    turn.images = (place,)
+    turn.evidence = evidence_of(thing)
+    kind = "some" if thing.is_present else "possible"
+    turn.answer = examiner.say(turn, kind, {"list": thing.plain, "possible": thing.plain})
+    return turn
+
+
+def _key(examiner: Examiner, turn: Turn, boxes: tuple[Box, ...], place: int) -> None:
+    turn.images = (place,)
+    turn.boxes = boxes
+    turn.answer = examiner.say(turn, "any", {"boxes": " ".join(said(box, box.name) for box in boxes)})
+
+
+def box_of(
+    region: Region, image: Image, frame: Frame, *, name: str = "", of: str = "finding"
+) -> Box | None:
+    """The box around a region in the units of a frame; None for an empty region."""
+    x, y, width, height = coco.toBbox({"size": [region.height, region.width], "counts": region.counts}).tolist()
+    if width <= 0 or height <= 0:
+        return None
+    corners = (x, y, x + width, y + height)
+    side = _SIDES.get(frame)
+    if side is not None:
+        digits = 2 if side == 100 else 0  # noqa: PLR2004
+        extent = (image.width, image.height) * 2
+        corners = tuple(round(at * side / full, digits) for at, full in zip(corners, extent, strict=True))  # type: ignore[assignment]
+    if corners[0] >= corners[2] or corners[1] >= corners[3]:
+        return None
+    return Box(image=image.key, xyxy=corners, frame=frame, name=name, of=of)  # type: ignore[arg-type]
+
+
+def said(box: Box, name: str) -> str:
+    """A box in words."""
+    x1, y1, x2, y2 = (f"{at:.2f}" if box.frame == "percent" else f"{at:g}" for at in box.xyxy)
+    return _REFERENCE.format(name=name, x1=x1, y1=y1, x2=x2, y2=y2)

@@ -1,0 +1,262 @@
+"""Stage 2: is anything abnormal, what is there, and what is not.
+
+The order keeps keys from telling later ones: first whether there is anything, then findings by name, then choices,
+then lists. A finding is named in one closed question at most.
+
+Named questions are put like this: a fair coin decides whether the next answer is "yes" or "no", and the questions end
+with the last finding that is there. So, whatever was answered before, the next answer is as likely "yes" as "no"; a
+fixed number of each would give the last ones away.
+"""
+
+from carina.cases import Evidence, Fact
+from carina.cases.model import Label
+from carina.trek.confusable import plausibility
+from carina.trek.subject import Absent, Kind, Thing
+from carina.trek.turn import Choice, Examiner, Turn, evidence_of, target
+
+_NOTHING_THERE = 0.3
+"""Share of choices of which no finding is right, where there is a way to say so."""
+
+
+def ask_what_is_there(examiner: Examiner) -> None:
+    """Everything about what is there, up to the lists."""
+    first = len(examiner.turns)
+    _ask_any(examiner, "finding")
+    _ask_any(examiner, "device")
+    taken: set[str] = set()
+    for_choices = _ask_by_name(examiner, taken)
+    _ask_choices(examiner, for_choices, taken)
+    closed = examiner.turns[first:]
+    _ask_lists(examiner)
+    _ask_others(examiner)
+    for turn in examiner.turns[first + len(closed) :]:
+        turn.after.extend(closed)
+
+
+# ---- anything at all ------------------------------------------------------------------------------------------------
+
+
+def _ask_any(examiner: Examiner, kind: Kind) -> None:
+    things = examiner.subject.findings if kind == "finding" else examiner.subject.devices
+    there = any(thing.is_present for thing in things)
+    if things and not there:
+        rate = examiner.survey.any_asked.get((kind, True), 0.0)
+    else:
+        rate = examiner.survey.any_asked.get((kind, there), 0.0)
+    if not examiner.draw.chance(rate * 0.8):
+        return
+    label: Label = "yes" if there else "uncertain" if things else "no"
+    task = "any abnormality" if kind == "finding" else "any device"
+    turn = examiner.ask(2, task, "yes_no", facts=[target("study", task)])
+    _answer(examiner, turn, label, {})
+    turn.evidence = tuple(dict.fromkeys(mark for thing in things for mark in evidence_of(thing)))
+
+
+def _answer(examiner: Examiner, turn: Turn, label: Label, slots: dict[str, str]) -> None:
+    """The key of a yes/no question, sometimes dressed as options."""
+    turn.label = label
+    turn.answer = examiner.say(turn, label, slots)
+    if label != "uncertain" and examiner.draw.chance(0.1):
+        turn.format = "choice"
+        turn.label = None
+        turn.choices = [Choice(word.capitalize(), right=word == label) for word in ("yes", "no")]
+
+
+# ---- by name --------------------------------------------------------------------------------------------------------
+
+
+def _ask_by_name(examiner: Examiner, taken: set[str]) -> list[Thing]:
+    """Yes/no questions that name a finding or device; returns what is left for choices."""
+    draw, subject = examiner.draw, examiner.subject
+    left_for_choices: list[Thing] = []
+    for things, absent in (
+        (subject.findings, subject.absent_findings),
+        (subject.devices, subject.absent_devices),
+    ):
+        named: list[Thing] = []
+        for thing in things:
+            if thing.is_present and thing.alone and draw.chance(examiner.survey.asked.get(thing.name, 0.0)):
+                (left_for_choices if draw.chance(examiner.quotas.choices) else named).append(thing)
+        rest = list(absent)
+        positives = draw.shuffled(named)
+        hedged = draw.shuffled([thing for thing in things if thing.certainty == "uncertain" and thing.alone])
+        asked = 0
+        while positives and asked < examiner.quotas.named:
+            if draw.chance(0.5):
+                _ask_named(examiner, positives.pop())
+            else:
+                missing = _negative(examiner, rest)
+                if missing is None:
+                    break
+                rest.remove(missing)
+                taken.add(missing.name)
+                _ask_absent(examiner, missing)
+            asked += 1
+            if hedged and draw.chance(0.4):
+                _ask_named(examiner, hedged.pop())
+        for thing in hedged:
+            _ask_named(examiner, thing)
+    return left_for_choices
+
+
+def _negative(examiner: Examiner, absent: list[Absent]) -> Absent | None:
+    """One of those that are not there, by the weights that balance the set."""
+    weights = _weights(examiner, absent)
+    return examiner.draw.weighted(absent, weights) if absent and sum(weights) > 0 else None
+
+
+def _weights(examiner: Examiner, absent: list[Absent]) -> list[float]:
+    noticed = frozenset(thing.name for thing in examiner.subject.things)
+    negative = examiner.survey.negative
+    return [negative.get(missing.name, 0.0) * plausibility(missing.name, noticed) for missing in absent]
+
+
+def _ask_named(examiner: Examiner, thing: Thing) -> None:
+    task = "presence" if thing.kind == "finding" else "device presence"
+    facts = [
+        Fact(name="target", about=thing.kind, text=thing.name),
+        Fact(name="truth", about=thing.id, text=thing.certainty),
+    ]
+    name = examiner.words.name(thing.name)
+    slots = {"finding": name.bare, "a_finding": name.a}
+    turn = examiner.ask(2, task, "yes_no", slots, facts=facts)
+    _answer(examiner, turn, "yes" if thing.is_present else "uncertain", slots)
+    turn.evidence = evidence_of(thing)
+    examiner.presence[thing.id] = turn
+
+
+def _ask_absent(examiner: Examiner, missing: Absent) -> None:
+    task = "presence" if missing.kind == "finding" else "device presence"
+    facts = [
+        Fact(name="target", about=missing.kind, text=missing.name),
+        Fact(name="truth", about=missing.id, text="absent"),
+        Fact(name="negative", text=missing.origin),
+    ]
+    name = examiner.words.name(missing.name)
+    slots = {"finding": name.bare, "a_finding": name.a}
+    turn = examiner.ask(2, task, "yes_no", slots, facts=facts)
+    _answer(examiner, turn, "no", slots)
+    turn.evidence = _sentences(missing)
+
+
+def _sentences(missing: Absent) -> tuple[Evidence, ...]:
+    return tuple(Evidence(report="current", sentence=number) for number in missing.evidence)
+
+
+# ---- among options --------------------------------------------------------------------------------------------------
+
+
+def _ask_choices(examiner: Examiner, things: list[Thing], taken: set[str]) -> None:
+    """Which of these is there: the findings that were not asked about by name, among others that are not there."""
+    draw, subject = examiner.draw, examiner.subject
+    for kind, absent in (("finding", subject.absent_findings), ("device", subject.absent_devices)):
+        right = draw.shuffled([thing for thing in things if thing.kind == kind])
+        rest = [missing for missing in absent if missing.name not in taken]
+        while right:
+            several = len(right) > 1 and draw.chance(0.6)
+            number = 2 if several else 1
+            asked, right = right[:number], right[number:]
+            _ask_choice(examiner, asked, rest)
+            if draw.chance(_NOTHING_THERE):
+                _ask_choice(examiner, [], rest)
+
+
+def _ask_choice(examiner: Examiner, right: list[Thing], rest: list[Absent]) -> None:
+    draw = examiner.draw
+    number = options_wanted(examiner, least=len(right) + 1)
+    wrong: list[Absent] = []
+    # Without a right one, "none of these" takes its place.
+    for _ in range(number - max(1, len(right))):
+        missing = _negative(examiner, rest)
+        if missing is None:
+            break
+        rest.remove(missing)
+        wrong.append(missing)
+    if not wrong or (not right and len(wrong) == 1):
+        return
+    kind = (right or wrong)[0].kind
+    task = "presence" if kind == "finding" else "device presence"
+    multiple = len(right) > 1 or (bool(right) and draw.chance(0.12))
+    facts = [Fact(name="target", about=kind, text=thing.name) for thing in (*right, *wrong)]
+    facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in right]
+    turn = examiner.ask(2, task, "choice/multiple" if multiple else "choice", facts=facts)
+    turn.multiple = multiple
+    turn.choices = [Choice(thing.bare, right=True) for thing in right]
+    turn.choices += [Choice(missing.name) for missing in wrong]
+    if not right:
+        turn.choices.append(none_of_these(examiner, right=True))
+    elif draw.chance(0.1):
+        turn.choices.append(none_of_these(examiner))
+    turn.evidence = tuple(dict.fromkeys(mark for thing in right for mark in evidence_of(thing)))
+    for thing in right:
+        examiner.presence[thing.id] = turn
+
+
+_OPTIONS = ((2, 0.36), (3, 0.25), (4, 0.2), (5, 0.15), (6, 0.04))
+"""How many options a choice has, and how often; yes and no dressed as options are apart."""
+
+
+def options_wanted(examiner: Examiner, *, least: int = 2) -> int:
+    """How many options a choice shall have."""
+    number = examiner.draw.weighted([n for n, _ in _OPTIONS], [share for _, share in _OPTIONS])
+    return max(number, least)
+
+
+def none_of_these(examiner: Examiner, *, right: bool = False) -> Choice:
+    """The option that says that no other is right."""
+    return Choice(str(examiner.draw.pick(examiner.words.wording.common["none_of_these"])), right=right, none=True)
+
+
+# ---- lists ----------------------------------------------------------------------------------------------------------
+
+
+def _ask_lists(examiner: Examiner) -> None:
+    """What there is, in open questions."""
+    number = examiner.draw.rounded(examiner.quotas.lists)
+    together = examiner.draw.chance(0.4)
+    tasks = ["abnormalities and devices"] if together else ["abnormalities", "devices"]
+    for task in tasks[:number]:
+        _ask_list(examiner, task)
+
+
+def _ask_list(examiner: Examiner, task: str) -> None:
+    subject, join = examiner.subject, examiner.words.join
+    turn = examiner.ask(2, task, "open", facts=[target("study", task)])
+    findings = subject.findings if task != "devices" else []
+    devices = subject.devices if task != "abnormalities" else []
+    for thing in (*findings, *devices):
+        turn.facts.append(Fact(name="truth", about=thing.id, text=thing.certainty))
+        examiner.presence.setdefault(thing.id, turn)
+    turn.evidence = tuple(dict.fromkeys(mark for thing in (*findings, *devices) for mark in evidence_of(thing)))
+    if task == "abnormalities and devices":
+        kind = "both" if findings and devices else "findings" if findings else "devices" if devices else "none"
+        slots = {"list": join([t.described for t in findings]), "devices": join([t.described for t in devices])}
+    else:
+        things = findings or devices
+        sure = [thing.plain for thing in things if thing.is_present]
+        hedged = [thing.plain for thing in things if not thing.is_present]
+        kind = "some_and_possible" if sure and hedged else "some" if sure else "possible" if hedged else "none"
+        slots = {"list": join(sure), "possible": join(hedged)}
+    turn.answer = examiner.say(turn, kind, slots)
+
+
+def _ask_others(examiner: Examiner) -> None:
+    """What accompanies something that is known by now."""
+    draw, subject = examiner.draw, examiner.subject
+    known = [thing for thing in subject.findings if thing.id in examiner.presence]
+    if not known or not draw.chance(examiner.quotas.others):
+        return
+    named = draw.sample(known, max(1, len(known) - 1) if draw.chance(0.7) else len(known))
+    others = [thing for thing in subject.findings if thing not in named]
+    neutral = draw.chance(0.4) and len(named) == len(known) and not others
+    slots = {"known": examiner.words.join([thing.a for thing in named])}
+    facts = [target("study", "others")]
+    facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in others]
+    turn = examiner.ask(2, "others", "open/neutral" if neutral else "open", slots, facts=facts)
+    turn.history = True
+    turn.restates = not neutral
+    turn.depends = list({id(turn): turn for turn in (examiner.presence[t.id] for t in named)}.values())
+    turn.answer = examiner.say(
+        turn, "some" if others else "none", {"list": examiner.words.join([thing.described for thing in others])}
+    )
+    turn.evidence = tuple(dict.fromkeys(mark for thing in others for mark in evidence_of(thing)))

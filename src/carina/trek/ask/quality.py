@@ -1,0 +1,110 @@
+"""Stage 1: which projections these are, and whether they can be read."""
+
+from typing import Final
+
+from carina.cases import Fact
+from carina.studies.model import Quality
+from carina.trek.turn import Choice, Examiner, target
+
+_VIEWS: Final = ("PA", "AP", "lateral")
+_COUNTS: Final = ("no", "one", "two", "three", "four")
+
+
+def ask_about_images(examiner: Examiner) -> None:
+    """Projection and technical adequacy, where the study states them."""
+    known = all(image.view != "unknown" for image in examiner.subject.images)
+    criteria = _criteria(examiner.subject.images[0].quality)
+    asks_view = known and examiner.draw.chance(examiner.quotas.view)
+    # A study of which both are known has at least one of the two questions.
+    least = examiner.quotas.quality if asks_view or not known else 1.0
+    if asks_view:
+        _ask_view(examiner)
+    if criteria and examiner.draw.chance(least):
+        _ask_quality(examiner, criteria)
+
+
+def _ask_view(examiner: Examiner) -> None:
+    draw, images = examiner.draw, examiner.subject.images
+    views = [image.view for image in images]
+    facts = [target("view", ", ".join(views)), Fact(name="view", text=", ".join(views))]
+    if draw.chance(0.07):
+        turn = examiner.ask(1, "view", "choice", facts=facts)
+        right = _spoken(examiner, views)
+        others = [[view] for view in _VIEWS] + [["PA", "lateral"], ["AP", "lateral"]]
+        wrong = [other for other in others if other != views and len(other) == len(views)] or others
+        turn.choices = [Choice(right, right=True)]
+        turn.choices += [Choice(_spoken(examiner, other)) for other in draw.sample(wrong, 2) if other != views]
+    else:
+        turn = examiner.ask(1, "view", "open", facts=facts)
+        kind = "one" if len(views) == 1 else "several"
+        slots = {"views": _phrase(examiner, views), "count": _COUNTS[min(len(views), 4)]}
+        turn.answer = examiner.say(turn, kind, slots)
+
+
+def _spoken(examiner: Examiner, views: list[str]) -> str:
+    spoken = examiner.words.wording.common["view"]
+    return examiner.words.join([spoken[view][0] for view in views])
+
+
+def _phrase(examiner: Examiner, views: list[str]) -> str:
+    spoken = examiner.words.wording.common["view"]
+    names = [examiner.draw.pick(spoken[view]) for view in views]
+    if len(names) == 1:
+        article = "an" if names[0][:1] in "aeiouAEIO" else "a"
+        return f"{article} {names[0]} view"
+    return f"{examiner.words.join(names)} views"
+
+
+def _criteria(quality: Quality | None) -> list[tuple[str, str, str]]:
+    """Criterion, what it is like, and the parts that are missing; of those that are known."""
+    if quality is None:
+        return []
+    criteria: list[tuple[str, str, str]] = []
+    if quality.rotation is not None:
+        criteria.append(("rotation", quality.rotation, ""))
+    if quality.inspiration is not None:
+        criteria.append(("inspiration", quality.inspiration, ""))
+    if quality.exposure is not None:
+        criteria.append(("exposure", quality.exposure, ""))
+    if quality.cut_off is not None:
+        parts = " and the ".join(quality.cut_off)
+        criteria.append(("coverage", "cut_off" if quality.cut_off else "complete", f"the {parts}" if parts else ""))
+    return criteria
+
+
+_GOOD: Final = {"rotation": "none", "inspiration": "adequate", "exposure": "adequate", "coverage": "complete"}
+
+
+def _ask_quality(examiner: Examiner, stated: list[tuple[str, str, str]]) -> None:
+    """About the first image, the frontal one where there is one: each image has a quality of its own."""
+    draw = examiner.draw
+    criteria = {name: (state, parts) for name, state, parts in stated}
+    facts = [target("quality", "technical adequacy")]
+    facts += [Fact(name="quality", about=name, text=state) for name, (state, _) in criteria.items()]
+    if draw.chance(0.07) and len(criteria) > 1:
+        turn = examiner.ask(1, "quality", "choice", {"images": examiner.image(0)}, facts=facts)
+        turn.images = (0,)
+        name = draw.pick(sorted(criteria))
+        state, parts = criteria[name]
+        states = examiner.words.wording.phrases[1][name]
+        turn.choices = [Choice(_clause(examiner, name, state, parts), right=True)]
+        wrong = [other for other in sorted(states) if other != state and other != "cut_off"]
+        turn.choices += [Choice(_clause(examiner, name, other, "")) for other in wrong]
+        if len(turn.choices) == 1:
+            turn.choices.append(Choice(_clause(examiner, name, "cut_off", "the right lung apex")))
+        return
+    turn = examiner.ask(1, "quality", "open", {"images": examiner.image(0)}, facts=facts)
+    turn.images = (0,)
+    clauses = [_clause(examiner, name, state, parts) for name, (state, parts) in criteria.items()]
+    adequate = all(_GOOD[name] == state for name, (state, _) in criteria.items())
+    view = examiner.subject.images[0].view
+    slots = {
+        "criteria": examiner.words.join(clauses),
+        "overall": _clause(examiner, "overall", "adequate" if adequate else "limited", ""),
+        "views": examiner.image(0) if view == "unknown" else _phrase(examiner, [view]),
+    }
+    turn.answer = examiner.say(turn, "any", slots)
+
+
+def _clause(examiner: Examiner, name: str, state: str, parts: str) -> str:
+    return examiner.clause(1, name, state, slots={"parts": parts})

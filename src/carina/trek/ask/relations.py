@@ -1,0 +1,78 @@
+"""Stage 4: how the findings hang together, where the study says so."""
+
+from carina.cases import Evidence, Fact
+from carina.studies.model import Relation
+from carina.trek.language import sentence
+from carina.trek.turn import Examiner, target
+
+
+def ask_relations(examiner: Examiner) -> None:
+    """One question in general, or one about a pair, or both."""
+    subject, draw = examiner.subject, examiner.draw
+    there = subject.by_id
+    relations = [r for r in subject.study.relations if r.subject in there and r.object in there]
+    if not relations:
+        return
+    number = draw.rounded(examiner.quotas.relations)
+    pairs = draw.shuffled([r for r in relations if there[r.subject].alone and there[r.object].alone])
+    general = number > 1 or not pairs or draw.chance(0.5)
+    if general:
+        _ask_in_general(examiner, relations)
+        number -= 1
+    # What the general answer has told is not asked again, but a pair alone may be.
+    for relation in [] if general else pairs[:number]:
+        _ask_pair(examiner, relation)
+    if general and number > 0 and pairs:
+        turn = examiner.turns.pop()
+        _ask_pair(examiner, pairs[0])
+        turn.after.append(examiner.turns[-1])
+        examiner.turns.append(turn)
+
+
+def _fact(relation: Relation) -> Fact:
+    return Fact(name="relation", about=relation.id, text=f"{relation.subject} {relation.kind} {relation.object}")
+
+
+def _sentences(relations: list[Relation]) -> tuple[Evidence, ...]:
+    numbers = sorted({number for relation in relations for number in relation.evidence})
+    return tuple(Evidence(report="current", sentence=number) for number in numbers)
+
+
+def _ask_in_general(examiner: Examiner, relations: list[Relation]) -> None:
+    there, draw = examiner.subject.by_id, examiner.draw
+    named = list(dict.fromkeys(there[end] for r in relations for end in (r.subject, r.object)))
+    restating = draw.chance(0.4)
+    phrases = examiner.words.join([thing.a for thing in named])
+    facts = [target("relation", "findings"), *map(_fact, relations)]
+    turn = examiner.ask(4, "relations", "open/restating" if restating else "open", {"list": phrases}, facts=facts)
+    turn.restates = restating
+    turn.history = not restating
+    turn.evidence = _sentences(relations)
+    turn.depends = [examiner.presence[thing.id] for thing in named if thing.id in examiner.presence]
+    turn.depends = list(dict.fromkeys(turn.depends))
+    chain = [
+        sentence(
+            examiner.clause(
+                4,
+                "relation",
+                relation.kind,
+                slots={"the_finding": there[relation.subject].the, "the_other": there[relation.object].the},
+            )
+        )
+        for relation in relations
+    ]
+    turn.answer = examiner.say(turn, "any", {"chain": " ".join(chain), "list": phrases})
+
+
+def _ask_pair(examiner: Examiner, relation: Relation) -> None:
+    one, other = (examiner.subject.by_id[end] for end in (relation.subject, relation.object))
+    slots = {"the_finding": one.the, "the_other": other.the}
+    facts = [target(one.kind, one.name), target(other.kind, other.name), _fact(relation)]
+    turn = examiner.ask(4, "relation", "open", slots, facts=facts)
+    turn.restates = True
+    turn.evidence = _sentences([relation])
+    turn.depends = [examiner.presence[thing.id] for thing in (one, other) if thing.id in examiner.presence]
+    turn.depends = list(dict.fromkeys(turn.depends))
+    turn.answer = examiner.say(
+        turn, relation.kind, {**slots, "described": one.described, "described_other": other.described}
+    )

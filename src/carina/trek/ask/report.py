@@ -1,0 +1,87 @@
+"""Stage 8: the report, or a section of it; in the words of the study's own report where it has one."""
+
+from carina.cases import Evidence, Fact
+from carina.studies.model import ReportSection
+from carina.trek.language import sentence
+from carina.trek.turn import Examiner, Turn, target
+
+_ONE_TURN = (("impression", 0.59), ("full report", 0.325), ("findings section", 0.085))
+
+
+def ask_report(examiner: Examiner) -> None:
+    """One report turn, or the findings followed by the impression."""
+    draw = examiner.draw
+    sections = {section.name: section.text for section in _sections(examiner)}
+    both = bool(sections.get("findings")) and bool(sections.get("impression"))
+    if both and draw.chance(examiner.quotas.two_report_turns):
+        if draw.chance(0.4):
+            # The prompt gives the findings away, so they are not asked for.
+            turn = _ask(examiner, "impression from findings", ("impression",), {"findings": sections["findings"]})
+            turn.restates = True
+        else:
+            first = _ask(examiner, "findings section", ("findings",), {})
+            second = _ask(examiner, "impression", ("impression",), {})
+            second.after.append(first)
+        return
+    tasks = [(task, share) for task, share in _ONE_TURN if _needs(task) <= set(sections)]
+    task = draw.weighted([task for task, _ in tasks], [share for _, share in tasks])
+    _ask(examiner, task, tuple(sorted(_needs(task), reverse=True)), {})
+
+
+def _needs(task: str) -> set[str]:
+    return {"impression": {"impression"}, "findings section": {"findings"}}.get(task, {"findings", "impression"})
+
+
+def _ask(examiner: Examiner, task: str, names: tuple[str, ...], slots: dict[str, str]) -> Turn:
+    turn = examiner.ask(8, task, "report", slots, facts=[target("study", task)])
+    turn.facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in examiner.subject.things]
+    wanted = [section for section in _sections(examiner) if section.name in names]
+    wanted.sort(key=lambda section: names.index(section.name))
+    turn.sections = tuple(wanted)
+    headed = len(wanted) > 1
+    turn.answer = "\n".join(f"{s.name.capitalize()}: {s.text}" if headed else s.text for s in wanted)
+    report = examiner.subject.study.report
+    if report is not None:
+        turn.evidence = tuple(
+            Evidence(report="current", sentence=number)
+            for number, said in enumerate(report.sentences)
+            if said.section in names
+        )
+    return turn
+
+
+def _sections(examiner: Examiner) -> list[ReportSection]:
+    """Of the report; put together from the findings where there is none."""
+    report = examiner.subject.study.report
+    written = [
+        ReportSection(name=section.name, text=section.text.strip())
+        for section in (report.sections if report is not None else ())
+        if section.name in ("findings", "impression") and section.text.strip()
+    ]
+    return written or _composed(examiner)
+
+
+def _composed(examiner: Examiner) -> list[ReportSection]:
+    if examiner.composed:
+        return examiner.composed
+    subject = examiner.subject
+    findings: list[str] = []
+    impression: list[str] = []
+    for thing in subject.things:
+        kind = "device" if thing.kind == "device" else "present" if thing.is_present else "uncertain"
+        slots = {"described": thing.plain}
+        findings.append(sentence(examiner.clause(8, "sentence", kind, slots=slots)))
+        if thing.kind == "finding":
+            impression.append(sentence(examiner.clause(8, "impression", kind, slots=slots)))
+    findings += [
+        sentence(examiner.clause(8, "sentence", "absent", slots={"finding": missing.name}))
+        for missing in subject.absent_findings
+        if missing.id
+    ]
+    if not impression:
+        impression = [sentence(examiner.clause(8, "impression", "normal", slots={}))]
+    examiner.composed = [
+        ReportSection(name="findings", text=" ".join(findings or impression)),
+        ReportSection(name="impression", text=" ".join(impression)),
+    ]
+    return examiner.composed

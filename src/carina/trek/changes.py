@@ -1,0 +1,57 @@
+"""What has changed between two studies of a patient: by what the later one says, else by what both say."""
+
+from dataclasses import dataclass
+
+from carina.cases import Evidence
+from carina.studies.vocabulary import Trend
+from carina.trek.subject import Subject, Thing, trend_between
+
+
+@dataclass(slots=True)
+class Change:
+    """What has become of one finding or device."""
+
+    trend: Trend
+    name: str
+    kind: str
+    id: str
+    """In the later study; in the earlier one for what has gone."""
+    now: Thing | None
+    before: Thing | None
+    later_sentences: tuple[int, ...] = ()
+
+    def evidence(self, now: str, before: str) -> tuple[Evidence, ...]:
+        """Sentences of both reports."""
+        marks = [Evidence(report=now, sentence=number) for number in self.later_sentences]  # type: ignore[arg-type]
+        if self.before is not None:
+            marks += [Evidence(report=before, sentence=n) for n in self.before.evidence]  # type: ignore[arg-type]
+        return tuple(marks)
+
+
+def changes_between(before: Subject, now: Subject) -> list[Change]:
+    """Changes of everything whose name says which is meant; in the order of the later study, then what has gone."""
+    earlier = {thing.name: thing for thing in before.things if thing.alone}
+    crowded = {thing.name for thing in (*before.things, *now.things) if not thing.alone}
+    changes: list[Change] = []
+    for thing in now.things:
+        if thing.name in crowded:
+            continue
+        old = earlier.get(thing.name)
+        trend = thing.trend or trend_between(thing, old)
+        if trend is None or trend == "resolved" or (trend == "new") != (old is None):
+            continue
+        changes.append(Change(trend, thing.name, thing.kind, thing.id, thing, old, thing.evidence))
+    there = {thing.name for thing in now.things} | crowded
+    stated = {gone.name: gone for gone in now.resolved}
+    # Without a word about it, what is no longer there has gone only if the later study looked for it.
+    looked_for = {missing.name for missing in (*now.absent_findings, *now.absent_devices)}
+    for old in before.things:
+        if old.name in there or not old.alone or not old.is_present:
+            continue
+        if old.name in stated:
+            changes.append(
+                Change("resolved", old.name, old.kind, old.id, None, old, stated[old.name].evidence)
+            )
+        elif old.name in looked_for:
+            changes.append(Change("resolved", old.name, old.kind, old.id, None, old))
+    return changes

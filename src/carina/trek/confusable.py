@@ -1,0 +1,53 @@
+"""Which findings can be told apart on a radiograph, and which can't: what may be asked about as absent."""
+
+from typing import Final
+
+_AIRSPACE: Final = frozenset({"consolidation", "pneumonia", "lung opacity"})
+
+MAY_BE_CALLED: Final[dict[str, frozenset[str]]] = {
+    "consolidation": _AIRSPACE | {"atelectasis", "edema", "mass"},
+    "pneumonia": _AIRSPACE | {"atelectasis", "edema", "mass"},
+    "lung opacity": _AIRSPACE | {"atelectasis", "edema", "mass", "nodule", "pleural effusion"},
+    "edema": frozenset({"lung opacity", "pneumonia", "consolidation"}),
+    "atelectasis": _AIRSPACE,
+    "mass": frozenset({"nodule", "consolidation", "lung opacity"}),
+    "nodule": frozenset({"mass", "lung opacity"}),
+}
+"""By finding, what a careful reader might call by its name: where one is there, the finding is not clearly absent."""
+
+COMPANIONS: Final[dict[str, frozenset[str]]] = {
+    "atelectasis": frozenset({"pleural effusion", "mass", "pneumothorax"}),
+    "cardiomegaly": frozenset({"edema", "pleural effusion"}),
+    "consolidation": frozenset({"pleural effusion"}),
+    "edema": frozenset({"cardiomegaly", "pleural effusion"}),
+    "fracture": frozenset({"pneumothorax", "pleural effusion"}),
+    "lung opacity": frozenset({"pleural effusion"}),
+    "mass": frozenset({"pleural effusion", "atelectasis"}),
+    "nodule": frozenset({"fracture", "pleural effusion"}),
+    "pleural effusion": frozenset({"atelectasis", "cardiomegaly", "edema", "pneumothorax"}),
+    "pneumonia": frozenset({"pleural effusion", "cardiomegaly"}),
+    "pneumothorax": frozenset({"fracture", "pleural effusion", "atelectasis"}),
+    "endotracheal tube": frozenset({"nasogastric tube", "central venous line", "chest tube"}),
+    "nasogastric tube": frozenset({"endotracheal tube", "central venous line"}),
+    "central venous line": frozenset({"endotracheal tube", "pacemaker", "nasogastric tube"}),
+    "pacemaker": frozenset({"central venous line"}),
+    "chest tube": frozenset({"endotracheal tube", "central venous line"}),
+}
+"""By finding or device, what a reader looks for next to it: the plausible negatives of a study."""
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+def is_clearly_absent(name: str, noticed: frozenset[str]) -> bool:
+    """Whether nothing that is there, or may be there, could be called by this name."""
+    return name not in noticed and not MAY_BE_CALLED.get(name, _NOTHING) & noticed
+
+
+def is_companion(name: str, noticed: frozenset[str]) -> bool:
+    """Whether it is looked for because of something that is there."""
+    return any(name in COMPANIONS.get(other, _NOTHING) for other in noticed)
+
+
+def plausibility(name: str, noticed: frozenset[str]) -> float:
+    """How much rather to ask for it in vain than for anything else."""
+    return 2.0 if is_companion(name, noticed) else 1.0

@@ -1,0 +1,234 @@
+"""From one study, with its neighbours in time, to one conversation."""
+
+from collections.abc import Sequence
+
+from carina.cases import Case, CaseImage, CaseView, Context, Fact, Panel, Slot, Step
+from carina.cases.model import Role, Score
+from carina.studies.model import Image, Study
+from carina.trek.ask.advice import ask_advice
+from carina.trek.ask.attributes import ask_about_regions, ask_attributes
+from carina.trek.ask.boxes import ask_for_findings, ask_for_regions
+from carina.trek.ask.comparison import ask_changes, can_compare
+from carina.trek.ask.findings import ask_what_is_there
+from carina.trek.ask.outlook import ask_outlook
+from carina.trek.ask.quality import ask_about_images
+from carina.trek.ask.relations import ask_relations
+from carina.trek.ask.report import ask_report
+from carina.trek.draw import Draw
+from carina.trek.language import Language
+from carina.trek.options import TrekOptions
+from carina.trek.phrasing import phrase
+from carina.trek.subject import Subject, subject_of
+from carina.trek.survey import Survey
+from carina.trek.turn import Examiner, Turn
+
+_SCORES: dict[str, Score] = {
+    "open": "text",
+    "report": "text",
+    "yes_no": "exact",
+    "choice": "exact",
+    "boxes": "boxes",
+}
+
+
+def conversation(
+    study: Study,
+    reference: Study | None,
+    later: Study | None,
+    *,
+    survey: Survey,
+    words: Language,
+    options: TrekOptions,
+) -> Case:
+    """The conversation about a study; a pure function of what it is given."""
+
+    def seen(other: Study | None) -> Subject | None:
+        if other is None:
+            return None
+        return subject_of(other, words, known=survey.known, most_images=options.most_images)
+
+    examiner = Examiner(
+        subject=subject_of(study, words, known=survey.known, most_images=options.most_images),
+        reference=seen(reference),
+        later=seen(later),
+        draw=Draw(options.seed, "trek", study.id),
+        words=words,
+        survey=survey,
+        options=options,
+    )
+    if not can_compare(examiner):
+        examiner.reference = None
+    _ask_all(examiner)
+    shuffled = examiner.draw.chance(options.shuffled)
+    turns = _shuffled(examiner) if shuffled else _staged(examiner)
+    return _case(examiner, turns, shuffled=shuffled)
+
+
+def _ask_all(examiner: Examiner) -> None:
+    """All eight stages, as far as the study supports them."""
+    ask_about_images(examiner)
+    ask_what_is_there(examiner)
+    ask_attributes(examiner)
+    ask_for_findings(examiner)
+    ask_about_regions(examiner)
+    ask_relations(examiner)
+    if examiner.reference is not None:
+        ask_changes(examiner)
+    ask_outlook(examiner)
+    ask_advice(examiner)
+    ask_report(examiner)
+    boxes = sum(turn.format == "boxes" for turn in examiner.turns)
+    wanted = examiner.quotas.box_share * (len(examiner.turns) - boxes)
+    ask_for_regions(examiner, max(0, examiner.draw.rounded(wanted) - boxes))
+
+
+# ---- order ----------------------------------------------------------------------------------------------------------
+
+
+def _staged(examiner: Examiner) -> list[Turn]:
+    """By stage; boxes of anatomy, which tell nothing of the findings, anywhere in theirs."""
+    anywhere = [turn for turn in examiner.turns if turn.task == "region box"]
+    ordered = sorted((turn for turn in examiner.turns if turn.task != "region box"), key=lambda turn: turn.stage)
+    first = sum(turn.stage < 3 for turn in ordered)  # noqa: PLR2004
+    last = sum(turn.stage <= 3 for turn in ordered)  # noqa: PLR2004
+    for turn in anywhere:
+        ordered.insert(first + examiner.draw.below(last - first + 1), turn)
+        last += 1
+    return ordered
+
+
+def _shuffled(examiner: Examiner) -> list[Turn]:
+    """In random order, no turn before one that it depends on."""
+    waiting = examiner.draw.shuffled(examiner.turns)
+    placed: list[Turn] = []
+    done: set[int] = set()
+    while waiting:
+        ready = next(t for t in waiting if all(id(before) in done for before in (*t.depends, *t.after)))
+        waiting.remove(ready)
+        placed.append(ready)
+        done.add(id(ready))
+    return placed
+
+
+# ---- the case -------------------------------------------------------------------------------------------------------
+
+
+def _case(examiner: Examiner, turns: Sequence[Turn], *, shuffled: bool) -> Case:
+    subject, reference = examiner.subject, examiner.reference
+    study = subject.study
+    others = () if reference is None else reference.images
+    images = (
+        *(_image(image, "current") for image in subject.images),
+        *(_image(image, "reference") for image in others),
+    )
+    later = examiner.later if any(turn.stage == 6 for turn in turns) else None  # noqa: PLR2004
+    return Case(
+        id=f"trek-{study.id}",
+        protocol="trek",
+        study=study.id,
+        patient=study.patient,
+        source=study.source,
+        split=study.split,
+        order="shuffled" if shuffled else "staged",
+        reference_study=None if reference is None else reference.study.id,
+        later_study=None if later is None else later.study.id,
+        context=Context(indication=study.indication, age=study.age, sex=study.sex),
+        images=images,
+        views=tuple(
+            CaseView(id=f"v{number}", panels=(Panel(image=image.key),))
+            for number, image in enumerate(images, start=1)
+        ),
+        steps=_steps(examiner, turns),
+        facts=tuple(
+            fact
+            for about, other in (("current", subject), ("reference", reference), ("later", later))
+            if other is not None
+            for fact in _times(about, other.study)
+        ),
+    )
+
+
+def _image(image: Image, role: Role) -> CaseImage:
+    return CaseImage(
+        key=image.key,
+        width=image.width,
+        height=image.height,
+        role=role,
+        view=image.view,
+        bits=image.bits,
+        monochrome1=image.monochrome1,
+        sha256=image.sha256,
+    )
+
+
+def _times(about: str, study: Study) -> list[Fact]:
+    facts = [Fact(name="order", about=about, value=float(study.order))]
+    if study.date is not None:
+        facts.append(Fact(name="date", about=about, text=study.date.isoformat()))
+    return facts
+
+
+def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
+    draw, common = examiner.draw, examiner.words.wording.common
+    ids = {id(turn): f"t{number}" for number, turn in enumerate(turns, start=1)}
+    current = tuple(f"v{number}" for number in range(1, len(examiner.subject.images) + 1))
+    earlier: tuple[str, ...] = ()
+    if examiner.reference is not None:
+        first = len(current) + 1
+        earlier = tuple(f"v{number}" for number in range(first, first + len(examiner.reference.images)))
+    told = _tells_indication(examiner, turns)
+    compared = False
+    steps: list[Step] = []
+    for number, turn in enumerate(turns):
+        phrased = phrase(turn, draw, common, examiner.options.frame)
+        text, shows = phrased.text, ()
+        if number == 0:
+            shows = current
+            text = f"{_lead_in(examiner, 'current', len(current))} {text}"
+        if turn.compares and not compared:
+            compared = True
+            shows = (*shows, *earlier)
+            text = f"{_lead_in(examiner, 'reference', len(earlier))} {text}"
+        used = current if turn.images is None else tuple(current[place] for place in turn.images)
+        score = "set" if turn.multiple else _SCORES[turn.format]
+        steps.append(
+            Step(
+                id=ids[id(turn)],
+                stage=turn.stage,
+                task=turn.task,
+                format=turn.format,
+                question=text,
+                multiple=turn.multiple,
+                context=_indication(examiner) if turn is told else None,
+                options=phrased.options,
+                shows=shows,
+                uses=(*used, *earlier) if turn.compares else used,
+                score=score,
+                depends_on=tuple(sorted((ids[id(t)] for t in turn.depends), key=lambda name: int(name[1:]))),
+                restates=turn.restates,
+                constraints=phrased.constraints,
+                template=turn.template.id,
+                slots=tuple(Slot(name=name, value=turn.slots[name]) for name in turn.template.slots),
+                evidence=turn.evidence,
+                key=phrased.key,
+                facts=tuple(turn.facts),
+            )
+        )
+    return tuple(steps)
+
+
+def _lead_in(examiner: Examiner, role: str, number: int) -> str:
+    return str(examiner.draw.pick(examiner.words.wording.common["lead_in"][role]["several" if number > 1 else "one"]))
+
+
+def _tells_indication(examiner: Examiner, turns: Sequence[Turn]) -> Turn | None:
+    """The turn, of stages 2 and 3, before which the indication is told; the vignette tells it by itself."""
+    if not examiner.subject.study.indication or not examiner.draw.chance(examiner.options.indication):
+        return None
+    fit = [turn for turn in turns if turn.stage in (2, 3) and turn.task != "vignette"]
+    return examiner.draw.pick(fit) if fit else None
+
+
+def _indication(examiner: Examiner) -> str:
+    said = str(examiner.draw.pick(examiner.words.wording.common["indication"]))
+    return said.format(indication=examiner.subject.study.indication)

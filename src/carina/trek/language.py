@@ -1,0 +1,140 @@
+"""Noun phrases and places in words: how a finding is named, placed and described in any sentence."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from carina.studies.model import Location
+from carina.trek.wording import Wording, load_wording
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A finding or device in the three forms that sentences need."""
+
+    bare: str
+    a: str
+    the: str
+
+
+class Language:
+    """The grammar of one language, over its words; remembers what it has put together."""
+
+    def __init__(self, wording: Wording) -> None:
+        self.wording = wording
+        self._names = wording.common["names"]
+        self._place = wording.common["place"]
+        self._grammar = wording.grammar
+        self._looks = wording.grammar["look"]
+        self._and = wording.grammar["and"]
+        self._prepositions = frozenset(wording.grammar["prepositions"])
+        self.name = lru_cache(maxsize=4096)(self._name)
+        self.at = lru_cache(maxsize=65536)(self._at)
+
+    # ---- names ----------------------------------------------------------------------------------------------------
+
+    def _name(self, bare: str, *, possible: bool = False) -> Name:
+        known = self._names.get(bare, {})
+        a = known.get("a") or _with_article(bare)
+        the = known.get("the") or f"the {bare}"
+        if not possible:
+            return Name(bare, a, the)
+        hedged = self._grammar["possible"].format(finding=bare)
+        return Name(bare, _with_article(hedged) if _is_counted(a) else hedged, f"the {hedged}")
+
+    def tip(self, device: str) -> str:
+        """The end of a device, whose place is asked for."""
+        tip = self._names.get(device, {}).get("tip")
+        return str(tip) if tip else f"the tip of the {device}"
+
+    # ---- places ---------------------------------------------------------------------------------------------------
+
+    def _at(self, location: Location) -> str | None:
+        """Where, as a phrase that follows "lies"; None where a place would tell nothing."""
+        if location.site is not None:
+            return self.at_site(location.site)
+        if location.zones:
+            return str(self._place["zones"].format(zones=self._zones(location.zones)))
+        if location.side in ("right", "left"):
+            return str(self._place["side"].format(side=location.side))
+        return str(self._place["bilateral"]) if location.side == "bilateral" else None
+
+    def at_site(self, site: str) -> str:
+        """A place that is more than a zone: as it stands where it is a phrase of place, else with "at"."""
+        first = site.partition(" ")[0].lower()
+        if first in self._prepositions or first[:1].isdigit():
+            return site
+        return str(self._grammar["at"].format(site=site))
+
+    def _zones(self, zones: Sequence[str]) -> str:
+        """"right mid and lower zones and the left lower zone"."""
+        by_side: dict[str, list[str]] = {}
+        for zone in zones:
+            words = zone.split(" ")
+            if len(words) != 3 or words[2] != "zone":  # noqa: PLR2004 - side, level, "zone"
+                return f" {self._and} the ".join(zones)
+            by_side.setdefault(words[0], []).append(words[1])
+        parts = [
+            f"{side} {self.join(levels)} zone{'s' if len(levels) > 1 else ''}"
+            for side, levels in by_side.items()
+        ]
+        return f" {self._and} the ".join(parts)
+
+    # ---- whole phrases --------------------------------------------------------------------------------------------
+
+    def join(self, items: Sequence[str]) -> str:
+        """"a, b and c"."""
+        if len(items) <= 1:
+            return items[0] if items else ""
+        return f"{', '.join(items[:-1])} {self._and} {items[-1]}"
+
+    def looks(self, appearance: Iterable[str]) -> str:
+        """How it looks, as a phrase that follows the noun."""
+        return self.join([self._looks.get(look) or f"described as {look}" for look in appearance])
+
+    def described(
+        self,
+        name: Name,
+        *,
+        severity: str | None = None,
+        distribution: str | None = None,
+        at: str | None = None,
+        appearance: Sequence[str] = (),
+    ) -> str:
+        """"a moderate multifocal pneumonia in the right upper zone, of patchy appearance"."""
+        adjectives = " ".join(word for word in (severity, distribution) if word)
+        noun = name.a
+        if adjectives:
+            bare = noun.partition(" ")[2] if _is_counted(noun) else noun
+            noun = f"{adjectives} {bare}"
+            if _is_counted(name.a):
+                noun = _with_article(noun)
+        if at:
+            noun = f"{noun} {at}"
+        looks = self.looks(appearance)
+        return f"{noun}, {looks}" if looks else noun
+
+
+@lru_cache(maxsize=4)
+def language(code: str = "en") -> Language:
+    """The grammar of one language; one a process."""
+    return Language(load_wording(code))
+
+
+def capitalised(text: str) -> str:
+    """With a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def sentence(clause: str) -> str:
+    """A clause as a sentence of its own."""
+    text = capitalised(clause)
+    return text if text[-1:] in ".?!" else f"{text}."
+
+
+def _is_counted(a: str) -> bool:
+    return a.startswith(("a ", "an "))
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

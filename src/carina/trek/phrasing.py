@@ -1,0 +1,147 @@
+"""From a turn to the words that are sent: options, instructions and the key that obeys them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from carina.cases import Constraints, Key, Option
+from carina.cases.model import Frame, Label
+from carina.trek.draw import Draw
+from carina.trek.turn import Choice, Turn
+
+_NO_CONSTRAINTS: Final = Constraints()
+_ANSWER_ONLY: Final = Constraints(answer_only=True)
+_WORDS: Final[dict[Label, str]] = {"yes": "Yes", "no": "No", "uncertain": "Uncertain"}
+_ROUND: Final = 5
+_SHORT: Final = 20
+_FEW: Final = 15
+_MANY: Final = 35
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Phrased:
+    """What is sent, and what is right, in words and as marks."""
+
+    text: str
+    key: Key
+    constraints: Constraints
+    options: tuple[Option, ...] = ()
+
+
+def word_count(text: str) -> int:
+    """Words as limits count them: what stands between spaces."""
+    return len(text.split())
+
+
+def phrase(turn: Turn, draw: Draw, common: Mapping[str, Any], frame: Frame) -> Phrased:
+    """The question as it is sent, without what enters with it."""
+    instruction = common["instruction"]
+    if turn.format == "choice":
+        return _choice(turn, draw, instruction)
+    if turn.format == "yes_no":
+        return _yes_no(turn, draw, instruction)
+    if turn.format == "boxes":
+        text = f"{turn.core} {draw.pick(common['frame'][frame])}"
+        return Phrased(text, Key(text=turn.answer, boxes=turn.boxes), _NO_CONSTRAINTS)
+    if turn.format == "report":
+        return Phrased(turn.core, Key(text=turn.answer, sections=turn.sections), _NO_CONSTRAINTS)
+    return _open(turn, draw, instruction)
+
+
+# ---- open -----------------------------------------------------------------------------------------------------------
+
+
+def _open(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) -> Phrased:
+    words = word_count(turn.answer)
+    asked: list[str] = []
+    constraints = _NO_CONSTRAINTS
+    if turn.history and draw.chance(0.6):
+        asked.append(draw.pick(instruction["history"]))
+    share = draw.share()
+    if share < 0.06:  # noqa: PLR2004
+        most = max(_SHORT, -(-words // _ROUND) * _ROUND)
+        constraints = Constraints(max_words=most)
+        asked.append(draw.pick(instruction["at_most"]).format(words=most))
+    elif share < 0.1 and words >= 2 * _FEW:  # noqa: PLR2004
+        least = words // 10 * 10
+        constraints = Constraints(min_words=least)
+        asked.append(draw.pick(instruction["at_least"]).format(words=least))
+    elif share < 0.35 and words <= _FEW:  # noqa: PLR2004
+        asked.append(draw.pick(instruction["short"]))
+    elif share < 0.35 and words >= _MANY:  # noqa: PLR2004
+        asked.append(draw.pick(instruction["long"]))
+    return Phrased(" ".join([turn.core, *asked]), Key(text=turn.answer), constraints)
+
+
+# ---- yes or no ------------------------------------------------------------------------------------------------------
+
+
+def _yes_no(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) -> Phrased:
+    label = turn.label
+    assert label is not None  # noqa: S101 - every yes/no question has one
+    share = draw.share()
+    if share < 0.35:  # noqa: PLR2004
+        text = f"{turn.core} {draw.pick(instruction['yes_no_only'])}"
+        return Phrased(text, Key(text=_WORDS[label], label=label), _ANSWER_ONLY)
+    text = turn.core
+    if share < 0.65:  # noqa: PLR2004
+        text = f"{text} {draw.pick(instruction['yes_no_free'])}"
+    return Phrased(text, Key(text=turn.answer, label=label), _NO_CONSTRAINTS)
+
+
+# ---- choice ---------------------------------------------------------------------------------------------------------
+
+_LABELS: Final = (("{letter}. ", 0.8), ("", 0.1), ("{number}. ", 0.09), ("{number}). ", 0.01))
+_SEPARATORS: Final = (("; ", 0.35), (", ", 0.2), ("\n", 0.35), (". ", 0.1))
+
+
+def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
+    choices = _in_order(turn.choices, draw)
+    label = draw.weighted([style for style, _ in _LABELS], [share for _, share in _LABELS])
+    shown = [
+        f"{label.format(letter=_LETTERS[place], number=place + 1)}{choice.text}"
+        for place, choice in enumerate(choices)
+    ]
+    separator = draw.weighted([mark for mark, _ in _SEPARATORS], [share for _, share in _SEPARATORS])
+    if any(separator.strip() and separator.strip() in choice.text for choice in choices):
+        # A separator that an option contains would hide where the option ends.
+        separator = "\n"
+    listed = separator.join(shown)
+    if separator == "\n":
+        listed = f"\n{listed}\n"
+    elif draw.chance(0.45):
+        listed = f" [{listed}] "
+    else:
+        listed = f" {listed}. "
+    answer_only = draw.chance(0.4)
+    asked: list[str] = []
+    if turn.multiple:
+        asked.append(draw.pick(instruction["several"]))
+    elif draw.chance(0.2):
+        asked.append(draw.pick(instruction["one"]))
+    before = ""
+    if answer_only:
+        if draw.chance(0.4):
+            before = f"{draw.pick(instruction['answer_only']['before'])} "
+        else:
+            asked.append(draw.pick(instruction["answer_only"]["after"]))
+    text = f"{before}{turn.core}{listed}{' '.join(asked)}".strip()
+    right = [place for place, choice in enumerate(choices) if choice.right]
+    joined = draw.pick((" and ", ", ", "\n")).join(shown[place] for place in right)
+    key = Key(
+        options=tuple(_LETTERS[place] for place in right),
+        kinds=tuple("key" if c.right else "none" if c.none else "distractor" for c in choices),
+        text=joined,
+    )
+    options = tuple(Option(id=_LETTERS[place], text=choice.text) for place, choice in enumerate(choices))
+    return Phrased(text, key, _ANSWER_ONLY if answer_only else _NO_CONSTRAINTS, options)
+
+
+def _in_order(choices: Sequence[Choice], draw: Draw) -> list[Choice]:
+    """In random order, "none of these" last; of two that read the same the right one stays."""
+    unlike: dict[str, Choice] = {}
+    for choice in choices:
+        unlike.setdefault(" ".join(choice.text.lower().split()), choice)
+    kept = list(unlike.values())
+    return [*draw.shuffled([c for c in kept if not c.none]), *(c for c in kept if c.none)]

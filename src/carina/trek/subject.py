@@ -1,0 +1,273 @@
+"""What a conversation is about: the truth of a study, put into the words and values that questions need.
+
+Made once a study; the makers of questions read it and never look into the study again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
+from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
+from carina.trek.confusable import is_clearly_absent, is_companion
+from carina.trek.language import Language
+
+Kind = Literal["finding", "device"]
+Negative = Literal["stated", "sibling", "sampled"]
+
+ATTRIBUTES: Final = ("location", "severity", "appearance", "distribution", "position")
+_ESTIMATED: Final = frozenset({"diameter", "cardiothoracic ratio"})
+"""Measures that a reader could take from the picture."""
+_GRADES: Final = {"mild": 1, "moderate": 2, "severe": 3}
+
+
+@dataclass(slots=True, eq=False)
+class Thing:
+    """A finding or device that is there or may be there."""
+
+    id: str
+    kind: Kind
+    name: str
+    certainty: Certainty
+    bare: str
+    a: str
+    the: str
+    values: dict[str, str]
+    """Attribute to value, of those that are known."""
+    looks: tuple[str, ...]
+    described: str
+    """As a noun phrase with all its attributes."""
+    plain: str
+    """The same without a hedge."""
+    measure: Measure | None
+    trend: Trend | None
+    evidence: tuple[int, ...]
+    annotations: tuple[Annotation, ...]
+    place: frozenset[str]
+    """Zones that it lies in, or the site."""
+    zones: frozenset[str] | None
+    """Exactly the zones that it lies in; None where that can't be told."""
+    alone: bool = True
+    """Whether no other thing of the study has its name, so that the name says which is meant."""
+    tip: str | None = None
+    """What of a device has a place."""
+
+    @property
+    def is_present(self) -> bool:
+        return self.certainty == "present"
+
+    def means(self, attribute: str) -> frozenset[str]:
+        """What the value of an attribute covers: two values that share nothing can't both be right."""
+        if attribute == "location":
+            return self.place
+        return frozenset(self.looks) if attribute == "appearance" else frozenset({self.values[attribute]})
+
+
+@dataclass(slots=True)
+class Absent:
+    """A finding or device that is not there, and can't be taken for something that is."""
+
+    id: str
+    kind: Kind
+    name: str
+    origin: Negative
+    evidence: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Subject:
+    """A study as trek sees it."""
+
+    study: Study
+    images: tuple[Image, ...]
+    """Those that are shown."""
+    findings: list[Thing]
+    devices: list[Thing]
+    absent_findings: list[Absent]
+    absent_devices: list[Absent]
+    resolved: list[Finding | Device]
+    """What an earlier study showed and this one does not."""
+    by_id: dict[str, Thing] = field(default_factory=dict)
+
+    @property
+    def things(self) -> list[Thing]:
+        return [*self.findings, *self.devices]
+
+    @property
+    def is_normal(self) -> bool:
+        return not self.findings
+
+    @property
+    def has_text(self) -> bool:
+        report = self.study.report
+        return report is not None and any(
+            section.text.strip() for section in report.sections if section.name in ("findings", "impression")
+        )
+
+
+def subject_of(study: Study, words: Language, *, known: Sequence[tuple[Kind, str]], most_images: int) -> Subject:
+    """The study's truth. `known` names what the set records anywhere: what a study does not mention, it does not have."""
+    findings = [_finding(finding, words) for finding in study.findings if finding.certainty != "absent"]
+    devices = [_device(device, words) for device in study.devices if device.certainty != "absent"]
+    times = Counter(thing.name for thing in (*findings, *devices))
+    for thing in (*findings, *devices):
+        thing.alone = times[thing.name] == 1
+    there = frozenset(times)
+    absent_findings = _absent("finding", study.findings, there, known)
+    absent_devices = _absent("device", study.devices, there, known)
+    resolved = [
+        gone
+        for gone in (*study.findings, *study.devices)
+        if gone.trend == "resolved" and gone.certainty == "absent" and gone.name not in there
+    ]
+    return Subject(
+        study=study,
+        images=shown_images(study, most_images),
+        findings=findings,
+        devices=devices,
+        absent_findings=absent_findings,
+        absent_devices=absent_devices,
+        resolved=resolved,
+        by_id={thing.id: thing for thing in (*findings, *devices)},
+    )
+
+
+def shown_images(study: Study, most: int) -> tuple[Image, ...]:
+    """Frontal images first, then lateral ones, at most so many."""
+    frontal = [image for image in study.images if image.view in ("PA", "AP")]
+    return tuple([*frontal, *(image for image in study.images if image.view not in ("PA", "AP"))][:most])
+
+
+def _finding(finding: Finding, words: Language) -> Thing:
+    uncertain = finding.certainty == "uncertain"
+    name = words.name(finding.name, possible=uncertain)
+    values: dict[str, str] = {}
+    at = None if finding.location is None else words.at(finding.location)
+    if at is not None:
+        values["location"] = at
+    if finding.severity is not None:
+        values["severity"] = finding.severity
+    if finding.appearance:
+        values["appearance"] = ", ".join(finding.appearance)
+    if finding.distribution is not None:
+        values["distribution"] = finding.distribution
+    described, plain = (
+        words.described(
+            form,
+            severity=finding.severity,
+            distribution=finding.distribution,
+            at=at,
+            appearance=finding.appearance,
+        )
+        for form in (name, words.name(finding.name))
+    )
+    return Thing(
+        id=finding.id,
+        kind="finding",
+        name=finding.name,
+        certainty=finding.certainty,
+        bare=name.bare,
+        a=name.a,
+        the=name.the,
+        values=values,
+        looks=finding.appearance,
+        described=described,
+        plain=plain,
+        measure=next((measure for measure in finding.measures if measure.name in _ESTIMATED), None),
+        trend=finding.trend,
+        evidence=finding.evidence,
+        annotations=finding.annotations,
+        place=_place(finding.location),
+        zones=_zones(finding.location),
+    )
+
+
+def _zones(location: Location | None) -> frozenset[str] | None:
+    if location is None or location.site is not None:
+        return None
+    if location.zones:
+        return frozenset(location.zones)
+    return frozenset() if location.side == "midline" else None
+
+
+def _place(location: Location | None) -> frozenset[str]:
+    """Zones, all of a side where only the side is known."""
+    if location is None:
+        return frozenset()
+    if location.site is not None:
+        return frozenset({location.site})
+    if location.zones:
+        return frozenset(location.zones)
+    sides = SIDES if location.side == "bilateral" else (location.side,)
+    return frozenset(zone for zone in ZONES if zone.partition(" ")[0] in sides)
+
+
+def _device(device: Device, words: Language) -> Thing:
+    name = words.name(device.name, possible=device.certainty == "uncertain")
+    values: dict[str, str] = {}
+    if device.site is not None:
+        values["location"] = words.at_site(device.site)
+    if device.position is not None:
+        values["position"] = device.position
+    tip = words.tip(device.name)
+    placed = "" if device.site is None else f" with its tip {values['location']}"
+    return Thing(
+        id=device.id,
+        kind="device",
+        name=device.name,
+        certainty=device.certainty,
+        bare=name.bare,
+        a=name.a,
+        the=name.the,
+        values=values,
+        looks=(),
+        described=name.a + placed,
+        plain=words.name(device.name).a + placed,
+        measure=None,
+        trend=device.trend,
+        evidence=device.evidence,
+        annotations=device.annotations,
+        place=frozenset() if device.site is None else frozenset({device.site}),
+        zones=None,
+        tip=tip,
+    )
+
+
+def _absent(
+    kind: Kind, recorded: Iterable[Finding | Device], there: frozenset[str], known: Sequence[tuple[Kind, str]]
+) -> list[Absent]:
+    absent: list[Absent] = []
+    named: set[str] = set()
+
+    def add(name: str, record: str, evidence: tuple[int, ...]) -> None:
+        if name in named or not is_clearly_absent(name, there):
+            return
+        named.add(name)
+        origin: Negative = "stated" if evidence else "sibling" if is_companion(name, there) else "sampled"
+        absent.append(Absent(record, kind, name, origin, evidence))
+
+    for thing in recorded:
+        # What has resolved is a matter of comparison, not of looking for it.
+        if thing.certainty == "absent" and thing.trend != "resolved":
+            add(thing.name, thing.id, thing.evidence)
+        elif thing.certainty == "absent":
+            named.add(thing.name)
+    for other, name in known:
+        if other == kind:
+            add(name, "", ())
+    return absent
+
+
+def trend_between(now: Thing | None, before: Thing | None) -> Trend | None:
+    """How something has changed, where two studies say enough: by presence, then by grade."""
+    if now is None or before is None:
+        if now is not None and now.is_present:
+            return "new"
+        return "resolved" if before is not None and before.is_present else None
+    grades = [_GRADES.get(thing.values.get("severity", "")) for thing in (before, now)]
+    if grades[0] is None or grades[1] is None or not (now.is_present and before.is_present):
+        return None
+    if grades[0] == grades[1]:
+        return "unchanged"
+    return "worse" if grades[1] > grades[0] else "improved"

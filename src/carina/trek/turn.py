@@ -1,0 +1,146 @@
+"""One question before it has its place in a conversation, and the examiner who puts questions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from carina.cases import Box, Evidence, Fact, Option
+from carina.cases.model import Format, Label
+from carina.studies.model import ReportSection
+from carina.trek.draw import Draw
+from carina.trek.language import Language, capitalised
+from carina.trek.options import Quotas, TrekOptions
+from carina.trek.subject import Subject, Thing
+from carina.trek.survey import Survey
+from carina.trek.wording import Pool, Template
+
+
+@dataclass(slots=True)
+class Choice:
+    """One of the answers to choose from, before it has its place."""
+
+    text: str
+    right: bool = False
+    none: bool = False
+    """Whether it says that none of the others is right; stands last."""
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A question with its key."""
+
+    stage: int
+    task: str
+    format: Format
+    pool: Pool
+    template: Template
+    slots: Mapping[str, str]
+    core: str
+    """The question proper, without lead-ins, options and instructions."""
+    facts: list[Fact]
+    answer: str = ""
+    label: Label | None = None
+    choices: Sequence[Choice] = ()
+    multiple: bool = False
+    boxes: tuple[Box, ...] = ()
+    sections: tuple[ReportSection, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    restates: bool = False
+    depends: list["Turn"] = field(default_factory=list)
+    after: list["Turn"] = field(default_factory=list)
+    """Turns that must come before it in any order, lest its wording tell their keys."""
+    history: bool = False
+    """Whether it can't be understood without earlier turns."""
+    images: tuple[int, ...] | None = None
+    """Numbers of the current images it is about, from 0; None for all of them."""
+    compares: bool = False
+    """Whether it is about the reference images too."""
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(slots=True)
+class Examiner:
+    """Puts the questions of one conversation."""
+
+    subject: Subject
+    reference: Subject | None
+    later: Subject | None
+    draw: Draw
+    words: Language
+    survey: Survey
+    options: TrekOptions
+    turns: list[Turn] = field(default_factory=list)
+    presence: dict[str, Turn] = field(default_factory=dict)
+    """By id of a finding or device, the turn that settled whether it is there."""
+    composed: list[ReportSection] = field(default_factory=list)
+    """The report put together from the findings, where the study has none."""
+    known_places: set[str] = field(default_factory=set)
+    """Ids of things whose place an earlier key has told."""
+
+    @property
+    def quotas(self) -> Quotas:
+        return self.options.quotas
+
+    def ask(
+        self,
+        stage: int,
+        task: str,
+        variant: str,
+        slots: Mapping[str, str] | None = None,
+        *,
+        facts: list[Fact],
+    ) -> Turn:
+        """A question in one of its wordings; the caller adds the key."""
+        pool = self.words.wording.pools[stage, task, variant]
+        template = self.draw.pick(pool.questions)
+        filled = dict(slots) if slots else {}
+        if "images" in template.slots and "images" not in filled:
+            filled["images"] = self.images()
+        turn = Turn(
+            stage=stage,
+            task=task,
+            format=variant.partition("/")[0],  # type: ignore[arg-type]
+            pool=pool,
+            template=template,
+            slots=filled,
+            core=capitalised(template.text.format_map(filled)),
+            facts=facts,
+        )
+        self.turns.append(turn)
+        return turn
+
+    def say(self, turn: Turn, kind: str, slots: Mapping[str, str]) -> str:
+        """An answer of this kind in one of its wordings."""
+        return capitalised(self.draw.pick(turn.pool.answers[kind]).format_map(slots))
+
+    def clause(self, stage: int, *path: str, slots: Mapping[str, str]) -> str:
+        """A clause of a stage, by what it says."""
+        clauses = self.words.wording.phrases[stage]
+        for name in path:
+            clauses = clauses[name]
+        return str(self.draw.pick(clauses)).format_map(slots)  # type: ignore[arg-type]
+
+    def image(self, number: int) -> str:
+        """One of the current images, as a phrase; number from 0."""
+        if len(self.subject.images) == 1:
+            return self.images()
+        return str(self.words.wording.common["image"][self.subject.images[number].view])
+
+    def images(self) -> str:
+        """The current images, as a phrase."""
+        several = "several" if len(self.subject.images) > 1 else "one"
+        return str(self.draw.pick(self.words.wording.common["images"][several]))
+
+
+def target(kind: str, name: str) -> Fact:
+    """What a question is about."""
+    return Fact(name="target", about=kind, text=name)
+
+
+def of_thing(thing: Thing) -> Fact:
+    """A question about a finding or device."""
+    return Fact(name="target", about=thing.kind, text=thing.name)
+
+
+def evidence_of(thing: Thing, report: str = "current") -> tuple[Evidence, ...]:
+    """The sentences that state it."""
+    return tuple(Evidence(report=report, sentence=number) for number in thing.evidence)  # type: ignore[arg-type]

@@ -1,0 +1,89 @@
+"""What trek says, as data: one readable file a stage, one for what all share, one for grammar; a folder a language.
+
+A stage's file maps a family of questions to its variants (a format, or `format/name`), each with its questions and,
+where the answer is worded, with answers by kind. `carina.trek.wording.lint` says what a sound file looks like.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from string import Formatter
+from typing import Any, Final
+
+import yaml
+
+from carina.errors import CarinaError
+
+STAGES: Final = range(1, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A sentence with slots."""
+
+    id: str
+    text: str
+    slots: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The ways to put one kind of question, and to answer it."""
+
+    questions: tuple[Template, ...]
+    answers: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Wording:
+    """All words of one language."""
+
+    language: str
+    pools: Mapping[tuple[int, str, str], Pool]
+    """By stage, family and variant."""
+    phrases: Mapping[int, Mapping[str, Any]]
+    """By stage: lists of clauses, nested by what they say."""
+    common: Mapping[str, Any]
+    """What all stages share."""
+    grammar: Mapping[str, Any]
+    """How phrases are put together."""
+
+
+def languages() -> tuple[str, ...]:
+    """Languages that there are words for."""
+    return tuple(sorted(folder.name for folder in resources.files(__name__).iterdir() if folder.is_dir()))
+
+
+@lru_cache(maxsize=4)
+def load_wording(language: str = "en") -> Wording:
+    """The words of one language."""
+    folder = resources.files(__name__) / language
+    if not folder.is_dir():
+        raise CarinaError(f"no wording in the language {language!r}; there is {', '.join(languages())}")
+    pools: dict[tuple[int, str, str], Pool] = {}
+    phrases: dict[int, Mapping[str, Any]] = {}
+    for stage in STAGES:
+        content = yaml.safe_load((folder / f"stage-{stage}.yaml").read_text("utf-8"))
+        phrases[stage] = content.pop("phrases", {})
+        for family, variants in content.items():
+            for variant, pool in variants.items():
+                pools[stage, family, variant] = Pool(
+                    questions=_templates(f"s{stage}.{family}.{variant}", pool["questions"]),
+                    answers={kind: tuple(texts) for kind, texts in pool.get("answers", {}).items()},
+                )
+    common, grammar = (yaml.safe_load((folder / f"{name}.yaml").read_text("utf-8")) for name in ("common", "grammar"))
+    return Wording(language=language, pools=pools, phrases=phrases, common=common, grammar=grammar)
+
+
+def slots_of(text: str) -> tuple[str, ...]:
+    """Names of the slots of a text, each once, in order."""
+    return tuple(dict.fromkeys(name for _, name, _, _ in Formatter().parse(text) if name))
+
+
+def _templates(prefix: str, texts: Sequence[str]) -> tuple[Template, ...]:
+    prefix = prefix.replace(" ", "-").replace("/", "-")
+    return tuple(
+        Template(id=f"{prefix}.{number:03d}", text=text, slots=slots_of(text))
+        for number, text in enumerate(texts, start=1)
+    )
