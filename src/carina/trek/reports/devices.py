@@ -1,0 +1,58 @@
+"""What a sentence says of a device: where its tip lies, and whether that is where it should."""
+
+from typing import Final, Literal, cast
+
+from carina.trek.reports.sentence import Mention, SentenceText
+
+Position = Literal["adequate", "malpositioned"]
+ENDS: Final = frozenset(
+    "tip tips terminates terminating terminate ends ending end lies lying courses coursing extends extending "
+    "projects projecting located position positioned".split()  # noqa: SIM905
+)
+STARTS: Final = frozenset(
+    "in at above below within over overlying near into just approximately about projecting projects beyond under "
+    "inside outside coiled curled deep directed looped toward towards on".split()  # noqa: SIM905
+)
+"""Words with which a site may start; a number does as well."""
+NO_SITE: Final = frozenset(
+    {"in place", "in position", "in satisfactory", "in good", "in appropriate", "in suboptimal"}
+)
+
+
+def position_of(sentence: SentenceText, mention: Mention) -> Position | None:
+    """The judgement nearest to the device; what is said of several devices is said of each."""
+    found = sentence.of_kind("position")
+    if not found:
+        return None
+    item, role = min(found, key=lambda each: abs(each[0].start - mention.start))
+    before = sentence.words[item.start - 1].text if item.start else ""
+    if before == "not" and role.key == "adequate":
+        return "malpositioned"
+    return cast(Position, role.key)
+
+
+def tip_site(sentence: SentenceText, mention: Mention) -> str | None:
+    """The words that say where the tip lies: "4.1 cm above the carina"."""
+    words = sentence.words
+    following = next((m.start for m in sentence.mentions if m.start > mention.start), len(words))
+    ends = [index for index in range(len(words)) if words[index].text in ENDS]
+    near = [index for index in ends if index < following]
+    if not near:
+        return None
+    first = max(mention.end, near[0] + 1)
+    for index in range(first, min(following, first + 6)):
+        word = words[index].text
+        if word in STARTS or word[0].isdigit():
+            return _until_comma(sentence, index, following)
+    return None
+
+
+def _until_comma(sentence: SentenceText, start: int, end: int) -> str | None:
+    words = sentence.words
+    stop = start
+    while stop < end and words[stop].text not in (",", ";", "."):
+        stop += 1
+    if stop == start:
+        return None
+    text = " ".join(sentence.text[words[start].start : words[stop - 1].end].split())
+    return None if text.lower().startswith(tuple(NO_SITE)) else text

@@ -1,0 +1,206 @@
+"""From the text of a report to everything it says: the one function that the rest of this package serves."""
+
+import msgspec
+
+from carina.studies.model import (
+    Device,
+    Finding,
+    Recommendation,
+    Relation,
+    Report,
+    Sentence,
+    Statement,
+)
+from carina.studies.vocabulary import RelationKind
+from carina.trek.reports.advise import actions_in
+from carina.trek.reports.lexicon import lexicon
+from carina.trek.reports.merge import as_device, as_finding, merge
+from carina.trek.reports.observe import Observation, Read, read_sentence
+from carina.trek.reports.reading import Comparison, Reading
+from carina.trek.reports.relate import relations_in
+from carina.trek.reports.sections import split_sections
+from carina.trek.reports.sentences import with_sentences
+
+PRIOR = "prior"
+"""What a comparison is about where the prior study's id is not known."""
+
+
+def read_report(report: str | Report, *, prior: str | None = None) -> Reading:
+    """Everything that a report states, linked to its sentences; never fails, whatever the text.
+
+    A `Report` keeps its sections, and its sentences where it has some; what they state is read anew. `prior` is the id
+    of the study it is compared with.
+    """
+    divided = with_sentences(split_sections(report) if isinstance(report, str) else report)
+    words = lexicon()
+    read = [
+        read_sentence(divided.quote(sentence), index=index, section=sentence.section, lexicon=words)
+        for index, sentence in enumerate(divided.sentences)
+    ]
+    observations = [seen for each in read for seen in each.observations]
+    facts = _Facts(len(read))
+    findings = facts.findings(observations)
+    findings = _all_unchanged(read, findings, facts)
+    devices = facts.devices(observations)
+    relations = facts.relations(read)
+    recommendations = facts.recommendations(read, findings, devices)
+    comparison = _comparison(read)
+    if comparison is not None and comparison.prior == "named":
+        for index in comparison.evidence:
+            facts.say(index, Statement(kind="comparison", about=prior or PRIOR))
+    return Reading(
+        report=_with_states(divided, facts),
+        findings=findings,
+        devices=devices,
+        relations=relations,
+        recommendations=recommendations,
+        comparison=comparison,
+    )
+
+
+class _Facts:
+    """Collects facts, and what each sentence states."""
+
+    def __init__(self, sentences: int) -> None:
+        self.states: list[dict[Statement, None]] = [{} for _ in range(sentences)]
+        self._ids: dict[tuple[int, int, str], str] = {}
+        """By sentence, mention and kind: what a mention became."""
+
+    def say(self, sentence: int, statement: Statement) -> None:
+        self.states[sentence][statement] = None
+
+    def findings(self, observations: list[Observation]) -> tuple[Finding, ...]:
+        merged = merge([seen for seen in observations if seen.kind == "finding"])
+        for number, record in enumerate(merged, start=1):
+            self._bind(record.members, f"f{number}")
+        return tuple(as_finding(record, f"f{number}") for number, record in enumerate(merged, start=1))
+
+    def devices(self, observations: list[Observation]) -> tuple[Device, ...]:
+        merged = merge([seen for seen in observations if seen.kind == "device"])
+        for number, record in enumerate(merged, start=1):
+            self._bind(record.members, f"d{number}")
+        return tuple(as_device(record, f"d{number}") for number, record in enumerate(merged, start=1))
+
+    def _bind(self, members: list[Observation], identity: str) -> None:
+        for seen in members:
+            seen.about = identity
+            self._ids.setdefault((seen.sentence, seen.mention, ""), identity)
+            self.say(
+                seen.sentence,
+                Statement(
+                    kind=seen.kind,
+                    about=identity,
+                    certainty=seen.certainty,
+                    side=seen.side,
+                    zones=seen.zones,
+                    severity=seen.severity,
+                    trend=seen.trend,
+                ),
+            )
+
+    def relations(self, read: list[Read]) -> tuple[Relation, ...]:
+        found: dict[tuple[str, RelationKind, str], list[int]] = {}
+        for index, each in enumerate(read):
+            for related in relations_in(each):
+                subject = self._ids.get((index, related.subject, ""))
+                target = self._ids.get((index, related.object, ""))
+                if subject and target and subject != target:
+                    evidence = found.setdefault((subject, related.kind, target), [])
+                    if index not in evidence:
+                        evidence.append(index)
+        relations = tuple(
+            Relation(id=f"x{number}", subject=subject, kind=kind, object=target, evidence=tuple(evidence))
+            for number, ((subject, kind, target), evidence) in enumerate(found.items(), start=1)
+        )
+        for relation in relations:
+            for index in relation.evidence:
+                self.say(index, Statement(kind="relation", about=relation.id))
+        return relations
+
+    def recommendations(
+        self, read: list[Read], findings: tuple[Finding, ...], devices: tuple[Device, ...]
+    ) -> tuple[Recommendation, ...]:
+        things: tuple[Finding | Device, ...] = (*findings, *devices)
+        there = {thing.id for thing in things if thing.certainty != "absent"}
+        about: dict[str, dict[str, None]] = {}
+        evidence: dict[str, list[int]] = {}
+        for index, each in enumerate(read):
+            for action in actions_in(each):
+                named = about.setdefault(action, {})
+                named.update(dict.fromkeys(self._concerned(read, index, there)))
+                evidence.setdefault(action, []).append(index)
+        recommendations = tuple(
+            Recommendation(
+                id=f"r{number}", action=action, about=tuple(about[action]), evidence=tuple(evidence[action])
+            )
+            for number, action in enumerate(evidence, start=1)
+        )
+        for recommendation in recommendations:
+            for index in recommendation.evidence:
+                self.say(index, Statement(kind="recommendation", about=recommendation.id))
+        return recommendations
+
+    def _concerned(self, read: list[Read], index: int, there: set[str]) -> list[str]:
+        """What a recommendation is about: what its sentence names, else what the one before it does."""
+        for place in (index, index - 1):
+            if place < 0 or read[place].section != read[index].section:
+                continue
+            ids = [seen.about for seen in read[place].observations if seen.about in there]
+            if ids:
+                return list(dict.fromkeys(ids))
+        return []
+
+
+def _all_unchanged(read: list[Read], findings: tuple[Finding, ...], facts: _Facts) -> tuple[Finding, ...]:
+    """ "Stable appearance of the chest.": all that is there is unchanged, where nothing else is said of it."""
+    for index, each in enumerate(read):
+        if (
+            each.section not in ("findings", "impression")
+            or each.mentions
+            or not each.text.has("all unchanged")
+        ):
+            continue
+        if not any(role.key == "unchanged" for _, role in each.text.of_kind("trend")):
+            continue
+        stable = {
+            finding.id
+            for finding in findings
+            if finding.certainty != "absent" and finding.trend in (None, "unchanged")
+        }
+        for identity in sorted(stable):
+            facts.say(index, Statement(kind="finding", about=identity, trend="unchanged"))
+        findings = tuple(
+            msgspec.structs.replace(
+                finding, trend="unchanged", evidence=tuple(sorted({*finding.evidence, index}))
+            )
+            if finding.id in stable
+            else finding
+            for finding in findings
+        )
+    return findings
+
+
+def _comparison(read: list[Read]) -> Comparison | None:
+    named: list[int] = []
+    none: list[int] = []
+    for index, each in enumerate(read):
+        if each.section == "comparison":
+            (none if each.text.has("no prior") else named).append(index)
+        elif each.section in ("findings", "impression", "technique") and each.text.has("prior"):
+            named.append(index)
+    if named:
+        return Comparison(prior="named", evidence=tuple(named))
+    return Comparison(prior="none", evidence=tuple(none)) if none else None
+
+
+def _with_states(report: Report, facts: _Facts) -> Report:
+    sentences = tuple(
+        Sentence(
+            section=sentence.section,
+            start=sentence.start,
+            end=sentence.end,
+            states=tuple(facts.states[index]),
+        )
+        for index, sentence in enumerate(report.sentences)
+    )
+    return Report(sections=report.sections, sentences=sentences, language=report.language)

@@ -1,0 +1,121 @@
+"""Sections into sentences: spans without list numbers, safe with decimals, abbreviations and de-identified words."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from carina.studies.model import Report, Sentence
+
+LONGEST: Final = 2000
+"""Characters: anything longer is no sentence, and is cut so that reading it stays linear in its length."""
+ABBREVIATIONS: Final = frozenset(
+    "dr mr mrs ms prof st vs approx ca e.g eg i.e ie fig no nos etc a.m p.m resp max min incl inc dept pt pts "
+    "cf al sq hx dx tx wt ht yr yrs mo wks approx lat ant post sup inf".split()  # noqa: SIM905
+)
+_MARKER: Final = re.compile(
+    r"\s*(?:\(?\d{1,2}[.)](?=\s|[A-Z])|[-*•–](?=\s)|\(\d{1,2}\)|[a-h][.)](?=\s+[A-Z]))\s*"
+)
+_ORGAN: Final = re.compile(r"\s*[A-Z][A-Za-z/&, ]{2,40}?:(?=\s)")
+"""A heading within a section: "Lungs:"."""
+_STOP: Final = re.compile(r"[.!?]+[\"')\]]{0,3}|\n")
+_UNFINISHED: Final = frozenset(
+    "a an the of in on at with and or to for is are was were by from no without than versus vs".split()  # noqa: SIM905
+)
+
+
+def with_sentences(report: Report) -> Report:
+    """The report with sentences; one that has some keeps them."""
+    if report.sentences:
+        return report
+    seen: set[str] = set()
+    sentences: list[Sentence] = []
+    for section in report.sections:
+        if section.name in seen:
+            continue  # A section is found by its name: no sentence can point into a second one.
+        seen.add(section.name)
+        for start, end in spans(section.text):
+            sentences.append(Sentence(section=section.name, start=start, end=end))
+    return Report(sections=report.sections, sentences=tuple(sentences), language=report.language)
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where sentences start and end; what lies between is space, list numbers and headings of organs."""
+    start = 0
+    for end in [*_ends(text), len(text)]:
+        if end > start:
+            yield from _trimmed(text, start, end)
+            start = end
+
+
+def _ends(text: str) -> Iterator[int]:
+    begin = 0
+    for stop in _STOP.finditer(text):
+        end = stop.end()
+        ends = _line_ends(text, stop.start()) if stop.group() == "\n" else _is_end(text, begin, stop)
+        if ends:
+            yield end
+            begin = end
+
+
+def _is_end(text: str, begin: int, stop: re.Match[str]) -> bool:
+    at, end = stop.start(), stop.end()
+    following = text[end : end + 1]
+    if following and not following.isspace():
+        # "clear.No effusion" ends a sentence; "2.1 cm" and "p.m." do not.
+        return following.isupper() and at > 0 and text[at - 1].islower() and stop.group()[0] == "."
+    if stop.group() != ".":
+        return True
+    word = _word_before(text, begin, at)
+    if word.isdigit() and len(word) <= 2 and not text[begin : at - len(word)].strip(" \t\n(-*•"):
+        return False  # the number of a list
+    if len(word) == 1 and word.isalpha() and word.isupper():
+        return not text[end : end + 4].strip()[:1].isdigit() if following else True  # "T. 4"
+    return word.lower() not in ABBREVIATIONS or not following
+
+
+def _word_before(text: str, begin: int, at: int) -> str:
+    low = max(begin, at - 24)
+    position = at
+    while position > low and not text[position - 1].isspace() and text[position - 1] not in "(,;:":
+        position -= 1
+    return text[position:at]
+
+
+def _line_ends(text: str, at: int) -> bool:
+    """Whether a line break ends a sentence: not where a line was only wrapped."""
+    after = text[at + 1 : at + 80]
+    ahead = after.lstrip(" \t\r")
+    if not ahead or ahead[0] == "\n" or _MARKER.match(ahead) or _ORGAN.match(ahead):
+        return True
+    before = text[max(0, at - 40) : at].rstrip()
+    if not before or before[-1] in ".!?:;":
+        return True
+    last = before.rsplit(maxsplit=1)[-1].lower()
+    return (
+        ahead[0].isupper()
+        and not before.endswith((",", "-"))
+        and last not in _UNFINISHED
+        and (not ahead.startswith("XXXX"))
+    )
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while start < end and text[start].isspace():
+        start += 1
+    for mark in (_MARKER, _ORGAN, _MARKER):
+        match = mark.match(text, start, end)
+        if match and match.end() < end:
+            start = match.end()
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if not any(sign.isalnum() for sign in text[start:end]):
+        return
+    while end - start > LONGEST:
+        cut = text.rfind(" ", start + LONGEST // 2, start + LONGEST)
+        cut = cut if cut > 0 else start + LONGEST
+        yield start, cut
+        start = cut + 1 if text[cut : cut + 1] == " " else cut
+    if start < end:
+        yield start, end
