@@ -43,8 +43,8 @@ def folded(text: str) -> str:
 
 
 def task_of(step: Step) -> str:
-    """Steps that are counted together: "3 expansion"."""
-    return f"{step.stage} {step.task}"
+    """Steps that are counted together: "3 expansion". The same asked with and without options is not the same."""
+    return f"{step.stage} {step.task}, yes or no" if step.format == "yes_no" else f"{step.stage} {step.task}"
 
 
 def target_of(case: Case, step: Step) -> str:

@@ -1,0 +1,126 @@
+"""Gate: is every text a finished one? Unfilled slots, doubled words, misspellings, repeated phrases."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from operator import eq
+from typing import Final
+
+from carina.cases.audit import GateResult, Objections, defects
+from carina.cases.model import Case
+from carina.trek.audit.limits import Limits
+from carina.trek.audit.tallies import graded, limited
+from carina.trek.audit.turns import Decoder, Turn
+
+_SLOT: Final = re.compile(r"\{\s*[A-Za-z_][\w .-]*\}|\[\[\w*")
+_MAY_DOUBLE: Final = frozenset({"that", "had"})
+_TYPOS: Final = """boxs explaination enviroment occured occuring seperate seperately definately recieve recieved refered
+    refering abnormalitys opacitys radiograpgh radiogragh pnuemonia pnemonia pneumothroax pnuemothorax atelactasis
+    atalectasis consolidaton cardiomegally effussion plueral positon postion locaton sevrity severety diagnois imgae
+    imgaes iamge teh hte adn thier wich whcih beetween betwen accross untill becuase"""
+TYPOS: Final = frozenset(_TYPOS.split())
+"""Misspellings that templates of such sets have held or are prone to."""
+_PHRASES: Final = (2, 3, 4)
+"""Words of a phrase that stands twice in a row."""
+_MARKS: Final = ".,;:!?()[]\"'"
+
+
+class Wording:
+    """Residue and slips in questions, options and answers."""
+
+    def __init__(self, limits: Limits, decoder: Decoder) -> None:
+        self._limits = limits
+        self._decoder = decoder
+        self._objections = Objections(limits.common.worst)
+        self._found: Counter[str] = Counter()
+        self._n = self._turns = 0
+
+    def see(self, case: Case) -> None:
+        conversation = self._decoder.read(case)
+        if conversation is None:
+            return
+        self._n += 1
+        self._turns += len(conversation.turns)
+        misspelt = not TYPOS.isdisjoint(conversation.text.split())
+        for turn in conversation.turns:
+            for rule, what in slips(turn):
+                self._note(case, turn, rule, what)
+            if misspelt and (typos := TYPOS.intersection(conversation.text[turn.start : turn.end].split())):
+                self._note(case, turn, "misspellings", repr(min(typos)))
+
+    def _note(self, case: Case, turn: Turn, rule: str, what: str) -> None:
+        self._found[rule] += 1
+        self._objections.add(case.id, f"turn {turn.step.id}: {what}", rule == "unfilled slots")
+
+    def result(self) -> GateResult:
+        limits = self._limits
+        rows = tuple(
+            limited(
+                rule,
+                min(self._found[rule], self._turns),
+                self._turns,
+                limit=0.0 if rule == "unfilled slots" else limits.doubled,
+                thresholds=limits.common,
+                note=f"{self._found[rule]} of {self._turns} turns" if self._found[rule] else "",
+            )
+            for rule in ("unfilled slots", "doubled words", "misspellings", "repeated phrases")
+        )
+        return graded(
+            defects(
+                "wording",
+                self._n,
+                self._objections,
+                threshold="no unfilled slot; doubled words, misspellings and repeated phrases in at most "
+                f"{limits.doubled:.1%} of turns",
+                good="Every text is finished: no slot, doubled word, known misspelling or repeated phrase.",
+                bad="Some texts hold unfilled slots or slips; mend the templates and render them anew.",
+                unit="conversations",
+                rows=rows if self._n else (),
+            )
+        )
+
+
+def slips(turn: Turn) -> Iterator[tuple[str, str]]:
+    """What is unfinished in a turn, misspellings apart."""
+    step = turn.step
+    texts = [step.question, step.key.text or ""]
+    if step.context:
+        texts.append(step.context)
+    if step.options:
+        texts += [option.text for option in step.options]
+    for text in texts:
+        if ("{" in text or "[[" in text) and (slot := _SLOT.search(text)):
+            yield "unfilled slots", f"the unfilled slot {slot.group()!r}"
+    for tokens in (turn.tokens, turn.answer):
+        # Few words come twice in a short text, so most texts are done here.
+        again = len(tokens) - len(set(tokens))
+        if again and (word := doubled(tokens)):
+            yield "doubled words", f"{word!r} twice in a row"
+        if again > 1 and (phrase := repeated(tokens)):
+            yield "repeated phrases", f"{phrase!r} twice in a row"
+
+
+def doubled(tokens: list[str]) -> str | None:
+    """A word that stands twice in a row; figures may."""
+    if True not in map(eq, tokens, tokens[1:]):
+        return None
+    pairs = (one for one, other in pairwise(tokens) if one == other)
+    return next((word for word in pairs if word.isalpha() and word not in _MAY_DOUBLE), None)
+
+
+def repeated(tokens: list[str]) -> str | None:
+    """A phrase of two to four words that stands twice in a row; figures may."""
+    for size in _PHRASES:
+        same = list(map(eq, tokens, tokens[size:]))
+        if sum(same) < size:
+            continue
+        run = 0
+        for at, alike in enumerate(same):
+            run = run + 1 if alike else 0
+            if run == size:
+                phrase = tokens[at - size + 1 : at + 1]
+                if len(set(phrase)) > 1 and all(word.strip(_MARKS).isalpha() for word in phrase):
+                    return " ".join(phrase)
+                run -= 1
+    return None
