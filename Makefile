@@ -35,7 +35,7 @@ demo: $(VENV)/.installed-light  ## Make phantom studies, an examination of them,
 
 test: lint browser  ## Set up everything, check style and types, build the docs, run every test
 	$(MAKE) --no-print-directory docs
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term
 
 # The pages are tested in a real browser; where there is none and none can be installed, those tests are skipped.
 browser:

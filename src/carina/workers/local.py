@@ -1,8 +1,4 @@
-"""Work shared between processes of this machine, with the same results in the same order as one process gives.
-
-Knows functions and tasks, not what they are about. Random choices belong into the task (`carina.seeding`), never into
-the order of work.
-"""
+"""Work shared between processes of this machine."""
 
 import multiprocessing
 import multiprocessing.connection
@@ -21,15 +17,10 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def in_order(
-    function: Callable[[Task], Result], tasks: Iterable[Task], *, workers: int, ahead: int = 4
+def in_order_local(
+    function: Callable[[Task], Result], tasks: Iterable[Task], *, workers: int, ahead: int
 ) -> Iterator[Result]:
-    """The function's results in the order of the tasks; what it raises is raised in the place of its result.
-
-    Tasks are taken as they are needed, and at most `ahead` a worker are begun before their results are asked for.
-    One worker is this process. For more, function, tasks and results must be picklable, so the function is one of a
-    module or a `functools.partial` of one.
-    """
+    """As `carina.workers.in_order`; one worker is this process."""
     if workers <= 1:
         yield from map(function, tasks)
         return
