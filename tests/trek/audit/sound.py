@@ -252,7 +252,9 @@ class Maker:
         """One right of two, three with none of these, or two of four."""
         kind = self.deck.deal("offer", ("one", "none", "none", "two"))
         names = self.findings[7:11] if kind != "one" else self.findings[9:11]
-        right = {"one": names[:1], "none": names[: self.deck.deal("some", (0, 1, 1, 1))], "two": names[:2]}[kind]
+        right = {"one": names[:1], "none": names[: self.deck.deal("some", (0, 1, 1, 1))], "two": names[:2]}[
+            kind
+        ]
         # As many options whether or not one is right: their number tells nothing.
         wrong = [name for name in names if name not in right][: 3 - len(right) if kind == "none" else 2]
         self.choose(

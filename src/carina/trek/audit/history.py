@@ -126,18 +126,21 @@ def _answer_words(conversation: Conversation, turn: Turn) -> set[str]:
 
 
 def _labels(conversation: Conversation, turn: Turn) -> list[str]:
-    """Labels given so far: for the same name, for families of questions, and which one leads."""
+    """Labels given so far: for the same name, in the same family, in others, and which one leads."""
     found = []
+    last = "none"
     lead = 0
     for before in conversation.turns[: turn.at]:
         if before.label is None:
             continue
         lead += (before.label == "yes") - (before.label == "no")
+        if before.step.task == turn.step.task:
+            last = before.label
         if before.name and before.name == turn.name:
             found.append(f"same {before.step.task} {before.label}")
         elif not before.closed:
             found.append(f"family {before.step.task} {before.label}")
-    return [*found, f"lead {max(-2, min(2, lead))}"]
+    return [*found, f"last {last}", f"lead {max(-2, min(2, lead))}"]
 
 
 def _manner(conversation: Conversation, name: str, end: int) -> list[str]:

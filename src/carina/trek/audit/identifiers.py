@@ -10,7 +10,7 @@ from carina.trek.audit.limits import Limits
 from carina.trek.audit.tallies import share
 from carina.trek.audit.turns import Decoder
 
-_ABSOLUTE: Final = re.compile(r"^(?:[/\\~]|[A-Za-z]:|[a-z]+://)")
+_ABSOLUTE: Final = re.compile(r"^(?:[/\\~]|[A-Za-z]:|[a-z][a-z0-9+.-]*://)")
 _IN_TEXT: Final = ("/home/", "/users/", "/mnt/", "/data/", "/root/", ":\\", "file://")
 _RESTRICTED: Final = re.compile(r"\bp1\d{7}\b|(?<!\d)s5\d{7}\b|\bpatient\d{5}\b")
 """Patients and studies as MIMIC-CXR and CheXpert name them."""
