@@ -2,16 +2,17 @@
 
 from typing import Final, Literal, cast
 
+from carina.trek.reports.phrases import word_set
 from carina.trek.reports.sentence import Mention, SentenceText
 
 Position = Literal["adequate", "malpositioned"]
-ENDS: Final = frozenset(
+ENDS: Final = word_set(
     "tip tips terminates terminating terminate ends ending end lies lying courses coursing extends extending "
-    "projects projecting located position positioned".split()  # noqa: SIM905
+    "projects projecting located position positioned"
 )
-STARTS: Final = frozenset(
+STARTS: Final = word_set(
     "in at above below within over overlying near into just approximately about projecting projects beyond under "
-    "inside outside coiled curled deep directed looped toward towards on".split()  # noqa: SIM905
+    "inside outside coiled curled deep directed looped toward towards on"
 )
 """Words with which a site may start; a number does as well."""
 NO_SITE: Final = frozenset(

@@ -57,8 +57,12 @@ class Read:
     observations: list[Observation]
 
 
-def read_sentence(text: str, *, index: int, section: Section, lexicon: Lexicon) -> Read:
+def read_sentence(text: str, *, heading: str, index: int, section: Section, lexicon: Lexicon) -> Read:
+    """What a sentence states; one that names nothing is said of its heading: "Heart: Normal in size."."""
     sentence = SentenceText(text, words(text), lexicon)
+    if heading and not sentence.has("finding", "device", "organ", "panel"):
+        headed = f"{heading}: {text}"
+        sentence = SentenceText(headed, words(headed), lexicon)
     advice = section == "recommendation" or (sentence.has("advice") and sentence.has("action"))
     mentions = read_mentions(sentence, advice=advice) if section in READ else []
     asked = _first_advice(sentence) if advice else len(sentence.words)

@@ -16,6 +16,11 @@ JOINTS: Final = frozenset("-–'\u2019")
 """Signs that only join words: "plate-like" is the same as "plate like"."""
 
 
+def word_set(text: str) -> frozenset[str]:
+    """The words of a string, as a set."""
+    return frozenset(text.split())
+
+
 class Word(NamedTuple):
     text: str
     start: int

@@ -59,48 +59,70 @@ def _is_ordinal(word: str) -> bool:
 
 
 def _place(text: str, words: list[Word], row: list[Item], lexicon: Lexicon) -> Place:
-    """Levels belong to the side before them, or to the one after where none is before."""
-    zones: set[str] = set()
-    sides: set[str] = set()
-    side: str | None = None
-    waiting: list[str] = []  # levels without a side yet
-    used = False  # whether the side has got a level
+    zones = _Zones()
     named = False
-    for item in row:
+    for index, item in enumerate(row):
+        if index and _opens(words, row[index - 1].end, item.start):
+            zones.part()
+        own = _own_side(words, item, lexicon)
         for role in item.roles:
             if role.kind == "side":
-                if used and role.key != side and waiting:
-                    waiting = []
-                side, used = role.key, False
-                sides |= set(SIDES) if side == "bilateral" else {side}
-                if waiting:
-                    zones |= _zones(side, waiting)
-                    waiting, used = [], True
+                zones.add_side(role.key)
             elif role.kind in ("level", "lobe"):
-                one = _own_side(words, item, lexicon)
-                inner = one or side
-                if one:
-                    sides |= set(SIDES) if one == "bilateral" else {one}
-                if inner:
-                    zones |= _zones(inner, [role.key])
-                    used = True
-                else:
-                    waiting.append(role.key)
-            elif role.kind == "site":
-                named = True
-            if role.kind == "lobe":
-                named = True
-    whole: Side | None = None
-    if sides == set(SIDES):
-        whole = "bilateral"
-    elif sides:
-        whole = "right" if "right" in sides else "left"
-    start = row[0].start
-    while start > 0 and _is_ordinal(words[start - 1].text) and named:
+                zones.add_level(role.key, own)
+            named |= role.kind in ("site", "lobe")
+    zones.part()
+    start, end = row[0].start, row[-1].end
+    while named and start > 0 and _is_ordinal(words[start - 1].text):
         start -= 1
-    end = row[-1].end
     site = " ".join(text[words[start].start : words[end - 1].end].split()) if named else None
-    return Place(start, end, whole, tuple(zone for zone in ZONES if zone in zones), site)
+    return Place(start, end, zones.side(), tuple(zone for zone in ZONES if zone in zones.found), site)
+
+
+def _opens(words: list[Word], start: int, end: int) -> bool:
+    """Whether a new part of a place starts: "the right mid zone and the lower zones of the left lung"."""
+    between = [word.text for word in words[start:end]]
+    return "the" in between and ("and" in between or "," in between)
+
+
+class _Zones:
+    """Levels belong to the side before them in their part of the place, else to the one behind them."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+        self._sides: set[str] = set()
+        self._side: str | None = None
+        self._last: str | None = None
+        self._waiting: list[str] = []
+
+    def add_side(self, side: str) -> None:
+        self._sides |= set(SIDES) if side == "bilateral" else {side}
+        if self._waiting:
+            self.found |= _zones(side, self._waiting)
+            self._waiting = []
+        self._side = self._last = side
+
+    def add_level(self, level: str, own: str | None) -> None:
+        if own:
+            self._sides |= set(SIDES) if own == "bilateral" else {own}
+        side = own or self._side
+        if side:
+            self.found |= _zones(side, [level])
+        else:
+            self._waiting.append(level)
+
+    def part(self) -> None:
+        """End a part: levels that still have no side take the last one."""
+        if self._waiting and self._last:
+            self.found |= _zones(self._last, self._waiting)
+        self._waiting, self._side = [], None
+
+    def side(self) -> Side | None:
+        if self._sides == set(SIDES):
+            return "bilateral"
+        if self._sides:
+            return "right" if "right" in self._sides else "left"
+        return None
 
 
 def _own_side(words: list[Word], item: Item, lexicon: Lexicon) -> str | None:

@@ -1,5 +1,8 @@
 """From the text of a report to everything it says: the one function that the rest of this package serves."""
 
+import re
+from collections.abc import Iterator
+
 import msgspec
 
 from carina.studies.model import (
@@ -21,6 +24,8 @@ from carina.trek.reports.relate import relations_in
 from carina.trek.reports.sections import split_sections
 from carina.trek.reports.sentences import with_sentences
 
+HEADING = re.compile(r"([A-Za-z][A-Za-z/&, ]{1,40}):\s{0,8}$")
+"""Of an organ, right before a sentence."""
 PRIOR = "prior"
 """What a comparison is about where the prior study's id is not known."""
 
@@ -34,8 +39,10 @@ def read_report(report: str | Report, *, prior: str | None = None) -> Reading:
     divided = with_sentences(split_sections(report) if isinstance(report, str) else report)
     words = lexicon()
     read = [
-        read_sentence(divided.quote(sentence), index=index, section=sentence.section, lexicon=words)
-        for index, sentence in enumerate(divided.sentences)
+        read_sentence(text, heading=heading, index=index, section=sentence.section, lexicon=words)
+        for index, (sentence, (heading, text)) in enumerate(
+            zip(divided.sentences, _texts(divided), strict=True)
+        )
     ]
     observations = [seen for each in read for seen in each.observations]
     facts = _Facts(len(read))
@@ -56,6 +63,18 @@ def read_report(report: str | Report, *, prior: str | None = None) -> Reading:
         recommendations=recommendations,
         comparison=comparison,
     )
+
+
+def _texts(report: Report) -> Iterator[tuple[str, str]]:
+    """The heading right before each sentence, and its words: "Heart", "Normal in size."."""
+    texts = {section.name: section.text for section in reversed(report.sections)}
+    last: dict[str, int] = {}
+    for sentence in report.sentences:
+        text = texts.get(sentence.section, "")
+        lead = text[last.get(sentence.section, 0) : sentence.start]
+        last[sentence.section] = max(sentence.end, last.get(sentence.section, 0))
+        heading = HEADING.search(lead)
+        yield heading.group(1) if heading else "", text[sentence.start : sentence.end]
 
 
 class _Facts:

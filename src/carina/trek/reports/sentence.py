@@ -16,17 +16,20 @@ from typing import Final, Literal, cast
 
 from carina.studies.vocabulary import Certainty, Distribution, Severity, Side, Trend
 from carina.trek.reports.lexicon import Lexicon, OrganState
-from carina.trek.reports.phrases import Item, Role, Word
+from carina.trek.reports.phrases import Item, Role, Word, word_set
 from carina.trek.reports.places import Place, find_places
 
 How = Literal["named", "state", "panel"]
-SKIPPED: Final = frozenset(
+SKIPPED: Final = word_set(
     "amount amounts degree area areas of focus foci region element component band bands the a an very some any "
-    "more less rather quite relatively overall interval and or to early likely xxxx".split()  # noqa: SIM905
+    "more less rather quite relatively overall interval and or to early likely xxxx"
 )
 """Words that may stand between an adjective and its noun."""
-STOPS: Final = frozenset(", . ; : in at on with within from since by for to which that ( )".split())
+STOPS: Final = frozenset({",", ".", ";", ":", "(", ")"}) | word_set(
+    "in at on with within from since by for to which that"
+)
 """Words that end the reach of an adjective towards a noun."""
+LEADING: Final = frozenset({"although", "though", "while", "whereas", "despite"})
 AFTER_LISTS: Final = frozenset({"and", ","})
 
 
@@ -74,10 +77,18 @@ class SentenceText:
         """The number of the clause that each word is in."""
         numbers, clause = [0] * len(self.words), 0
         ends = {item.start for item in self.items if any(role.kind == "clause" for role in item.roles)}
-        for index in range(len(self.words)):
+        leading = False  # "Although there is no effusion, a nodule ...": the comma ends such a clause
+        for index, word in enumerate(self.words):
             clause += index in ends
+            if index in ends:
+                leading = word.text in LEADING
+            elif leading and word.text == "," and self._is_article(index + 1):
+                clause, leading = clause + 1, False
             numbers[index] = clause
         return numbers
+
+    def _is_article(self, index: int) -> bool:
+        return index < len(self.words) and self.words[index].text in ("a", "an", "the", "there", "this")
 
     def _count_breaks(self) -> list[int]:
         """Before each word, how many words that no list contains: verbs, relations, ends of clauses."""
@@ -145,16 +156,16 @@ class SentenceText:
             word = self.words[index].text
             if word in STOPS or word in self.lexicon.verbs:
                 # "a tortuous, calcified aorta", "small, loculated effusion": a comma between adjectives.
-                if word == "," and index == item.end and self._is_modifier(index + 1):
+                if word == "," and index == item.end and self.is_modifier(index + 1):
                     continue
                 return None
-            if word in ("and", "or") and not (index == item.end and self._is_modifier(index + 1)):
+            if word in ("and", "or") and not (index == item.end and self.is_modifier(index + 1)):
                 return None
             if word == "of" and self.words[index - 1].text not in SKIPPED:
                 return None
         return target
 
-    def _is_modifier(self, index: int) -> bool:
+    def is_modifier(self, index: int) -> bool:
         if index >= len(self.words):
             return False
         kinds = {role.kind for role in self.lexicon.phrases.roles(self.words[index].text)}
@@ -165,6 +176,8 @@ class SentenceText:
         for item in self.items:
             role = next((r for r in item.roles if r.kind in ("finding", "device", "weak", "panel")), None)
             if role is None or any(r.kind == "none" for r in item.roles):
+                continue
+            if role.key == "nothing abnormal" and self.has("organ"):
                 continue
             self.used.add(item.start)
             if role.kind == "panel":
@@ -538,7 +551,11 @@ def _locate(sentence: SentenceText) -> None:
             before = words[place.start].text
         item = Item(place.start, place.end, ())
         back = sentence.before(place.start)
-        target = None if (before in lexicon.into_place and back is not None) else sentence.adjective_of(item)
+        target = sentence.adjective_of(item)
+        if before in lexicon.into_place and back is not None and target is not None:
+            between = range(place.end, target.start)
+            if not all(sentence.is_modifier(index) for index in between):
+                target = None
         target = target or back or sentence.after(place.end)
         inside = next((m for m in sentence.mentions if m.start <= place.start < m.end), None)
         target = inside or target
@@ -551,10 +568,23 @@ def _explain_away(sentence: SentenceText) -> None:
     named = {(m.clause, m.name) for m in sentence.mentions if m.how == "named"}
     sentence.mentions = [m for m in sentence.mentions if m.how != "state" or (m.clause, m.name) not in named]
     if any(mention.weak for mention in sentence.mentions):
-        strong = {
-            m.clause for m in sentence.mentions if not m.weak and m.how == "named" and m.kind == "finding"
-        }
-        sentence.mentions = [m for m in sentence.mentions if not (m.weak and m.clause in strong)]
+        sentence.mentions = [m for m in sentence.mentions if not (m.weak and _is_explained(sentence, m))]
+
+
+def _is_explained(sentence: SentenceText, weak: Mention) -> bool:
+    """Whether a stronger name of the same clause says what a weak one is; what is listed beside it does not."""
+    for mention in sentence.mentions:
+        if (
+            mention.weak
+            or mention.how != "named"
+            or mention.kind != "finding"
+            or mention.clause != weak.clause
+        ):
+            continue
+        start, end = min(weak.end, mention.end), max(weak.start, mention.start)
+        if not sentence.listed(start, end):
+            return True
+    return False
 
 
 def _past(sentence: SentenceText) -> None:

@@ -5,21 +5,22 @@ from collections.abc import Iterator
 from typing import Final
 
 from carina.studies.model import Report, Sentence
+from carina.trek.reports.phrases import word_set
 
 LONGEST: Final = 2000
 """Characters: anything longer is no sentence, and is cut so that reading it stays linear in its length."""
-ABBREVIATIONS: Final = frozenset(
+ABBREVIATIONS: Final = word_set(
     "dr mr mrs ms prof st vs approx ca e.g eg i.e ie fig no nos etc a.m p.m resp max min incl inc dept pt pts "
-    "cf al sq hx dx tx wt ht yr yrs mo wks approx lat ant post sup inf".split()  # noqa: SIM905
+    "cf al sq hx dx tx wt ht yr yrs mo wks approx lat ant post sup inf"
 )
 _MARKER: Final = re.compile(
     r"\s*(?:\(?\d{1,2}[.)](?=\s|[A-Z])|[-*•–](?=\s)|\(\d{1,2}\)|[a-h][.)](?=\s+[A-Z]))\s*"
 )
-_ORGAN: Final = re.compile(r"\s*[A-Z][A-Za-z/&, ]{2,40}?:(?=\s)")
-"""A heading within a section: "Lungs:"."""
+_ORGAN: Final = re.compile(r"\s*[A-Z][A-Za-z/&, ]{2,40}?:(?=\s+[A-Z0-9])")
+"""A heading within a section, before a whole sentence: "Lungs: Both are clear."; not "Effusion: none."."""
 _STOP: Final = re.compile(r"[.!?]+[\"')\]]{0,3}|\n")
-_UNFINISHED: Final = frozenset(
-    "a an the of in on at with and or to for is are was were by from no without than versus vs".split()  # noqa: SIM905
+_UNFINISHED: Final = word_set(
+    "a an the of in on at with and or to for is are was were by from no without than versus vs"
 )
 
 

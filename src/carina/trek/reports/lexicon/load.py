@@ -23,6 +23,7 @@ CUES: Final = {
     "past": "past",
     "clause": "clause",
     "all unchanged": "all unchanged",
+    "listing": "listing",
     "prior": "prior",
     "no prior": "no prior",
 }
