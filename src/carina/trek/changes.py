@@ -20,6 +20,11 @@ class Change:
     before: Thing | None
     later_sentences: tuple[int, ...] = ()
 
+    @property
+    def kind_of_answer(self) -> str:
+        """Devices are placed and removed, findings come and go."""
+        return f"{self.trend}_device" if self.kind == "device" else self.trend
+
     def evidence(self, now: str, before: str) -> tuple[Evidence, ...]:
         """Sentences of both reports."""
         marks = [Evidence(report=now, sentence=number) for number in self.later_sentences]  # type: ignore[arg-type]

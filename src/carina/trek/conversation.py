@@ -6,7 +6,7 @@ from carina.cases import Case, CaseImage, CaseView, Context, Fact, Panel, Slot, 
 from carina.cases.model import Role, Score
 from carina.studies.model import Image, Study
 from carina.trek.ask.advice import ask_advice
-from carina.trek.ask.attributes import ask_about_regions, ask_attributes
+from carina.trek.ask.attributes import ask_about_regions, ask_about_zone, ask_attributes
 from carina.trek.ask.boxes import ask_for_findings, ask_for_regions
 from carina.trek.ask.comparison import ask_changes, can_compare
 from carina.trek.ask.findings import ask_what_is_there
@@ -18,7 +18,7 @@ from carina.trek.draw import Draw
 from carina.trek.language import Language
 from carina.trek.options import TrekOptions
 from carina.trek.phrasing import phrase
-from carina.trek.subject import Subject, subject_of
+from carina.trek.subject import Subject
 from carina.trek.survey import Survey
 from carina.trek.turn import Examiner, Turn
 
@@ -32,26 +32,20 @@ _SCORES: dict[str, Score] = {
 
 
 def conversation(
-    study: Study,
-    reference: Study | None,
-    later: Study | None,
+    subject: Subject,
+    reference: Subject | None,
+    later: Subject | None,
     *,
     survey: Survey,
     words: Language,
     options: TrekOptions,
 ) -> Case:
-    """The conversation about a study; a pure function of what it is given."""
-
-    def seen(other: Study | None) -> Subject | None:
-        if other is None:
-            return None
-        return subject_of(other, words, known=survey.known, most_images=options.most_images)
-
+    """The conversation about a study, with its neighbours in time; a pure function of what it is given."""
     examiner = Examiner(
-        subject=subject_of(study, words, known=survey.known, most_images=options.most_images),
-        reference=seen(reference),
-        later=seen(later),
-        draw=Draw(options.seed, "trek", study.id),
+        subject=subject,
+        reference=reference,
+        later=later,
+        draw=Draw(options.seed, "trek", subject.study.id),
         words=words,
         survey=survey,
         options=options,
@@ -68,6 +62,7 @@ def _ask_all(examiner: Examiner) -> None:
     """All eight stages, as far as the study supports them."""
     ask_about_images(examiner)
     ask_what_is_there(examiner)
+    ask_about_zone(examiner)
     ask_attributes(examiner)
     ask_for_findings(examiner)
     ask_about_regions(examiner)
@@ -88,9 +83,11 @@ def _ask_all(examiner: Examiner) -> None:
 def _staged(examiner: Examiner) -> list[Turn]:
     """By stage; boxes of anatomy, which tell nothing of the findings, anywhere in theirs."""
     anywhere = [turn for turn in examiner.turns if turn.task == "region box"]
-    ordered = sorted((turn for turn in examiner.turns if turn.task != "region box"), key=lambda turn: turn.stage)
-    first = sum(turn.stage < 3 for turn in ordered)  # noqa: PLR2004
-    last = sum(turn.stage <= 3 for turn in ordered)  # noqa: PLR2004
+    ordered = sorted(
+        (turn for turn in examiner.turns if turn.task != "region box"), key=lambda turn: turn.stage
+    )
+    first = sum(turn.stage < 3 for turn in ordered)
+    last = sum(turn.stage <= 3 for turn in ordered)
     for turn in anywhere:
         ordered.insert(first + examiner.draw.below(last - first + 1), turn)
         last += 1
@@ -121,7 +118,7 @@ def _case(examiner: Examiner, turns: Sequence[Turn], *, shuffled: bool) -> Case:
         *(_image(image, "current") for image in subject.images),
         *(_image(image, "reference") for image in others),
     )
-    later = examiner.later if any(turn.stage == 6 for turn in turns) else None  # noqa: PLR2004
+    later = examiner.later if any(turn.stage == 6 for turn in turns) else None
     return Case(
         id=f"trek-{study.id}",
         protocol="trek",
@@ -218,7 +215,9 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
 
 
 def _lead_in(examiner: Examiner, role: str, number: int) -> str:
-    return str(examiner.draw.pick(examiner.words.wording.common["lead_in"][role]["several" if number > 1 else "one"]))
+    return str(
+        examiner.draw.pick(examiner.words.wording.common["lead_in"][role]["several" if number > 1 else "one"])
+    )
 
 
 def _tells_indication(examiner: Examiner, turns: Sequence[Turn]) -> Turn | None:

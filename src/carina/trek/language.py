@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from carina.studies.model import Location
+from carina.studies.vocabulary import SIDES, ZONES
 from carina.trek.wording import Wording, load_wording
 
 
@@ -54,10 +55,20 @@ class Language:
         if location.site is not None:
             return self.at_site(location.site)
         if location.zones:
+            whole = self._whole_lungs(frozenset(location.zones))
+            if whole is not None:
+                return whole
             return str(self._place["zones"].format(zones=self._zones(location.zones)))
         if location.side in ("right", "left"):
             return str(self._place["side"].format(side=location.side))
         return str(self._place["bilateral"]) if location.side == "bilateral" else None
+
+    def _whole_lungs(self, zones: frozenset[str]) -> str | None:
+        sides = [side for side in SIDES if {zone for zone in ZONES if zone.startswith(side)} <= zones]
+        if len(zones) != 3 * len(sides):
+            return None
+        lungs = "both" if len(sides) > 1 else sides[0] if sides else None
+        return None if lungs is None else str(self._grammar["throughout"][lungs])
 
     def at_site(self, site: str) -> str:
         """A place that is more than a zone: as it stands where it is a phrase of place, else with "at"."""
@@ -67,11 +78,11 @@ class Language:
         return str(self._grammar["at"].format(site=site))
 
     def _zones(self, zones: Sequence[str]) -> str:
-        """"right mid and lower zones and the left lower zone"."""
+        """ "right mid and lower zones and the left lower zone"."""
         by_side: dict[str, list[str]] = {}
         for zone in zones:
             words = zone.split(" ")
-            if len(words) != 3 or words[2] != "zone":  # noqa: PLR2004 - side, level, "zone"
+            if len(words) != 3 or words[2] != "zone":
                 return f" {self._and} the ".join(zones)
             by_side.setdefault(words[0], []).append(words[1])
         parts = [
@@ -83,7 +94,7 @@ class Language:
     # ---- whole phrases --------------------------------------------------------------------------------------------
 
     def join(self, items: Sequence[str]) -> str:
-        """"a, b and c"."""
+        """ "a, b and c"."""
         if len(items) <= 1:
             return items[0] if items else ""
         return f"{', '.join(items[:-1])} {self._and} {items[-1]}"
@@ -101,7 +112,7 @@ class Language:
         at: str | None = None,
         appearance: Sequence[str] = (),
     ) -> str:
-        """"a moderate multifocal pneumonia in the right upper zone, of patchy appearance"."""
+        """ "a moderate multifocal pneumonia in the right upper zone, of patchy appearance"."""
         adjectives = " ".join(word for word in (severity, distribution) if word)
         noun = name.a
         if adjectives:

@@ -15,21 +15,25 @@ FRAMES: Final = ("pixel", "percent", "thousand")
 class Quotas:
     """How much is asked, on average, where there is enough to ask about."""
 
-    view: float = 0.52
+    view: float = 0.7
     """Questions about the projection, a conversation."""
-    quality: float = 0.68
+    quality: float = 0.8
     named: int = 12
     """At most so many findings and devices asked about by name, yes or no."""
-    choices: float = 0.45
+    choices: float = 0.25
     """Share of the present findings and devices that are asked about among options instead of by name."""
-    lists: float = 1.5
+    lists: float = 1.3
     """Open lists of what there is, a conversation."""
     others: float = 0.3
     vignette: float = 0.25
     """Share of things that are asked about by a vignette instead of attribute by attribute."""
-    attributes: float = 0.92
+    attributes: float = 0.97
     """Share of known attributes that are asked about."""
-    regions: float = 1.6
+    described: float = 0.75
+    """Share of things that are described as a whole after their attributes."""
+    zones: float = 0.6
+    """Share of studies with findings in which a zone is asked about, whether it is clear."""
+    regions: float = 1.3
     """Named regions whose content is asked for, a conversation."""
     box_share: float = 0.22
     """Boxes, as a share of all other questions."""
@@ -73,7 +77,9 @@ class TrekOptions:
         if self.split is not None and self.split not in get_args(Split):
             raise CarinaError(f"unknown split {self.split!r}; expected one of {', '.join(get_args(Split))}")
         if self.language not in languages():
-            raise CarinaError(f"no wording in the language {self.language!r}; there is {', '.join(languages())}")
+            raise CarinaError(
+                f"no wording in the language {self.language!r}; there is {', '.join(languages())}"
+            )
         if self.extractor != "rules" and not self.extractor.startswith("model:"):
             raise CarinaError(f"unknown extractor {self.extractor!r}; expected `rules` or `model:<name>`")
         if self.paraphrase is not None and not self.paraphrase.startswith("model:"):

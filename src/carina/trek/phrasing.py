@@ -59,17 +59,17 @@ def _open(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) -> P
     if turn.history and draw.chance(0.6):
         asked.append(draw.pick(instruction["history"]))
     share = draw.share()
-    if share < 0.06:  # noqa: PLR2004
+    if share < 0.06:
         most = max(_SHORT, -(-words // _ROUND) * _ROUND)
         constraints = Constraints(max_words=most)
         asked.append(draw.pick(instruction["at_most"]).format(words=most))
-    elif share < 0.1 and words >= 2 * _FEW:  # noqa: PLR2004
+    elif share < 0.1 and words >= 2 * _FEW:
         least = words // 10 * 10
         constraints = Constraints(min_words=least)
         asked.append(draw.pick(instruction["at_least"]).format(words=least))
-    elif share < 0.35 and words <= _FEW:  # noqa: PLR2004
+    elif share < 0.35 and words <= _FEW:
         asked.append(draw.pick(instruction["short"]))
-    elif share < 0.35 and words >= _MANY:  # noqa: PLR2004
+    elif share < 0.35 and words >= _MANY:
         asked.append(draw.pick(instruction["long"]))
     return Phrased(" ".join([turn.core, *asked]), Key(text=turn.answer), constraints)
 
@@ -81,11 +81,11 @@ def _yes_no(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) ->
     label = turn.label
     assert label is not None  # noqa: S101 - every yes/no question has one
     share = draw.share()
-    if share < 0.35:  # noqa: PLR2004
+    if share < 0.35:
         text = f"{turn.core} {draw.pick(instruction['yes_no_only'])}"
         return Phrased(text, Key(text=_WORDS[label], label=label), _ANSWER_ONLY)
     text = turn.core
-    if share < 0.65:  # noqa: PLR2004
+    if share < 0.65:
         text = f"{text} {draw.pick(instruction['yes_no_free'])}"
     return Phrased(text, Key(text=turn.answer, label=label), _NO_CONSTRAINTS)
 

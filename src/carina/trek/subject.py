@@ -94,20 +94,25 @@ class Subject:
     def things(self) -> list[Thing]:
         return [*self.findings, *self.devices]
 
-    @property
-    def is_normal(self) -> bool:
-        return not self.findings
+    def held_zones(self) -> frozenset[str] | None:
+        """Zones of the lungs that hold a finding; None where that can't be told of every zone.
 
-    @property
-    def has_text(self) -> bool:
-        report = self.study.report
-        return report is not None and any(
-            section.text.strip() for section in report.sections if section.name in ("findings", "impression")
-        )
+        Lines and tubes run through many zones, so a study with devices has no zone that is surely clear.
+        """
+        if self.images[0].view not in ("PA", "AP") or self.devices:
+            return None
+        held: set[str] = set()
+        for thing in self.findings:
+            if thing.zones is None:
+                return None
+            held |= thing.zones
+        return frozenset(held)
 
 
-def subject_of(study: Study, words: Language, *, known: Sequence[tuple[Kind, str]], most_images: int) -> Subject:
-    """The study's truth. `known` names what the set records anywhere: what a study does not mention, it does not have."""
+def subject_of(
+    study: Study, words: Language, *, known: Sequence[tuple[Kind, str]], most_images: int
+) -> Subject:
+    """The study's truth. `known` names what the set records anywhere: what a study does not mention is not there."""
     findings = [_finding(finding, words) for finding in study.findings if finding.certainty != "absent"]
     devices = [_device(device, words) for device in study.devices if device.certainty != "absent"]
     times = Counter(thing.name for thing in (*findings, *devices))
@@ -116,9 +121,10 @@ def subject_of(study: Study, words: Language, *, known: Sequence[tuple[Kind, str
     there = frozenset(times)
     absent_findings = _absent("finding", study.findings, there, known)
     absent_devices = _absent("device", study.devices, there, known)
+    recorded: list[Finding | Device] = [*study.findings, *study.devices]
     resolved = [
         gone
-        for gone in (*study.findings, *study.devices)
+        for gone in recorded
         if gone.trend == "resolved" and gone.certainty == "absent" and gone.name not in there
     ]
     return Subject(

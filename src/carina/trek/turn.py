@@ -75,6 +75,8 @@ class Examiner:
     """The report put together from the findings, where the study has none."""
     known_places: set[str] = field(default_factory=set)
     """Ids of things whose place an earlier key has told."""
+    places_told: bool = False
+    """Whether an earlier key has told something of the places of all findings."""
 
     @property
     def quotas(self) -> Quotas:

@@ -11,7 +11,9 @@ def ask_advice(examiner: Examiner) -> None:
     due = [r for r in subject.study.recommendations if any(about in subject.by_id for about in r.about)]
     if not due:
         return
-    things = list(dict.fromkeys(subject.by_id[about] for r in due for about in r.about if about in subject.by_id))
+    things = list(
+        dict.fromkeys(subject.by_id[about] for r in due for about in r.about if about in subject.by_id)
+    )
     restating = draw.chance(0.55)
     because = examiner.words.join([thing.described for thing in things])
     shown = examiner.words.join([thing.a for thing in subject.things])
@@ -31,7 +33,9 @@ def ask_advice(examiner: Examiner) -> None:
     quotes = [report.quote(report.sentences[number]).strip() for number in numbers] if report else []
     kind = "any" if quotes else "unquoted"
     turn.answer = examiner.say(
-        turn, kind, {"actions": " ".join(actions), "because": because, "quote": " ".join(map(sentence, quotes))}
+        turn,
+        kind,
+        {"actions": " ".join(actions), "because": because, "quote": " ".join(map(sentence, quotes))},
     )
 
 

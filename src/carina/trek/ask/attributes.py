@@ -13,7 +13,7 @@ from carina.trek.subject import Thing
 from carina.trek.turn import Choice, Examiner, Turn, evidence_of, of_thing, target
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
-_SHARES: Final = (0.70, 0.09, 0.15, 0.06)
+_SHARES: Final = (0.25, 0.37, 0.27, 0.11)
 _SLOT: Final = {
     "location": ("at", "right_at"),
     "severity": ("grade", "right_grade"),
@@ -21,7 +21,6 @@ _SLOT: Final = {
     "distribution": ("spread", "right_spread"),
 }
 _OPEN_SLOT: Final = {"location": "at", "severity": "grade", "appearance": "looks", "distribution": "spread"}
-_MOST_REGIONS: Final = 3
 _VIGNETTE_OPTIONS: Final = 5
 
 
@@ -87,6 +86,8 @@ def _ask_closed(examiner: Examiner, thing: Thing, attribute: str, form: str) -> 
     draw = examiner.draw
     wrong = examiner.survey.wrong.get((thing.name, attribute))
     value = thing.values[attribute]
+    if attribute == "location" and examiner.places_told:
+        return False
     if wrong is None or value not in wrong.asked or not draw.chance(wrong.asked[value]):
         return False
     weights = wrong.weights[value]
@@ -118,7 +119,9 @@ def _ask_yes_no(examiner: Examiner, thing: Thing, attribute: str, others: list[t
     true = examiner.draw.chance(0.5)
     value = thing.values[attribute] if true else _drawn(examiner, others, 1)[0]
     slots = {"the_finding": _named(thing, attribute), said: value}
-    turn = _about(examiner, examiner.ask(3, attribute, "yes_no", slots, facts=_facts(thing, attribute)), thing)
+    turn = _about(
+        examiner, examiner.ask(3, attribute, "yes_no", slots, facts=_facts(thing, attribute)), thing
+    )
     turn.label = "yes" if true else "no"
     slots[right] = thing.values[attribute]
     turn.answer = examiner.say(turn, turn.label, slots)
@@ -127,7 +130,9 @@ def _ask_yes_no(examiner: Examiner, thing: Thing, attribute: str, others: list[t
 def _ask_choice(examiner: Examiner, thing: Thing, attribute: str, others: list[tuple[str, float]]) -> None:
     slots = {"the_finding": _named(thing, attribute)}
     wrong = _drawn(examiner, others, options_wanted(examiner) - 1)
-    turn = _about(examiner, examiner.ask(3, attribute, "choice", slots, facts=_facts(thing, attribute)), thing)
+    turn = _about(
+        examiner, examiner.ask(3, attribute, "choice", slots, facts=_facts(thing, attribute)), thing
+    )
     if len(wrong) > 1 and examiner.draw.chance(0.12):
         turn.choices = [*(Choice(text) for text in wrong), none_of_these(examiner, right=True)]
         return
@@ -139,7 +144,9 @@ def _ask_choice(examiner: Examiner, thing: Thing, attribute: str, others: list[t
 def _ask_statement(examiner: Examiner, thing: Thing, attribute: str, others: list[tuple[str, float]]) -> None:
     """Which statement fits: one about the attribute is right, the others are right of something else, or elsewhere."""
     slots = {"the_finding": _named(thing, attribute)}
-    turn = _about(examiner, examiner.ask(3, "statement", "choice", slots, facts=_facts(thing, attribute)), thing)
+    turn = _about(
+        examiner, examiner.ask(3, "statement", "choice", slots, facts=_facts(thing, attribute)), thing
+    )
     wrong = _drawn(examiner, others, options_wanted(examiner) - 1)
     texts = [thing.values[attribute], *wrong]
     slot = _OPEN_SLOT[attribute]
@@ -156,7 +163,9 @@ def _ask_position(examiner: Examiner, thing: Thing) -> None:
     asked = examiner.survey.wrong.get((thing.name, "position"))
     rate = 0.0 if asked is None else asked.asked.get(thing.values["position"], 0.0)
     variant = draw.weighted(("open", "yes_no", "choice"), (0.6, 0.2 * rate, 0.2 * rate))
-    turn = _about(examiner, examiner.ask(3, "position", variant, slots, facts=_facts(thing, "position")), thing)
+    turn = _about(
+        examiner, examiner.ask(3, "position", variant, slots, facts=_facts(thing, "position")), thing
+    )
     if variant == "choice":
         turn.choices = [
             Choice("in an adequate position", right=adequate),
@@ -175,18 +184,23 @@ def _ask_position(examiner: Examiner, thing: Thing) -> None:
 def _ask_vignette(examiner: Examiner, thing: Thing) -> bool:
     """A case in a sentence, then which description fits: instead of asking attribute by attribute."""
     indication = examiner.subject.study.indication
-    if not indication or thing.kind != "finding" or not examiner.draw.chance(examiner.quotas.vignette):
+    if (
+        not indication
+        or thing.kind != "finding"
+        or not thing.is_present
+        or not examiner.draw.chance(examiner.quotas.vignette)
+    ):
         return False
-    wrong = [text for text in examiner.survey.descriptions.get(thing.name, ()) if text != thing.described]
+    wrong = [text for text in examiner.survey.descriptions.get(thing.name, ()) if text != thing.plain]
     wrong = [text for text in wrong if thing.values.get("location", " ") not in text]
-    if len(wrong) < _VIGNETTE_OPTIONS - 1 or thing.id in examiner.known_places:
+    if len(wrong) < _VIGNETTE_OPTIONS - 1 or thing.id in examiner.known_places or examiner.places_told:
         return False
     number = _VIGNETTE_OPTIONS + examiner.draw.below(2)
     facts = [of_thing(thing)]
     facts += [Fact(name=name, about=thing.id, text=value) for name, value in thing.values.items()]
     slots = {"indication": indication}
     turn = _about(examiner, examiner.ask(3, "vignette", "choice", slots, facts=facts), thing)
-    turn.choices = [Choice(thing.described, right=True)]
+    turn.choices = [Choice(thing.plain, right=True)]
     turn.choices += [Choice(text) for text in examiner.draw.sample(wrong, number - 1)]
     return True
 
@@ -204,6 +218,8 @@ def _ask_measure(examiner: Examiner, thing: Thing) -> None:
 
 
 def _ask_description(examiner: Examiner, thing: Thing, asked: list[Turn]) -> None:
+    if asked and not examiner.draw.chance(examiner.quotas.described):
+        return
     facts = [of_thing(thing)]
     facts += [Fact(name=name, about=thing.id, text=value) for name, value in thing.values.items()]
     slots = {"the_finding": thing.the}
@@ -216,23 +232,47 @@ def _ask_description(examiner: Examiner, thing: Thing, asked: list[Turn]) -> Non
 # ---- regions --------------------------------------------------------------------------------------------------------
 
 
+def ask_about_zone(examiner: Examiner) -> None:
+    """Whether one zone is clear, before any place is asked for; after that, places are only asked for openly."""
+    draw, subject = examiner.draw, examiner.subject
+    held = subject.held_zones()
+    # Where something only may be, a zone is neither clear nor not.
+    if not held or not all(thing.is_present for thing in subject.findings):
+        return
+    fit = [zone for zone in ZONES if zone in held or draw.chance(examiner.survey.zones[zone])]
+    if not fit or not draw.chance(examiner.quotas.zones):
+        return
+    zone = draw.pick(fit)
+    inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
+    facts = [target("region", zone)]
+    facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in inside]
+    slots = {"the_region": f"the {zone}", "image": examiner.image(0)}
+    turn = examiner.ask(3, "region content", "yes_no", slots, facts=facts)
+    turn.images = (0,)
+    turn.label = "yes" if inside else "no"
+    slots["list"] = examiner.words.join([thing.a for thing in inside])
+    turn.answer = examiner.say(turn, turn.label, slots)
+    turn.evidence = tuple(dict.fromkeys(mark for thing in inside for mark in evidence_of(thing)))
+    examiner.places_told = True
+
+
 def ask_about_regions(examiner: Examiner) -> None:
     """What a named zone of the lungs holds; after every question that it could answer."""
     draw, subject = examiner.draw, examiner.subject
-    frontal = subject.images[0].view in ("PA", "AP")
-    # Where something's place is not known, no zone can be called free of it.
-    vague = any(thing.zones is None for thing in subject.findings)
-    if not frontal or vague:
+    held = subject.held_zones()
+    if held is None:
         return
-    before = list(examiner.turns)
-    for zone in draw.sample(ZONES, min(_MOST_REGIONS, draw.rounded(examiner.quotas.regions))):
+    before = [turn for turn in examiner.turns if turn.stage == 3]
+    asked = {slot for turn in before if turn.task == "region content" for slot in turn.slots.values()}
+    fit = [zone for zone in ZONES if f"the {zone}" not in asked]
+    for zone in draw.sample(fit, draw.rounded(examiner.quotas.regions)):
         inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
         facts = [target("region", zone)]
         facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in inside]
         slots = {"the_region": f"the {zone}", "image": examiner.image(0)}
         turn = examiner.ask(3, "region content", "open", slots, facts=facts)
         turn.images = (0,)
-        turn.after.extend(other for other in before if other.stage == 3)  # noqa: PLR2004
+        turn.after.extend(before)
         sure = [thing.a for thing in inside if thing.is_present]
         hedged = [thing.a for thing in inside if not thing.is_present]
         kind = "some" if sure else "possible" if hedged else "none"

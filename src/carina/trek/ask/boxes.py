@@ -37,7 +37,7 @@ def _ask_region(examiner: Examiner, structure: Anatomy, place: int) -> None:
 def ask_for_findings(examiner: Examiner) -> None:
     """Boxes of what is there, after its place was asked for in words."""
     shown = {image.key: place for place, image in enumerate(examiner.subject.images)}
-    before = [turn for turn in examiner.turns if turn.stage == 3]  # noqa: PLR2004
+    before = [turn for turn in examiner.turns if turn.stage == 3]
     for thing in examiner.subject.things:
         outlined = [mark for mark in thing.annotations if mark.image in shown]
         if not outlined or not thing.alone or not examiner.draw.chance(0.2):
@@ -59,10 +59,13 @@ def _ask_box(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:
     variant = "boxes"
     report = examiner.subject.study.report
     if report is not None and thing.evidence and examiner.draw.chance(0.4):
-        quoted = report.sentences[thing.evidence[0]]
+        number = thing.evidence[0]
         # A sentence that tells of several things would ask for several boxes.
-        if sum(state.kind in ("finding", "device") for state in quoted.states) <= 1:
-            variant, slots["phrase"] = "boxes/phrase", report.quote(quoted).strip().rstrip(".")
+        study = examiner.subject.study
+        stated = [other.evidence for other in study.findings] + [other.evidence for other in study.devices]
+        if sum(number in numbers for numbers in stated) == 1:
+            phrase = report.quote(report.sentences[number]).strip().rstrip(".")
+            variant, slots["phrase"] = "boxes/phrase", phrase
     turn = examiner.ask(3, "finding box", variant, slots, facts=[of_thing(thing)])
     turn.restates = True
     turn.evidence = evidence_of(thing)
@@ -87,19 +90,19 @@ def _key(examiner: Examiner, turn: Turn, boxes: tuple[Box, ...], place: int) -> 
     turn.answer = examiner.say(turn, "any", {"boxes": " ".join(said(box, box.name) for box in boxes)})
 
 
-def box_of(
-    region: Region, image: Image, frame: Frame, *, name: str = "", of: str = "finding"
-) -> Box | None:
+def box_of(region: Region, image: Image, frame: Frame, *, name: str = "", of: str = "finding") -> Box | None:
     """The box around a region in the units of a frame; None for an empty region."""
-    x, y, width, height = coco.toBbox({"size": [region.height, region.width], "counts": region.counts}).tolist()
+    x, y, width, height = coco.toBbox(
+        {"size": [region.height, region.width], "counts": region.counts}
+    ).tolist()
     if width <= 0 or height <= 0:
         return None
     corners = (x, y, x + width, y + height)
     side = _SIDES.get(frame)
     if side is not None:
-        digits = 2 if side == 100 else 0  # noqa: PLR2004
+        digits = 2 if side == 100 else 0
         extent = (image.width, image.height) * 2
-        corners = tuple(round(at * side / full, digits) for at, full in zip(corners, extent, strict=True))  # type: ignore[assignment]
+        corners = tuple(round(at * side / full, digits) for at, full in zip(corners, extent, strict=True))
     if corners[0] >= corners[2] or corners[1] >= corners[3]:
         return None
     return Box(image=image.key, xyxy=corners, frame=frame, name=name, of=of)  # type: ignore[arg-type]

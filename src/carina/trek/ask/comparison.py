@@ -77,8 +77,7 @@ def _ask_in_general(examiner: Examiner, changes: list[Change], before: list[Turn
 
 
 def _clause(examiner: Examiner, change: Change) -> str:
-    devices = change.kind == "device" and "trend_device" in examiner.words.wording.phrases[5]
-    name = "trend_device" if devices else "trend"
+    name = "trend_device" if change.kind == "device" else "trend"
     return examiner.clause(5, name, change.trend, slots={"the_finding": _the(examiner, change)})
 
 
@@ -89,7 +88,7 @@ def _ask_trend(examiner: Examiner, change: Change) -> None:
     turn.restates = True
     slots["described"] = "" if change.now is None else change.now.described
     slots["before"] = "" if change.before is None else change.before.described
-    turn.answer = examiner.say(turn, change.trend, slots)
+    turn.answer = examiner.say(turn, change.kind_of_answer, slots)
 
 
 def _ask_choice(examiner: Examiner, change: Change) -> bool:
@@ -98,7 +97,9 @@ def _ask_choice(examiner: Examiner, change: Change) -> bool:
     grade = None if change.before is None else change.before.values.get("severity")
     now = None if change.now is None else change.now.values.get("severity")
     slots = {"the_finding": _the(examiner, change), "reference": _reference(examiner)}
-    if grade is not None and now is not None and draw.chance(0.5):
+    if change.kind == "device":
+        return False
+    if grade is not None and now is not None and grade != now and draw.chance(0.5):
         # The grade now may be known from earlier turns, so all options agree on it.
         right = examiner.clause(5, "change", "from_to", slots={"before": grade, "now": now})
         wrong = [

@@ -5,15 +5,22 @@ then lists. A finding is named in one closed question at most.
 
 Named questions are put like this: a fair coin decides whether the next answer is "yes" or "no", and the questions end
 with the last finding that is there. So, whatever was answered before, the next answer is as likely "yes" as "no"; a
-fixed number of each would give the last ones away.
+fixed number of each would give the last ones away. Studies that have nothing join in with a few "no" (`survey.InVain`).
 """
+
+from collections.abc import Sequence
+from typing import Final
 
 from carina.cases import Evidence, Fact
 from carina.cases.model import Label
+from carina.trek.balance import InVain
 from carina.trek.confusable import plausibility
 from carina.trek.subject import Absent, Kind, Thing
 from carina.trek.turn import Choice, Examiner, Turn, evidence_of, target
 
+_ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
+_SITED = 0.2
+"""Share of questions about a named finding that name a place too."""
 _NOTHING_THERE = 0.3
 """Share of choices of which no finding is right, where there is a way to say so."""
 
@@ -39,14 +46,10 @@ def ask_what_is_there(examiner: Examiner) -> None:
 def _ask_any(examiner: Examiner, kind: Kind) -> None:
     things = examiner.subject.findings if kind == "finding" else examiner.subject.devices
     there = any(thing.is_present for thing in things)
-    if things and not there:
-        rate = examiner.survey.any_asked.get((kind, True), 0.0)
-    else:
-        rate = examiner.survey.any_asked.get((kind, there), 0.0)
-    if not examiner.draw.chance(rate * 0.8):
+    if not examiner.draw.chance(examiner.survey.balance[kind].any_asked[bool(things)]):
         return
     label: Label = "yes" if there else "uncertain" if things else "no"
-    task = "any abnormality" if kind == "finding" else "any device"
+    task = _ANY[kind]
     turn = examiner.ask(2, task, "yes_no", facts=[target("study", task)])
     _answer(examiner, turn, label, {})
     turn.evidence = tuple(dict.fromkeys(mark for thing in things for mark in evidence_of(thing)))
@@ -69,34 +72,57 @@ def _ask_by_name(examiner: Examiner, taken: set[str]) -> list[Thing]:
     """Yes/no questions that name a finding or device; returns what is left for choices."""
     draw, subject = examiner.draw, examiner.subject
     left_for_choices: list[Thing] = []
-    for things, absent in (
-        (subject.findings, subject.absent_findings),
-        (subject.devices, subject.absent_devices),
-    ):
+    groups: tuple[tuple[Kind, list[Thing], list[Absent]], ...] = (
+        ("finding", subject.findings, subject.absent_findings),
+        ("device", subject.devices, subject.absent_devices),
+    )
+    for kind, things, absent in groups:
+        balanced = examiner.survey.balance[kind]
         named: list[Thing] = []
-        for thing in things:
-            if thing.is_present and thing.alone and draw.chance(examiner.survey.asked.get(thing.name, 0.0)):
+        there = [thing for thing in things if thing.is_present and thing.alone]
+        # As many are asked about as the study can supply negatives for.
+        enough = min(1.0, sum(_weights(examiner, absent)) / max(1, len(there)))
+        for thing in there:
+            if draw.chance(enough * balanced.asked.get(thing.name, 0.0)):
                 (left_for_choices if draw.chance(examiner.quotas.choices) else named).append(thing)
-        rest = list(absent)
-        positives = draw.shuffled(named)
         hedged = draw.shuffled([thing for thing in things if thing.certainty == "uncertain" and thing.alone])
-        asked = 0
-        while positives and asked < examiner.quotas.named:
-            if draw.chance(0.5):
-                _ask_named(examiner, positives.pop())
-            else:
-                missing = _negative(examiner, rest)
-                if missing is None:
+        told = examiner.turns and any(turn.task == _ANY[kind] for turn in examiner.turns)
+        rest = list(absent)
+        if named:
+            _ask_chain(examiner, draw.shuffled(named), rest, () if told else balanced.in_vain)
+        elif not things and not told:
+            for step in balanced.in_vain:
+                if not draw.chance(step.goes_on) or not _ask_in_vain(examiner, rest):
                     break
-                rest.remove(missing)
-                taken.add(missing.name)
-                _ask_absent(examiner, missing)
-            asked += 1
-            if hedged and draw.chance(0.4):
-                _ask_named(examiner, hedged.pop())
+        taken.update({missing.name for missing in absent} - {missing.name for missing in rest})
         for thing in hedged:
             _ask_named(examiner, thing)
     return left_for_choices
+
+
+def _ask_chain(
+    examiner: Examiner, positives: list[Thing], rest: list[Absent], in_vain: Sequence[InVain]
+) -> None:
+    """Up to the last positive. Until the first "yes" it may seem a study that has nothing, so it comes the sooner."""
+    asked, any_yes = 0, False
+    while positives and asked < examiner.quotas.named:
+        sooner = in_vain[asked].yes if not any_yes and asked < len(in_vain) else 0.5
+        if examiner.draw.chance(sooner):
+            _ask_named(examiner, positives.pop())
+            any_yes = True
+        elif not _ask_in_vain(examiner, rest):
+            return
+        asked += 1
+
+
+def _ask_in_vain(examiner: Examiner, rest: list[Absent]) -> bool:
+    """A question about what is not there, which is taken from the rest; False where there is none left."""
+    missing = _negative(examiner, rest)
+    if missing is None:
+        return False
+    rest.remove(missing)
+    _ask_absent(examiner, missing)
+    return True
 
 
 def _negative(examiner: Examiner, absent: list[Absent]) -> Absent | None:
@@ -107,11 +133,12 @@ def _negative(examiner: Examiner, absent: list[Absent]) -> Absent | None:
 
 def _weights(examiner: Examiner, absent: list[Absent]) -> list[float]:
     noticed = frozenset(thing.name for thing in examiner.subject.things)
-    negative = examiner.survey.negative
+    negative = examiner.survey.balance[absent[0].kind].negative if absent else {}
     return [negative.get(missing.name, 0.0) * plausibility(missing.name, noticed) for missing in absent]
 
 
 def _ask_named(examiner: Examiner, thing: Thing) -> None:
+    draw = examiner.draw
     task = "presence" if thing.kind == "finding" else "device presence"
     facts = [
         Fact(name="target", about=thing.kind, text=thing.name),
@@ -119,7 +146,14 @@ def _ask_named(examiner: Examiner, thing: Thing) -> None:
     ]
     name = examiner.words.name(thing.name)
     slots = {"finding": name.bare, "a_finding": name.a}
-    turn = examiner.ask(2, task, "yes_no", slots, facts=facts)
+    sited = (
+        thing.kind == "finding" and thing.is_present and "location" in thing.values and draw.chance(_SITED)
+    )
+    if sited:
+        slots["at"] = thing.values["location"]
+        # The answer tells where it lies, so that is not asked any more.
+        examiner.known_places.add(thing.id)
+    turn = examiner.ask(2, task, "yes_no/sited" if sited else "yes_no", slots, facts=facts)
     _answer(examiner, turn, "yes" if thing.is_present else "uncertain", slots)
     turn.evidence = evidence_of(thing)
     examiner.presence[thing.id] = turn
@@ -134,7 +168,11 @@ def _ask_absent(examiner: Examiner, missing: Absent) -> None:
     ]
     name = examiner.words.name(missing.name)
     slots = {"finding": name.bare, "a_finding": name.a}
-    turn = examiner.ask(2, task, "yes_no", slots, facts=facts)
+    places = examiner.survey.wrong.get((missing.name, "location"))
+    sited = missing.kind == "finding" and places is not None and examiner.draw.chance(_SITED)
+    if sited and places is not None:
+        slots["at"] = examiner.draw.weighted(places.values, places.shares)
+    turn = examiner.ask(2, task, "yes_no/sited" if sited else "yes_no", slots, facts=facts)
     _answer(examiner, turn, "no", slots)
     turn.evidence = _sentences(missing)
 
@@ -177,7 +215,8 @@ def _ask_choice(examiner: Examiner, right: list[Thing], rest: list[Absent]) -> N
     kind = (right or wrong)[0].kind
     task = "presence" if kind == "finding" else "device presence"
     multiple = len(right) > 1 or (bool(right) and draw.chance(0.12))
-    facts = [Fact(name="target", about=kind, text=thing.name) for thing in (*right, *wrong)]
+    facts = [Fact(name="target", about=kind, text=thing.name) for thing in right]
+    facts += [Fact(name="target", about=kind, text=missing.name) for missing in wrong]
     facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in right]
     turn = examiner.ask(2, task, "choice/multiple" if multiple else "choice", facts=facts)
     turn.multiple = multiple
@@ -204,7 +243,9 @@ def options_wanted(examiner: Examiner, *, least: int = 2) -> int:
 
 def none_of_these(examiner: Examiner, *, right: bool = False) -> Choice:
     """The option that says that no other is right."""
-    return Choice(str(examiner.draw.pick(examiner.words.wording.common["none_of_these"])), right=right, none=True)
+    return Choice(
+        str(examiner.draw.pick(examiner.words.wording.common["none_of_these"])), right=right, none=True
+    )
 
 
 # ---- lists ----------------------------------------------------------------------------------------------------------
@@ -227,15 +268,26 @@ def _ask_list(examiner: Examiner, task: str) -> None:
     for thing in (*findings, *devices):
         turn.facts.append(Fact(name="truth", about=thing.id, text=thing.certainty))
         examiner.presence.setdefault(thing.id, turn)
-    turn.evidence = tuple(dict.fromkeys(mark for thing in (*findings, *devices) for mark in evidence_of(thing)))
+    turn.evidence = tuple(
+        dict.fromkeys(mark for thing in (*findings, *devices) for mark in evidence_of(thing))
+    )
     if task == "abnormalities and devices":
-        kind = "both" if findings and devices else "findings" if findings else "devices" if devices else "none"
-        slots = {"list": join([t.described for t in findings]), "devices": join([t.described for t in devices])}
+        kind = (
+            "both" if findings and devices else "findings" if findings else "devices" if devices else "none"
+        )
+        slots = {
+            "list": join([thing.a for thing in findings]),
+            "devices": join([thing.a for thing in devices]),
+        }
     else:
         things = findings or devices
-        sure = [thing.plain for thing in things if thing.is_present]
-        hedged = [thing.plain for thing in things if not thing.is_present]
-        kind = "some_and_possible" if sure and hedged else "some" if sure else "possible" if hedged else "none"
+        # Names only: where and how is asked in the next stage.
+        names = {thing: examiner.words.name(thing.name).a for thing in things}
+        sure = [name for thing, name in names.items() if thing.is_present]
+        hedged = [name for thing, name in names.items() if not thing.is_present]
+        kind = (
+            "some_and_possible" if sure and hedged else "some" if sure else "possible" if hedged else "none"
+        )
         slots = {"list": join(sure), "possible": join(hedged)}
     turn.answer = examiner.say(turn, kind, slots)
 
@@ -257,6 +309,6 @@ def _ask_others(examiner: Examiner) -> None:
     turn.restates = not neutral
     turn.depends = list({id(turn): turn for turn in (examiner.presence[t.id] for t in named)}.values())
     turn.answer = examiner.say(
-        turn, "some" if others else "none", {"list": examiner.words.join([thing.described for thing in others])}
+        turn, "some" if others else "none", {"list": examiner.words.join([thing.a for thing in others])}
     )
     turn.evidence = tuple(dict.fromkeys(mark for thing in others for mark in evidence_of(thing)))

@@ -6,7 +6,6 @@ from carina.trek.language import sentence
 from carina.trek.turn import Examiner, Turn, target
 
 _BETTER = ("improved", "resolved")
-_WORSE = ("worse", "new")
 
 
 def ask_outlook(examiner: Examiner) -> None:
@@ -14,15 +13,15 @@ def ask_outlook(examiner: Examiner) -> None:
     later, draw = examiner.later, examiner.draw
     if later is None or not draw.chance(examiner.quotas.outlook):
         return
-    changes = changes_between(examiner.subject, later)
+    # What is not there yet can't be foreseen from the images.
+    changes = [change for change in changes_between(examiner.subject, later) if change.trend != "new"]
     if not changes:
         return
-    followed = [change for change in changes if change.before is not None and change.trend != "new"]
     task = draw.pick(("outlook", "finding outlook", "prognosis"))
-    if task == "finding outlook" and followed:
-        _ask_finding(examiner, draw.pick(followed))
+    if task == "finding outlook":
+        _ask_finding(examiner, draw.pick(changes))
     else:
-        _ask_all(examiner, "outlook" if task == "finding outlook" else task, changes)
+        _ask_all(examiner, task, changes)
 
 
 def _evidence(turn: Turn, changes: list[Change]) -> None:
@@ -38,7 +37,7 @@ def _ask_finding(examiner: Examiner, change: Change) -> None:
     turn.restates = True
     _depend(examiner, turn, [change])
     _evidence(turn, [change])
-    turn.answer = examiner.say(turn, change.trend, {**slots, "described": change.before.described})
+    turn.answer = examiner.say(turn, change.kind_of_answer, {**slots, "described": change.before.described})
 
 
 def _depend(examiner: Examiner, turn: Turn, changes: list[Change]) -> None:
@@ -58,11 +57,18 @@ def _ask_all(examiner: Examiner, task: str, changes: list[Change]) -> None:
     turn.history = bool(turn.depends)
     _evidence(turn, changes)
     said = [
-        sentence(examiner.clause(6, "future", change.trend, slots=_names(examiner, change)))
+        sentence(
+            examiner.clause(
+                6,
+                "future_device" if change.kind == "device" else "future",
+                change.trend,
+                slots=_names(examiner, change),
+            )
+        )
         for change in changes
     ]
     better = any(change.trend in _BETTER for change in changes)
-    worse = any(change.trend in _WORSE for change in changes)
+    worse = any(change.trend == "worse" for change in changes)
     course = "mixed" if better and worse else "better" if better else "worse" if worse else "stable"
     turn.answer = examiner.say(turn, "any" if task == "outlook" else course, {"changes": " ".join(said)})
 

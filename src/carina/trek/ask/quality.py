@@ -1,5 +1,6 @@
 """Stage 1: which projections these are, and whether they can be read."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from carina.cases import Fact
@@ -7,6 +8,8 @@ from carina.studies.model import Quality
 from carina.trek.turn import Choice, Examiner, target
 
 _VIEWS: Final = ("PA", "AP", "lateral")
+_CHOICES: Final = 0.3
+"""Share of these questions that give options."""
 _COUNTS: Final = ("no", "one", "two", "three", "four")
 
 
@@ -27,13 +30,15 @@ def _ask_view(examiner: Examiner) -> None:
     draw, images = examiner.draw, examiner.subject.images
     views = [image.view for image in images]
     facts = [target("view", ", ".join(views)), Fact(name="view", text=", ".join(views))]
-    if draw.chance(0.07):
+    if draw.chance(_CHOICES):
         turn = examiner.ask(1, "view", "choice", facts=facts)
         right = _spoken(examiner, views)
         others = [[view] for view in _VIEWS] + [["PA", "lateral"], ["AP", "lateral"]]
         wrong = [other for other in others if other != views and len(other) == len(views)] or others
         turn.choices = [Choice(right, right=True)]
-        turn.choices += [Choice(_spoken(examiner, other)) for other in draw.sample(wrong, 2) if other != views]
+        turn.choices += [
+            Choice(_spoken(examiner, other)) for other in draw.sample(wrong, 2) if other != views
+        ]
     else:
         turn = examiner.ask(1, "view", "open", facts=facts)
         kind = "one" if len(views) == 1 else "several"
@@ -41,12 +46,12 @@ def _ask_view(examiner: Examiner) -> None:
         turn.answer = examiner.say(turn, kind, slots)
 
 
-def _spoken(examiner: Examiner, views: list[str]) -> str:
+def _spoken(examiner: Examiner, views: Sequence[str]) -> str:
     spoken = examiner.words.wording.common["view"]
     return examiner.words.join([spoken[view][0] for view in views])
 
 
-def _phrase(examiner: Examiner, views: list[str]) -> str:
+def _phrase(examiner: Examiner, views: Sequence[str]) -> str:
     spoken = examiner.words.wording.common["view"]
     names = [examiner.draw.pick(spoken[view]) for view in views]
     if len(names) == 1:
@@ -68,7 +73,9 @@ def _criteria(quality: Quality | None) -> list[tuple[str, str, str]]:
         criteria.append(("exposure", quality.exposure, ""))
     if quality.cut_off is not None:
         parts = " and the ".join(quality.cut_off)
-        criteria.append(("coverage", "cut_off" if quality.cut_off else "complete", f"the {parts}" if parts else ""))
+        criteria.append(
+            ("coverage", "cut_off" if quality.cut_off else "complete", f"the {parts}" if parts else "")
+        )
     return criteria
 
 
@@ -81,14 +88,14 @@ def _ask_quality(examiner: Examiner, stated: list[tuple[str, str, str]]) -> None
     criteria = {name: (state, parts) for name, state, parts in stated}
     facts = [target("quality", "technical adequacy")]
     facts += [Fact(name="quality", about=name, text=state) for name, (state, _) in criteria.items()]
-    if draw.chance(0.07) and len(criteria) > 1:
+    if draw.chance(_CHOICES) and len(criteria) > 1:
         turn = examiner.ask(1, "quality", "choice", {"images": examiner.image(0)}, facts=facts)
         turn.images = (0,)
         name = draw.pick(sorted(criteria))
         state, parts = criteria[name]
         states = examiner.words.wording.phrases[1][name]
         turn.choices = [Choice(_clause(examiner, name, state, parts), right=True)]
-        wrong = [other for other in sorted(states) if other != state and other != "cut_off"]
+        wrong = [other for other in sorted(states) if other not in (state, "cut_off")]
         turn.choices += [Choice(_clause(examiner, name, other, "")) for other in wrong]
         if len(turn.choices) == 1:
             turn.choices.append(Choice(_clause(examiner, name, "cut_off", "the right lung apex")))

@@ -30,7 +30,9 @@ def ask_relations(examiner: Examiner) -> None:
 
 
 def _fact(relation: Relation) -> Fact:
-    return Fact(name="relation", about=relation.id, text=f"{relation.subject} {relation.kind} {relation.object}")
+    return Fact(
+        name="relation", about=relation.id, text=f"{relation.subject} {relation.kind} {relation.object}"
+    )
 
 
 def _sentences(relations: list[Relation]) -> tuple[Evidence, ...]:
@@ -44,7 +46,9 @@ def _ask_in_general(examiner: Examiner, relations: list[Relation]) -> None:
     restating = draw.chance(0.4)
     phrases = examiner.words.join([thing.a for thing in named])
     facts = [target("relation", "findings"), *map(_fact, relations)]
-    turn = examiner.ask(4, "relations", "open/restating" if restating else "open", {"list": phrases}, facts=facts)
+    turn = examiner.ask(
+        4, "relations", "open/restating" if restating else "open", {"list": phrases}, facts=facts
+    )
     turn.restates = restating
     turn.history = not restating
     turn.evidence = _sentences(relations)

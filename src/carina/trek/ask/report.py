@@ -16,7 +16,9 @@ def ask_report(examiner: Examiner) -> None:
     if both and draw.chance(examiner.quotas.two_report_turns):
         if draw.chance(0.4):
             # The prompt gives the findings away, so they are not asked for.
-            turn = _ask(examiner, "impression from findings", ("impression",), {"findings": sections["findings"]})
+            turn = _ask(
+                examiner, "impression from findings", ("impression",), {"findings": sections["findings"]}
+            )
             turn.restates = True
         else:
             first = _ask(examiner, "findings section", ("findings",), {})
@@ -29,12 +31,16 @@ def ask_report(examiner: Examiner) -> None:
 
 
 def _needs(task: str) -> set[str]:
-    return {"impression": {"impression"}, "findings section": {"findings"}}.get(task, {"findings", "impression"})
+    return {"impression": {"impression"}, "findings section": {"findings"}}.get(
+        task, {"findings", "impression"}
+    )
 
 
 def _ask(examiner: Examiner, task: str, names: tuple[str, ...], slots: dict[str, str]) -> Turn:
     turn = examiner.ask(8, task, "report", slots, facts=[target("study", task)])
-    turn.facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in examiner.subject.things]
+    turn.facts += [
+        Fact(name="truth", about=thing.id, text=thing.certainty) for thing in examiner.subject.things
+    ]
     wanted = [section for section in _sections(examiner) if section.name in names]
     wanted.sort(key=lambda section: names.index(section.name))
     turn.sections = tuple(wanted)

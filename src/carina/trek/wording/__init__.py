@@ -4,6 +4,7 @@ A stage's file maps a family of questions to its variants (a format, or `format/
 where the answer is worded, with answers by kind. `carina.trek.wording.lint` says what a sound file looks like.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +13,11 @@ from string import Formatter
 from typing import Any, Final
 
 import yaml
+
+try:
+    from yaml import CSafeLoader as Loader
+except ImportError:  # a PyYAML without libyaml: the same, slower
+    from yaml import SafeLoader as Loader  # type: ignore[assignment]
 
 from carina.errors import CarinaError
 
@@ -48,6 +54,8 @@ class Wording:
     """What all stages share."""
     grammar: Mapping[str, Any]
     """How phrases are put together."""
+    sha256: str
+    """Of all files: other words make other conversations."""
 
 
 def languages() -> tuple[str, ...]:
@@ -61,10 +69,12 @@ def load_wording(language: str = "en") -> Wording:
     folder = resources.files(__name__) / language
     if not folder.is_dir():
         raise CarinaError(f"no wording in the language {language!r}; there is {', '.join(languages())}")
+    names = (*(f"stage-{stage}" for stage in STAGES), "common", "grammar")
+    files = {name: (folder / f"{name}.yaml").read_bytes() for name in names}
     pools: dict[tuple[int, str, str], Pool] = {}
     phrases: dict[int, Mapping[str, Any]] = {}
     for stage in STAGES:
-        content = yaml.safe_load((folder / f"stage-{stage}.yaml").read_text("utf-8"))
+        content = yaml.load(files[f"stage-{stage}"], Loader)
         phrases[stage] = content.pop("phrases", {})
         for family, variants in content.items():
             for variant, pool in variants.items():
@@ -72,8 +82,14 @@ def load_wording(language: str = "en") -> Wording:
                     questions=_templates(f"s{stage}.{family}.{variant}", pool["questions"]),
                     answers={kind: tuple(texts) for kind, texts in pool.get("answers", {}).items()},
                 )
-    common, grammar = (yaml.safe_load((folder / f"{name}.yaml").read_text("utf-8")) for name in ("common", "grammar"))
-    return Wording(language=language, pools=pools, phrases=phrases, common=common, grammar=grammar)
+    return Wording(
+        language=language,
+        pools=pools,
+        phrases=phrases,
+        common=yaml.load(files["common"], Loader),
+        grammar=yaml.load(files["grammar"], Loader),
+        sha256=hashlib.sha256(b"".join(files[name] for name in sorted(files))).hexdigest(),
+    )
 
 
 def slots_of(text: str) -> tuple[str, ...]:

@@ -1,0 +1,236 @@
+"""How often to ask what, so that answers can't be guessed from questions: the arithmetic behind the survey."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.trek.confusable import is_clearly_absent, plausibility
+
+_ROUNDS: Final = 60
+_PASSES: Final = 2
+_HALVINGS: Final = 30
+_ENOUGH: Final = 1e-9
+_MOST_WEIGHT: Final = 100.0
+_ANY: Final = 0.6
+"""Share of studies to ask whether there is anything at all, of those that can be asked in balance."""
+_IN_VAIN: Final = 3
+"""Named questions at most in a study that has nothing."""
+_SURE: Final = 0.9
+"""How often at most a named question is "yes" where there is something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one study has of one kind, findings or devices."""
+
+    there: tuple[str, ...]
+    """What can be asked about by name."""
+    noticed: frozenset[str]
+    """What is there or may be there, of any kind."""
+    noticed_here: bool
+    """Whether anything of this kind is."""
+    settled: frozenset[str]
+    """What else can't be asked for in vain."""
+
+
+@dataclass(frozen=True, slots=True)
+class InVain:
+    """The next named question after so many that were all answered "no"."""
+
+    yes: float
+    """How often it is "yes" where there is something to say yes to."""
+    goes_on: float
+    """How often it is asked where there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """What to say instead of each value of an attribute, so that wrong values are as common as right ones."""
+
+    values: tuple[str, ...]
+    shares: tuple[float, ...]
+    """How common each value is."""
+    weights: Mapping[str, tuple[float, ...]]
+    """By right value; zero for what is right, or right in part."""
+    asked: Mapping[str, float]
+    """By right value, the share to ask about in a closed form: less than 1 where wrong ones are too few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How to ask about what is there and what is not, of one kind."""
+
+    asked: Mapping[str, float]
+    """By name, the share of those that are there to ask about by name: less than 1 where negatives are too few."""
+    negative: Mapping[str, float]
+    """By name, the weight with which it is drawn as a negative; the sum over a study is how many it can supply."""
+    any_asked: Mapping[bool, float]
+    """Share of studies with and without anything to ask whether there is anything."""
+    in_vain: tuple[InVain, ...]
+    """How named questions begin, up to the first "yes"."""
+
+
+def as_often(rare: int, common: int) -> float:
+    """The share of the common that is as many as the rare; 0 where there is no rare one."""
+    return min(1.0, rare / common) if common and rare else 0.0
+
+
+def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Balance:
+    """From all studies; `choices` is the share of findings that are not asked about by name."""
+    having = sum(times for study, times in seen.items() if study.there)
+    lacking = seen.total() - having
+    told = {True: _ANY * as_often(lacking, having), False: _ANY * as_often(having, lacking)}
+    rows = _Rows.of(names, seen)
+    begin = (rows.wanted > 0).astype(np.float64)
+    for _ in range(_PASSES):
+        in_vain = _in_vain(rows, begin, told)
+        asked, weights, enough = _fitted(rows, in_vain, told)
+        # Studies that have something and ask about none of it by name leave less to balance.
+        begin = 1 - (1 - (1 - choices) * enough) ** rows.wanted
+    return Balance(
+        asked=dict(zip(names, asked.tolist(), strict=True)),
+        negative=dict(zip(names, weights.tolist(), strict=True)),
+        any_asked=told,
+        in_vain=in_vain,
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Studies that are alike, one row each; those that only may have something are left out."""
+
+    times: NDArray[np.float64]
+    there: NDArray[np.float64]
+    may: NDArray[np.float64]
+    """How readily each name is asked for in vain; 0 for never."""
+    wanted: NDArray[np.float64]
+    """How many names can be asked about."""
+    lacking: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, names: Sequence[str], seen: Counter[Seen]) -> "_Rows":
+        picked = [study for study in seen if study.there or not study.noticed_here]
+        return cls(
+            times=np.array([float(seen[study]) for study in picked]),
+            there=np.array([[float(name in study.there) for name in names] for study in picked]).reshape(
+                -1, len(names)
+            ),
+            may=np.array([[_readily(name, study) for name in names] for study in picked]).reshape(
+                -1, len(names)
+            ),
+            wanted=np.array([float(len(study.there)) for study in picked]),
+            lacking=np.array([not study.there for study in picked], dtype=bool),
+        )
+
+
+def _readily(name: str, study: Seen) -> float:
+    if name in study.settled or not is_clearly_absent(name, study.noticed):
+        return 0.0
+    return plausibility(name, study.noticed)
+
+
+def _in_vain(rows: _Rows, begin: NDArray[np.float64], told: Mapping[bool, float]) -> tuple[InVain, ...]:
+    """Named questions in studies that have nothing to say yes to, as many as "yes" elsewhere can balance.
+
+    Where it was told that there is nothing, nothing is asked by name. Of the others, some go on after every "no", and
+    the studies that have something say "yes" the sooner, so that the next answer is "yes" half of the time. `begin` is
+    how likely each study is to ask about something it has.
+    """
+    having = float((begin * rows.times)[~rows.lacking].sum()) * (1 - told[True])
+    lacking = float(rows.times[rows.lacking].sum()) * (1 - told[False])
+    steps: list[InVain] = []
+    for _ in range(_IN_VAIN):
+        if having <= 0 or lacking <= 0:
+            break
+        going = min(lacking, having * (_SURE / 0.5 - 1))
+        yes = 0.5 * (having + going) / having
+        steps.append(InVain(yes=yes, goes_on=going / lacking))
+        having, lacking = having * (1 - yes), going
+    return tuple(steps)
+
+
+def _fitted(
+    rows: _Rows, in_vain: Sequence[InVain], told: Mapping[bool, float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Shares of positives to ask about, weights of negatives, and how much of its own each row asks about.
+
+    A study asks about as many negatives as positives, on average. The weights of the negatives that it could ask about
+    add up to how many it can supply; where that is less than its positives, it asks about fewer of those. The weights
+    are fitted round by round, each name to its positives.
+    """
+    names = rows.there.shape[1]
+    weights = np.full(names, 2.0)
+    positives = negatives = np.zeros(names)
+    enough = np.zeros(len(rows.times))
+    due = np.array([_negatives_due(int(number), in_vain, told) for number in rows.wanted])
+    for _ in range(_ROUNDS):
+        supply = rows.may @ weights
+        enough = np.minimum(1.0, np.divide(supply, rows.wanted, out=np.ones_like(due), where=rows.wanted > 0))
+        negatives = rows.times @ _drawn(rows.may * weights, due * enough)
+        positives = (rows.times * enough) @ rows.there
+        if not positives.sum() or not negatives.sum():
+            break
+        ratio = np.divide(positives, negatives, out=np.zeros(names), where=negatives > _ENOUGH)
+        # Only the proportions are fitted: less of everything would balance, too.
+        ratio *= negatives.sum() / positives.sum()
+        weights = np.minimum(weights * np.sqrt(ratio), _MOST_WEIGHT)
+    asked = np.divide(negatives, positives, out=np.zeros(names), where=positives > _ENOUGH)
+    return np.minimum(1.0, asked), weights, enough
+
+
+def _drawn(weights: NDArray[np.float64], due: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How often each is drawn, row by row, where `due` of them are drawn by weight and none twice.
+
+    As clocks that ring at random, each at the pace of its weight, until so many have rung.
+    """
+    due = np.minimum(due, 0.999 * (weights > _ENOUGH).sum(axis=1))
+    early, late = np.full_like(due, 1e-9), np.full_like(due, 1e9)
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(early * late)
+        soon = -np.expm1(-weights * middle[:, None]).sum(axis=1) < due
+        early, late = np.where(soon, middle, early), np.where(soon, late, middle)
+    return np.asarray(-np.expm1(-weights * late[:, None]) * (due > 0)[:, None])
+
+
+def _negatives_due(positives: int, in_vain: Sequence[InVain], told: Mapping[bool, float]) -> float:
+    """Names that a study asks for in vain, on average; `told` is how often it was told whether there is anything."""
+    if not positives:
+        going, due = 1 - told[False], 0.0
+        for step in in_vain:
+            going *= step.goes_on
+            due += going
+        return due
+    left, before_first = 1.0, 0.0
+    for step in in_vain:
+        left *= 1 - step.yes
+        before_first += left
+    before_first += left
+    return positives - 1 + told[True] + (1 - told[True]) * before_first
+
+
+def wrong_values(common: Sequence[tuple[str, int]], meaning: Mapping[str, frozenset[str]]) -> Wrong:
+    """For each right value the weights of the others, such that a value is as often said wrongly as rightly.
+
+    Flows between values are symmetric, so that of two values neither is the likelier to be the right one.
+    """
+    texts = tuple(text for text, _ in common)
+    may = np.array([[float(not meaning[one] & meaning[other]) for other in texts] for one in texts])
+    share = np.array([float(times) for _, times in common])
+    share /= share.sum()
+    scale = np.sqrt(share)
+    for _ in range(_ROUNDS):
+        rest = may @ scale
+        # The square root keeps the scaling of a symmetric matrix from swinging to and fro.
+        scale = np.sqrt(scale * np.divide(share, rest, out=np.zeros_like(share), where=rest > _ENOUGH))
+    flow = may * np.outer(scale, scale)
+    asked = np.minimum(1.0, np.divide(flow.sum(axis=1), share))
+    return Wrong(
+        values=texts,
+        shares=tuple(share.tolist()),
+        weights={text: tuple(flow[number].tolist()) for number, text in enumerate(texts)},
+        asked={text: float(asked[number]) for number, text in enumerate(texts)},
+    )

@@ -1,0 +1,51 @@
+"""Which study of a patient came before and which after, by order and date; never by the name of a folder."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.studies import Studies
+
+_NONE = -1
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Studies by their place in the set, and their neighbours in time; -1 for none."""
+
+    chosen: NDArray[np.int64]
+    """Places of the studies that are asked about."""
+    before: NDArray[np.int64]
+    """By place of any study."""
+    after: NDArray[np.int64]
+
+
+def neighbours(studies: Studies, split: str | None) -> Neighbours:
+    """From four columns of the set, for any number of studies."""
+    table = studies.table(["patient", "order", "date", "split"]).collect().to_arrow()
+    patient = _codes(table.column("patient"))
+    parts = _codes(table.column("split"))
+    order = np.asarray(table.column("order"))
+    date = np.asarray(table.column("date").cast("int32").fill_null(np.iinfo(np.int32).min))
+    rank = np.lexsort((order, patient))
+    before = np.full(len(rank), _NONE, np.int64)
+    after = before.copy()
+    one, other = rank[:-1], rank[1:]
+    undated = np.iinfo(np.int32).min
+    in_time = (order[one] < order[other]) & (
+        (date[one] == undated) | (date[other] == undated) | (date[one] <= date[other])
+    )
+    linked = (patient[one] == patient[other]) & (parts[one] == parts[other]) & in_time
+    before[other[linked]] = one[linked]
+    after[one[linked]] = other[linked]
+    chosen = np.arange(len(rank), dtype=np.int64)
+    if split is not None:
+        names = table.column("split").to_pylist()
+        chosen = chosen[np.array([name == split for name in names], dtype=bool)]
+    return Neighbours(chosen, before, after)
+
+
+def _codes(column: object) -> NDArray[np.int64]:
+    """A number for each different value."""
+    return np.asarray(column.combine_chunks().dictionary_encode("encode").indices, dtype=np.int64)  # type: ignore[attr-defined]
