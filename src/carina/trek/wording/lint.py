@@ -71,9 +71,7 @@ _VERB: Final = re.compile(
     r"|\{(?:list|known|because|devices|possible)\} (?:is|was|has|does|shows|suggests))\b",
     re.IGNORECASE,
 )
-_VERB_BEFORE: Final = re.compile(
-    r"\b(?:do|does|is|are|was|were|has|have) \{(?:images|reference)\}", re.IGNORECASE
-)
+_VERB_BEFORE: Final = re.compile(r"\b(?:do|does|is|are|was|were) \{(?:images|reference)\}", re.IGNORECASE)
 
 
 def faults(folder: Traversable, names: Collection[str] | None = None) -> Iterator[str]:
