@@ -11,11 +11,16 @@ from typer.testing import CliRunner
 from carina.cases import open_benchmark
 from carina.cli import app
 
-_spec = importlib.util.spec_from_file_location(
-    "cli_published", Path(__file__).parents[1] / "percept" / "bundle" / "published.py"
-)
-published = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(published)
+
+def load(name, *path):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1].joinpath(*path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+published = load("cli_published", "percept", "bundle", "published.py")
+sample = load("cli_sample", "trek", "swift", "sample.py")
 
 
 @pytest.fixture
@@ -163,9 +168,12 @@ def test_copied_images_are_the_benchmarks_own(bundle, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("padchest", "x"), "'padchest' is no source that can be imported; known: chexpercept"),
+        (("padchest", "x"), "'padchest' is no source that can be imported; known: chexpercept, swift-chat"),
         (("chexpercept", "nowhere"), "chexpercept.json: missing, so nowhere is not a CheXpercept bundle"),
         (("chexpercept", "x", "--on-error", "ask"), "--on-error 'ask': expected skip or stop"),
+        (("chexpercept", "x", "--images", "y"), "--images is of swift-chat, not of chexpercept"),
+        (("swift-chat", "x", "--copy-images"), "--patients and --copy-images are of chexpercept"),
+        (("swift-chat", "nowhere.json"), "nowhere.json: no such file"),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, arguments, sentence):
@@ -174,6 +182,66 @@ def test_bad_input_is_one_sentence(tmp_path, arguments, sentence):
     assert result.stderr.startswith("Error: ")
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def conversations(tmp_path):
+    """Three records: one as published, one with slots left open, one that cannot be used."""
+    records = [sample.numbered(n) for n in range(3)]
+    records[1]["content"][1]["question"] = "Is anything abnormal, in {words} words?"
+    records[1]["messages"] = sample.chatted(records[1]["content"])
+    records[2]["content"][4]["stage"] = 0
+    path = tmp_path / "sample.json"
+    path.write_text(json.dumps(records))
+    return path
+
+
+def test_conversations_come_in_with_their_defects_counted(tmp_path):
+    path = conversations(tmp_path)
+    result = run("swift-chat", path, "-o", tmp_path / "bench")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "defect\ttimes\trecords\tfirst record\twhat was done",
+        "unfilled slot\t1\t1\t2\t`{name}` is written [name]",
+        "multi-choice-N\t6\t2\t1\tformat and number of right options are taken from the content",
+        "label of another stage\t2\t2\t1\tthe number of the stage counts",
+        "absolute path\t4\t2\t1\tbecomes a relative key",
+        "size unknown\t4\t2\t1\t0 x 0",
+        str(tmp_path / "bench"),
+    ]
+    assert result.stderr.splitlines() == [
+        f"Skipped: {path}: record 3: content[4].stage: is 0, expected 1 to 8",
+        "2 cases with 24 questions of 3 records, 1 skipped",
+    ]
+    assert len(open_benchmark(tmp_path / "bench")) == 2
+
+
+def test_conversations_told_as_json(tmp_path):
+    result = run("swift-chat", conversations(tmp_path), "-o", tmp_path / "bench", "--json")
+    told = json.loads(result.stdout)
+    assert (told["records"], told["cases"], told["questions"]) == (3, 2, 24)
+    assert told["stages"] == {"1": 2, "2": 6, "3": 6, "4": 2, "5": 2, "6": 2, "7": 2, "8": 2}
+    assert told["defects"][0] == {
+        "defect": "unfilled slot",
+        "times": 1,
+        "records": 1,
+        "first_record": 2,
+        "what_was_done": "`{name}` is written [name]",
+    }
+    (skipped,) = told["skipped"]
+    assert (skipped["record"], skipped["field"]) == (3, "content[4].stage")
+
+
+def test_conversations_stop_at_the_first_fault_where_asked(tmp_path):
+    result = run("swift-chat", conversations(tmp_path), "-o", tmp_path / "bench", "--on-error", "stop")
+    assert result.exit_code == 2
+    assert "sample.json: record 3: content[4].stage: is 0, expected 1 to 8\n" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_conversations_are_listed_as_a_source():
+    listed = json.loads(CliRunner().invoke(app, ["sources", "--json"]).stdout)
+    (found,) = [source for source in listed if source["name"] == "swift-chat"]
+    assert "benchmark" in found["needs"]
 
 
 def test_the_bundle_is_listed_as_a_source():

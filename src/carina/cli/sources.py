@@ -10,7 +10,7 @@ from carina.cli.console import print_json, print_table
 if TYPE_CHECKING:
     from carina.studies.sources import Source
 
-PROVIDERS = ("carina.phantom:SOURCE", "carina.percept.bundle:SOURCE")
+PROVIDERS = ("carina.phantom:SOURCE", "carina.percept.bundle:SOURCE", "carina.trek.swift:SOURCE")
 """Where the constants are that describe sources; imported when they are asked for: readers are heavy."""
 
 

@@ -56,6 +56,7 @@ def swift(case: Case, said: Sequence[Message], refer: Refer) -> dict[str, Any]:
         "study_id": case.study,
         "ref_study_id": case.reference_study or "",
         "pos_study_id": case.later_study or "",
+        **({"split": case.split} if case.split else {}),
     }
     if any(message.role == "assistant" for message in said):
         record["content"] = _content(case)

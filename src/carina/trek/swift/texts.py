@@ -1,0 +1,143 @@
+"""What the texts of a conversation say beside their words: placeholders, slots, limits, labels, boxes, sections."""
+
+import re
+from typing import Final, NamedTuple
+
+from carina.cases import Constraints
+from carina.studies.model import ReportSection
+from carina.studies.vocabulary import Section
+
+PLACEHOLDER: Final = "<image>"
+_GAP: Final = re.compile(r"\s*<image>\s*")
+_SLOT: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
+_DOUBLED: Final = re.compile(
+    r"\b(the|a|an|of|in|is|are|to|and|on|with|for|this|there|image|please)\s+\1\b", re.IGNORECASE
+)
+_WORD: Final = re.compile(r"\S+")
+_YES_NO: Final = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+_LABEL: Final = re.compile(r"\s*\(?([A-Z]|[1-9][0-9]?)(?:\)\.|[.):])\s*(?=\S)")
+_NUMBER: Final = r"\(?\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*\)?"
+_REF: Final = re.compile(
+    r"<\|ref\|>\s*(?P<name>.*?)\s*<\|/ref\|>\s*(?P<boxes>(?:<\|box\|>.*?<\|/box\|>[\s,;]*)+)", re.DOTALL
+)
+_BOX: Final = re.compile(rf"<\|box\|>\s*{_NUMBER}\s*,\s*{_NUMBER}\s*<\|/box\|>")
+_MIN_WORDS: Final = re.compile(
+    r"\b(?:at least|no fewer than|no less than|not less than|a minimum of)\s+(\d{1,4})\s+words", re.IGNORECASE
+)
+_MAX_WORDS: Final = re.compile(
+    r"\b(?:at most|no more than|not more than|within|up to|a maximum of)\s+(\d{1,4})\s+words", re.IGNORECASE
+)
+_ANSWER_ONLY: Final = re.compile(
+    r"\b(?:answer only|(?:answer|reply|respond|output|give|provide|return)(?: with)? (?:only|just|nothing but)|"
+    r"only (?:answer|reply|respond|output|give|provide|return)|yes or no only|just (?:answer|the answer)|"
+    r"without (?:any )?(?:explanation|explaination|explaining))\b",
+    re.IGNORECASE,
+)
+_HEADING: Final = re.compile(r"(?im)^[\s*#]*(findings|impression)[\s*]*:[\s*]*")
+
+
+def without_placeholders(text: str) -> str:
+    """The words of a message, without what stands for pictures and the space around it."""
+    found = ""
+    end = 0
+    for gap in _GAP.finditer(text):
+        end_of_words = text[gap.end() : gap.end() + 1] in tuple(".,;:!?)")
+        found += text[end : gap.start()] + ("" if end_of_words else "\n" if "\n" in gap.group() else " ")
+        end = gap.end()
+    return (found + text[end:]).strip() if end else text
+
+
+def fill_slots(text: str) -> tuple[str, int]:
+    """The text with `{name}` written [name], and how many there were."""
+    return _SLOT.subn(r"[\1]", text)
+
+
+def doubled_words(text: str) -> int:
+    return len(_DOUBLED.findall(text))
+
+
+def same(one: str) -> str:
+    """What two texts are compared by: words without case, space and final stop."""
+    return " ".join(one.lower().split()).rstrip(".")
+
+
+def yes_or_no(answer: str) -> str | None:
+    """The word that an answer begins with."""
+    found = _YES_NO.match(answer)
+    return found.group(1).lower() if found else None
+
+
+def unlabelled(options: list[str]) -> tuple[list[str], list[str]]:
+    """Labels and texts of options; letters by place, where not every option brings a label of its own."""
+    found = [_LABEL.match(option) for option in options]
+    labels = [match.group(1) for match in found if match]
+    if len(set(labels)) == len(options):
+        texts = [option[match.end() :].strip() for option, match in zip(options, found, strict=True) if match]
+        return labels, texts
+    return [letter(place) for place in range(len(options))], [option.strip() for option in options]
+
+
+def letter(place: int) -> str:
+    """Letters, then numbers where there are more options than letters."""
+    return chr(ord("A") + place) if place < 26 else str(place + 1)
+
+
+def without_label(text: str) -> str:
+    return _LABEL.sub("", text, count=1).strip()
+
+
+class NamedBox(NamedTuple):
+    """A box as an answer gives it, in percent."""
+
+    name: str
+    xyxy: tuple[float, float, float, float]
+
+
+def boxes_in(answer: str) -> list[NamedBox] | None:
+    """Boxes of an answer in the published dialect; None where it holds none, or one that cannot be read."""
+    found: list[NamedBox] = []
+    for ref in _REF.finditer(answer):
+        corners = _BOX.findall(ref["boxes"])
+        if len(corners) != ref["boxes"].count("<|box|>"):
+            return None
+        found.extend(
+            NamedBox(ref["name"], (float(x1), float(y1), float(x2), float(y2))) for x1, y1, x2, y2 in corners
+        )
+    return found if found and len(found) == answer.count("<|box|>") else None
+
+
+def limits(question: str, answer: str) -> tuple[Constraints, bool]:
+    """What a question demands in numbers, and whether it demands something that the answer does not keep to."""
+    least, most = _MIN_WORDS.search(question), _MAX_WORDS.search(question)
+    words = len(_WORD.findall(answer))
+    low = int(least.group(1)) if least else None
+    high = int(most.group(1)) if most else None
+    broken = (low is not None and words < low) or (high is not None and words > high)
+    return Constraints(
+        min_words=None if broken else low,
+        max_words=None if broken else high,
+        answer_only=_ANSWER_ONLY.search(question) is not None,
+    ), broken
+
+
+def sections(task: str, answer: str) -> tuple[ReportSection, ...]:
+    """Sections of a report: of one where the task names it, of several where the answer has headings."""
+    one: dict[str, Section] = {
+        "findings section": "findings",
+        "impression": "impression",
+        "impression from findings": "impression",
+    }
+    if task in one:
+        return (ReportSection(name=one[task], text=_HEADING.sub("", answer, count=1).strip()),)
+    headings = list(_HEADING.finditer(answer))
+    if not headings or answer[: headings[0].start()].strip():
+        return ()
+    ends = [*(heading.start() for heading in headings[1:]), len(answer)]
+    found = [
+        ReportSection(
+            name="findings" if heading.group(1).lower() == "findings" else "impression",
+            text=answer[heading.end() : end].strip(),
+        )
+        for heading, end in zip(headings, ends, strict=True)
+    ]
+    return tuple(found) if len({section.name for section in found}) == len(found) else ()
