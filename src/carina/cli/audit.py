@@ -1,7 +1,7 @@
 """`carina audit`: what a benchmark would let a model score without looking, and what in it is wrong."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from carina.cases import Benchmark, Case
     from carina.cases.audit import Audit, Gate, Thresholds
     from carina.percept.rules import Rules
+    from carina.trek.audit import Limits
+
+_LARGE: Final = 0.05
+"""Share by which trek's answers may be off chance: its sets are so large that any difference is sure."""
 
 
 def register(app: typer.Typer) -> None:
@@ -37,6 +41,10 @@ def audit(
         bool, typer.Option("--files/--no-files", help="Also open every image file and draw some views.")
     ] = True,
     render: Annotated[int, typer.Option(min=0, metavar="N", help="Views that are drawn as a trial.")] = 300,
+    limits: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="YAML with limits of trek's gates: `majority: 0.6`, one a line."),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for warnings too.")] = False,
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in the browser when it is written.")
@@ -47,14 +55,16 @@ def audit(
 
     Streams all cases once through every gate: soundness, key margins, balance of answer positions, constant and
     text-only answers against chance, telling names, duplicates, splits, images and views, quotas; for percept also
-    contours, points, options, attributes and rules of thumb, measured anew from the stored masks. Writes audit.html
-    and audit.json, prints a table, and exits with 1 if a gate fails.
+    contours, points, options, attributes and rules of thumb, measured anew from the stored masks; for trek balance by
+    target, what the conversation gives away, stages, images, order, time, wording, templates and support, and the
+    statistics of the set. Writes audit.html and audit.json, prints a table, and exits with 1 if a gate fails.
 
     \b
     Examples:
       carina audit my-benchmark
       carina audit my-benchmark --no-files          without opening images
       carina audit my-benchmark -o audits/today --open
+      carina audit my-conversations --limits limits.yaml
       carina audit my-benchmark --json
     """
     from carina.cases import open_benchmark
@@ -66,7 +76,8 @@ def audit(
     target = out or opened.directory / "audit"
     if target.exists() and not target.is_dir():
         raise CarinaError(f"{target}: is a file, expected a directory for the page")
-    gates = _gates(opened, Thresholds(render=render), files=files)
+    slack = _LARGE if set(opened.manifest.counts.protocols) == {"trek"} else 0.0
+    gates = _gates(opened, Thresholds(render=render, slack=slack), files=files, limits=limits)
     with progress("Audit", len(opened), quiet=json) as advance:
         result = run(_told(opened, advance), gates, benchmark=opened.manifest.fingerprint)
     written = write_audit(result, target, title=opened.directory.resolve().name)
@@ -81,7 +92,7 @@ def audit(
         raise typer.Exit(1)
 
 
-def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool) -> "list[Gate]":
+def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool, limits: Path | None) -> "list[Gate]":
     """The gates of every protocol, and those of the protocols that the benchmark holds."""
     from carina.cases.audit import common_gates, left_out
 
@@ -99,7 +110,33 @@ def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool) -> "lis
         from carina.percept.audit import percept_gates
 
         gates += percept_gates(thresholds, rules=_rules(bench))
+    if "trek" in bench.manifest.counts.protocols:
+        from carina.trek.audit import trek_gates
+
+        gates += trek_gates(thresholds, limits=_limits(limits))
+    elif limits is not None:
+        raise CarinaError(f"{bench.directory}: holds no trek cases, so --limits has nothing to set")
     return gates
+
+
+def _limits(path: Path | None) -> "Limits":
+    """trek's limits: the defaults, and what a file sets anew."""
+    import msgspec
+    import yaml
+
+    from carina.trek.audit import Limits
+
+    if path is None:
+        return Limits()
+    try:
+        stated = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return msgspec.convert(stated or {}, Limits)
+    except OSError as error:
+        raise CarinaError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CarinaError(f"{path}: not YAML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise CarinaError(f"{path}: not limits of trek's gates: {error}") from error
 
 
 def _cells(options: "dict[str, Any]") -> tuple[str, ...]:
@@ -151,3 +188,10 @@ def _print(result: "Audit") -> None:
         if gate.status in ("fail", "warn"):
             for found in gate.worst[:3]:
                 typer.echo(f"{gate.name}: {found.id}: {found.what}")
+        if gate.name == "statistics" and gate.rows:
+            listed = [(row.name, _figure(row.value), str(row.n), row.note) for row in gate.rows]
+            print_table(("statistic", "value", "of", "beside it"), listed)
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3f}" if abs(value) <= 1 else f"{value:.1f}"

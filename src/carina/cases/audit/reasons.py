@@ -26,7 +26,8 @@ class _Cell(msgspec.Struct):
 
 
 class _Report(msgspec.Struct):
-    cells: list[_Cell]
+    cells: list[_Cell] = []
+    """None for a protocol that fills no cells."""
 
 
 def left_out(directory: Path) -> Reasons:

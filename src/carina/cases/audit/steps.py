@@ -1,11 +1,24 @@
 """How a step's options look to somebody who answers without looking at the pictures."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from carina.cases.model import Case, Step
 
 NONE_ID = "none"
 """Id or kind of an option that excludes all others; it has its own place in the list."""
+_NONE_WORDS: Final = (
+    "none of",
+    "none applies",
+    "nothing on",
+    "nothing of",
+    "neither of",
+    "neither this",
+    "not any of",
+    "no option",
+    "no answer",
+)
+_NAMED: Final = frozenset({"finding", "device", "region", "anatomy"})
+"""Kinds of targets whose names are not answers themselves, as the name of a view is."""
 
 
 class Choices(NamedTuple):
@@ -23,18 +36,24 @@ def choices(step: Step) -> Choices | None:
     """The step as a choice; None for steps that are answered otherwise or have no key."""
     if step.options:
         right = frozenset(n - 1 for n in step.right)
-        kinds = step.key.kinds if len(step.key.kinds) == len(step.options) else ()
-        content = tuple(
-            place
-            for place, option in enumerate(step.options)
-            if not (step.multiple and option.id == NONE_ID) and not (kinds and kinds[place] == NONE_ID)
-        )
+        content = tuple(place for place in range(len(step.options)) if not excludes(step, place))
         found = Choices(tuple(folded(option.text) for option in step.options), right, content)
     elif step.format == "yes_no" and step.key.label in ("yes", "no"):
         found = Choices(("yes", "no"), frozenset({0 if step.key.label == "yes" else 1}), (0, 1))
     else:
         return None
     return found if found.right else None
+
+
+def excludes(step: Step, place: int) -> bool:
+    """Whether an option says that no other is right: by its kind, by its id, or, if it is the key, by its words."""
+    option, kinds = step.options[place], step.key.kinds
+    if len(kinds) == len(step.options):
+        if kinds[place] == NONE_ID:
+            return True
+        if kinds[place] == "key" and option.text.lower().startswith(_NONE_WORDS):
+            return True
+    return step.multiple and option.id == NONE_ID
 
 
 def folded(text: str) -> str:
@@ -51,4 +70,5 @@ def target_of(case: Case, step: Step) -> str:
     """What a step is about: the case's target, or what the step itself says that it probes."""
     if case.target is not None:
         return case.target
-    return " + ".join(fact.text for fact in step.facts if fact.name == "target" and fact.text)
+    names = (fact.text for fact in step.facts if fact.name == "target" and fact.about in _NAMED and fact.text)
+    return " + ".join(sorted(names))

@@ -1,11 +1,12 @@
 """Gate: what does somebody score who always gives the most frequent answer?
 
 Closed questions by stage, family and kind of target, and by the name that they ask about. Uncertain is a label of its
-own and counted apart.
+own and counted apart. Of other choices, the option that is right most often.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from typing import Final
 
 from carina.cases.audit import GateResult, Row, measured
 from carina.cases.model import Case
@@ -13,6 +14,8 @@ from carina.trek.audit.limits import Limits
 from carina.trek.audit.tallies import limited, share
 from carina.trek.audit.turns import Decoder
 
+_MOST_TEXTS: Final = 2000
+"""Right options that are told apart in a family; with more, later ones cannot be the most frequent."""
 _Group = tuple[int, str, str]
 _Answers = Counter[str]
 
@@ -25,6 +28,8 @@ class Balance:
         self._decoder = decoder
         self._n = 0
         self._groups: defaultdict[_Group, _Answers] = defaultdict(Counter)
+        self._chosen: Counter[tuple[int, str]] = Counter()
+        self._right: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
         self._named: defaultdict[tuple[_Group, str], _Answers] = defaultdict(Counter)
 
     def see(self, case: Case) -> None:
@@ -38,6 +43,14 @@ class Balance:
                 self._groups[group][turn.label] += 1
                 if turn.closed:
                     self._named[group, turn.name][turn.label] += 1
+            elif turn.choices is not None:
+                family = (turn.step.stage, turn.step.task)
+                self._chosen[family] += 1
+                right = self._right[family]
+                for place in turn.choices.right:
+                    text = turn.choices.texts[place]
+                    if text in right or len(right) < _MOST_TEXTS:
+                        right[text] += 1
 
     def result(self) -> GateResult:
         named = {
@@ -47,10 +60,11 @@ class Balance:
         }
         groups = [group for group in sorted(self._groups) if _decided(self._groups[group])]
         lookups = {group: [a for (of, _), a in named.items() if of == group] for group in groups}
-        tests = len(groups) + len(named) + sum(map(bool, lookups.values()))
+        tests = len(groups) + len(named) + len(self._chosen) + sum(map(bool, lookups.values()))
         rows = [self._group(group, tests) for group in groups]
         rows += [self._lookup(group, lookups[group], tests) for group in groups if lookups[group]]
         rows += [self._name(*key, named[key], tests) for key in sorted(named)]
+        rows += [self._option(family, tests) for family in sorted(self._chosen)]
         rows += list(self._uncertain())
         limits = self._limits
         return measured(
@@ -63,7 +77,7 @@ class Balance:
             good="Always giving the most frequent answer scores little more than a coin.",
             bad='Some closed questions are answered alike too often, so that "always yes" or "always no" scores well; '
             "ask more about what is not there, or leave some out.",
-            none="No question is answered with yes or no.",
+            none="No question is closed.",
         )
 
     def _group(self, group: _Group, tests: int) -> Row:
@@ -108,6 +122,22 @@ class Balance:
             thresholds=self._limits.common,
             tests=tests,
             note=f'always "{most}" is right in {often} of {n} ({often / n:.0%})',
+        )
+
+    def _option(self, family: tuple[int, str], tests: int) -> Row:
+        # In alphabetical order, so that the same one is named whatever the order of cases.
+        text, often = max(sorted(self._right[family].items()), key=lambda entry: entry[1])
+        n = self._chosen[family]
+        stage, task = family
+        name, note = (
+            f"{stage} {task}, choice: always {text!r}",
+            f"right in {often} of {n}, where it is offered or not",
+        )
+        if task in self._limits.prevalence:
+            return share(name, often, n, note=f"{note}; the prevalence of the data, for information")
+        limits = self._limits
+        return limited(
+            name, often, n, limit=limits.majority, thresholds=limits.common, tests=tests, note=note
         )
 
     def _uncertain(self) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Gate: what do rules of thumb score? Always yes, the first, last, longest or most frequent option, the mean box."""
+"""Gate: what do rules of thumb score? Always yes, the first, last or longest option, none of these, the mean box."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from carina.cases.audit import GateResult, Row, judged, measured
 from carina.cases.audit.chance import Z95, at_least, limit, shifted, wilson
 from carina.cases.audit.learning import hashed
-from carina.cases.audit.steps import NONE_ID, task_of
+from carina.cases.audit.steps import task_of
 from carina.cases.model import Box, Case
 from carina.trek.audit.form import sides
 from carina.trek.audit.limits import Limits
 from carina.trek.audit.tallies import share
 from carina.trek.audit.turns import Decoder, Turn
 
-_MOST_TEXTS: Final = 2000
 _LEAST_BOXES: Final = 10
 _Unit = tuple[float, float, float, float]
 
@@ -32,8 +31,6 @@ class Baselines:
         self._yes: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._hits: defaultdict[tuple[str, str], float] = defaultdict(float)
         self._trials: defaultdict[tuple[str, str], Counter[float]] = defaultdict(Counter)
-        self._right: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._chosen: Counter[str] = Counter()
         self._boxes: defaultdict[str, list[_Unit]] = defaultdict(list)
         self._seen: Counter[str] = Counter()
 
@@ -64,15 +61,9 @@ class Baselines:
         self._note(task, "last option", len(texts) - 1 in right, chance)
         if len(tied) < len(texts):
             self._note(task, "longest option", sum(place in right for place in tied) / len(tied), chance)
-        kinds = turn.step.key.kinds
-        if len(kinds) == len(texts) and NONE_ID in kinds:
-            self._note(task, "none of these", kinds.index(NONE_ID) in right, chance)
-        self._chosen[task] += 1
-        frequent = self._right[task]
-        for place in right:
-            text = texts[place]
-            if text in frequent or len(frequent) < _MOST_TEXTS:
-                frequent[text] += 1
+        if len(found.content) < len(texts):
+            none = min(set(range(len(texts))).difference(found.content))
+            self._note(task, "none of these", none in right, chance)
 
     def _note(self, task: str, rule: str, hit: float, chance: float) -> None:
         self._hits[task, rule] += hit
@@ -102,7 +93,6 @@ class Baselines:
         tests = len(self._trials)
         rows = [row for task in sorted(self._yes) for row in self._always(task)]
         rows += [self._rule(task, rule, tests) for task, rule in sorted(self._trials)]
-        rows += [self._frequent(task) for task in sorted(self._chosen)]
         rows += list(self._mean_boxes())
         limits = self._limits
         return measured(
@@ -145,15 +135,6 @@ class Baselines:
             p=p,
             status=judged(p, warn=limits.common.warn_level, fail=limits.common.fail_level),
             note=f"right in {hits:.4g} of {n}",
-        )
-
-    def _frequent(self, task: str) -> Row:
-        (text, often), n = self._right[task].most_common(1)[0], self._chosen[task]
-        return share(
-            f"{task}: always {text!r}",
-            min(often, n),
-            n,
-            note="for information; the most frequent right option",
         )
 
     def _mean_boxes(self) -> Iterator[Row]:

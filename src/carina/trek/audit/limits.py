@@ -17,7 +17,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The same for one named target, and for whoever learns the most frequent answer of every name by heart."""
     least_named: int = 30
     """Questions about one name from which its balance is judged."""
-    prevalence: tuple[str, ...] = ("any abnormality", "any device")
+    prevalence: tuple[str, ...] = ("any abnormality", "any device", "view", "quality")
     """Families that ask how the study set is, so that their balance is the data's: reported, not judged."""
 
     # ---- negatives ----

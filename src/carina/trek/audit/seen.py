@@ -43,28 +43,32 @@ class Seen:
 
     def result(self) -> GateResult:
         limits = self._limits
-        enough = {
-            group: gap
-            for group, gap in sorted(self._gaps.items())
-            if min(gap.counts) >= limits.common.least_cases
-        }
-        rows = [row for group, gap in enough.items() for row in self._rows(group, gap, len(enough))]
+        gaps = {group: gap for group, gap in sorted(self._gaps.items()) if min(gap.counts)}
+        tests = sum(self._enough(gap) for gap in gaps.values())
+        rows = [row for group, gap in gaps.items() for row in self._rows(group, gap, tests)]
         return measured(
             "seen",
             rows,
             n=self._n,
             threshold=f"P(yes | mentioned before) - P(yes | fresh) within {limits.seen_fail:g} either way (warn beyond "
-            f"{limits.seen_warn:g}); stages with {limits.common.least_cases} questions of each kind",
+            f"{limits.seen_warn:g}); judged from {limits.common.least_cases} questions of each kind",
             good="Whether a finding was mentioned before does not tell whether it is there.",
             bad="What was mentioned before is there more or less often than what was not, so reading replaces looking; "
             "ask also about absent findings that were mentioned, and about present ones that were not.",
-            none="No stage has enough closed questions about names mentioned before and about fresh ones.",
+            none="No stage has closed questions both about names mentioned before and about fresh ones.",
         )
+
+    def _enough(self, gap: Gap) -> bool:
+        return min(gap.counts) >= self._limits.common.least_cases
 
     def _rows(self, group: _Group, gap: Gap, tests: int) -> tuple[Row, Row]:
         order, stage, kind = group
         limits = self._limits
-        status, p = gap.judged(limits.common, warn=limits.seen_warn, fail=limits.seen_fail, tests=tests)
+        status, p = gap.judged(
+            limits.common, warn=limits.seen_warn, fail=limits.seen_fail, tests=max(tests, 1)
+        )
+        if not self._enough(gap):
+            status, p = "pass", 1.0
         low, high = gap.interval()
         (yes, fresh_yes), (n, fresh) = gap.yes, gap.counts
         name = f"{stage} {kind}" if order == "staged" else f"{stage} {kind}, {order}"
@@ -82,7 +86,7 @@ class Seen:
                 p=p,
                 status=status,
                 note=f"yes in {yes} of {n} mentioned before ({yes / n:.0%}), in {fresh_yes} of {fresh} fresh ones "
-                f"({fresh_yes / fresh:.0%})",
+                f"({fresh_yes / fresh:.0%})" + ("" if self._enough(gap) else "; too few to judge"),
             ),
             share(
                 f"{name}: term seen earlier as a rule",

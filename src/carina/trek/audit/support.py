@@ -17,8 +17,8 @@ _UNEXPLAINED: Final = "rewritten without a reason"
 _STATING: Final = frozenset(range(2, 8))
 """Stages that state facts about the study; views and quality are the images', reports are their own evidence."""
 _NO_TRUTH: Final = frozenset({"target"})
-_LISTING: Final = frozenset({"study"})
-"""Listings and questions about the whole study rest on the findings of the other turns."""
+_WHOLE: Final = frozenset({"study", "region"})
+"""Listings and questions about the whole study or a region of it may be about nothing, and nothing has no sentence."""
 
 
 class Support:
@@ -42,7 +42,8 @@ class Support:
             step = turn.step
             if step.origin.method != "rule" or step.origin.review != "none":
                 self._see_origin(case, step)
-            if step.stage in _STATING and step.format != "boxes" and turn.kind not in _LISTING:
+            none = turn.choices is not None and turn.choices.right.isdisjoint(turn.choices.content)
+            if step.stage in _STATING and step.format != "boxes" and turn.kind not in _WHOLE and not none:
                 self._see_facts(case, step, reported=reported)
 
     def _see_facts(self, case: Case, step: Step, *, reported: bool) -> None:
