@@ -11,6 +11,7 @@ from carina.trek.reports.sentence import Mention, SentenceText, read_mentions
 
 READ: Final[tuple[Section, ...]] = ("findings", "impression", "recommendation")
 """Sections that state findings; why a study was made and with what it is compared do not."""
+DENIED_WITH: Final = {"blunted costophrenic angle": ("pleural effusion",)}
 UNSIDED: Final = frozenset({"cardiomegaly"})
 
 
@@ -78,9 +79,14 @@ def read_sentence(text: str, *, heading: str, index: int, section: Section, lexi
         )
         for number, mention in enumerate(mentions)
         if not mention.past and (mention.how != "panel" or mention.certainty == "absent")
-        for name in mention.names
+        for name in (*mention.names, *_denied_with(mention))
     ]
     return Read(sentence, section, mentions, advice, observations)
+
+
+def _denied_with(mention: Mention) -> tuple[str, ...]:
+    """What goes without saying: no blunted angle, no fluid in it."""
+    return DENIED_WITH.get(mention.name, ()) if mention.certainty == "absent" else ()
 
 
 def _first_advice(sentence: SentenceText) -> int:

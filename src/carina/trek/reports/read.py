@@ -26,6 +26,13 @@ from carina.trek.reports.sentences import with_sentences
 
 HEADING = re.compile(r"([A-Za-z][A-Za-z/&, ]{1,40}):\s{0,8}$")
 """Of an organ, right before a sentence."""
+DATE = re.compile(
+    r"\b\d{1,4}([/.-])\d{1,2}\1\d{2,4}\b"
+    r"|\b\d{1,2}\.? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? \d{1,2}\b",
+    re.IGNORECASE,
+)
+"""A date within a report is that of another study."""
 PRIOR = "prior"
 """What a comparison is about where the prior study's id is not known."""
 
@@ -204,8 +211,11 @@ def _comparison(read: list[Read]) -> Comparison | None:
     none: list[int] = []
     for index, each in enumerate(read):
         if each.section == "comparison":
-            (none if each.text.has("no prior") else named).append(index)
-        elif each.section in ("findings", "impression", "technique") and each.text.has("prior"):
+            none_there = each.text.has("no prior") and not DATE.search(each.text.text)
+            (none if none_there else named).append(index)
+        elif each.section in ("findings", "impression", "technique") and (
+            each.text.has("prior") or DATE.search(each.text.text)
+        ):
             named.append(index)
     if named:
         return Comparison(prior="named", evidence=tuple(named))

@@ -29,6 +29,11 @@ STOPS: Final = frozenset({",", ".", ";", ":", "(", ")"}) | word_set(
     "in at on with within from since by for to which that"
 )
 """Words that end the reach of an adjective towards a noun."""
+GRADED_BEHIND: Final = word_set("is are be been remains remain appears appear of as now considered a an") | {
+    ",",
+    "(",
+}
+"""Words behind which a grade is said of what stands before: "effusion, small", "effusion of moderate size"."""
 LEADING: Final = frozenset({"although", "though", "while", "whereas", "despite"})
 AFTER_LISTS: Final = frozenset({"and", ","})
 
@@ -177,11 +182,9 @@ class SentenceText:
             role = next((r for r in item.roles if r.kind in ("finding", "device", "weak", "panel")), None)
             if role is None or any(r.kind == "none" for r in item.roles):
                 continue
-            if role.key == "nothing abnormal" and self.has("organ"):
-                continue
             self.used.add(item.start)
             if role.kind == "panel":
-                names = self.lexicon.panels[role.key]
+                names = self._panel(role.key)
                 mention = Mention("finding", names, item.start, item.end, how="panel")
             else:
                 names = tuple(r.key for r in item.roles if r.kind == role.kind)
@@ -189,6 +192,17 @@ class SentenceText:
                 mention = Mention(kind, names, item.start, item.end, weak=role.kind == "weak")
             found.append(mention)
         return found
+
+    def _panel(self, key: str) -> tuple[str, ...]:
+        """What a panel denies: where it speaks of "abnormality" alone, what its organs lack when they are normal."""
+        if key == "nothing abnormal":
+            organs = [
+                r.key for item in self.items for r in item.roles if r.kind == "organ" and r.key != "chest"
+            ]
+            means = [state for organ in organs for state in self.lexicon.organs.get((organ, "normal"), ())]
+            if means:
+                return tuple(dict.fromkeys(name for state in means for name in state.names))
+        return self.lexicon.panels[key]
 
     def _states(self) -> list[Mention]:
         """Organs in a state: "the heart is enlarged", "normal heart size", "blunting of both angles"."""
@@ -247,7 +261,8 @@ class SentenceText:
         before = self.words[state.start - 1].text if state.start else ""
         if between and between[0] in ("and", "or") and not self._is_state(state.end + 1):
             return False
-        return not (before in ("is", "are", "be", "appear", "appears") and between[:1] != ["of"])
+        there = state.start > 1 and self.words[state.start - 2].text == "there"
+        return there or not (before in ("is", "are", "be", "appear", "appears") and between[:1] != ["of"])
 
     def _is_state(self, index: int) -> bool:
         return any(role.kind == "state" for role in self.lexicon.phrases.roles(self.words[index].text))
@@ -305,9 +320,8 @@ def _deny(sentence: SentenceText) -> None:
             _make_absent(mention)
     for item, _ in sentence.of_kind("denied"):
         target = sentence.before(item.start)
-        if target is not None:
-            for mention in sentence.listed_before(target):
-                _make_absent(mention)
+        for mention in sentence.listed_before(target) if target else _scope(sentence, item):
+            _make_absent(mention)
 
 
 def _make_absent(mention: Mention) -> None:
@@ -409,6 +423,10 @@ def _doubt(sentence: SentenceText) -> None:
         elif (target := sentence.adjective_of(item)) is not None:
             _make_uncertain(target)  # "There is questionable atelectasis."
     _doubt_alternatives(sentence)
+    for item, _ in sentence.of_kind("same"):
+        before, after = sentence.before(item.start), sentence.after(item.end)
+        if before is not None and after is not None:
+            after.certainty = before.certainty
 
 
 def _comma(words: list[Word], start: int, end: int) -> bool:
@@ -513,16 +531,7 @@ def _can_be_graded(sentence: SentenceText, target: Mention, item: Item) -> bool:
     """A grade behind its noun stands apart ("effusion, small"): not in "effusion in a large patient"."""
     if item.end <= target.start or target.start <= item.start < target.end:
         return True
-    return sentence.words[item.start - 1].text in (
-        ",",
-        "is",
-        "are",
-        "(",
-        "be",
-        "remains",
-        "appears",
-        "remain",
-    )
+    return sentence.words[item.start - 1].text in GRADED_BEHIND
 
 
 def _look_inside(sentence: SentenceText) -> None:

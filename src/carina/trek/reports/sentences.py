@@ -9,9 +9,11 @@ from carina.trek.reports.phrases import word_set
 
 LONGEST: Final = 2000
 """Characters: anything longer is no sentence, and is cut so that reading it stays linear in its length."""
+HEADED: Final = ("findings", "impression")
+"""Sections in which organs may have headings of their own."""
 ABBREVIATIONS: Final = word_set(
     "dr mr mrs ms prof st vs approx ca e.g eg i.e ie fig no nos etc a.m p.m resp max min incl inc dept pt pts "
-    "cf al sq hx dx tx wt ht yr yrs mo wks approx lat ant post sup inf"
+    "cf al sq hx dx tx wt ht yr yrs mo wks approx lat ant post sup inf jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 _MARKER: Final = re.compile(
     r"\s*(?:\(?\d{1,2}[.)](?=\s|[A-Z])|[-*•–](?=\s)|\(\d{1,2}\)|[a-h][.)](?=\s+[A-Z]))\s*"
@@ -34,17 +36,18 @@ def with_sentences(report: Report) -> Report:
         if section.name in seen:
             continue  # A section is found by its name: no sentence can point into a second one.
         seen.add(section.name)
-        for start, end in spans(section.text):
+        headed = section.name in HEADED
+        for start, end in spans(section.text, headed=headed):
             sentences.append(Sentence(section=section.name, start=start, end=end))
     return Report(sections=report.sections, sentences=tuple(sentences), language=report.language)
 
 
-def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where sentences start and end; what lies between is space, list numbers and headings of organs."""
+def spans(text: str, *, headed: bool = True) -> Iterator[tuple[int, int]]:
+    """Where sentences start and end; what lies between is space, list numbers and, if `headed`, headings of organs."""
     start = 0
     for end in [*_ends(text), len(text)]:
         if end > start:
-            yield from _trimmed(text, start, end)
+            yield from _trimmed(text, start, end, headed=headed)
             start = end
 
 
@@ -100,10 +103,10 @@ def _line_ends(text: str, at: int) -> bool:
     )
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _trimmed(text: str, start: int, end: int, *, headed: bool) -> Iterator[tuple[int, int]]:
     while start < end and text[start].isspace():
         start += 1
-    for mark in (_MARKER, _ORGAN, _MARKER):
+    for mark in (_MARKER, _ORGAN, _MARKER) if headed else (_MARKER,):
         match = mark.match(text, start, end)
         if match and match.end() < end:
             start = match.end()

@@ -24,6 +24,7 @@ CUES: Final = {
     "clause": "clause",
     "all unchanged": "all unchanged",
     "listing": "listing",
+    "same": "same",
     "prior": "prior",
     "no prior": "no prior",
 }
