@@ -1,0 +1,104 @@
+"""`carina audit` on trek conversations: their gates, their statistics, and limits from a file."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from carina.cases import Provenance, write_benchmark
+from carina.cli import app
+
+change = msgspec.structs.replace
+
+
+@pytest.fixture(scope="module")
+def sound():
+    """Conversations, from the module that the tests of the gates share."""
+    if "sound_trek" not in sys.modules:
+        path = Path(__file__).parents[1] / "trek" / "audit" / "sound.py"
+        spec = importlib.util.spec_from_file_location("sound_trek", path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sound_trek"] = module
+        spec.loader.exec_module(module)
+    return sys.modules["sound_trek"].benchmark(80)
+
+
+def written(directory, cases):
+    write_benchmark(directory, cases, Provenance(command="test"))
+    return directory
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["audit", *map(str, arguments), "--no-files"])
+
+
+def test_conversations_pass_their_gates_and_print_statistics(tmp_path, sound):
+    bench = written(tmp_path / "bench", sound)
+    result = run(bench)
+    assert result.exit_code == 0, result.output
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    gates = {line[1]: line[0] for line in lines if len(line) == 5}
+    assert gates["balance"] == gates["history"] == gates["form"] == "✓ pass"
+    assert gates["views"] == "– not applicable"
+    figures = {line[0]: line[1:] for line in lines if len(line) == 4}
+    assert figures["statistic"] == ["value", "of", "beside it"]
+    assert figures["turns per conversation, mean"][2] == "the original's sample: 26.06"
+    assert figures["stage 8: conversations with it"][:2] == ["1.000", "80"]
+    stored = json.loads((bench / "audit" / "audit.json").read_text())
+    assert next(gate for gate in stored["gates"] if gate["name"] == "statistics")["rows"]
+    page = (bench / "audit" / "audit.html").read_text()
+    assert "the original&#39;s sample: 26.06" in page
+
+
+def test_a_broken_set_fails_and_names_the_record(tmp_path, sound):
+    case = sound[0]
+    broken = change(case, reference_study=None, later_study=None)
+    result = run(written(tmp_path / "bench", [broken, *sound[1:]]))
+    if case.reference_study is None and case.later_study is None:
+        pytest.fail("the first conversation should compare or foresee something")
+    assert result.exit_code == 1
+    assert f"gating: {case.id}: " in result.stdout
+    assert "failed: gating" in result.stderr or "failed: form, gating" in result.stderr
+
+
+def test_limits_come_from_a_file(tmp_path, sound):
+    bench = written(tmp_path / "bench", sound)
+    limits = tmp_path / "limits.yaml"
+    limits.write_text("one_origin: 0.1\nmajority: 0.6\n")
+    result = run(bench, "--limits", limits)
+    assert result.exit_code == 1
+    assert "failed: negatives" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("majorty: 0.5\n", "unknown field `majorty`"),
+        ("majority: much\n", "$.majority"),
+        ("majority: [\n", "not YAML"),
+    ],
+)
+def test_a_wrong_file_of_limits_is_told_by_name(tmp_path, sound, text, words):
+    bench = written(tmp_path / "bench", sound[:3])
+    limits = tmp_path / "limits.yaml"
+    limits.write_text(text)
+    result = run(bench, "--limits", limits)
+    assert result.exit_code == 2
+    told = " ".join((result.stderr or str(result.exception)).split())
+    assert "limits.yaml" in told
+    assert words in told
+    missing = run(bench, "--limits", tmp_path / "none.yaml")
+    assert missing.exit_code == 2
+    assert not (bench / "audit").exists()
+
+
+def test_limits_without_conversations_are_refused(tmp_path, sound):
+    others = [change(case, protocol="made") for case in sound[:3]]
+    limits = tmp_path / "limits.yaml"
+    limits.write_text("majority: 0.6\n")
+    result = run(written(tmp_path / "bench", others), "--limits", limits)
+    assert result.exit_code == 2
