@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,7 @@ from carina.cli.console import print_json, print_table, progress
 
 if TYPE_CHECKING:
     from carina.percept import Built
+    from carina.trek import Built as BuiltTrek
 
 _PROTOCOLS = typer.Typer(
     no_args_is_help=True, help="Build a benchmark from a study set.", rich_markup_mode=None
@@ -97,6 +98,131 @@ def percept(
     if not built.manifest.counts.cases or empty > max_failures * len(built.report.cells):
         typer.echo(f"Error: {empty} of {len(built.report.cells)} cells are empty", err=True)
         raise typer.Exit(1)
+
+
+@_PROTOCOLS.command(name="trek", no_args_is_help=True)
+def trek(
+    studies: Annotated[Path, typer.Argument(metavar="STUDIES", help="Directory of a study set.")],
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="BENCH", help="Where the benchmark is written.")
+    ],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    split: Annotated[str | None, typer.Option(help="Only studies of this split: train, val or test.")] = None,
+    shuffled: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of conversations with their turns in random order.")
+    ] = 0.0,
+    frame: Annotated[
+        str, typer.Option(help="Units of boxes: pixel, percent or thousand (0 to 1000).")
+    ] = "percent",
+    most_images: Annotated[int, typer.Option(min=1, help="Images shown of a study.")] = 2,
+    indication: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of conversations in which the indication is told.")
+    ] = 0.25,
+    extractor: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="How report text becomes findings where a set has only text: rules, or model:NAME.",
+        ),
+    ] = "rules",
+    paraphrase: Annotated[
+        str | None,
+        typer.Option(
+            metavar="model:NAME",
+            help="Reword questions by a model; a question whose key might change stays.",
+            show_default="the wording that ships",
+        ),
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray for a cluster.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Of a running Ray cluster.")] = None,
+    on_error: Annotated[str, typer.Option(help="skip or stop at a study that contradicts itself.")] = "skip",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Build conversations that follow a radiologist's reading in eight stages, after CXRTrek.
+
+    Image quality, what is there, its attributes, how it hangs together, what has changed, what to expect, what to do,
+    the report: each study gets the stages that its truth supports. Where a set has only report text, findings are
+    read from it. Yes and no are balanced over the set, and no question tells a later key. Interrupted, the same
+    command resumes.
+
+    \b
+    Examples:
+      carina build trek studies -o talks
+      carina build trek studies -o talks --split test --frame thousand
+      carina build trek studies -o talks --engine ray --address ray-head:6379
+      carina build trek reports -o talks --extractor model:openai/gpt-5
+    """
+    from carina.studies import open_studies
+    from carina.trek import TrekOptions, build_trek
+
+    options = TrekOptions(
+        seed=seed,
+        split=split,
+        shuffled=shuffled,
+        frame=_one_of("--frame", frame, "pixel", "percent", "thousand"),
+        most_images=most_images,
+        indication=indication,
+        extractor=extractor,
+        paraphrase=paraphrase,
+    )
+    opened = open_studies(studies)
+    total = opened.manifest.counts.studies
+    with progress("Conversations", total, quiet=json) as advance:
+        built = build_trek(
+            opened,
+            out,
+            options,
+            workers=workers or os.cpu_count() or 1,
+            engine=_one_of("--engine", engine, "local", "ray"),
+            address=address,
+            on_error=_one_of("--on-error", on_error, "skip", "stop"),
+            progress=advance,
+        )
+    if json:
+        print_json({"benchmark": out, "counts": built.manifest.counts, "report": built.report})
+    else:
+        _tell_trek(built, out)
+    if not built.report.conversations:
+        typer.echo(f"Error: none of {built.report.studies} studies can be asked about", err=True)
+        raise typer.Exit(1)
+
+
+def _one_of(option: str, given: str, *allowed: str) -> Any:  # noqa: ANN401 - one of the words allowed
+    if given not in allowed:
+        raise typer.BadParameter(f"{given!r} is not one of {', '.join(allowed)}", param_hint=option)
+    return given
+
+
+_STAGES = (
+    "images and quality",
+    "what is there",
+    "attributes and places",
+    "relations",
+    "comparison",
+    "outlook",
+    "advice",
+    "report",
+)
+
+
+def _tell_trek(built: "BuiltTrek", out: Path) -> None:
+    report, counts = built.report, built.manifest.counts
+    typer.echo(out)
+    typer.echo(
+        f"{report.conversations} conversations, {report.questions} questions; {report.with_reference} with a "
+        f"reference study, {report.with_later} with a later one",
+        err=True,
+    )
+    rows = [
+        [str(number), name, str(asked), f"{asked / max(1, counts.steps):.1%}"]
+        for number, name in enumerate(_STAGES, start=1)
+        for asked in [counts.stages.get(str(number), 0)]
+    ]
+    print_table(("stage", "about", "questions", "share"), rows)
+    for reason, number in report.skipped.items():
+        typer.echo(f"{number} of {report.studies} studies left out: {reason} (skipped.csv)", err=True)
 
 
 def _tell(built: "Built", out: Path) -> None:

@@ -15,7 +15,7 @@ _PASSES: Final = 2
 _HALVINGS: Final = 30
 _ENOUGH: Final = 1e-9
 _MOST_WEIGHT: Final = 100.0
-_ANY: Final = 0.6
+_ANY: Final = 0.75
 """Share of studies to ask whether there is anything at all, of those that can be asked in balance."""
 _IN_VAIN: Final = 3
 """Named questions at most in a study that has nothing."""
@@ -35,6 +35,8 @@ class Seen:
     """Whether anything of this kind is."""
     settled: frozenset[str]
     """What else can't be asked for in vain."""
+    stratum: str = ""
+    """What is known of the study before anything is asked, such as its projections: answers are balanced within."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,24 @@ class Balance:
     """By name, the share of those that are there to ask about by name: less than 1 where negatives are too few."""
     negative: Mapping[str, float]
     """By name, the weight with which it is drawn as a negative; the sum over a study is how many it can supply."""
+    prevalence: Mapping[str, float]
+    """By name, how common it is."""
+    opening: Mapping[str, "Opening"]
+    """By stratum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How the questions of a kind begin, in studies of which the same is known beforehand."""
+
     any_asked: Mapping[bool, float]
     """Share of studies with and without anything to ask whether there is anything."""
     in_vain: tuple[InVain, ...]
-    """How named questions begin, up to the first "yes"."""
+    """Named questions up to the first "yes"."""
+
+
+NO_OPENING: Final = Opening(any_asked={True: 0.0, False: 0.0}, in_vain=())
+"""For a stratum that no study of the survey was in."""
 
 
 def as_often(rare: int, common: int) -> float:
@@ -81,22 +97,39 @@ def as_often(rare: int, common: int) -> float:
 
 def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Balance:
     """From all studies; `choices` is the share of findings that are not asked about by name."""
-    having = sum(times for study, times in seen.items() if study.there)
-    lacking = seen.total() - having
-    told = {True: _ANY * as_often(lacking, having), False: _ANY * as_often(having, lacking)}
+    strata = sorted({study.stratum for study in seen})
+    told = {stratum: _told(seen, stratum) for stratum in strata}
     rows = _Rows.of(names, seen)
     begin = (rows.wanted > 0).astype(np.float64)
+    in_vain: dict[str, tuple[InVain, ...]] = {}
+    asked = weights = np.zeros(len(names))
     for _ in range(_PASSES):
-        in_vain = _in_vain(rows, begin, told)
-        asked, weights, enough = _fitted(rows, in_vain, told)
+        in_vain = {stratum: _in_vain(rows, begin, stratum, told[stratum]) for stratum in strata}
+        due = np.array(
+            [
+                _negatives_due(int(number), in_vain[stratum], told[stratum])
+                for number, stratum in zip(rows.wanted, rows.strata, strict=True)
+            ]
+        )
+        asked, weights, enough = _fitted(rows, due)
         # Studies that have something and ask about none of it by name leave less to balance.
         begin = 1 - (1 - (1 - choices) * enough) ** rows.wanted
+    common = rows.times @ rows.there
     return Balance(
         asked=dict(zip(names, asked.tolist(), strict=True)),
         negative=dict(zip(names, weights.tolist(), strict=True)),
-        any_asked=told,
-        in_vain=in_vain,
+        prevalence=dict(zip(names, (common / max(1, seen.total())).tolist(), strict=True)),
+        opening={stratum: Opening(told[stratum], in_vain[stratum]) for stratum in strata},
     )
+
+
+def _told(seen: Counter[Seen], stratum: str) -> dict[bool, float]:
+    """How often to ask whether there is anything, with and without: as often the one as the other."""
+    having = sum(times for study, times in seen.items() if study.stratum == stratum and study.there)
+    lacking = sum(
+        times for study, times in seen.items() if study.stratum == stratum and not study.noticed_here
+    )
+    return {True: _ANY * as_often(lacking, having), False: _ANY * as_often(having, lacking)}
 
 
 @dataclass(frozen=True)
@@ -110,6 +143,7 @@ class _Rows:
     wanted: NDArray[np.float64]
     """How many names can be asked about."""
     lacking: NDArray[np.bool_]
+    strata: tuple[str, ...]
 
     @classmethod
     def of(cls, names: Sequence[str], seen: Counter[Seen]) -> "_Rows":
@@ -124,6 +158,7 @@ class _Rows:
             ),
             wanted=np.array([float(len(study.there)) for study in picked]),
             lacking=np.array([not study.there for study in picked], dtype=bool),
+            strata=tuple(study.stratum for study in picked),
         )
 
 
@@ -133,15 +168,18 @@ def _readily(name: str, study: Seen) -> float:
     return plausibility(name, study.noticed)
 
 
-def _in_vain(rows: _Rows, begin: NDArray[np.float64], told: Mapping[bool, float]) -> tuple[InVain, ...]:
+def _in_vain(
+    rows: _Rows, begin: NDArray[np.float64], stratum: str, told: Mapping[bool, float]
+) -> tuple[InVain, ...]:
     """Named questions in studies that have nothing to say yes to, as many as "yes" elsewhere can balance.
 
     Where it was told that there is nothing, nothing is asked by name. Of the others, some go on after every "no", and
     the studies that have something say "yes" the sooner, so that the next answer is "yes" half of the time. `begin` is
     how likely each study is to ask about something it has.
     """
-    having = float((begin * rows.times)[~rows.lacking].sum()) * (1 - told[True])
-    lacking = float(rows.times[rows.lacking].sum()) * (1 - told[False])
+    here = np.array([name == stratum for name in rows.strata], dtype=bool)
+    having = float((begin * rows.times)[here & ~rows.lacking].sum()) * (1 - told[True])
+    lacking = float(rows.times[here & rows.lacking].sum()) * (1 - told[False])
     steps: list[InVain] = []
     for _ in range(_IN_VAIN):
         if having <= 0 or lacking <= 0:
@@ -154,7 +192,7 @@ def _in_vain(rows: _Rows, begin: NDArray[np.float64], told: Mapping[bool, float]
 
 
 def _fitted(
-    rows: _Rows, in_vain: Sequence[InVain], told: Mapping[bool, float]
+    rows: _Rows, due: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Shares of positives to ask about, weights of negatives, and how much of its own each row asks about.
 
@@ -166,7 +204,6 @@ def _fitted(
     weights = np.full(names, 2.0)
     positives = negatives = np.zeros(names)
     enough = np.zeros(len(rows.times))
-    due = np.array([_negatives_due(int(number), in_vain, told) for number in rows.wanted])
     for _ in range(_ROUNDS):
         supply = rows.may @ weights
         enough = np.minimum(1.0, np.divide(supply, rows.wanted, out=np.ones_like(due), where=rows.wanted > 0))

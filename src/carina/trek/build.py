@@ -111,6 +111,7 @@ def build_trek(
             _sample(studies, len(linked.chosen), linked),
             language(options.language),
             choices=options.quotas.choices,
+            most_images=options.most_images,
         )
         job = _Job(
             studies=str(studies.directory.resolve()),

@@ -178,7 +178,8 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
     steps: list[Step] = []
     for number, turn in enumerate(turns):
         phrased = phrase(turn, draw, common, examiner.options.frame)
-        text, shows = phrased.text, ()
+        text = phrased.text
+        shows: tuple[str, ...] = ()
         if number == 0:
             shows = current
             text = f"{_lead_in(examiner, 'current', len(current))} {text}"

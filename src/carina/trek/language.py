@@ -59,9 +59,7 @@ class Language:
             if whole is not None:
                 return whole
             return str(self._place["zones"].format(zones=self._zones(location.zones)))
-        if location.side in ("right", "left"):
-            return str(self._place["side"].format(side=location.side))
-        return str(self._place["bilateral"]) if location.side == "bilateral" else None
+        return self.on_side(location.side) if location.side in ("right", "left", "bilateral") else None
 
     def _whole_lungs(self, zones: frozenset[str]) -> str | None:
         sides = [side for side in SIDES if {zone for zone in ZONES if zone.startswith(side)} <= zones]
@@ -69,6 +67,10 @@ class Language:
             return None
         lungs = "both" if len(sides) > 1 else sides[0] if sides else None
         return None if lungs is None else str(self._grammar["throughout"][lungs])
+
+    def on_side(self, side: str) -> str:
+        """A side as a phrase that follows "lies"."""
+        return str(self._place["bilateral"] if side == "bilateral" else self._place["side"].format(side=side))
 
     def at_site(self, site: str) -> str:
         """A place that is more than a zone: as it stands where it is a phrase of place, else with "at"."""

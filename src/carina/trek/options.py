@@ -15,9 +15,9 @@ FRAMES: Final = ("pixel", "percent", "thousand")
 class Quotas:
     """How much is asked, on average, where there is enough to ask about."""
 
-    view: float = 0.7
+    view: float = 0.5
     """Questions about the projection, a conversation."""
-    quality: float = 0.8
+    quality: float = 0.7
     named: int = 12
     """At most so many findings and devices asked about by name, yes or no."""
     choices: float = 0.25
@@ -29,11 +29,11 @@ class Quotas:
     """Share of things that are asked about by a vignette instead of attribute by attribute."""
     attributes: float = 0.97
     """Share of known attributes that are asked about."""
-    described: float = 0.75
+    described: float = 0.65
     """Share of things that are described as a whole after their attributes."""
-    zones: float = 0.6
+    zones: float = 0.8
     """Share of studies with findings in which a zone is asked about, whether it is clear."""
-    regions: float = 1.3
+    regions: float = 1.2
     """Named regions whose content is asked for, a conversation."""
     box_share: float = 0.22
     """Boxes, as a share of all other questions."""

@@ -16,7 +16,7 @@ from carina.trek.language import Language
 Kind = Literal["finding", "device"]
 Negative = Literal["stated", "sibling", "sampled"]
 
-ATTRIBUTES: Final = ("location", "severity", "appearance", "distribution", "position")
+ATTRIBUTES: Final = ("side", "location", "severity", "appearance", "distribution", "position")
 _ESTIMATED: Final = frozenset({"diameter", "cardiothoracic ratio"})
 """Measures that a reader could take from the picture."""
 _GRADES: Final = {"mild": 1, "moderate": 2, "severe": 3}
@@ -94,6 +94,11 @@ class Subject:
     def things(self) -> list[Thing]:
         return [*self.findings, *self.devices]
 
+    @property
+    def stratum(self) -> str:
+        """What the projections alone tell: a patient who can't stand has more devices."""
+        return "+".join(image.view for image in self.images)
+
     def held_zones(self) -> frozenset[str] | None:
         """Zones of the lungs that hold a finding; None where that can't be told of every zone.
 
@@ -150,7 +155,10 @@ def _finding(finding: Finding, words: Language) -> Thing:
     name = words.name(finding.name, possible=uncertain)
     values: dict[str, str] = {}
     at = None if finding.location is None else words.at(finding.location)
-    if at is not None:
+    if finding.location is not None and finding.location.side in ("right", "left", "bilateral"):
+        values["side"] = words.on_side(finding.location.side)
+    # A place that is no more than a side is asked for as a side.
+    if at is not None and at != values.get("side"):
         values["location"] = at
     if finding.severity is not None:
         values["severity"] = finding.severity

@@ -51,7 +51,9 @@ class _Counts:
     """Those in which a zone holds something."""
 
 
-def survey(studies: Iterable[Study], words: Language, *, choices: float = 0.0) -> Survey:
+def survey(
+    studies: Iterable[Study], words: Language, *, choices: float = 0.0, most_images: int = 2
+) -> Survey:
     """One pass over the studies, none of which is kept. `choices` is the share of findings not asked about by name."""
     known: dict[tuple[Kind, str], None] = {}
     counts = _Counts()
@@ -60,7 +62,7 @@ def survey(studies: Iterable[Study], words: Language, *, choices: float = 0.0) -
         total += 1
         known.update({("finding", finding.name): None for finding in study.findings})
         known.update({("device", device.name): None for device in study.devices})
-        _count(counts, subject_of(study, words, known=(), most_images=1))
+        _count(counts, subject_of(study, words, known=(), most_images=most_images))
     names = tuple(sorted(known))
     return Survey(
         studies=total,
@@ -95,7 +97,7 @@ def _count(counts: _Counts, subject: Subject) -> None:
     by_kind: dict[Kind, list[Thing]] = {"finding": subject.findings, "device": subject.devices}
     for kind, things in by_kind.items():
         there = tuple(sorted(thing.name for thing in things if thing.is_present and thing.alone))
-        counts.seen[kind][Seen(there, noticed, bool(things), settled)] += 1
+        counts.seen[kind][Seen(there, noticed, bool(things), settled, subject.stratum)] += 1
         for thing in things:
             if thing.is_present:
                 counts.descriptions[thing.name][thing.plain] += 1

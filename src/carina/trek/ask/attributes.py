@@ -8,19 +8,29 @@ from typing import Final
 
 from carina.cases import Fact
 from carina.studies.vocabulary import ZONES
-from carina.trek.ask.findings import none_of_these, options_wanted
+from carina.trek.ask.findings import options_wanted, with_none
+from carina.trek.balance import Wrong
 from carina.trek.subject import Thing
 from carina.trek.turn import Choice, Examiner, Turn, evidence_of, of_thing, target
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
-_SHARES: Final = (0.25, 0.37, 0.27, 0.11)
+_SHARES: Final = (0.17, 0.42, 0.29, 0.12)
 _SLOT: Final = {
+    "side": ("on_side", "right_on_side"),
     "location": ("at", "right_at"),
     "severity": ("grade", "right_grade"),
     "appearance": ("look", "right_looks"),
     "distribution": ("spread", "right_spread"),
 }
-_OPEN_SLOT: Final = {"location": "at", "severity": "grade", "appearance": "looks", "distribution": "spread"}
+_OPEN_SLOT: Final = {
+    "side": "on_side",
+    "location": "at",
+    "severity": "grade",
+    "appearance": "looks",
+    "distribution": "spread",
+}
+_BY_ZONES: Final = 0.6
+"""Share of the closed questions about a place that ask for all its zones."""
 _VIGNETTE_OPTIONS: Final = 5
 
 
@@ -52,9 +62,13 @@ def _about(examiner: Examiner, turn: Turn, thing: Thing) -> Turn:
 
 def _ask_each(examiner: Examiner, thing: Thing) -> None:
     draw = examiner.draw
-    for attribute in draw.shuffled(list(thing.values)):
-        if attribute == "location" and thing.id in examiner.known_places:
-            continue
+    attributes = draw.shuffled([name for name in thing.values if name not in ("side", "location")])
+    # A place tells the side, so the side comes first.
+    placed = [name for name in ("side", "location") if name in thing.values]
+    if thing.id not in examiner.known_places:
+        cut = draw.below(len(attributes) + 1)
+        attributes = [*attributes[:cut], *placed, *attributes[cut:]]
+    for attribute in attributes:
         if not draw.chance(examiner.quotas.attributes):
             continue
         if attribute == "position":
@@ -86,38 +100,51 @@ def _ask_closed(examiner: Examiner, thing: Thing, attribute: str, form: str) -> 
     draw = examiner.draw
     wrong = examiner.survey.wrong.get((thing.name, attribute))
     value = thing.values[attribute]
-    if attribute == "location" and examiner.places_told:
+    if attribute in ("side", "location") and examiner.places_told:
         return False
+    if attribute == "location" and thing.zones and draw.chance(_BY_ZONES):
+        return _ask_zones(examiner, thing)
+    if attribute == "side" and form == "statement":
+        form = "choice"
     if wrong is None or value not in wrong.asked or not draw.chance(wrong.asked[value]):
         return False
-    weights = wrong.weights[value]
-    others = [(text, weight) for text, weight in zip(wrong.values, weights, strict=True) if weight > 0]
-    if not others:
+    if not sum(wrong.weights[value]):
         return False
     if form == "yes_no":
-        _ask_yes_no(examiner, thing, attribute, others)
+        _ask_yes_no(examiner, thing, attribute, draw.weighted(wrong.values, wrong.weights[value]))
     elif form == "choice":
-        _ask_choice(examiner, thing, attribute, others)
+        _ask_choice(examiner, thing, attribute, _wrong_options(examiner, wrong, value))
     else:
-        _ask_statement(examiner, thing, attribute, others)
+        _ask_statement(examiner, thing, attribute, _wrong_options(examiner, wrong, value))
     return True
 
 
-def _drawn(examiner: Examiner, others: list[tuple[str, float]], number: int) -> list[str]:
-    """Wrong values by weight, each once."""
-    rest = list(others)
-    drawn: list[str] = []
-    while rest and len(drawn) < number:
-        chosen = examiner.draw.weighted(rest, [weight for _, weight in rest])
-        rest.remove(chosen)
-        drawn.append(chosen[0])
-    return drawn
+def _wrong_options(examiner: Examiner, wrong: Wrong, value: str) -> list[str]:
+    """Wrong values such that none of the options, the right one among them, is the likelier to be right.
+
+    Of a pair that holds by the weights. A longer list is drawn evenly and kept as often as its rarest value is common;
+    otherwise it would be right to guess the most common one.
+    """
+    draw = examiner.draw
+    number = options_wanted(examiner) - 1
+    share = dict(zip(wrong.values, wrong.shares, strict=True))
+    fit = [text for text, weight in zip(wrong.values, wrong.weights[value], strict=True) if weight > 0]
+    if number > 1 and len(fit) >= number:
+        drawn = draw.sample(fit, number)
+        apart = all(
+            wrong.weights[one][wrong.values.index(other)] > 0
+            for place, one in enumerate(drawn)
+            for other in drawn[:place]
+        )
+        if apart and draw.chance(min(share[text] for text in drawn) / share[value]):
+            return drawn
+    return [draw.weighted(wrong.values, wrong.weights[value])]
 
 
-def _ask_yes_no(examiner: Examiner, thing: Thing, attribute: str, others: list[tuple[str, float]]) -> None:
+def _ask_yes_no(examiner: Examiner, thing: Thing, attribute: str, other: str) -> None:
     said, right = _SLOT[attribute]
     true = examiner.draw.chance(0.5)
-    value = thing.values[attribute] if true else _drawn(examiner, others, 1)[0]
+    value = thing.values[attribute] if true else other
     slots = {"the_finding": _named(thing, attribute), said: value}
     turn = _about(
         examiner, examiner.ask(3, attribute, "yes_no", slots, facts=_facts(thing, attribute)), thing
@@ -127,27 +154,40 @@ def _ask_yes_no(examiner: Examiner, thing: Thing, attribute: str, others: list[t
     turn.answer = examiner.say(turn, turn.label, slots)
 
 
-def _ask_choice(examiner: Examiner, thing: Thing, attribute: str, others: list[tuple[str, float]]) -> None:
+def _ask_choice(examiner: Examiner, thing: Thing, attribute: str, wrong: list[str]) -> None:
     slots = {"the_finding": _named(thing, attribute)}
-    wrong = _drawn(examiner, others, options_wanted(examiner) - 1)
     turn = _about(
         examiner, examiner.ask(3, attribute, "choice", slots, facts=_facts(thing, attribute)), thing
     )
-    if len(wrong) > 1 and examiner.draw.chance(0.12):
-        turn.choices = [*(Choice(text) for text in wrong), none_of_these(examiner, right=True)]
-        return
-    turn.choices = [Choice(thing.values[attribute], right=True), *(Choice(text) for text in wrong)]
-    if examiner.draw.chance(0.1):
-        turn.choices = [*turn.choices, none_of_these(examiner)]
+    turn.choices = with_none(
+        examiner, Choice(thing.values[attribute], right=True), [Choice(text) for text in wrong]
+    )
 
 
-def _ask_statement(examiner: Examiner, thing: Thing, attribute: str, others: list[tuple[str, float]]) -> None:
+def _ask_zones(examiner: Examiner, thing: Thing) -> bool:
+    """Which of some zones it lies in, one or several; False where there is no zone that it does not lie in."""
+    draw, held = examiner.draw, thing.zones
+    if not held:
+        return False
+    clear = [zone for zone in ZONES if zone not in held]
+    right = draw.sample([zone for zone in ZONES if zone in held], 1 + draw.below(3))
+    wrong = draw.sample(clear, 1 + draw.below(3))
+    if not wrong:
+        return False
+    slots = {"the_finding": thing.the}
+    facts = _facts(thing, "location")
+    turn = _about(examiner, examiner.ask(3, "location", "choice/multiple", slots, facts=facts), thing)
+    turn.multiple = True
+    turn.choices = [*(Choice(zone, right=True) for zone in right), *(Choice(zone) for zone in wrong)]
+    return True
+
+
+def _ask_statement(examiner: Examiner, thing: Thing, attribute: str, wrong: list[str]) -> None:
     """Which statement fits: one about the attribute is right, the others are right of something else, or elsewhere."""
     slots = {"the_finding": _named(thing, attribute)}
     turn = _about(
         examiner, examiner.ask(3, "statement", "choice", slots, facts=_facts(thing, attribute)), thing
     )
-    wrong = _drawn(examiner, others, options_wanted(examiner) - 1)
     texts = [thing.values[attribute], *wrong]
     slot = _OPEN_SLOT[attribute]
     said = [examiner.clause(3, "statement", attribute, slots={slot: text}) for text in texts]

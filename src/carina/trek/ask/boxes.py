@@ -11,7 +11,7 @@ from carina.studies.region import Region
 from carina.trek.subject import Thing
 from carina.trek.turn import Examiner, Turn, evidence_of, of_thing, target
 
-_REFERENCE: Final = "<|ref|> {name} <|/ref|> <|box|>({x1}, {y1}), ({x2}, {y2})<|/box|>"
+_REFERENCE: Final = "<|ref|> {name} <|/ref|> <|box|>{corners}<|/box|>"
 """The dialect in which boxes are said and understood: percent, pixels or thousandths by the frame that is stated."""
 _SIDES: Final = {"percent": 100.0, "thousand": 1000.0}
 
@@ -74,7 +74,7 @@ def _ask_box(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:
 
 
 def _ask_content(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:
-    slots = {"image": examiner.image(place), "box": said(box, "region")}
+    slots = {"image": examiner.image(place), "box": coordinates(box)}
     facts = [of_thing(thing), Fact(name="truth", about=thing.id, text=thing.certainty)]
     turn = examiner.ask(3, "box content", "open", slots, facts=facts)
     turn.images = (place,)
@@ -108,7 +108,12 @@ def box_of(region: Region, image: Image, frame: Frame, *, name: str = "", of: st
     return Box(image=image.key, xyxy=corners, frame=frame, name=name, of=of)  # type: ignore[arg-type]
 
 
-def said(box: Box, name: str) -> str:
-    """A box in words."""
+def coordinates(box: Box) -> str:
+    """The corners of a box, in the units of its frame."""
     x1, y1, x2, y2 = (f"{at:.2f}" if box.frame == "percent" else f"{at:g}" for at in box.xyxy)
-    return _REFERENCE.format(name=name, x1=x1, y1=y1, x2=x2, y2=y2)
+    return f"({x1}, {y1}), ({x2}, {y2})"
+
+
+def said(box: Box, name: str) -> str:
+    """A box with the name of what it holds, in the dialect of the original."""
+    return _REFERENCE.format(name=name, corners=coordinates(box))

@@ -1,7 +1,7 @@
 """Stage 5: what has changed since the reference study, whose images enter here at the latest."""
 
 from carina.cases import Fact
-from carina.trek.ask.findings import none_of_these, options_wanted
+from carina.trek.ask.findings import options_wanted, with_none
 from carina.trek.changes import Change, changes_between
 from carina.trek.language import sentence
 from carina.trek.turn import Choice, Examiner, Turn, target
@@ -44,7 +44,7 @@ def _reference(examiner: Examiner) -> str:
     return str(examiner.draw.pick(examiner.words.wording.common["reference"][several]))
 
 
-def _the(examiner: Examiner, change: Change) -> str:
+def _the(change: Change) -> str:
     thing = change.now or change.before
     assert thing is not None  # noqa: S101
     return thing.the
@@ -78,11 +78,11 @@ def _ask_in_general(examiner: Examiner, changes: list[Change], before: list[Turn
 
 def _clause(examiner: Examiner, change: Change) -> str:
     name = "trend_device" if change.kind == "device" else "trend"
-    return examiner.clause(5, name, change.trend, slots={"the_finding": _the(examiner, change)})
+    return examiner.clause(5, name, change.trend, slots={"the_finding": _the(change)})
 
 
 def _ask_trend(examiner: Examiner, change: Change) -> None:
-    slots = {"the_finding": _the(examiner, change), "reference": _reference(examiner)}
+    slots = {"the_finding": _the(change), "reference": _reference(examiner)}
     turn = examiner.ask(5, "trend", "open", slots, facts=_facts(change))
     _compare(examiner, turn, [change])
     turn.restates = True
@@ -96,7 +96,7 @@ def _ask_choice(examiner: Examiner, change: Change) -> bool:
     draw = examiner.draw
     grade = None if change.before is None else change.before.values.get("severity")
     now = None if change.now is None else change.now.values.get("severity")
-    slots = {"the_finding": _the(examiner, change), "reference": _reference(examiner)}
+    slots = {"the_finding": _the(change), "reference": _reference(examiner)}
     if change.kind == "device":
         return False
     if grade is not None and now is not None and grade != now and draw.chance(0.5):
@@ -118,12 +118,5 @@ def _ask_choice(examiner: Examiner, change: Change) -> bool:
     turn = examiner.ask(5, "change", "choice", slots, facts=_facts(change))
     _compare(examiner, turn, [change])
     turn.restates = True
-    none_right = len(wrong) > 1 and draw.chance(0.15)
-    turn.choices = [Choice(text) for text in wrong]
-    if none_right:
-        turn.choices = [*turn.choices, none_of_these(examiner, right=True)]
-    else:
-        turn.choices = [Choice(right, right=True), *turn.choices]
-        if draw.chance(0.15):
-            turn.choices = [*turn.choices, none_of_these(examiner)]
+    turn.choices = with_none(examiner, Choice(right, right=True), [Choice(text) for text in wrong])
     return True

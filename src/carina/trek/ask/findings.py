@@ -13,7 +13,7 @@ from typing import Final
 
 from carina.cases import Evidence, Fact
 from carina.cases.model import Label
-from carina.trek.balance import InVain
+from carina.trek.balance import NO_OPENING, InVain, Opening
 from carina.trek.confusable import plausibility
 from carina.trek.subject import Absent, Kind, Thing
 from carina.trek.turn import Choice, Examiner, Turn, evidence_of, target
@@ -21,8 +21,8 @@ from carina.trek.turn import Choice, Examiner, Turn, evidence_of, target
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
 _SITED = 0.2
 """Share of questions about a named finding that name a place too."""
-_NOTHING_THERE = 0.3
-"""Share of choices of which no finding is right, where there is a way to say so."""
+_NONE: Final = 0.25
+"""Share of lists of options that end with "none of these"."""
 
 
 def ask_what_is_there(examiner: Examiner) -> None:
@@ -46,13 +46,17 @@ def ask_what_is_there(examiner: Examiner) -> None:
 def _ask_any(examiner: Examiner, kind: Kind) -> None:
     things = examiner.subject.findings if kind == "finding" else examiner.subject.devices
     there = any(thing.is_present for thing in things)
-    if not examiner.draw.chance(examiner.survey.balance[kind].any_asked[bool(things)]):
+    if not examiner.draw.chance(_opening(examiner, kind).any_asked[bool(things)]):
         return
     label: Label = "yes" if there else "uncertain" if things else "no"
     task = _ANY[kind]
     turn = examiner.ask(2, task, "yes_no", facts=[target("study", task)])
     _answer(examiner, turn, label, {})
     turn.evidence = tuple(dict.fromkeys(mark for thing in things for mark in evidence_of(thing)))
+
+
+def _opening(examiner: Examiner, kind: Kind) -> Opening:
+    return examiner.survey.balance[kind].opening.get(examiner.subject.stratum, NO_OPENING)
 
 
 def _answer(examiner: Examiner, turn: Turn, label: Label, slots: dict[str, str]) -> None:
@@ -77,25 +81,26 @@ def _ask_by_name(examiner: Examiner, taken: set[str]) -> list[Thing]:
         ("device", subject.devices, subject.absent_devices),
     )
     for kind, things, absent in groups:
-        balanced = examiner.survey.balance[kind]
+        balanced, opening = examiner.survey.balance[kind], _opening(examiner, kind)
         named: list[Thing] = []
         there = [thing for thing in things if thing.is_present and thing.alone]
         # As many are asked about as the study can supply negatives for.
         enough = min(1.0, sum(_weights(examiner, absent)) / max(1, len(there)))
         for thing in there:
-            if draw.chance(enough * balanced.asked.get(thing.name, 0.0)):
-                (left_for_choices if draw.chance(examiner.quotas.choices) else named).append(thing)
-        hedged = draw.shuffled([thing for thing in things if thing.certainty == "uncertain" and thing.alone])
-        told = examiner.turns and any(turn.task == _ANY[kind] for turn in examiner.turns)
+            if draw.chance(examiner.quotas.choices):
+                left_for_choices.append(thing)
+            elif draw.chance(enough * balanced.asked.get(thing.name, 0.0)):
+                named.append(thing)
+        told = any(turn.task == _ANY[kind] for turn in examiner.turns)
         rest = list(absent)
         if named:
-            _ask_chain(examiner, draw.shuffled(named), rest, () if told else balanced.in_vain)
+            _ask_chain(examiner, draw.shuffled(named), rest, () if told else opening.in_vain)
         elif not things and not told:
-            for step in balanced.in_vain:
+            for step in opening.in_vain:
                 if not draw.chance(step.goes_on) or not _ask_in_vain(examiner, rest):
                     break
         taken.update({missing.name for missing in absent} - {missing.name for missing in rest})
-        for thing in hedged:
+        for thing in draw.shuffled([t for t in things if t.certainty == "uncertain" and t.alone]):
             _ask_named(examiner, thing)
     return left_for_choices
 
@@ -189,46 +194,50 @@ def _ask_choices(examiner: Examiner, things: list[Thing], taken: set[str]) -> No
     draw, subject = examiner.draw, examiner.subject
     for kind, absent in (("finding", subject.absent_findings), ("device", subject.absent_devices)):
         right = draw.shuffled([thing for thing in things if thing.kind == kind])
-        rest = [missing for missing in absent if missing.name not in taken]
-        while right:
-            several = len(right) > 1 and draw.chance(0.6)
-            number = 2 if several else 1
-            asked, right = right[:number], right[number:]
-            _ask_choice(examiner, asked, rest)
-            if draw.chance(_NOTHING_THERE):
-                _ask_choice(examiner, [], rest)
+        rest = draw.shuffled([missing for missing in absent if missing.name not in taken])
+        if len(right) > 1:
+            _ask_several(examiner, right, rest)
+        elif right:
+            _ask_one(examiner, right[0], rest)
 
 
-def _ask_choice(examiner: Examiner, right: list[Thing], rest: list[Absent]) -> None:
-    draw = examiner.draw
-    number = options_wanted(examiner, least=len(right) + 1)
-    wrong: list[Absent] = []
-    # Without a right one, "none of these" takes its place.
-    for _ in range(number - max(1, len(right))):
-        missing = _negative(examiner, rest)
-        if missing is None:
-            break
-        rest.remove(missing)
-        wrong.append(missing)
-    if not wrong or (not right and len(wrong) == 1):
-        return
-    kind = (right or wrong)[0].kind
+def _ask_several(examiner: Examiner, right: list[Thing], rest: list[Absent]) -> None:
+    wrong = rest[: 1 + examiner.draw.below(3)]
+    if wrong:
+        turn = _ask_choice(examiner, right, wrong, multiple=True)
+        turn.choices = [*(Choice(t.bare, right=True) for t in right), *(Choice(m.name) for m in wrong)]
+
+
+def _ask_one(examiner: Examiner, right: Thing, rest: list[Absent]) -> None:
+    """One is right. Drawn evenly and kept as often as the rarest is common, lest the common one be the better guess."""
+    prevalence = examiner.survey.balance[right.kind].prevalence
+    share = prevalence.get(right.name, 0.0)
+    rest = [missing for missing in rest if prevalence.get(missing.name, 0.0) > 0]
+    for number in range(options_wanted(examiner) - 1, 0, -1):
+        wrong = rest[:number]
+        if len(wrong) < number:
+            continue
+        rarest = min(prevalence[missing.name] for missing in wrong)
+        if share <= 0 or examiner.draw.chance(rarest / share):
+            turn = _ask_choice(examiner, [right], wrong, multiple=False)
+            turn.choices = with_none(
+                examiner, Choice(right.bare, right=True), [Choice(m.name) for m in wrong]
+            )
+            return
+
+
+def _ask_choice(examiner: Examiner, right: list[Thing], wrong: list[Absent], *, multiple: bool) -> Turn:
+    kind = right[0].kind
     task = "presence" if kind == "finding" else "device presence"
-    multiple = len(right) > 1 or (bool(right) and draw.chance(0.12))
     facts = [Fact(name="target", about=kind, text=thing.name) for thing in right]
     facts += [Fact(name="target", about=kind, text=missing.name) for missing in wrong]
     facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in right]
     turn = examiner.ask(2, task, "choice/multiple" if multiple else "choice", facts=facts)
     turn.multiple = multiple
-    turn.choices = [Choice(thing.bare, right=True) for thing in right]
-    turn.choices += [Choice(missing.name) for missing in wrong]
-    if not right:
-        turn.choices.append(none_of_these(examiner, right=True))
-    elif draw.chance(0.1):
-        turn.choices.append(none_of_these(examiner))
     turn.evidence = tuple(dict.fromkeys(mark for thing in right for mark in evidence_of(thing)))
     for thing in right:
         examiner.presence[thing.id] = turn
+    return turn
 
 
 _OPTIONS = ((2, 0.36), (3, 0.25), (4, 0.2), (5, 0.15), (6, 0.04))
@@ -241,11 +250,16 @@ def options_wanted(examiner: Examiner, *, least: int = 2) -> int:
     return max(number, least)
 
 
-def none_of_these(examiner: Examiner, *, right: bool = False) -> Choice:
-    """The option that says that no other is right."""
-    return Choice(
-        str(examiner.draw.pick(examiner.words.wording.common["none_of_these"])), right=right, none=True
-    )
+def with_none(examiner: Examiner, right: Choice, wrong: list[Choice]) -> list[Choice]:
+    """Some lists end with "none of these", which is right as often as any other option of such a list."""
+    options = [right, *wrong]
+    if not examiner.draw.chance(_NONE):
+        return options
+    none = Choice(str(examiner.draw.pick(examiner.words.wording.common["none_of_these"])), none=True)
+    if len(wrong) > 1 and examiner.draw.chance(1 / (len(options))):
+        none.right = True
+        return [*wrong, none]
+    return [*options, none]
 
 
 # ---- lists ----------------------------------------------------------------------------------------------------------

@@ -147,6 +147,25 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 },
             ),
             "choice": _pool(45, "the_finding", needs="the_finding"),
+            "choice/multiple": _pool(25, "the_finding", needs="the_finding"),
+        },
+        "side": {
+            "open": _pool(
+                25,
+                "the_finding",
+                needs="the_finding",
+                answers=_kinds("any", 8, "the_finding on_side", "on_side"),
+            ),
+            "yes_no": _pool(
+                20,
+                "the_finding on_side",
+                needs="the_finding on_side",
+                answers={
+                    **_kinds("yes", 5, "the_finding on_side", "on_side"),
+                    **_kinds("no", 5, "the_finding on_side right_on_side", "right_on_side"),
+                },
+            ),
+            "choice": _pool(20, "the_finding", needs="the_finding"),
         },
         "severity": {
             "open": _pool(
@@ -504,6 +523,8 @@ SAMPLES: Final[Mapping[str, str]] = {
     "quote": "Follow-up is advised.",
     "reference": "the earlier radiograph",
     "right_at": "on the left",
+    "on_side": "on the right",
+    "right_on_side": "on the left",
     "right_grade": "severe",
     "right_looks": "plate-like",
     "right_spread": "diffuse",
