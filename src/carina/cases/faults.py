@@ -6,9 +6,10 @@ Protocols add their own rules; those here hold for every case that can be asked 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from carina.cases.model import Case, Panel, Step
+from carina.cases.model import Case, CaseView, Panel, Step
 from carina.errors import RegionError
 
 _SLOT = re.compile(r"\{[A-Za-z_]\w*\}")
@@ -31,8 +32,16 @@ def faults(case: Case) -> Iterator[str]:
             yield from _panel_faults(case, view.id, panel)
     if not case.steps:
         yield "steps: there is none"
-    for place, step in enumerate(case.steps):
-        yield from (f"step {step.id!r}: {fault}" for fault in _step_faults(case, place, step))
+    views = {view.id: view for view in case.views}
+    regions = {region.name for region in case.regions}
+    earlier: dict[str, Step] = {}
+    entered: set[str] = set()
+    for step in case.steps:
+        known = _Known(views, regions, earlier, entered)
+        for fault in _step_faults(step, known):
+            yield f"step {step.id!r}: {fault}"
+        earlier[step.id] = step
+        entered.update(step.shows)
 
 
 def _region_faults(case: Case) -> Iterator[str]:
@@ -74,38 +83,46 @@ def _panel_faults(case: Case, view: str, panel: Panel) -> Iterator[str]:
             yield f"view {view!r}: crop {panel.crop} leaves the image of {image.width} x {image.height}"
 
 
-def _step_faults(case: Case, place: int, step: Step) -> Iterator[str]:
-    earlier = {before.id: before for before in case.steps[:place]}
-    views = {view.id for view in case.views}
-    yield from _unknown("shows view", step.shows, views)
-    yield from _unknown("uses view", step.uses, views)
-    yield from _unknown("depends on step", step.depends_on, set(earlier))
-    entered = {view for before in case.steps[: place + 1] for view in before.shows}
-    yield from (
-        f"uses view {view!r}, which has not entered by then" for view in step.uses if view not in entered
-    )
-    again = {view for before in earlier.values() for view in before.shows} & set(step.shows)
-    yield from (f"shows view {view!r} a second time" for view in sorted(again))
+class _Known(NamedTuple):
+    """What a step may refer to."""
+
+    views: dict[str, CaseView]
+    regions: set[str]
+    earlier: dict[str, Step]
+    entered: set[str]
+    """Views that earlier steps show."""
+
+
+def _step_faults(step: Step, known: _Known) -> Iterator[str]:
+    earlier, entered = known.earlier, known.entered
+    yield from _unknown("shows view", step.shows, known.views)
+    yield from _unknown("uses view", step.uses, known.views)
+    yield from _unknown("depends on step", step.depends_on, earlier)
+    for view in step.uses:
+        if view not in entered and view not in step.shows:
+            yield f"uses view {view!r}, which has not entered by then"
+    for view in sorted(entered.intersection(step.shows)):
+        yield f"shows view {view!r} a second time"
     for branch in step.reached_by:
         before = earlier.get(branch.step)
         if before is None:
             yield f"is reached by step {branch.step!r}, which is not an earlier one"
         elif not set(before.key.options) & set(branch.options):
             yield f"is not reached on the path of the case: step {branch.step!r} is not keyed {branch.options}"
-    yield from _option_faults(case, step)
+    if step.options:
+        yield from _option_faults(step, known.views)
     texts = (step.question, step.context or "", *(option.text for option in step.options))
     for text in texts:
-        if _SLOT.search(text):
+        if "{" in text and _SLOT.search(text):
             yield f"has an unfilled slot in {text!r}"
     if not step.question.strip():
         yield "has no question"
-    yield from _key_faults(case, step)
+    yield from _key_faults(step, known.regions)
 
 
-def _option_faults(case: Case, step: Step) -> Iterator[str]:
+def _option_faults(step: Step, views: dict[str, CaseView]) -> Iterator[str]:
     yield from _repeated("option", [option.id for option in step.options])
     yield from _repeated("option text", [" ".join(option.text.lower().split()) for option in step.options])
-    views = {view.id: view for view in case.views}
     marks = {mark.text for view in step.uses if view in views for p in views[view].panels for mark in p.marks}
     for option in step.options:
         if option.view is not None and option.view not in step.uses:
@@ -114,7 +131,7 @@ def _option_faults(case: Case, step: Step) -> Iterator[str]:
             yield f"option {option.id!r} names mark {option.mark!r}, which no view of the step has"
 
 
-def _key_faults(case: Case, step: Step) -> Iterator[str]:
+def _key_faults(step: Step, regions: set[str]) -> Iterator[str]:
     key = step.key
     options = {option.id for option in step.options}
     yield from _unknown("is keyed to option", key.options, options)
@@ -129,16 +146,19 @@ def _key_faults(case: Case, step: Step) -> Iterator[str]:
         yield "is a choice without options"
     elif key.label is None and key.text is None and not (key.boxes or key.regions or key.sections):
         yield "has no key"
-    yield from _unknown("is keyed to region", key.regions, {region.name for region in case.regions})
+    yield from _unknown("is keyed to region", key.regions, regions)
     for fact in step.facts:
         for number in (fact.value, fact.low, fact.high):
             if number is not None and not math.isfinite(number):
                 yield f"fact {fact.name!r} is {number}"
 
 
-def _repeated(what: str, names: Iterable[str]) -> Iterator[str]:
-    yield from (f"{what} {name!r} is there {n} times" for name, n in Counter(names).items() if n > 1)
+def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
+    if len(set(names)) < len(names):
+        yield from (f"{what} {name!r} is there {n} times" for name, n in Counter(names).items() if n > 1)
 
 
-def _unknown(what: str, names: Iterable[str], known: set[str]) -> Iterator[str]:
-    yield from (f"{what} {name!r}, which is not there" for name in names if name not in known)
+def _unknown(what: str, names: Iterable[str], known: Container[str]) -> Iterator[str]:
+    for name in names:
+        if name not in known:
+            yield f"{what} {name!r}, which is not there"
