@@ -96,7 +96,8 @@ class Language:
     # ---- whole phrases --------------------------------------------------------------------------------------------
 
     def join(self, items: Sequence[str]) -> str:
-        """ "a, b and c"."""
+        """As in "a, b and c"; what comes twice is said once."""
+        items = list(dict.fromkeys(items))
         if len(items) <= 1:
             return items[0] if items else ""
         return f"{', '.join(items[:-1])} {self._and} {items[-1]}"

@@ -12,7 +12,7 @@ from typing import Final
 
 from carina.studies.model import Study
 from carina.studies.vocabulary import ZONES
-from carina.trek.balance import Balance, Seen, Wrong, as_often, balance, wrong_values
+from carina.trek.balance import Balance, Seen, Wrong, balance, wrong_values
 from carina.trek.language import Language
 from carina.trek.subject import ATTRIBUTES, Kind, Subject, Thing, subject_of
 
@@ -34,7 +34,7 @@ class Survey:
     descriptions: Mapping[str, tuple[str, ...]]
     """By name, how it is described elsewhere in the set, most common first."""
     zones: Mapping[str, float]
-    """By zone, how often to ask whether it is clear where it is; where it is not, it may always be asked."""
+    """By zone, how common it is among the affected ones."""
 
 
 @dataclass
@@ -45,10 +45,8 @@ class _Counts:
     values: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     meaning: dict[tuple[str, str, str], frozenset[str]] = field(default_factory=dict)
     descriptions: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    zoned: int = 0
-    """Studies with findings whose zones are all known."""
     zones: Counter[str] = field(default_factory=Counter)
-    """Those in which a zone holds something."""
+    """Studies in which a zone holds something."""
 
 
 def survey(
@@ -83,7 +81,7 @@ def survey(
             name: tuple(text for text, _ in _common(texts, _MOST_DESCRIPTIONS))
             for name, texts in counts.descriptions.items()
         },
-        zones={zone: as_often(counts.zones[zone], counts.zoned - counts.zones[zone]) for zone in ZONES},
+        zones={zone: counts.zones[zone] / max(1, counts.zones.total()) for zone in ZONES},
     )
 
 
@@ -91,9 +89,7 @@ def _count(counts: _Counts, subject: Subject) -> None:
     noticed = frozenset(thing.name for thing in subject.things)
     settled = frozenset(gone.name for gone in subject.resolved)
     held = subject.held_zones()
-    if held:
-        counts.zoned += 1
-        counts.zones.update(held)
+    counts.zones.update(held or ())
     by_kind: dict[Kind, list[Thing]] = {"finding": subject.findings, "device": subject.devices}
     for kind, things in by_kind.items():
         there = tuple(sorted(thing.name for thing in things if thing.is_present and thing.alone))

@@ -279,10 +279,14 @@ def ask_about_zone(examiner: Examiner) -> None:
     # Where something only may be, a zone is neither clear nor not.
     if not held or not all(thing.is_present for thing in subject.findings):
         return
-    fit = [zone for zone in ZONES if zone in held or draw.chance(examiner.survey.zones[zone])]
-    if not fit or not draw.chance(examiner.quotas.zones):
+    clear = [zone for zone in ZONES if zone not in held]
+    if not clear or not draw.chance(examiner.quotas.zones):
         return
-    zone = draw.pick(fit)
+    if draw.chance(0.5):
+        zone = draw.pick(sorted(held))
+    else:
+        # A zone is asked about in vain as often as it is affected.
+        zone = draw.weighted(clear, [examiner.survey.zones[zone] for zone in clear])
     inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
     facts = [target("region", zone)]
     facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in inside]
