@@ -151,8 +151,10 @@ def test_swift(bench, tmp_path):
         "image_input_count": 2,
         "num_of_images": 2,
         "target": "abnormality_[pleural effusion]",
+        "target_kind": "finding",
         "option_list": ["small", "moderate", "large"],
         "answer_list": ["moderate"],
+        "constraints": {},
     }
     assert line["content"][5]["bbox_list"] == [[31.25, 40.62, 80.36, 90.18]]
     assert line["content"][6]["image_input_count"] == 3

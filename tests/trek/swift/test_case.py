@@ -220,6 +220,26 @@ def test_a_choice_whose_key_is_lost_is_open():
     assert (step.format, step.options, step.key) == ("open", (), Key(text="A. a"))
 
 
+@pytest.mark.parametrize(
+    ("options", "answers", "expected"),
+    [
+        (("3.3 cm", "4.3 cm"), ["4.3 cm"], (("A", "B"), ("B",))),
+        (("2. left", "3. right"), ["2. left"], (("A", "B"), ("A",))),
+        (("1. left", "2. right"), ["right"], (("1", "2"), ("2",))),
+        (("A.left", "B.right"), ["A"], (("A", "B"), ("A",))),
+        (("1). left", "2). right"), ["2). right"], (("1", "2"), ("2",))),
+    ],
+)
+def test_labels_count_the_options_or_are_words(options, answers, expected):
+    step, _ = one(chosen(answers, options=options))
+    assert (tuple(option.id for option in step.options), step.key.options) == expected
+
+
+def test_an_answer_is_not_another_option_without_its_first_figure():
+    step, told = one(chosen(["4.5 cm"], options=("5 cm", "6 cm")))
+    assert (step.format, told["answer not among options"]) == ("open", 1)
+
+
 def test_a_box_is_cut_at_its_frame():
     step, _ = one(boxed("<|ref|> x <|/ref|> <|box|>(-1.5, 2), (3, 104)<|/box|>"))
     assert step.key.boxes[0].xyxy == (0.0, 2.0, 3.0, 100.0)

@@ -90,6 +90,7 @@ def _content(case: Case) -> list[dict[str, Any]]:
                 **_target(step.facts),
                 **_choice(step),
                 **_boxes(step, current),
+                "constraints": _constraints(step),
                 **({"label": step.key.label} if step.key.label else {}),
                 **({"link_tag": True} if step.depends_on else {}),
             }
@@ -102,7 +103,7 @@ def _target(facts: Sequence[Fact]) -> dict[str, str]:
     if len(probed) != 1:
         return {}
     (fact,) = probed
-    return {"target": _TARGETS.get(fact.about, "{}").format(fact.text)}
+    return {"target": _TARGETS.get(fact.about, "{}").format(fact.text), "target_kind": fact.about}
 
 
 def _choice(step: Step) -> dict[str, Any]:
@@ -111,7 +112,18 @@ def _choice(step: Step) -> dict[str, Any]:
     return {
         "option_list": [option.text for option in step.options],
         "answer_list": [step.options[number - 1].text for number in step.right],
+        **({"multiple": True} if step.multiple else {}),
     }
+
+
+def _constraints(step: Step) -> dict[str, Any]:
+    given = step.constraints
+    stated = {
+        "max_words": given.max_words,
+        "min_words": given.min_words,
+        "answer_only": given.answer_only or None,
+    }
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def _boxes(step: Step, current: Sequence[str]) -> dict[str, Any]:

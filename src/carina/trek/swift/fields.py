@@ -93,6 +93,10 @@ class Fields:
             raise self._wrong(field, "boxes of four numbers", value)
         return [(float(a), float(b), float(c), float(d)) for a, b, c, d in found]
 
+    def inner(self, field: str) -> "Fields":
+        """The object that the field holds; an empty one where it holds nothing."""
+        return Fields(self._value(field) or {}, self.called(field))
+
     def objects(self, field: str) -> list["Fields"]:
         value = self._value(field)
         if value is None:

@@ -25,11 +25,14 @@ FAMILIES: Final[dict[str, int]] = {
             "appearance",
             "distribution",
             "position",
+            "side",
+            "measure",
             "description",
             "statement",
             "region box",
             "finding box",
             "box content",
+            "region content",
             "vignette",
         ),
         4: ("relations", "relation"),
@@ -73,6 +76,8 @@ _REPORTS: Final = {
     "impression_without_findings": "impression",
     "impression_with_findings": "impression from findings",
 }
+_OURS: Final = re.compile(r"[a-z]+(?: [a-z]+)*")
+"""Families are lower-case words; published labels are neither."""
 _TARGET: Final = re.compile(r"(abnormality|foreign_body|location|severity)_\[(.*)\]", re.DOTALL)
 _IDENTIFIED: Final = {
     "yes_no_abnormality": "any abnormality",
@@ -117,8 +122,8 @@ def target_of(text: str | None, *, task: str) -> Target:
 
 def label_of(label: str, *, stage: int, form: Format, target: str | None) -> Label:
     """The family of a question by its published label, or by one of our own."""
-    if label in FAMILIES:
-        return Label(label, known=True, home=FAMILIES[label])
+    if _OURS.fullmatch(label):
+        return Label(label, known=True, home=FAMILIES.get(label))
     base, _, bracket = label.strip().lower().partition("[")
     variant = bracket.rstrip("]")
     home = _STAGES.get(base)

@@ -15,7 +15,8 @@ _DOUBLED: Final = re.compile(
 )
 _WORD: Final = re.compile(r"\S+")
 _YES_NO: Final = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
-_LABEL: Final = re.compile(r"\s*\(?([A-Z]|[1-9][0-9]?)(?:\)\.|[.):])\s*(?=\S)")
+_LABEL: Final = re.compile(r"\s*\(?([A-Z]|[1-9][0-9]?)(?:\)\.|[.):])(?:\s+(?=\S)|(?=[^\W\d]))")
+"""A label and what parts it from the option; "4.5 cm" has none."""
 _NUMBER: Final = r"\(?\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*\)?"
 _REF: Final = re.compile(
     r"<\|ref\|>\s*(?P<name>.*?)\s*<\|/ref\|>\s*(?P<boxes>(?:<\|box\|>.*?<\|/box\|>[\s,;]*)+)", re.DOTALL
@@ -68,13 +69,14 @@ def yes_or_no(answer: str) -> str | None:
 
 
 def unlabelled(options: list[str]) -> tuple[list[str], list[str]]:
-    """Labels and texts of options; letters by place, where not every option brings a label of its own."""
+    """Labels and texts of options; letters by place, where options bring no labels that count them."""
     found = [_LABEL.match(option) for option in options]
     labels = [match.group(1) for match in found if match]
-    if len(set(labels)) == len(options):
+    letters = [letter(place) for place in range(len(options))]
+    if labels in (letters, [str(place + 1) for place in range(len(options))]):
         texts = [option[match.end() :].strip() for option, match in zip(options, found, strict=True) if match]
         return labels, texts
-    return [letter(place) for place in range(len(options))], [option.strip() for option in options]
+    return letters, [option.strip() for option in options]
 
 
 def letter(place: int) -> str:
@@ -107,7 +109,7 @@ def boxes_in(answer: str) -> list[NamedBox] | None:
 
 
 def limits(question: str, answer: str) -> tuple[Constraints, bool]:
-    """What a question demands in numbers, and whether it demands something that the answer does not keep to."""
+    """What a question demands of its answer, and whether in numbers that the answer does not keep to."""
     least, most = _MIN_WORDS.search(question), _MAX_WORDS.search(question)
     words = len(_WORD.findall(answer))
     low = int(least.group(1)) if least else None

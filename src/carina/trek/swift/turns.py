@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from carina.cases import Box, CaseImage, Fact, Key, Option, Origin, Step
+from carina.cases import Box, CaseImage, Constraints, Fact, Key, Option, Origin, Step
 from carina.cases.model import Format, Label, Score
 from carina.trek.swift import texts
 from carina.trek.swift.faults import Defect, RecordError
@@ -67,9 +67,10 @@ def step_of(
         key = Key(text=answer, boxes=tuple(boxes))
     elif form == "report":
         key = Key(text=answer, sections=texts.sections(family.task, answer))
-    constraints, broken = texts.limits(question, answer)
+    constraints, broken = _constraints(item, question, answer)
     found["limit not obeyed"] += broken
-    multiple = len(key.options) > 1
+    several = item.truth("multiple") is True
+    multiple = form == "choice" and (several or len(key.options) > 1)
     return Step(
         id=f"t{number}",
         stage=stage,
@@ -257,8 +258,20 @@ def _inside(
 # ---- what is known beside -----------------------------------------------------------------------------------------
 
 
+def _constraints(item: Fields, question: str, answer: str) -> tuple[Constraints, bool]:
+    """As our own files state them, or as the question words them."""
+    if not item.has("constraints"):
+        return texts.limits(question, answer)
+    stated = item.inner("constraints")
+    return Constraints(
+        max_words=stated.whole("max_words"),
+        min_words=stated.whole("min_words"),
+        answer_only=stated.truth("answer_only") is True,
+    ), False
+
+
 def _facts(item: Fields, target: Target, key: Key, *, presence: bool) -> tuple[Fact, ...]:
-    facts = [Fact(name="target", about=target.kind, text=target.name)]
+    facts = [Fact(name="target", about=item.text("target_kind") or target.kind, text=target.name)]
     if presence and key.label is not None:
         truth = {"yes": "present", "no": "absent", "uncertain": "uncertain"}[key.label]
         facts.append(Fact(name="truth", text=truth))
