@@ -104,7 +104,6 @@ There is no pneumothorax with the chest tube in place. | -ptx +ct
 Nodule not previously seen. | +nod
 Except for mild atelectasis, no consolidation. | +atel -cons
 Effusion with no associated pneumothorax. | +eff -ptx
-No other abnormality beside the nodule. | +nod
 """
 
 DOUBTS = """
@@ -200,6 +199,10 @@ History of pneumonia. |
 Evaluate for pneumonia. |
 Status post pneumonia. |
 Acute findings. |
+Tortuous and calcified aorta. | +aortic_tortuosity +aortic_calcification
+Calcifications are seen within the aortic arch. | +aortic_calcification
+Nodular opacity. | +nod +op
+Catheter fracture. |
 """
 
 

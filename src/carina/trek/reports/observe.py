@@ -1,16 +1,20 @@
 """Mentions of a whole report, one name each, on their way to become findings and devices."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 from carina.studies.vocabulary import ZONES, Certainty, Distribution, Section, Severity, Side, Trend
 from carina.trek.reports.devices import Position, position_of, tip_site
-from carina.trek.reports.lexicon import Lexicon
+from carina.trek.reports.lexicon import lexicon
+from carina.trek.reports.mentions import read_mentions
 from carina.trek.reports.phrases import words
-from carina.trek.reports.sentence import Mention, SentenceText, read_mentions
+from carina.trek.reports.sentence import Mention, SentenceText
 
 READ: Final[tuple[Section, ...]] = ("findings", "impression", "recommendation")
 """Sections that state findings; why a study was made and with what it is compared do not."""
+REMEMBERED: Final = 4096
+"""Sentences kept taken apart: reports repeat themselves ("No pneumothorax.")."""
 DENIED_WITH: Final = {"blunted costophrenic angle": ("pleural effusion",)}
 UNSIDED: Final = frozenset({"cardiomegaly"})
 
@@ -58,14 +62,9 @@ class Read:
     observations: list[Observation]
 
 
-def read_sentence(text: str, *, heading: str, index: int, section: Section, lexicon: Lexicon) -> Read:
+def read_sentence(text: str, *, heading: str, index: int, section: Section) -> Read:
     """What a sentence states; one that names nothing is said of its heading: "Heart: Normal in size."."""
-    sentence = SentenceText(text, words(text), lexicon)
-    if heading and not sentence.has("finding", "device", "organ", "panel"):
-        headed = f"{heading}: {text}"
-        sentence = SentenceText(headed, words(headed), lexicon)
-    advice = section == "recommendation" or (sentence.has("advice") and sentence.has("action"))
-    mentions = read_mentions(sentence, advice=advice) if section in READ else []
+    sentence, mentions, advice = _taken_apart(text, heading, section)
     asked = _first_advice(sentence) if advice else len(sentence.words)
     observations = [
         _observe(
@@ -84,6 +83,18 @@ def read_sentence(text: str, *, heading: str, index: int, section: Section, lexi
     return Read(sentence, section, mentions, advice, observations)
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _taken_apart(text: str, heading: str, section: Section) -> tuple[SentenceText, list[Mention], bool]:
+    """The sentence, its mentions and whether it advises; nothing of it is changed afterwards."""
+    known = lexicon()
+    sentence = SentenceText(text, words(text), known)
+    if heading and not sentence.has("finding", "device", "organ", "panel"):
+        headed = f"{heading}: {text}"
+        sentence = SentenceText(headed, words(headed), known)
+    advice = section == "recommendation" or (sentence.has("advice") and sentence.has("action"))
+    return sentence, read_mentions(sentence, advice=advice) if section in READ else [], advice
+
+
 def _denied_with(mention: Mention) -> tuple[str, ...]:
     """What goes without saying: no blunted angle, no fluid in it."""
     return DENIED_WITH.get(mention.name, ()) if mention.certainty == "absent" else ()
@@ -91,7 +102,8 @@ def _denied_with(mention: Mention) -> tuple[str, ...]:
 
 def _first_advice(sentence: SentenceText) -> int:
     if sentence.has("advice"):
-        return min(item.start for item, _ in sentence.of_kind("advice", "action"))
+        asked = (*sentence.of_kind("advice"), *sentence.of_kind("action"))
+        return min((item.start for item, _ in asked), default=0)
     return 0
 
 
@@ -116,7 +128,7 @@ def _observe(
         sentence=index,
         section=section,
         mention=number,
-        general=mention.how == "panel" or len(mention.names) > 1,
+        general=mention.how == "panel" or (mention.how == "state" and len(mention.names) > 1),
         reference=reference or section == "recommendation",
         side=side,
         zones=() if device else zones,

@@ -16,7 +16,6 @@ from carina.studies.model import (
 )
 from carina.studies.vocabulary import RelationKind
 from carina.trek.reports.advise import actions_in
-from carina.trek.reports.lexicon import lexicon
 from carina.trek.reports.merge import as_device, as_finding, merge
 from carina.trek.reports.observe import Observation, Read, read_sentence
 from carina.trek.reports.reading import Comparison, Reading
@@ -44,9 +43,8 @@ def read_report(report: str | Report, *, prior: str | None = None) -> Reading:
     of the study it is compared with.
     """
     divided = with_sentences(split_sections(report) if isinstance(report, str) else report)
-    words = lexicon()
     read = [
-        read_sentence(text, heading=heading, index=index, section=sentence.section, lexicon=words)
+        read_sentence(text, heading=heading, index=index, section=sentence.section)
         for index, (sentence, (heading, text)) in enumerate(
             zip(divided.sentences, _texts(divided), strict=True)
         )

@@ -1,0 +1,163 @@
+"""What a sentence denies and doubts: cues, and how far they reach.
+
+- a denial or doubt acts forwards through a list and ends at a clause word ("but"), at "with", at a new subject
+  ("there is", "the heart is"), or at a comma or "and" behind a finished verb;
+- a cue that stands behind ("cannot be excluded", "is not seen") acts backwards on the nearest finding and on what is
+  listed with it without a verb between;
+- alternatives ("atelectasis versus infiltrate") are both in doubt.
+"""
+
+from typing import Final
+
+from carina.trek.reports.phrases import Item, Word
+from carina.trek.reports.sentence import Mention, SentenceText
+
+AFTER_LISTS: Final = frozenset({"and", ","})
+
+
+def deny(sentence: SentenceText) -> None:
+    """Make absent what is denied."""
+    for item, _ in sentence.of_kind("denial"):
+        if any(role.kind in ("no denial", "doubts", "doubted", "state") for role in item.roles):
+            continue
+        for mention in _scope(sentence, item):
+            _make_absent(mention)
+    for item, _ in sentence.of_kind("denied"):
+        target = sentence.before(item.start)
+        for mention in sentence.listed_before(target) if target else _scope(sentence, item):
+            _make_absent(mention)
+
+
+def _make_absent(mention: Mention) -> None:
+    if mention.how == "state" and mention.certainty == "absent":
+        mention.past = True  # "not clear": no statement on any one finding
+    mention.certainty = "absent"
+
+
+def _scope(sentence: SentenceText, cue: Item) -> list[Mention]:
+    """The mentions that a cue reaches forwards."""
+    found: list[Mention] = []
+    words, lexicon = sentence.words, sentence.lexicon
+    by_start = {mention.start: mention for mention in reversed(sentence.mentions)}
+    finished = False
+    position = cue.end
+    later_or = _last_or(sentence, cue)
+    kinds_at = {item.start: item for item in sentence.items}
+    while position < len(words) and sentence.clauses[position] == sentence.clauses[cue.start]:
+        word = words[position].text
+        if position in by_start:
+            if found and by_start[position].how == "state" and by_start[position].certainty == "absent":
+                break  # "no effusion, normal heart"
+            same = [mention for mention in sentence.mentions if mention.start == position]
+            found += same
+            position = (
+                max(mention.end for mention in same if mention.how != "state")
+                if any(mention.how != "state" for mention in same)
+                else position + 1
+            )
+            continue
+        item = kinds_at.get(position)
+        kinds = {role.kind for role in item.roles} if item else set()
+        if found and (word in ("there", "with", "which") or word == "without"):
+            break
+        if found and "relation" in kinds and not kinds & {"doubt", "doubts"}:
+            break
+        if (
+            found
+            and item
+            and "organ" in kinds
+            and item.end < len(words)
+            and words[item.end].text in lexicon.verbs
+        ):
+            break
+        if found and finished and word in AFTER_LISTS:
+            break
+        if found and word == "," and position > later_or and _starts_anew(sentence, position + 1):
+            break
+        if found and word in lexicon.verbs:
+            finished = True
+        position += 1
+    return found
+
+
+def _last_or(sentence: SentenceText, cue: Item) -> int:
+    """The last "or" of the clause: up to it, commas separate what is denied together."""
+    last = -1
+    for position in range(cue.end, len(sentence.words)):
+        if sentence.clauses[position] != sentence.clauses[cue.start]:
+            break
+        if sentence.words[position].text in ("or", "nor"):
+            last = position
+    return last
+
+
+def _starts_anew(sentence: SentenceText, index: int) -> bool:
+    """Whether a grade or a "stable" opens a new phrase behind a comma: "no effusion, mild cardiomegaly"."""
+    if index >= len(sentence.words):
+        return False
+    roles = sentence.lexicon.phrases.roles(sentence.words[index].text)
+    return any(role.kind == "severity" or (role.kind == "trend" and role.key != "new") for role in roles)
+
+
+def doubt(sentence: SentenceText) -> None:
+    """Make uncertain what is hedged."""
+    for item, _ in sentence.of_kind("doubts"):
+        for mention in _scope(sentence, item):
+            _make_uncertain(mention)
+    for item, _ in sentence.of_kind("doubt"):
+        _doubt_noun(sentence, item)
+    for item, _ in sentence.of_kind("doubted"):
+        target = sentence.before(item.start)
+        if target is not None:
+            for mention in sentence.listed_before(target):
+                mention.certainty = "uncertain"
+        elif (target := sentence.adjective_of(item)) is not None:
+            _make_uncertain(target)  # "There is questionable atelectasis."
+    _doubt_alternatives(sentence)
+    for item, _ in sentence.of_kind("same"):
+        before, after = sentence.before(item.start), sentence.after(item.end)
+        if before is not None and after is not None:
+            after.certainty = before.certainty
+
+
+def _doubt_noun(sentence: SentenceText, item: Item) -> None:
+    """ "Possible effusion": the next noun and its alternatives; "effusion, probably": the one before."""
+    words, target = sentence.words, sentence.after(item.end)
+    if target is None or not sentence.listed(item.end, target.start) or _comma(words, item.end, target.start):
+        back = sentence.before(item.start)
+        if back is not None and item.end < len(words) and words[item.end].text in (".", ",", ")"):
+            _make_uncertain(back)
+        return
+    _make_uncertain(target)
+    for other in sentence.mentions:
+        if other.start >= target.end and _joined_by_or(sentence, target.end, other.start):
+            _make_uncertain(other)
+
+
+def _comma(words: list[Word], start: int, end: int) -> bool:
+    return any(word.text == "," for word in words[start:end])
+
+
+def _joined_by_or(sentence: SentenceText, start: int, end: int) -> bool:
+    if not sentence.listed(start, end):
+        return False
+    between = {word.text for word in sentence.words[start:end]}
+    return bool(between & {"or", "versus", "vs", "/"}) and "and" not in between and len(between) <= 6
+
+
+def _doubt_alternatives(sentence: SentenceText) -> None:
+    """ "Atelectasis versus infiltrate", "scar or atelectasis": neither is sure."""
+    for first, second in zip(sentence.mentions, sentence.mentions[1:], strict=False):
+        if first.how != "named" or second.how != "named" or first.clause != second.clause:
+            continue
+        between = [word.text for word in sentence.words[first.end : second.start]]
+        if "and" in between or not sentence.listed(first.end, second.start):
+            continue
+        if {"versus", "vs"} & set(between) or (len(between) <= 5 and {"or", "/"} & set(between)):
+            _make_uncertain(first)
+            _make_uncertain(second)
+
+
+def _make_uncertain(mention: Mention) -> None:
+    if mention.certainty == "present":
+        mention.certainty = "uncertain"
