@@ -175,7 +175,7 @@ def test_a_service_that_is_not_there_is_not_asked_for_ever():
         gone = service.url
     replies = ask(
         loopback.MODEL,
-        (Prompt(user=str(n)) for n in range(1000)),
+        (Prompt(user=str(n)) for n in range(12)),
         base_url=gone,
         retries=0,
         connections=2,
@@ -184,8 +184,8 @@ def test_a_service_that_is_not_there_is_not_asked_for_ever():
     seen = []
     with pytest.raises(CarinaError, match=r"3 prompts in a row failed, the last with APIConnectionError"):
         seen.extend(replies)
-    with pytest.raises(StopIteration):
-        next(replies)
+    # Even while the error is held on to, nothing runs any more.
+    assert not [thread for thread in threading.enumerate() if thread.name == "carina-served"]
 
 
 def test_failures_with_answers_between_do_not_end_it():
@@ -293,6 +293,32 @@ def test_an_answer_is_kept_when_it_comes_not_when_it_is_used(tmp_path):
             texts = [r.text for r in ask(loopback.MODEL, prompts, cache=cache, base_url=service.url)]
     assert texts == ["first", "slow", "c", "d"]
     assert sorted(service.prompts) == ["c", "d", "first", "slow", "slow"]
+
+
+def test_after_a_kill_only_what_was_on_the_way_is_asked_again(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from carina.models.served import AnswerCache, Prompt, ask\n"
+        "with AnswerCache(Path(sys.argv[1])) as cache:\n"
+        "    prompts = (Prompt(user=str(n)) for n in range(30))\n"
+        "    for reply in ask(sys.argv[2], prompts, cache=cache, base_url=sys.argv[3], connections=2):\n"
+        "        print(reply.text, flush=True)\n"
+    )
+    with serving(lambda asked: Answer(asked.user, wait=0.02)) as service:
+        command = [sys.executable, "-c", code, str(path), loopback.MODEL, service.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for _ in range(8):
+                process.stdout.readline()
+            process.kill()
+        with AnswerCache(path) as cache:
+            before = len(cache)
+            prompts = (Prompt(user=str(n)) for n in range(30))
+            replies = list(ask(loopback.MODEL, prompts, cache=cache, base_url=service.url, connections=2))
+    assert [reply.text for reply in replies] == [str(n) for n in range(30)]
+    assert [reply.cached for reply in replies].count(True) == before >= 8
+    again = len(service.asked) - len(set(service.prompts))
+    assert again <= 2, "no more than the connections"
 
 
 def test_a_key_knows_model_prompt_and_parameters():

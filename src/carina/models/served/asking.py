@@ -7,8 +7,9 @@ is not in the cache: a build whose answers are all there needs neither key nor n
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future
+from contextlib import closing
 from typing import Final
 
 from carina.errors import CarinaError
@@ -18,6 +19,9 @@ from carina.models.served.service import ServedModel
 
 AHEAD: Final = 4
 """Prompts taken in a connection: a slow answer must not leave the other connections idle behind it."""
+
+
+Replies = Generator[Reply, None, None]
 
 
 def ask(
@@ -31,8 +35,8 @@ def ask(
     retries: int = 5,
     attempt_seconds: int = 300,
     give_up_after: int = 20,
-) -> Iterator[Reply]:
-    """Answers of a model, one a prompt, in order.
+) -> Replies:
+    """Answers of a model, one a prompt, in order; close it where it is left early.
 
     A prompt that fails after `retries` gives a reply with an error, and the rest goes on; `give_up_after` failures in
     a row, a refused key or an unknown model end it with a `CarinaError`. With a cache no prompt is paid for twice.
@@ -52,7 +56,7 @@ def ask(
     return _while_answered(model, replies, give_up_after=give_up_after)
 
 
-def _in_order(asker: "_Asker", prompts: Iterable[Prompt], *, ahead: int) -> Iterator[Reply]:
+def _in_order(asker: "_Asker", prompts: Iterable[Prompt], *, ahead: int) -> Replies:
     waiting: deque[Future[Reply]] = deque()
     try:
         for prompt in prompts:
@@ -65,15 +69,16 @@ def _in_order(asker: "_Asker", prompts: Iterable[Prompt], *, ahead: int) -> Iter
         asker.close()
 
 
-def _while_answered(model: str, replies: Iterator[Reply], *, give_up_after: int) -> Iterator[Reply]:
+def _while_answered(model: str, replies: Replies, *, give_up_after: int) -> Replies:
     failed = 0
-    for reply in replies:
-        yield reply
-        failed = 0 if reply.error is None else failed + 1
-        if failed >= give_up_after:
-            raise CarinaError(
-                f"model {model!r}: {failed} prompts in a row failed, the last with {reply.error}"
-            )
+    # Closed here and now, not when somebody lets go of the error: a thread hangs on it.
+    with closing(replies):
+        for reply in replies:
+            yield reply
+            failed = 0 if reply.error is None else failed + 1
+            if failed >= give_up_after:
+                told = f"{failed} prompts in a row failed, the last with {reply.error}"
+                raise CarinaError(f"model {model!r}: {told}")
 
 
 class _Asker:

@@ -6,6 +6,7 @@ counted by reason. Lead-ins, options and instructions stay to the letter. With t
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -15,7 +16,7 @@ import msgspec
 from carina.cases import Case, Origin, Step
 from carina.models.served import AnswerCache, Prompt, Reply, Sampling, ask
 from carina.seeding import rng
-from carina.trek.language import sentence
+from carina.trek.language import capitalised
 from carina.trek.paraphrase.same_key import why_not
 from carina.trek.wording import load_wording
 
@@ -91,9 +92,10 @@ def paraphrase(
     replies = ask(
         model, prompts(), connections=connections, sampling=_SAMPLING, cache=cache, base_url=base_url
     )
-    for reply in replies:
-        yield from done()
-        plans[0].replies.append(reply)
+    with closing(replies):
+        for reply in replies:
+            yield from done()
+            plans[0].replies.append(reply)
     yield from done()
 
 
@@ -103,7 +105,7 @@ def core_by_template(step: Step) -> str | None:
     if template is None:
         return None
     try:
-        core = sentence(template.format_map({slot.name: slot.value for slot in step.slots}))
+        core = capitalised(template.format_map({slot.name: slot.value for slot in step.slots}))
     except KeyError:
         return None
     return core if step.question.count(core) == 1 else None

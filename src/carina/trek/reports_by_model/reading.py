@@ -6,6 +6,7 @@ form or support is dropped and counted; a report whose answer is of no use is re
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import msgspec
@@ -113,9 +114,10 @@ def _read(
     replies = ask(
         model, prompts(), connections=connections, sampling=SAMPLING, cache=cache, base_url=base_url
     )
-    for reply in replies:
-        yield from unasked()
-        yield _reading(model, waiting.popleft()[0], reply, counts)
+    with closing(replies):
+        for reply in replies:
+            yield from unasked()
+            yield _reading(model, waiting.popleft()[0], reply, counts)
     yield from unasked()
 
 
