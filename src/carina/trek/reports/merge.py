@@ -29,20 +29,16 @@ class Merged:
     side: Side | None = None
     zones: list[str] = field(default_factory=list)
     members: list[Observation] = field(default_factory=list)
-
-    @property
-    def detail(self) -> int:
-        return max((member.detail for member in self.members), default=0)
-
-    @property
-    def trend(self) -> Trend | None:
-        return next((member.trend for member in self.members if member.trend), None)
-
-    def only_before_impression(self) -> bool:
-        return all(member.section != "impression" for member in self.members)
+    detail: int = 0
+    """The most that any member says beside the name."""
+    in_impression: bool = False
+    trend: Trend | None = None
 
     def take(self, seen: Observation) -> None:
         self.members.append(seen)
+        self.detail = max(self.detail, seen.detail)
+        self.in_impression |= seen.section == "impression"
+        self.trend = self.trend or seen.trend
         if seen.reference:
             return
         if seen.side and self.side is None:
@@ -77,7 +73,7 @@ def _add_there(records: list[Merged], seen: Observation) -> None:
         lowers = (
             seen.certainty == "uncertain"
             and seen.section == "impression"
-            and record.only_before_impression()
+            and not record.in_impression
             and seen.detail > record.detail
         )
         record.certainty = "uncertain" if lowers else "present"
@@ -104,7 +100,7 @@ def _add_absent(records: list[Merged], seen: Observation) -> None:
 
 
 def _overrules(seen: Observation, rival: Merged) -> bool:
-    if seen.section != "impression" or not rival.only_before_impression():
+    if seen.section != "impression" or rival.in_impression:
         return False
     return seen.detail >= rival.detail if rival.certainty == "uncertain" else seen.detail > rival.detail
 

@@ -123,15 +123,13 @@ class _Facts:
             )
 
     def relations(self, read: list[Read]) -> tuple[Relation, ...]:
-        found: dict[tuple[str, RelationKind, str], list[int]] = {}
+        found: dict[tuple[str, RelationKind, str], dict[int, None]] = {}
         for index, each in enumerate(read):
             for related in relations_in(each):
                 subject = self._ids.get((index, related.subject, ""))
                 target = self._ids.get((index, related.object, ""))
                 if subject and target and subject != target:
-                    evidence = found.setdefault((subject, related.kind, target), [])
-                    if index not in evidence:
-                        evidence.append(index)
+                    found.setdefault((subject, related.kind, target), {})[index] = None
         relations = tuple(
             Relation(id=f"x{number}", subject=subject, kind=kind, object=target, evidence=tuple(evidence))
             for number, ((subject, kind, target), evidence) in enumerate(found.items(), start=1)
@@ -177,31 +175,26 @@ class _Facts:
 
 def _all_unchanged(read: list[Read], findings: tuple[Finding, ...], facts: _Facts) -> tuple[Finding, ...]:
     """ "Stable appearance of the chest.": all that is there is unchanged, where nothing else is said of it."""
-    for index, each in enumerate(read):
-        if (
-            each.section not in ("findings", "impression")
-            or each.mentions
-            or not each.text.has("all unchanged")
-        ):
+    told = [
+        index
+        for index, each in enumerate(read)
+        if each.section in ("findings", "impression")
+        and not each.mentions
+        and each.text.has("all unchanged")
+        and any(role.key == "unchanged" for _, role in each.text.of_kind("trend"))
+    ]
+    if not told:
+        return findings
+    changed: list[Finding] = []
+    for finding in findings:
+        if finding.certainty == "absent" or finding.trend not in (None, "unchanged"):
+            changed.append(finding)
             continue
-        if not any(role.key == "unchanged" for _, role in each.text.of_kind("trend")):
-            continue
-        stable = {
-            finding.id
-            for finding in findings
-            if finding.certainty != "absent" and finding.trend in (None, "unchanged")
-        }
-        for identity in sorted(stable):
-            facts.say(index, Statement(kind="finding", about=identity, trend="unchanged"))
-        findings = tuple(
-            msgspec.structs.replace(
-                finding, trend="unchanged", evidence=tuple(sorted({*finding.evidence, index}))
-            )
-            if finding.id in stable
-            else finding
-            for finding in findings
-        )
-    return findings
+        for index in told:
+            facts.say(index, Statement(kind="finding", about=finding.id, trend="unchanged"))
+        evidence = tuple(sorted({*finding.evidence, *told}))
+        changed.append(msgspec.structs.replace(finding, trend="unchanged", evidence=evidence))
+    return tuple(changed)
 
 
 def _comparison(read: list[Read]) -> Comparison | None:

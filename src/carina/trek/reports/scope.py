@@ -13,6 +13,7 @@ from carina.trek.reports.phrases import Item, Word
 from carina.trek.reports.sentence import Mention, SentenceText
 
 AFTER_LISTS: Final = frozenset({"and", ","})
+NEW_PHRASE: Final = frozenset({"there", "with", "without", "which"})
 
 
 def deny(sentence: SentenceText) -> None:
@@ -37,58 +38,50 @@ def _make_absent(mention: Mention) -> None:
 def _scope(sentence: SentenceText, cue: Item) -> list[Mention]:
     """The mentions that a cue reaches forwards."""
     found: list[Mention] = []
-    words, lexicon = sentence.words, sentence.lexicon
-    by_start = {mention.start: mention for mention in reversed(sentence.mentions)}
-    finished = False
-    position = cue.end
-    later_or = _last_or(sentence, cue)
-    kinds_at = {item.start: item for item in sentence.items}
-    while position < len(words) and sentence.clauses[position] == sentence.clauses[cue.start]:
-        word = words[position].text
-        if position in by_start:
-            if found and by_start[position].how == "state" and by_start[position].certainty == "absent":
+    finished = False  # whether the verb behind a list has been read: "no effusion is seen, ..."
+    position, clause = cue.end, sentence.clauses[cue.start]
+    while position < len(sentence.words) and sentence.clauses[position] == clause:
+        here = sentence.mentions_at.get(position)
+        if here:
+            if found and here[0].how == "state" and here[0].certainty == "absent":
                 break  # "no effusion, normal heart"
-            same = [mention for mention in sentence.mentions if mention.start == position]
-            found += same
-            position = (
-                max(mention.end for mention in same if mention.how != "state")
-                if any(mention.how != "state" for mention in same)
-                else position + 1
-            )
+            found += here
+            position = max([position + 1, *(mention.end for mention in here if mention.how != "state")])
             continue
-        item = kinds_at.get(position)
-        kinds = {role.kind for role in item.roles} if item else set()
-        if found and (word in ("there", "with", "which") or word == "without"):
-            break
-        if found and "relation" in kinds and not kinds & {"doubt", "doubts"}:
-            break
-        if (
-            found
-            and item
-            and "organ" in kinds
-            and item.end < len(words)
-            and words[item.end].text in lexicon.verbs
+        if _takes_over(sentence, position, cue) or (
+            found and _ends_scope(sentence, position, finished=finished)
         ):
             break
-        if found and finished and word in AFTER_LISTS:
-            break
-        if found and word == "," and position > later_or and _starts_anew(sentence, position + 1):
-            break
-        if found and word in lexicon.verbs:
-            finished = True
+        finished |= bool(found) and sentence.words[position].text in sentence.lexicon.verbs
         position += 1
     return found
 
 
-def _last_or(sentence: SentenceText, cue: Item) -> int:
-    """The last "or" of the clause: up to it, commas separate what is denied together."""
-    last = -1
-    for position in range(cue.end, len(sentence.words)):
-        if sentence.clauses[position] != sentence.clauses[cue.start]:
-            break
-        if sentence.words[position].text in ("or", "nor"):
-            last = position
-    return last
+def _takes_over(sentence: SentenceText, position: int, cue: Item) -> bool:
+    """Whether another cue of the same kind starts here, which reaches on from here."""
+    item = sentence.item_at.get(position)
+    if item is None:
+        return False
+    kinds = {role.kind for role in cue.roles}
+    return any(role.kind in kinds and role.kind in ("denial", "doubts") for role in item.roles)
+
+
+def _ends_scope(sentence: SentenceText, position: int, *, finished: bool) -> bool:
+    """Whether the reach of a cue that has found something ends at a word."""
+    words, verbs = sentence.words, sentence.lexicon.verbs
+    word = words[position].text
+    if word in NEW_PHRASE or (finished and word in AFTER_LISTS):
+        return True
+    if word == "," and position > sentence.last_or(position) and _starts_anew(sentence, position + 1):
+        return True
+    item = sentence.item_at.get(position)
+    if item is None:
+        return False
+    kinds = {role.kind for role in item.roles}
+    if "relation" in kinds and not kinds & {"doubt", "doubts"}:
+        return True
+    # "No effusion, the heart is enlarged": an organ with a verb is a new subject.
+    return "organ" in kinds and item.end < len(words) and words[item.end].text in verbs
 
 
 def _starts_anew(sentence: SentenceText, index: int) -> bool:

@@ -70,6 +70,11 @@ class SentenceText:
             self._breaks = self._count_breaks()
             self.mentions = sorted([*self._named(), *self._states()], key=lambda mention: mention.start)
         self._starts = [mention.start for mention in self.mentions]
+        self.item_at = {item.start: item for item in self.items}
+        self.mentions_at: dict[int, list[Mention]] = {}
+        for mention in self.mentions:
+            self.mentions_at.setdefault(mention.start, []).append(mention)
+        self._last_or: dict[int, int] | None = None
         if self.mentions and self.has(*PLACING):
             self.places = find_places(text, words, self.items, lexicon)
 
@@ -135,6 +140,13 @@ class SentenceText:
     def _same_clause(self, one: int, other: int) -> bool:
         last = len(self.words) - 1
         return self.clauses[min(one, last)] == self.clauses[min(other, last)]
+
+    def last_or(self, word: int) -> int:
+        """The last "or" of a word's clause: up to it, commas separate what is denied together."""
+        if self._last_or is None:
+            listed = (index for index, each in enumerate(self.words) if each.text in ("or", "nor"))
+            self._last_or = {self.clauses[index]: index for index in listed}
+        return self._last_or.get(self.clauses[word], -1)
 
     def listed_before(self, mention: Mention) -> list[Mention]:
         """The mention and those listed before it."""

@@ -7,7 +7,7 @@ from typing import Final
 from carina.studies.model import Report, Sentence
 from carina.trek.reports.phrases import word_set
 
-LONGEST: Final = 2000
+LONGEST: Final = 1000
 """Characters: anything longer is no sentence, and is cut so that reading it stays linear in its length."""
 HEADED: Final = ("findings", "impression")
 """Sections in which organs may have headings of their own."""
