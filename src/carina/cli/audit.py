@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LARGE: Final = 0.05
 """Share by which trek's answers may be off chance: its sets are so large that any difference is sure."""
+_KEPT: Final = 1500
+"""Questions of each of trek's many tasks that text is learned from."""
 
 
 def register(app: typer.Typer) -> None:
@@ -67,6 +69,8 @@ def audit(
       carina audit my-conversations --limits limits.yaml
       carina audit my-benchmark --json
     """
+    import msgspec
+
     from carina.cases import open_benchmark
     from carina.cases.audit import Thresholds
     from carina.cases.audit import audit as run
@@ -76,8 +80,10 @@ def audit(
     target = out or opened.directory / "audit"
     if target.exists() and not target.is_dir():
         raise CarinaError(f"{target}: is a file, expected a directory for the page")
-    slack = _LARGE if set(opened.manifest.counts.protocols) == {"trek"} else 0.0
-    gates = _gates(opened, Thresholds(render=render, slack=slack), files=files, limits=limits)
+    thresholds = Thresholds(render=render)
+    if set(opened.manifest.counts.protocols) == {"trek"}:
+        thresholds = msgspec.structs.replace(thresholds, slack=_LARGE, most_cases=_KEPT)
+    gates = _gates(opened, thresholds, files=files, limits=limits)
     with progress("Audit", len(opened), quiet=json) as advance:
         result = run(_told(opened, advance), gates, benchmark=opened.manifest.fingerprint)
     written = write_audit(result, target, title=opened.directory.resolve().name)

@@ -5,6 +5,7 @@ target or option was mentioned before, earlier labels, and the words of earlier 
 """
 
 import zlib
+from array import array
 from collections.abc import Iterator
 from typing import Final
 
@@ -91,8 +92,8 @@ class History:
         return msgspec.structs.replace(found.text, status=status)
 
 
-def _features(conversation: Conversation, turn: Turn, found: Choices) -> Iterator[list[int]]:
-    """Of each option, hashed: a sample of questions is kept, and numbers are small."""
+def _features(conversation: Conversation, turn: Turn, found: Choices) -> Iterator["array[int]"]:
+    """Of each option, hashed: thousands of questions are kept, and numbers are small."""
     asked = sorted(set(conversation.text[turn.start : turn.answered].split()))
     said = sorted(_answer_words(conversation, turn)) if turn.label is not None else []
     labels = _labels(conversation, turn)
@@ -101,20 +102,23 @@ def _features(conversation: Conversation, turn: Turn, found: Choices) -> Iterato
     k = len(found.texts)
     longest = max(map(len, found.texts))
     for place, text in enumerate(found.texts):
-        yield [
-            _number(feature)
-            for feature in (
-                f"prior {target} {text}",
-                f"text {text}",
-                f"place {place} of {k}",
-                f"longest {len(text) == longest}",
-                *(f"asked {word} {text}" for word in asked),
-                *(f"said {word} {text}" for word in said),
-                *(f"target {how} {text}" for how in manner),
-                *(f"option {how}" for how in _manner(conversation, text, turn.start)),
-                *(f"{label} {text}" for label in labels),
-            )
-        ]
+        yield array(
+            "Q",
+            map(
+                _number,
+                (
+                    f"prior {target} {text}",
+                    f"text {text}",
+                    f"place {place} of {k}",
+                    f"longest {len(text) == longest}",
+                    *(f"asked {word} {text}" for word in asked),
+                    *(f"said {word} {text}" for word in said),
+                    *(f"target {how} {text}" for how in manner),
+                    *(f"option {how}" for how in _manner(conversation, text, turn.start)),
+                    *(f"{label} {text}" for label in labels),
+                ),
+            ),
+        )
 
 
 def _answer_words(conversation: Conversation, turn: Turn) -> set[str]:

@@ -35,7 +35,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     history_warn: float = 0.03
     history_fail: float = 0.10
     """What a model that reads the question and the right answers before it adds to the prior of the target."""
-    history_questions: int = 2000
+    history_questions: int = 1500
     """Of each task; drawn by a hash of their ids."""
     told: float = 0.05
     """Closed turns of a staged conversation that an earlier question, marked as restating, answers."""

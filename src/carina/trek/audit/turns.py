@@ -12,6 +12,7 @@ NAMED: Final = frozenset({"finding", "device"})
 """Kinds of targets that a question can name and that can be there or not."""
 PRESENCE: Final = frozenset({"presence", "device presence"})
 """Families that ask whether something named is there."""
+BREAK: Final = "\n"
 _LABELS: Final = frozenset({"yes", "no", "uncertain"})
 _PLAIN: Final = str.maketrans(dict.fromkeys(string.punctuation + "\n\t", " "))
 _ARTICLES: Final = ("a ", "an ", "the ", "any ")
@@ -55,6 +56,8 @@ class Conversation(NamedTuple):
     presence: list[Turn]
     """Of these, those that ask whether it is there."""
     text: str
+    words: list[str]
+    """Of all questions and answers in lower case, marks included, with a mark of its own between them."""
 
 
 class Decoder:
@@ -77,6 +80,7 @@ def _conversation(case: Case) -> Conversation:
     closed: list[Turn] = []
     presence: list[Turn] = []
     pieces: list[str] = []
+    words: list[str] = []
     at = 0
     for place, step in enumerate(case.steps):
         question, answer = step.question.lower(), (step.key.text or "").lower()
@@ -92,16 +96,19 @@ def _conversation(case: Case) -> Conversation:
         label: str | None = step.key.label
         if label is None and found is not None and len(found.right) == 1 and _LABELS.issuperset(found.texts):
             label = found.texts[min(found.right)]
-        turn = Turn(
-            place, step, kind, name, label, found, question.split(), answer.split(), start, answered, at
-        )
+        tokens, said = question.split(), answer.split()
+        words += tokens
+        words.append(BREAK)
+        words += said
+        words.append(BREAK)
+        turn = Turn(place, step, kind, name, label, found, tokens, said, start, answered, at)
         turns.append(turn)
         if label in ("yes", "no") and kind in NAMED:
             closed.append(turn)
             if step.task in PRESENCE:
                 presence.append(turn)
     # One pass over the whole text is far cheaper than one a turn. Lengths do not change.
-    return Conversation(case, turns, closed, presence, "".join(pieces).translate(_PLAIN))
+    return Conversation(case, turns, closed, presence, "".join(pieces).translate(_PLAIN), words)
 
 
 def flat(text: str) -> str:

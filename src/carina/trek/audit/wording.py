@@ -21,7 +21,11 @@ _TYPOS: Final = """boxs explaination enviroment occured occuring seperate sepera
     imgaes iamge teh hte adn thier wich whcih beetween betwen accross untill becuase"""
 TYPOS: Final = frozenset(_TYPOS.split())
 """Misspellings that templates of such sets have held or are prone to."""
-_PHRASES: Final = (2, 3, 4)
+_TYPOS_MARKED: Final = frozenset(
+    f"{before}{word}{after}" for word in TYPOS for before in ("", "(", '"') for after in ("", *".,;:!?)\"'")
+)
+"""As they stand in a text, so that it need not be taken apart once more."""
+_PHRASES: Final = (2, 3)
 """Words of a phrase that stands twice in a row."""
 _MARKS: Final = ".,;:!?()[]\"'"
 
@@ -42,12 +46,22 @@ class Wording:
             return
         self._n += 1
         self._turns += len(conversation.turns)
-        misspelt = not TYPOS.isdisjoint(conversation.text.split())
+        misspelt = not _TYPOS_MARKED.isdisjoint(conversation.words)
+        stammering = any(_stammers(conversation.words, size) for size in (1, *_PHRASES))
         for turn in conversation.turns:
-            for rule, what in slips(turn):
-                self._note(case, turn, rule, what)
+            for slot in unfilled(turn):
+                self._note(case, turn, "unfilled slots", f"the unfilled slot {slot!r}")
             if misspelt and (typos := TYPOS.intersection(conversation.text[turn.start : turn.end].split())):
                 self._note(case, turn, "misspellings", repr(min(typos)))
+            if stammering:
+                self._stammer(case, turn)
+
+    def _stammer(self, case: Case, turn: Turn) -> None:
+        for tokens in (turn.tokens, turn.answer):
+            if word := doubled(tokens):
+                self._note(case, turn, "doubled words", f"{word!r} twice in a row")
+            if phrase := repeated(tokens):
+                self._note(case, turn, "repeated phrases", f"{phrase!r} twice in a row")
 
     def _note(self, case: Case, turn: Turn, rule: str, what: str) -> None:
         self._found[rule] += 1
@@ -81,8 +95,8 @@ class Wording:
         )
 
 
-def slips(turn: Turn) -> Iterator[tuple[str, str]]:
-    """What is unfinished in a turn, misspellings apart."""
+def unfilled(turn: Turn) -> Iterator[str]:
+    """Slots that were left in question, context, options or answer."""
     step = turn.step
     texts = [step.question, step.key.text or ""]
     if step.context:
@@ -91,32 +105,25 @@ def slips(turn: Turn) -> Iterator[tuple[str, str]]:
         texts += [option.text for option in step.options]
     for text in texts:
         if ("{" in text or "[[" in text) and (slot := _SLOT.search(text)):
-            yield "unfilled slots", f"the unfilled slot {slot.group()!r}"
-    for tokens in (turn.tokens, turn.answer):
-        # Few words come twice in a short text, so most texts are done here.
-        again = len(tokens) - len(set(tokens))
-        if again and (word := doubled(tokens)):
-            yield "doubled words", f"{word!r} twice in a row"
-        if again > 1 and (phrase := repeated(tokens)):
-            yield "repeated phrases", f"{phrase!r} twice in a row"
+            yield slot.group()
+
+
+def _stammers(words: list[str], size: int) -> bool:
+    """Whether so many words in a row equal those after them; of a whole conversation at once, which is quick."""
+    return b"\x01" * size in bytes(map(eq, words, words[size:]))
 
 
 def doubled(tokens: list[str]) -> str | None:
     """A word that stands twice in a row; figures may."""
-    if True not in map(eq, tokens, tokens[1:]):
-        return None
     pairs = (one for one, other in pairwise(tokens) if one == other)
     return next((word for word in pairs if word.isalpha() and word not in _MAY_DOUBLE), None)
 
 
 def repeated(tokens: list[str]) -> str | None:
-    """A phrase of two to four words that stands twice in a row; figures may."""
+    """A phrase of two or three words that stands twice in a row; figures may."""
     for size in _PHRASES:
-        same = list(map(eq, tokens, tokens[size:]))
-        if sum(same) < size:
-            continue
         run = 0
-        for at, alike in enumerate(same):
+        for at, alike in enumerate(map(eq, tokens, tokens[size:])):
             run = run + 1 if alike else 0
             if run == size:
                 phrase = tokens[at - size + 1 : at + 1]
