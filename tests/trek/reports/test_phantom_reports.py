@@ -1,0 +1,39 @@
+"""Reports in a wording that the lexicon was not written from."""
+
+import msgspec
+
+from carina.phantom import PhantomOptions, make_studies
+from carina.studies.model import Report
+from carina.trek.reports import read_report
+
+COUNT = 60
+TARGET = 0.95
+
+
+def test_findings_of_the_held_out_wording_are_found() -> None:
+    right = found = wanted = 0
+    for study, _ in make_studies(COUNT, 7, PhantomOptions(size=32, wording="held-out")):
+        names = {each.id: each.name for each in study.findings}
+        stated = {
+            names[state.about]
+            for sentence in study.report.sentences
+            for state in sentence.states
+            if state.kind == "finding" and state.certainty in ("present", "uncertain")
+        }
+        reading = read_report(Report(sections=study.report.sections))
+        known = set(names.values())
+        said = {each.name for each in reading.findings if each.certainty != "absent"} & known
+        right, found, wanted = right + len(said & stated), found + len(said), wanted + len(stated)
+    assert wanted > COUNT / 2
+    f1 = 2 * right / (found + wanted)
+    # The figure alone: no sentence of this wording may be shown where rules are written.
+    assert f1 >= TARGET, f"presence F1 is {f1:.3f}"
+
+
+def test_a_report_says_the_same_with_and_without_its_sentences() -> None:
+    for study, _ in make_studies(6, 8, PhantomOptions(size=32, wording="build")):
+        bare = read_report(Report(sections=study.report.sections))
+        with_spans = msgspec.structs.replace(study.report)
+        assert [each.name for each in read_report(with_spans).findings] == [
+            each.name for each in bare.findings
+        ]
