@@ -5,13 +5,23 @@ comes out whatever the number of workers, and adding one more random choice else
 """
 
 import hashlib
+import random
+from collections.abc import Callable
 
 import numpy as np
 
 
 def rng(seed: int, *purpose: str | int) -> np.random.Generator:
     """A generator of its own for one purpose: `rng(7, "p000003", "heart")`."""
+    return np.random.Generator(np.random.PCG64(_number(seed, *purpose)))
+
+
+def shares(seed: int, *purpose: str | int) -> Callable[[], float]:
+    """Numbers from 0 up to 1, one a call, for one purpose: for millions of draws one at a time, ten times as fast."""
+    return random.Random(_number(seed, *purpose)).random  # noqa: S311 - chance, not secrecy
+
+
+def _number(seed: int, *purpose: str | int) -> int:
     # Length-prefixed, so that ("ab", "c") and ("a", "bc") are different purposes.
     text = "".join(f"{len(str(part))}:{part}" for part in (seed, *purpose))
-    digest = hashlib.sha256(text.encode()).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")

@@ -100,6 +100,8 @@ def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Bal
     strata = sorted({study.stratum for study in seen})
     told = {stratum: _told(seen, stratum) for stratum in strata}
     rows = _Rows.of(names, seen)
+    if not names or not len(rows.times):
+        return Balance({}, {}, {}, dict.fromkeys(strata, NO_OPENING))
     begin = (rows.wanted > 0).astype(np.float64)
     in_vain: dict[str, tuple[InVain, ...]] = {}
     asked = weights = np.zeros(len(names))

@@ -8,17 +8,14 @@ import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
-import numpy as np
 
 from carina.cases import (
-    Case,
     Manifest,
     Provenance,
     claim,
@@ -31,32 +28,20 @@ from carina.cases import (
 from carina.errors import BenchmarkError, CarinaError
 from carina.files import alone_in, write_bytes
 from carina.store import PartInfo
-from carina.studies import Studies, Study, open_studies
-from carina.trek.conversation import conversation
+from carina.studies import Studies
 from carina.trek.language import language
 from carina.trek.neighbours import Neighbours, neighbours
 from carina.trek.options import TrekOptions
+from carina.trek.paraphrase import ParaphraseCounts
+from carina.trek.part import BROKEN, Job, OnError, cases_of, survey_of, tasks, unfit, write
 from carina.trek.reports import with_report_truth
-from carina.trek.subject import Subject, subject_of
-from carina.trek.survey import Survey, survey
+from carina.trek.served import answers, model_name, read_by_model, reworded
 from carina.workers import Engine, in_order
 
 PROTOCOL_VERSION: Final = 1
 """Raised when the same studies, seed and options give other conversations."""
-PART_SIZE: Final = 1024
 SKIPPED: Final = "skipped.csv"
 REPORT: Final = "build.json"
-_SURVEYED: Final = 4096
-_BLOCK: Final = 64
-_NOT_NEEDED: Final = (
-    "report.sentences.states",
-    "findings.annotations.conspicuity",
-    "findings.annotations.threshold",
-    "devices.tips",
-    "devices.measures",
-)
-_NOT_SURVEYED: Final = ("anatomy", "findings.annotations", "devices.annotations", "findings.evidence")
-OnError = Literal["skip", "stop"]
 
 
 class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +56,10 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
     with_later: int
     skipped: dict[str, int]
     """Studies without a conversation, by reason."""
+    read_by_model: dict[str, int] | None = None
+    """Reports, and facts in them, by what became of them; where a model has read them."""
+    reworded: dict[str, int] | None = None
+    """Questions by what became of them in this call; where a model has reworded them."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +95,13 @@ def build_trek(
         if there is not None:
             progress(there.report.conversations)
             return there
+        by_model: dict[str, int] | None = None
+        if options.extractor != "rules":
+            studies, read = read_by_model(studies, directory, model_name(options.extractor))
+            by_model = {"by the model": read.by_model, **read.by_rules, **read.dropped}
         linked = neighbours(studies, options.split)
-        surveyed = survey(
-            _sample(studies, len(linked.chosen), linked),
-            language(options.language),
-            choices=options.quotas.choices,
-            most_images=options.most_images,
-        )
-        job = _Job(
+        surveyed = survey_of(studies, linked, options)
+        job = Job(
             studies=str(studies.directory.resolve()),
             out=str(directory.resolve()),
             fingerprint=provenance.fingerprint,
@@ -121,15 +109,45 @@ def build_trek(
             options=options,
             on_error=on_error,
         )
+        counts = ParaphraseCounts() if options.paraphrase else None
         parts: list[PartInfo] = []
-        for part in in_order(
-            _write, _tasks(job, linked), workers=workers, ahead=2, engine=engine, address=address
-        ):
+        for part in _parts(job, linked, counts, workers=workers, engine=engine, address=address):
             parts.append(part)
             progress(part.rows)
         manifest = write_manifest(directory, provenance, parts)
         report = _report(studies, directory, linked, manifest, surveyed.studies)
+        if by_model is not None or counts is not None:
+            report = msgspec.structs.replace(
+                report,
+                read_by_model=by_model,
+                reworded=None if counts is None else {"reworded": counts.reworded, **counts.refused},
+            )
+        write_bytes(directory / REPORT, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
         return Built(manifest, report)
+
+
+def _parts(
+    job: Job,
+    linked: Neighbours,
+    counts: ParaphraseCounts | None,
+    *,
+    workers: int,
+    engine: Engine,
+    address: str | None,
+) -> Iterator[PartInfo]:
+    """The parts in order: written where they are made, or here where a model rewords them on the way."""
+    todo = tasks(job, linked)
+    if counts is None:
+        yield from in_order(write, todo, workers=workers, ahead=2, engine=engine, address=address)
+        return
+    directory, model = Path(job.out), model_name(job.options.paraphrase or "")
+    with answers(directory) as cache:
+        for task in todo:
+            there = finished_part(directory, task.index, fingerprint=job.fingerprint)
+            if there is None:
+                cases = reworded(cases_of(task), model, counts=counts, cache=cache, seed=job.options.seed)
+                there = write_part(directory, task.index, list(cases), fingerprint=job.fingerprint)
+            yield there
 
 
 def _complete(directory: Path, fingerprint: str) -> Built | None:
@@ -164,115 +182,6 @@ def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Prov
     )
 
 
-def _sample(studies: Studies, number: int, linked: Neighbours) -> Iterator[Study]:
-    """All studies, or blocks of them evenly over a large set."""
-    places: Iterable[int] = linked.chosen.tolist()
-    if number > _SURVEYED:
-        starts = np.linspace(0, number - _BLOCK, _SURVEYED // _BLOCK).astype(int)
-        places = sorted({int(linked.chosen[start + step]) for start in starts for step in range(_BLOCK)})
-    # Report text is read only where it must be understood.
-    left_out = ("report" if studies.manifest.counts.findings else "report.sentences.states",)
-    for study in studies.without(*_NOT_SURVEYED, *left_out).at(places):
-        yield with_report_truth(study)
-
-
-# ---- parts ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What all parts share."""
-
-    studies: str
-    out: str
-    fingerprint: str
-    survey: Survey
-    options: TrekOptions
-    on_error: OnError
-
-
-@dataclass(frozen=True)
-class _Task:
-    job: _Job
-    index: int
-    places: tuple[int, ...]
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-
-
-def _tasks(job: _Job, linked: Neighbours) -> Iterator[_Task]:
-    for index, start in enumerate(range(0, len(linked.chosen), PART_SIZE)):
-        places = linked.chosen[start : start + PART_SIZE]
-        yield _Task(
-            job,
-            index,
-            tuple(places.tolist()),
-            tuple(linked.before[places].tolist()),
-            tuple(linked.after[places].tolist()),
-        )
-
-
-def _write(task: _Task) -> PartInfo:
-    job = task.job
-    directory = Path(job.out)
-    there = finished_part(directory, task.index, fingerprint=job.fingerprint)
-    if there is not None:
-        return there
-    return write_part(directory, task.index, list(_cases(task)), fingerprint=job.fingerprint)
-
-
-def _cases(task: _Task) -> Iterator[Case]:
-    job = task.job
-    words = language(job.options.language)
-    wanted = {place for places in (task.places, task.before, task.after) for place in places if place >= 0}
-    order = sorted(wanted)
-    subjects: dict[int, Subject] = {}
-    for place, study in zip(order, _opened(job.studies).at(order), strict=True):
-        if unfit(study) is None:
-            subjects[place] = subject_of(
-                with_report_truth(study),
-                words,
-                known=job.survey.known,
-                most_images=job.options.most_images,
-            )
-    for place, before, after in zip(task.places, task.before, task.after, strict=True):
-        if place not in subjects:
-            continue
-        try:
-            yield conversation(
-                subjects[place],
-                subjects.get(before),
-                subjects.get(after),
-                survey=job.survey,
-                words=words,
-                options=job.options,
-            )
-        except (LookupError, ValueError, TypeError, CarinaError) as error:
-            if job.on_error == "stop":
-                raise CarinaError(f"study {subjects[place].study.id}: {_BROKEN}: {error}") from error
-
-
-_BROKEN: Final = "its records contradict each other"
-
-
-def unfit(study: Study) -> str | None:
-    """Why there can be no conversation about a study; None where there can."""
-    if not study.images:
-        return "no image"
-    known = study.findings or study.devices
-    if not known and (
-        study.report is None or not any(section.text.strip() for section in study.report.sections)
-    ):
-        return "nothing is stated about it"
-    return None
-
-
-@lru_cache(maxsize=1)
-def _opened(directory: str) -> Studies:
-    """Each process opens the set once; the command that began the work has verified it."""
-    return open_studies(directory, verify=False).without(*_NOT_NEEDED)
-
-
 # ---- report ---------------------------------------------------------------------------------------------------------
 
 
@@ -288,7 +197,7 @@ def _report(
     ids = studies.table(["id"]).collect()["id"].to_list()
     absent = [place for place in linked.chosen.tolist() if ids[place] not in done]
     for study in studies.at(absent) if absent else ():
-        missing.append((study.id, unfit(with_report_truth(study)) or _BROKEN))
+        missing.append((study.id, unfit(with_report_truth(study)) or BROKEN))
     report = BuildReport(
         studies=len(linked.chosen),
         conversations=manifest.counts.cases,
@@ -298,7 +207,6 @@ def _report(
         with_later=int(made["later_study"].is_not_null().sum()),
         skipped=dict(sorted(Counter(reason for _, reason in missing).items())),
     )
-    write_bytes(directory / REPORT, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("study", "reason"))

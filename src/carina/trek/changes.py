@@ -49,7 +49,7 @@ def changes_between(before: Subject, now: Subject) -> list[Change]:
     there = {thing.name for thing in now.things} | crowded
     stated = {gone.name: gone for gone in now.resolved}
     # Without a word about it, what is no longer there has gone only if the later study looked for it.
-    looked_for = {missing.name for missing in (*now.absent_findings, *now.absent_devices)}
+    looked_for = {missing.name for missing in (*now.absent_findings, *now.absent_devices) if missing.id}
     for old in before.things:
         if old.name in there or not old.alone or not old.is_present:
             continue

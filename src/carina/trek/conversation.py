@@ -95,7 +95,8 @@ def _staged(examiner: Examiner) -> list[Turn]:
 
 
 def _shuffled(examiner: Examiner) -> list[Turn]:
-    """In random order, no turn before one that it depends on."""
+    """In random order, no turn before one that it depends on or whose key it tells."""
+    _keep_keys(examiner.turns)
     waiting = examiner.draw.shuffled(examiner.turns)
     placed: list[Turn] = []
     done: set[int] = set()
@@ -105,6 +106,42 @@ def _shuffled(examiner: Examiner) -> list[Turn]:
         placed.append(ready)
         done.add(id(ready))
     return placed
+
+
+_ANY = ("any abnormality", "any device")
+_TELLS_NOTHING = ("view", "region box")
+
+
+def _keep_keys(turns: Sequence[Turn]) -> None:
+    """Order turns so that open ones come after the closed ones that they would answer.
+
+    An open turn tells of what it is about; one about the whole study tells everything up to its stage. Whatever names a
+    finding as there tells that there is one.
+    """
+    closed = [turn for turn in turns if turn.format in ("yes_no", "choice")]
+    first = [turn for turn in closed if turn.task in _ANY]
+    for turn in turns:
+        if turn.task in _TELLS_NOTHING or turn.task in _ANY:
+            continue
+        if turn.task == "quality":
+            turn.after.extend(other for other in closed if other.task == "view" and other is not turn)
+            continue
+        turn.after.extend(first)
+        if turn in closed:
+            continue
+        named = _named(turn)
+        turn.after.extend(
+            other for other in closed if other.stage <= turn.stage and (not named or named & _named(other))
+        )
+
+
+def _named(turn: Turn) -> set[str]:
+    """Findings and devices that a turn is about; none where it is about the study or a region of it."""
+    return {
+        fact.text or ""
+        for fact in turn.facts
+        if fact.name == "target" and fact.about in ("finding", "device")
+    }
 
 
 # ---- the case -------------------------------------------------------------------------------------------------------
@@ -180,13 +217,15 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
         phrased = phrase(turn, draw, common, examiner.options.frame)
         text = phrased.text
         shows: tuple[str, ...] = ()
+        lead_ins: list[str] = []
         if number == 0:
             shows = current
-            text = f"{_lead_in(examiner, 'current', len(current))} {text}"
+            lead_ins.append(_lead_in(examiner, "current", len(current)))
         if turn.compares and not compared:
             compared = True
             shows = (*shows, *earlier)
-            text = f"{_lead_in(examiner, 'reference', len(earlier))} {text}"
+            lead_ins.append(_lead_in(examiner, "reference", len(earlier)))
+        text = " ".join([*lead_ins, text])
         used = current if turn.images is None else tuple(current[place] for place in turn.images)
         score = "set" if turn.multiple else _SCORES[turn.format]
         steps.append(

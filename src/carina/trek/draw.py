@@ -3,26 +3,19 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from carina.seeding import rng
+from carina.seeding import shares
 
 T = TypeVar("T")
-_AT_ONCE = 256
 
 
 class Draw:
-    """Random choices, drawn one after the other. Numbers are made in bulk: one at a time would cost ten times more."""
+    """Random choices, drawn one after the other."""
 
-    __slots__ = ("_rng", "_shares")
+    __slots__ = ("share",)
 
     def __init__(self, seed: int, *purpose: str | int) -> None:
-        self._rng = rng(seed, *purpose)
-        self._shares: list[float] = []
-
-    def share(self) -> float:
+        self.share = shares(seed, *purpose)
         """A number from 0 up to, not including, 1."""
-        if not self._shares:
-            self._shares = self._rng.random(_AT_ONCE).tolist()
-        return self._shares.pop()
 
     def chance(self, probability: float) -> bool:
         """Whether something of this probability happens."""
@@ -56,11 +49,15 @@ class Draw:
         if total <= 0:
             return self.pick(items)
         left = self.share() * total
+        chosen = items[0]
         for item, weight in zip(items, weights, strict=True):
-            left -= weight
-            if left < 0:
-                return item
-        return items[-1]
+            if weight > 0:
+                # What rounding leaves over falls to the last that has a weight.
+                chosen = item
+                left -= weight
+                if left < 0:
+                    break
+        return chosen
 
     def rounded(self, mean: float) -> int:
         """A whole number next to `mean`, which it is on average."""

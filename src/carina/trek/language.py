@@ -77,7 +77,7 @@ class Language:
         first = site.partition(" ")[0].lower()
         if first in self._prepositions or first[:1].isdigit():
             return site
-        return str(self._grammar["at"].format(site=site))
+        return str(self._grammar["at"].format(site=site.removeprefix("the ")))
 
     def _zones(self, zones: Sequence[str]) -> str:
         """ "right mid and lower zones and the left lower zone"."""
@@ -151,4 +151,9 @@ def _is_counted(a: str) -> bool:
 
 
 def _with_article(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    """By sound, as far as spelling tells; several have none."""
+    last = noun.lower()
+    if last.endswith("s") and not last.endswith(("ss", "is", "us", "as")):
+        return noun
+    vowel = last[:1] in "aeiou" and not last.startswith(("uni", "eu", "us", "one"))
+    return f"{'an' if vowel else 'a'} {noun}"

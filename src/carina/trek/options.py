@@ -66,14 +66,22 @@ class TrekOptions:
     paraphrase: str | None = None
     """`model:<name>` rewords questions, each checked to keep its key."""
     quotas: Quotas = field(default_factory=Quotas)
+    part_size: int = 1024
+    """Conversations in a part of the benchmark."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.shuffled <= 1:
             raise CarinaError(f"the share of shuffled conversations is {self.shuffled}, expected 0 to 1")
+        if not 0 <= self.indication <= 1:
+            raise CarinaError(
+                f"the share of conversations with an indication is {self.indication}, expected 0 to 1"
+            )
         if self.frame not in FRAMES:
             raise CarinaError(f"unknown box convention {self.frame!r}; expected one of {', '.join(FRAMES)}")
         if self.most_images < 1:
             raise CarinaError(f"a conversation shows at least one image a study, not {self.most_images}")
+        if self.part_size < 1:
+            raise CarinaError(f"a part holds at least one conversation, not {self.part_size}")
         if self.split is not None and self.split not in get_args(Split):
             raise CarinaError(f"unknown split {self.split!r}; expected one of {', '.join(get_args(Split))}")
         if self.language not in languages():

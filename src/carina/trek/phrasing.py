@@ -93,7 +93,7 @@ def _yes_no(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) ->
 # ---- choice ---------------------------------------------------------------------------------------------------------
 
 _LABELS: Final = (("{letter}. ", 0.8), ("", 0.1), ("{number}. ", 0.09), ("{number}). ", 0.01))
-_SEPARATORS: Final = (("; ", 0.35), (", ", 0.2), ("\n", 0.35), (". ", 0.1))
+_SEPARATORS: Final = (("; ", 0.35), (", ", 0.15), (" or ", 0.1), ("\n", 0.3), (". ", 0.1))
 
 
 def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
@@ -104,10 +104,13 @@ def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
         for place, choice in enumerate(choices)
     ]
     separator = draw.weighted([mark for mark, _ in _SEPARATORS], [share for _, share in _SEPARATORS])
-    if any(separator.strip() and separator.strip() in choice.text for choice in choices):
+    marks = {",", "or"} if separator == " or " else {separator.strip()} - {""}
+    if any(mark in choice.text for mark in marks for choice in choices):
         # A separator that an option contains would hide where the option ends.
         separator = "\n"
     listed = separator.join(shown)
+    if separator == " or ":
+        listed = f"{', '.join(shown[:-1])} or {shown[-1]}"
     if separator == "\n":
         listed = f"\n{listed}\n"
     elif draw.chance(0.45):

@@ -46,6 +46,7 @@ class Thing:
     annotations: tuple[Annotation, ...]
     place: frozenset[str]
     """Zones that it lies in, or the site."""
+    sides: frozenset[str]
     zones: frozenset[str] | None
     """Exactly the zones that it lies in; None where that can't be told."""
     alone: bool = True
@@ -61,6 +62,8 @@ class Thing:
         """What the value of an attribute covers: two values that share nothing can't both be right."""
         if attribute == "location":
             return self.place
+        if attribute == "side":
+            return self.sides
         return frozenset(self.looks) if attribute == "appearance" else frozenset({self.values[attribute]})
 
 
@@ -145,9 +148,10 @@ def subject_of(
 
 
 def shown_images(study: Study, most: int) -> tuple[Image, ...]:
-    """Frontal images first, then lateral ones, at most so many."""
+    """A frontal and a lateral image, so that each can be named by its projection; else the first, at most so many."""
     frontal = [image for image in study.images if image.view in ("PA", "AP")]
-    return tuple([*frontal, *(image for image in study.images if image.view not in ("PA", "AP"))][:most])
+    lateral = [image for image in study.images if image.view == "lateral"]
+    return tuple([*frontal[:1], *lateral[:1]][:most]) or study.images[:1]
 
 
 def _finding(finding: Finding, words: Language) -> Thing:
@@ -193,6 +197,7 @@ def _finding(finding: Finding, words: Language) -> Thing:
         evidence=finding.evidence,
         annotations=finding.annotations,
         place=_place(finding.location),
+        sides=_sides(finding.location),
         zones=_zones(finding.location),
     )
 
@@ -203,6 +208,12 @@ def _zones(location: Location | None) -> frozenset[str] | None:
     if location.zones:
         return frozenset(location.zones)
     return frozenset() if location.side == "midline" else None
+
+
+def _sides(location: Location | None) -> frozenset[str]:
+    if location is None or location.side is None:
+        return frozenset()
+    return frozenset(SIDES) if location.side == "bilateral" else frozenset({location.side})
 
 
 def _place(location: Location | None) -> frozenset[str]:
@@ -243,6 +254,7 @@ def _device(device: Device, words: Language) -> Thing:
         evidence=device.evidence,
         annotations=device.annotations,
         place=frozenset() if device.site is None else frozenset({device.site}),
+        sides=frozenset(),
         zones=None,
         tip=tip,
     )

@@ -29,6 +29,8 @@ _OPEN_SLOT: Final = {
     "appearance": "looks",
     "distribution": "spread",
 }
+_PLACED: Final = ("side", "location", "position")
+"""In the order in which each tells the one before."""
 _BY_ZONES: Final = 0.6
 """Share of the closed questions about a place that ask for all its zones."""
 _VIGNETTE_OPTIONS: Final = 5
@@ -62,9 +64,8 @@ def _about(examiner: Examiner, turn: Turn, thing: Thing) -> Turn:
 
 def _ask_each(examiner: Examiner, thing: Thing) -> None:
     draw = examiner.draw
-    attributes = draw.shuffled([name for name in thing.values if name not in ("side", "location")])
-    # A place tells the side, so the side comes first.
-    placed = [name for name in ("side", "location") if name in thing.values]
+    attributes = draw.shuffled([name for name in thing.values if name not in _PLACED])
+    placed = [name for name in _PLACED if name in thing.values]
     if thing.id not in examiner.known_places:
         cut = draw.below(len(attributes) + 1)
         attributes = [*attributes[:cut], *placed, *attributes[cut:]]
@@ -277,7 +278,7 @@ def ask_about_zone(examiner: Examiner) -> None:
     draw, subject = examiner.draw, examiner.subject
     held = subject.held_zones()
     # Where something only may be, a zone is neither clear nor not.
-    if not held or not all(thing.is_present for thing in subject.findings):
+    if not held or examiner.known_places or not all(thing.is_present for thing in subject.findings):
         return
     clear = [zone for zone in ZONES if zone not in held]
     if not clear or not draw.chance(examiner.quotas.zones):

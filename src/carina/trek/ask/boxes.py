@@ -42,23 +42,28 @@ def ask_for_findings(examiner: Examiner) -> None:
         outlined = [mark for mark in thing.annotations if mark.image in shown]
         if not outlined or not thing.alone or not examiner.draw.chance(0.2):
             continue
-        mark = outlined[0]
-        place = shown[mark.image]
-        box = box_of(mark.region, examiner.subject.images[place], examiner.options.frame, name=thing.name)
-        if box is None:
+        first = outlined[0]
+        place = shown[first.image]
+        image, frame = examiner.subject.images[place], examiner.options.frame
+        # All that one annotator drew: a finding may lie in several places.
+        drawn = [m for m in outlined if (m.image, m.annotator) == (first.image, first.annotator)]
+        found = [box_of(mark.region, image, frame, name=thing.name) for mark in drawn]
+        boxes = tuple(box for box in found if box is not None)
+        if not boxes:
             continue
-        if examiner.draw.chance(0.25):
-            turn = _ask_content(examiner, thing, box, place)
+        if len(boxes) == 1 and examiner.draw.chance(0.25):
+            turn = _ask_content(examiner, thing, boxes[0], place)
         else:
-            turn = _ask_box(examiner, thing, box, place)
+            turn = _ask_box(examiner, thing, boxes, place)
         turn.after.extend(before)
 
 
-def _ask_box(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:
+def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: int) -> Turn:
     slots = {"image": examiner.image(place), "the_finding": thing.the}
     variant = "boxes"
     report = examiner.subject.study.report
-    if report is not None and thing.evidence and examiner.draw.chance(0.4):
+    # A sentence on what has changed would tell the key of a later stage.
+    if report is not None and thing.evidence and thing.trend is None and examiner.draw.chance(0.4):
         number = thing.evidence[0]
         # A sentence that tells of several things would ask for several boxes.
         study = examiner.subject.study
@@ -69,7 +74,10 @@ def _ask_box(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:
     turn = examiner.ask(3, "finding box", variant, slots, facts=[of_thing(thing)])
     turn.restates = True
     turn.evidence = evidence_of(thing)
-    _key(examiner, turn, (box,), place)
+    settled = examiner.presence.get(thing.id)
+    if settled is not None:
+        turn.depends.append(settled)
+    _key(examiner, turn, boxes, place)
     return turn
 
 

@@ -21,8 +21,8 @@ from carina.trek.turn import Choice, Examiner, Turn, evidence_of, target
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
 _SITED = 0.2
 """Share of questions about a named finding that name a place too."""
-_NONE: Final = 0.25
-"""Share of lists of options that end with "none of these"."""
+_NONE: Final = 0.4
+"""Share of lists of three options or more that end with "none of these"."""
 
 
 def ask_what_is_there(examiner: Examiner) -> None:
@@ -219,15 +219,16 @@ def _ask_one(examiner: Examiner, right: Thing, rest: list[Absent]) -> None:
             continue
         rarest = min(prevalence[missing.name] for missing in wrong)
         if share <= 0 or examiner.draw.chance(rarest / share):
-            turn = _ask_choice(examiner, [right], wrong, multiple=False)
-            turn.choices = with_none(
-                examiner, Choice(right.bare, right=True), [Choice(m.name) for m in wrong]
-            )
+            choices = with_none(examiner, Choice(right.bare, right=True), [Choice(m.name) for m in wrong])
+            said = {choice.text for choice in choices}
+            asked = [right] if right.bare in said else []
+            kept = [missing for missing in wrong if missing.name in said]
+            _ask_choice(examiner, asked, kept, multiple=False).choices = choices
             return
 
 
 def _ask_choice(examiner: Examiner, right: list[Thing], wrong: list[Absent], *, multiple: bool) -> Turn:
-    kind = right[0].kind
+    kind = (right or wrong)[0].kind
     task = "presence" if kind == "finding" else "device presence"
     facts = [Fact(name="target", about=kind, text=thing.name) for thing in right]
     facts += [Fact(name="target", about=kind, text=missing.name) for missing in wrong]
@@ -253,13 +254,12 @@ def options_wanted(examiner: Examiner, *, least: int = 2) -> int:
 def with_none(examiner: Examiner, right: Choice, wrong: list[Choice]) -> list[Choice]:
     """Some lists end with "none of these", which is right as often as any other option of such a list."""
     options = [right, *wrong]
-    if not examiner.draw.chance(_NONE):
+    if len(wrong) < 2 or not examiner.draw.chance(_NONE):  # noqa: PLR2004
         return options
-    none = Choice(str(examiner.draw.pick(examiner.words.wording.common["none_of_these"])), none=True)
-    if len(wrong) > 1 and examiner.draw.chance(1 / (len(options))):
-        none.right = True
-        return [*wrong, none]
-    return [*options, none]
+    text = str(examiner.draw.pick(examiner.words.wording.common["none_of_these"]))
+    if examiner.draw.chance(1 / len(options)):
+        return [*wrong, Choice(text, right=True, none=True)]
+    return [right, *wrong[1:], Choice(text, none=True)]
 
 
 # ---- lists ----------------------------------------------------------------------------------------------------------

@@ -51,7 +51,11 @@ def _depend(examiner: Examiner, turn: Turn, changes: list[Change]) -> None:
 
 def _ask_all(examiner: Examiner, task: str, changes: list[Change]) -> None:
     facts = [target("study", "course")]
-    facts += [Fact(name="trend", about=change.id, text=change.trend) for change in changes]
+    facts += [
+        Fact(name="trend", about=change.before.id, text=change.trend)
+        for change in changes
+        if change.before is not None
+    ]
     turn = examiner.ask(6, task, "open", facts=facts)
     _depend(examiner, turn, changes)
     turn.history = bool(turn.depends)

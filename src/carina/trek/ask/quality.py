@@ -10,7 +10,7 @@ from carina.trek.turn import Choice, Examiner, target
 _VIEWS: Final = ("PA", "AP", "lateral")
 _CHOICES: Final = 0.3
 """Share of these questions that give options."""
-_COUNTS: Final = ("no", "one", "two", "three", "four")
+_COUNTS: Final = ("no", "one", "two")
 
 
 def ask_about_images(examiner: Examiner) -> None:
@@ -42,7 +42,7 @@ def _ask_view(examiner: Examiner) -> None:
     else:
         turn = examiner.ask(1, "view", "open", facts=facts)
         kind = "one" if len(views) == 1 else "several"
-        slots = {"views": _phrase(examiner, views), "count": _COUNTS[min(len(views), 4)]}
+        slots = {"views": _phrase(examiner, views), "count": _COUNTS[len(views)]}
         turn.answer = examiner.say(turn, kind, slots)
 
 

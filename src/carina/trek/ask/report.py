@@ -74,11 +74,15 @@ def _composed(examiner: Examiner) -> list[ReportSection]:
     findings: list[str] = []
     impression: list[str] = []
     for thing in subject.things:
-        kind = "device" if thing.kind == "device" else "present" if thing.is_present else "uncertain"
+        certain = "device" if thing.kind == "device" else "present"
+        kind = certain if thing.is_present else "uncertain"
         slots = {"described": thing.plain}
         findings.append(sentence(examiner.clause(8, "sentence", kind, slots=slots)))
         if thing.kind == "finding":
             impression.append(sentence(examiner.clause(8, "impression", kind, slots=slots)))
+    if not subject.findings and subject.devices:
+        # Nothing abnormal, but not an unremarkable examination either.
+        impression = findings[:]
     findings += [
         sentence(examiner.clause(8, "sentence", "absent", slots={"finding": missing.name}))
         for missing in subject.absent_findings
