@@ -1,5 +1,6 @@
 """A case in words: what its path means, what a step asks and demands, and what the right answer is in brief."""
 
+import datetime
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -14,6 +15,8 @@ PATHS: Final = {"LF": "lesion-free", "RF": "no revision needed", "RR": "revision
 _FINDINGS: Final = {"effusion": "pleural effusion", "opacity": "lung opacity"}
 """Targets that go by a shorter name than their finding."""
 _OPTIONS: Final = re.compile(r"\n\s*Options:\s*\n.*\Z", re.DOTALL)
+CHRONOLOGY: Final = ("date", "order")
+"""Facts of a case that the header tells."""
 _SCORES: Final = {
     "exact": "scored right or wrong",
     "set": "scored by the exact set",
@@ -46,8 +49,9 @@ def header(case: Case, sources: Sequence[SourceInfo]) -> dict[str, str]:
     told = case.context
     known = {
         "Protocol": case.protocol,
-        "Study": case.study,
-        "Compared with": case.reference_study or "",
+        "Study": joined([case.study, _date(case, "current")]),
+        "Compared with": _neighbour(case, "reference"),
+        "Later study, not shown": _neighbour(case, "later"),
         "Patient": case.patient or "not told",
         "Age and sex": joined(
             ["" if told.age is None else f"{told.age} years", SEXES[told.sex] if told.sex else ""]
@@ -58,6 +62,28 @@ def header(case: Case, sources: Sequence[SourceInfo]) -> dict[str, str]:
         "Split": case.split or "",
     }
     return {heading: value for heading, value in known.items() if value}
+
+
+def _neighbour(case: Case, which: str) -> str:
+    """An earlier or later study of the same patient, with how far it lies from the one that is asked about."""
+    name = case.reference_study if which == "reference" else case.later_study
+    if not name:
+        return ""
+    date, current = _date(case, which), _date(case, "current")
+    apart = ""
+    if date and current:
+        try:
+            days = (datetime.date.fromisoformat(date) - datetime.date.fromisoformat(current)).days
+        except ValueError:
+            days = 0
+        count = f"{abs(days)} day{'s' if abs(days) != 1 else ''}"
+        apart = f"{count} {'earlier' if days < 0 else 'later'}" if days else ""
+    return joined([name, date, apart])
+
+
+def _date(case: Case, which: str) -> str:
+    dates = (fact.text for fact in case.facts if fact.name == "date" and fact.about == which)
+    return next((date for date in dates if date), "")
 
 
 def stem(step: Step) -> str:

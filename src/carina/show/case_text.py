@@ -1,0 +1,89 @@
+"""Questions and answers as a reader wants them: options apart from the question, marked boxes in plain words.
+
+The words as they are sent stay in the case; nothing here is ever sent or scored.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from carina.cases.model import Step
+
+_MARKUP: Final = re.compile(
+    r"<\|ref\|>\s*(?P<name>.*?)\s*<\|/ref\|>|<\|box\|>\s*(?P<box>.*?)\s*<\|/box\|>", re.DOTALL
+)
+_NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
+_LABEL: Final = r"(?P<l{place}>\(?(?:[A-Za-z]|\d{{1,2}})(?:\)\.|\)|\.|:))\s*"
+_BETWEEN: Final = r"[\s;,.]*(?:\b(?:or|and)\b\s*)?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A stretch of an answer: words, the name of a place, or its corners."""
+
+    text: str
+    kind: Literal["words", "name", "box"] = "words"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A question without its list of options, and the label that each option has in the list."""
+
+    stem: str
+    labels: tuple[str, ...]
+    """As sent, "B." or "(2)"; empty where an option has none."""
+
+
+def pieces(text: str) -> tuple[Piece, ...]:
+    """An answer with the marks around names and boxes read, and every other character kept."""
+    found: list[Piece] = []
+    done = 0
+    for mark in _MARKUP.finditer(text):
+        found.append(Piece(text=text[done : mark.start()]))
+        name, box = mark["name"], mark["box"]
+        found.append(
+            Piece(text=name, kind="name") if name is not None else Piece(text=_corners(box), kind="box")
+        )
+        done = mark.end()
+    found.append(Piece(text=text[done:]))
+    return tuple(piece for piece in found if piece.text)
+
+
+def plain(text: str) -> str:
+    """An answer in one string, corners in brackets."""
+    return "".join(f"[{piece.text}]" if piece.kind == "box" else piece.text for piece in pieces(text))
+
+
+def asked(step: Step) -> Asked:
+    """The question apart from its options, wherever in it they are listed; whole where no list is found."""
+    blank = ("",) * len(step.options)
+    if not step.options:
+        return Asked(stem=step.question.strip(), labels=())
+    for labelled in (True, False):
+        # The last such list: words like "yes or no" may stand in the question too.
+        for match in reversed(list(_listing(step, labelled=labelled).finditer(step.question))):
+            before, after = step.question[: match.start()].rstrip(), step.question[match.end() :].strip()
+            labels = tuple(match[f"l{place}"] for place in range(len(step.options))) if labelled else blank
+            if before:
+                return Asked(stem=f"{before} {after}".strip(), labels=labels)
+    return Asked(stem=step.question.strip(), labels=blank)
+
+
+def _listing(step: Step, *, labelled: bool) -> re.Pattern[str]:
+    """The list of a step's options in any of the ways in which lists are written."""
+    entries = []
+    for place, option in enumerate(step.options):
+        text = r"\s+".join(map(re.escape, option.text.strip().rstrip(".").split()))
+        entries.append((_LABEL.format(place=place) if labelled else "") + text + r"(?!\w)")
+    return re.compile(
+        r"\s*(?:\bOptions:\s*)?[\[(]?\s*(?<!\w)" + _BETWEEN.join(entries) + r"\s*[.;]?\s*[\])]?[.;]?",
+        re.IGNORECASE,
+    )
+
+
+def _corners(inside: str) -> str:
+    numbers = _NUMBER.findall(inside)
+    if len(numbers) != 4:
+        return inside
+    x0, y0, x1, y1 = numbers
+    return f"{x0}, {y0} to {x1}, {y1}"
