@@ -8,8 +8,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from carina.studies.faults import faults
-from carina.studies.model import Image, Report, ReportSection, Study
-from carina.studies.vocabulary import SECTIONS
+from carina.studies.model import (
+    Device,
+    Finding,
+    Image,
+    Recommendation,
+    Relation,
+    Report,
+    ReportSection,
+    Study,
+)
+from carina.studies.vocabulary import SECTIONS, Section
 from carina.trek.reports import read_report, with_report_truth
 from carina.trek.reports.sentences import spans
 
@@ -30,7 +39,12 @@ slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max
 def test_every_link_leads_somewhere(text: str) -> None:
     reading = read_report(text)
     count = len(reading.report.sentences)
-    facts = (*reading.findings, *reading.devices, *reading.relations, *reading.recommendations)
+    facts: list[Finding | Device | Relation | Recommendation] = [
+        *reading.findings,
+        *reading.devices,
+        *reading.relations,
+        *reading.recommendations,
+    ]
     assert len({fact.id for fact in facts}) == len(facts)
     for fact in facts:
         assert fact.evidence
@@ -59,12 +73,14 @@ def test_sentences_are_spans_of_their_text(text: str) -> None:
     assert all(text[start:end] == text[start:end].strip() for start, end in found)
     report = read_report(text).report
     for sentence in report.sentences:
-        assert report.quote(sentence) == report.text(sentence.section)[sentence.start : sentence.end] != ""
+        section = report.text(sentence.section)
+        assert section is not None
+        assert report.quote(sentence) == section[sentence.start : sentence.end] != ""
 
 
 @slow
 @given(st.lists(st.tuples(st.sampled_from(SECTIONS), REPORTS), max_size=4))
-def test_a_study_from_any_report_is_sound(parts: list[tuple[str, str]]) -> None:
+def test_a_study_from_any_report_is_sound(parts: list[tuple[Section, str]]) -> None:
     report = Report(sections=tuple(ReportSection(name=name, text=text) for name, text in parts))
     image = Image(key="a.png", view="PA", width=8, height=8)
     study = Study(id="s", patient="p", source="x", order=0, images=(image,), report=report)

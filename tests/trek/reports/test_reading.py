@@ -3,7 +3,7 @@
 import pytest
 
 from carina.studies.faults import faults
-from carina.studies.model import Image, Report, ReportSection, Study
+from carina.studies.model import Device, Finding, Image, Location, Report, ReportSection, Study
 from carina.studies.vocabulary import DEVICES, FINDINGS
 from carina.trek.reports import read_report, with_report_truth
 from carina.trek.reports.lexicon import lexicon
@@ -19,16 +19,25 @@ def sentences(text: str) -> list[str]:
     return [report.quote(sentence) for sentence in report.sentences]
 
 
-def finding(text: str, name: str):
+def finding(text: str, name: str) -> Finding:
     found = [each for each in read_report(text).findings if each.name == name]
     assert len(found) == 1, found
     return found[0]
 
 
-def device(text: str, name: str):
+def device(text: str, name: str) -> Device:
     found = [each for each in read_report(text).devices if each.name == name]
     assert len(found) == 1, found
     return found[0]
+
+
+def side_of(found: Finding) -> str | None:
+    return found.location.side if found.location else None
+
+
+def place_of(found: Finding) -> Location:
+    assert found.location is not None
+    return found.location
 
 
 # --- sections and sentences --------------------------------------------------------------------------------
@@ -121,7 +130,7 @@ R, L = "right", "left"
     ],
 )
 def test_places(place: str, side: str, zones: list[str]) -> None:
-    found = finding(f"There is consolidation {place}.", "consolidation").location
+    found = place_of(finding(f"There is consolidation {place}.", "consolidation"))
     assert (found.side, found.zones) == (side, tuple(f"{zone} zone" for zone in zones))
 
 
@@ -129,10 +138,10 @@ def test_each_finding_has_its_own_place() -> None:
     text = (
         "Left basilar atelectasis and a small effusion on the right, with a nodule in the right upper lobe."
     )
-    assert finding(text, "atelectasis").location.zones == ("left lower zone",)
-    assert finding(text, "pleural effusion").location.side == "right"
-    assert finding(text, "nodule").location.site == "right upper lobe"
-    assert finding("Fracture of the right 6th rib.", "fracture").location.site == "right 6th rib"
+    assert place_of(finding(text, "atelectasis")).zones == ("left lower zone",)
+    assert place_of(finding(text, "pleural effusion")).side == "right"
+    assert place_of(finding(text, "nodule")).site == "right upper lobe"
+    assert place_of(finding("Fracture of the right 6th rib.", "fracture")).site == "right 6th rib"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +263,8 @@ def test_nothing_is_related_to_what_is_denied_or_only_listed(text: str) -> None:
 )
 def test_advice(text: str, action: str, about: list[str]) -> None:
     reading = read_report(text)
-    names = {each.id: each.name for each in (*reading.findings, *reading.devices)}
+    things: list[Finding | Device] = [*reading.findings, *reading.devices]
+    names = {each.id: each.name for each in things}
     assert [(r.action, [names[a] for a in r.about]) for r in reading.recommendations] == [(action, about)]
 
 
@@ -291,12 +301,12 @@ def test_comparison(text: str, prior: str | None) -> None:
 
 def test_a_finding_stated_twice_is_one_with_both_as_evidence() -> None:
     found = finding("FINDINGS: Small left effusion. IMPRESSION: Left effusion.", "pleural effusion")
-    assert (found.evidence, found.location.side, found.severity) == ((0, 1), "left", "mild")
+    assert (found.evidence, side_of(found), found.severity) == ((0, 1), "left", "mild")
 
 
 def test_two_sides_are_two_findings() -> None:
     found = read_report("Small right effusion. Large left effusion. The left effusion is new.").findings
-    assert [(each.location.side, each.severity, each.trend) for each in found] == [
+    assert [(side_of(each), each.severity, each.trend) for each in found] == [
         ("right", "mild", None),
         ("left", "severe", "new"),
     ]
@@ -320,7 +330,7 @@ def test_contradictions(text: str, certainty: str) -> None:
 
 def test_a_denial_of_one_side_stands_beside_the_other() -> None:
     found = read_report("Right pneumothorax. No left pneumothorax.").findings
-    assert [(each.certainty, each.location.side) for each in found] == [
+    assert [(each.certainty, side_of(each)) for each in found] == [
         ("present", "right"),
         ("absent", "left"),
     ]
@@ -340,10 +350,10 @@ def test_an_overruled_denial_is_no_evidence() -> None:
 # --- studies -----------------------------------------------------------------------------------------------
 
 
-def study(text: str, **fields) -> Study:
+def study(text: str, prior: str | None = None) -> Study:
     report = Report(sections=(ReportSection(name="findings", text=text),))
     image = Image(key="a.png", view="PA", width=8, height=8)
-    return Study(id="s", patient="p", source="x", order=0, images=(image,), report=report, **fields)
+    return Study(id="s", patient="p", source="x", order=0, images=(image,), prior=prior, report=report)
 
 
 def test_a_study_with_only_a_report_gets_its_truth_from_it() -> None:
@@ -361,6 +371,7 @@ def test_a_study_with_only_a_report_gets_its_truth_from_it() -> None:
 
 def test_a_comparison_is_about_the_prior() -> None:
     full = with_report_truth(study("Unchanged since the prior study.", prior="s0"))
+    assert full.report is not None
     states = [state for sentence in full.report.sentences for state in sentence.states]
     assert [(state.kind, state.about) for state in states] == [("comparison", "s0")]
 

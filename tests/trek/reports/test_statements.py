@@ -2,6 +2,7 @@
 
 import pytest
 
+from carina.studies.model import Device, Finding
 from carina.trek.reports import read_report
 
 P, U, A = "present", "uncertain", "absent"
@@ -28,7 +29,8 @@ def expected(text: str) -> dict[str, str]:
 
 def certainties(text: str) -> dict[str, str]:
     reading = read_report(text)
-    return {each.name: each.certainty for each in (*reading.findings, *reading.devices)}
+    things: list[Finding | Device] = [*reading.findings, *reading.devices]
+    return {each.name: each.certainty for each in things}
 
 
 DENIALS = """
@@ -207,7 +209,11 @@ Catheter fracture. |
 
 
 def cases(text: str) -> list[tuple[str, str]]:
-    return [tuple(part.strip() for part in line.split("|")) for line in text.strip().splitlines()]
+    found = []
+    for line in text.strip().splitlines():
+        sentence, _, facts = line.partition("|")
+        found.append((sentence.strip(), facts.strip()))
+    return found
 
 
 @pytest.mark.parametrize(
