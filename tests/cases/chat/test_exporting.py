@@ -215,6 +215,7 @@ def test_without_answers_nothing_of_a_key_is_there(bench, tmp_path, layout):
     ):
         assert secret not in text
     assert "Do you see a pacemaker?" in text
+    assert '"depends_on":[2]' not in text
 
 
 @pytest.mark.parametrize("layout", ["openai", "llava", "swift"])

@@ -3,7 +3,7 @@
 import copy
 import json
 
-ROOT = "/home/somebody/data/mimic-cxr-jpg/files/p10/p10000001"
+ROOT = "/data/somebody/data/mimic-cxr-jpg/files/p10/p10000001"
 BOX = "<|ref|> left lung <|/ref|> <|box|>(50.45, 10.27), (90.62, 80.36)<|/box|>"
 
 
@@ -164,7 +164,7 @@ def alone(items, **changes):
 def numbered(number, **changes):
     """A record of another patient."""
     name = f"p1{number:07d}"
-    path = f"/home/somebody/data/mimic-cxr-jpg/files/{name[:3]}/{name}"
+    path = f"/data/somebody/data/mimic-cxr-jpg/files/{name[:3]}/{name}"
     images = [f"{path}/s50000002/a.jpg", f"{path}/s50000001/b.jpg"]
     return record(**{"pat_id": name, "image": images, **changes})
 

@@ -132,7 +132,7 @@ def test_sizes_come_from_the_files_where_they_are(tmp_path):
         ("/x/p11/p11000001/s5/a.jpg", "p11/p11000001/s5/a.jpg"),
         ("/x/CheXpert/train/patient00001/study1/v.jpg", "train/patient00001/study1/v.jpg"),
         ("/x/p10000001/s5/a.jpg", "p10000001/s5/a.jpg"),
-        ("/home/me/somewhere/else/pic/s5/a.jpg", "pic/s5/a.jpg"),
+        ("/data/me/somewhere/else/pic/s5/a.jpg", "pic/s5/a.jpg"),
         ("C:\\data\\patient00001\\study1\\v.jpg", "patient00001/study1/v.jpg"),
         ("images/s5/a.jpg", "images/s5/a.jpg"),
         ("./images/s5/a.jpg", "images/s5/a.jpg"),
@@ -241,9 +241,9 @@ def test_an_answer_is_not_another_option_without_its_first_figure():
 
 
 def test_a_box_is_cut_at_its_frame():
-    step, _ = one(boxed("<|ref|> x <|/ref|> <|box|>(-1.5, 2), (3, 104)<|/box|>"))
-    assert step.key.boxes[0].xyxy == (0.0, 2.0, 3.0, 100.0)
-    assert step.key.text == "<|ref|> x <|/ref|> <|box|>(-1.5, 2), (3, 104)<|/box|>"
+    step, _ = one(boxed("<|ref|> x <|/ref|> <|box|>(-1.5, -2), (103, 104)<|/box|>"))
+    assert step.key.boxes[0].xyxy == (0.0, 0.0, 100.0, 100.0)
+    assert step.key.text == "<|ref|> x <|/ref|> <|box|>(-1.5, -2), (103, 104)<|/box|>"
 
 
 def test_several_boxes_are_read():
@@ -261,6 +261,8 @@ def test_uncertain_is_never_guessed():
 
 def test_an_open_answer_that_begins_with_no_is_open():
     step, told = one(opened("What has changed?", "No change is seen."))
+    assert (step.format, step.key.label, told) == ("open", None, {})
+    step, told = one(sample.item(2, "others", "open", "What has changed?", "No change is seen."))
     assert (step.format, step.key.label, told) == ("open", None, {})
 
 
