@@ -29,7 +29,7 @@ class Quotas:
     """Share of things that are asked about by a vignette instead of attribute by attribute."""
     attributes: float = 0.97
     """Share of known attributes that are asked about."""
-    described: float = 0.65
+    described: float = 0.5
     """Share of things that are described as a whole after their attributes."""
     zones: float = 0.8
     """Share of studies with findings in which a zone is asked about, whether it is clear."""

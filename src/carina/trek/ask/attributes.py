@@ -14,7 +14,7 @@ from carina.trek.subject import Thing
 from carina.trek.turn import Choice, Examiner, Turn, evidence_of, of_thing, target
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
-_SHARES: Final = (0.17, 0.42, 0.29, 0.12)
+_SHARES: Final = (0.10, 0.44, 0.32, 0.14)
 _SLOT: Final = {
     "side": ("on_side", "right_on_side"),
     "location": ("at", "right_at"),
@@ -130,8 +130,8 @@ def _wrong_options(examiner: Examiner, wrong: Wrong, value: str) -> list[str]:
     number = options_wanted(examiner) - 1
     share = dict(zip(wrong.values, wrong.shares, strict=True))
     fit = [text for text, weight in zip(wrong.values, wrong.weights[value], strict=True) if weight > 0]
-    if number > 1 and len(fit) >= number:
-        drawn = draw.sample(fit, number)
+    for length in range(min(number, len(fit)), 1, -1):
+        drawn = draw.sample(fit, length)
         apart = all(
             wrong.weights[one][wrong.values.index(other)] > 0
             for place, one in enumerate(drawn)

@@ -241,7 +241,7 @@ def _ask_choice(examiner: Examiner, right: list[Thing], wrong: list[Absent], *, 
     return turn
 
 
-_OPTIONS = ((2, 0.36), (3, 0.25), (4, 0.2), (5, 0.15), (6, 0.04))
+_OPTIONS = ((2, 0.15), (3, 0.25), (4, 0.3), (5, 0.24), (6, 0.06))
 """How many options a choice has, and how often; yes and no dressed as options are apart."""
 
 
@@ -254,7 +254,7 @@ def options_wanted(examiner: Examiner, *, least: int = 2) -> int:
 def with_none(examiner: Examiner, right: Choice, wrong: list[Choice]) -> list[Choice]:
     """Some lists end with "none of these", which is right as often as any other option of such a list."""
     options = [right, *wrong]
-    if len(wrong) < 2 or not examiner.draw.chance(_NONE):  # noqa: PLR2004
+    if len(wrong) < 2 or not examiner.draw.chance(_NONE):
         return options
     text = str(examiner.draw.pick(examiner.words.wording.common["none_of_these"]))
     if examiner.draw.chance(1 / len(options)):
