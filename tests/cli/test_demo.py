@@ -31,24 +31,26 @@ def test_it_makes_studies_and_pages_and_says_where(tmp_path):
     result = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert len(open_studies(out / "studies")) == 3
-    *_, before, last = result.stdout.splitlines()
-    assert before.removeprefix("Look at the studies:").strip() == str(out / "pages" / "index.html")
-    assert last.removeprefix("Look at the cases:").strip() == str(out / "pages" / "percept" / "index.html")
+    *_, studies, cases, talks = result.stdout.splitlines()
+    assert studies.removeprefix("Look at the studies:").strip() == str(out / "pages" / "index.html")
+    assert cases.removeprefix("Look at the cases:").strip() == str(out / "pages" / "percept" / "index.html")
+    assert talks.removeprefix("Read conversations:").strip() == str(out / "pages" / "trek" / "index.html")
     text = (out / "pages" / "index.html").read_text()
     for study in open_studies(out / "studies"):
         assert study.id in text
-    cases = open_benchmark(out / "percept").ids()
-    text = (out / "pages" / "percept" / "index.html").read_text()
-    assert cases
-    for case in cases:
-        assert case in text
+    for protocol in ("percept", "trek"):
+        cases = open_benchmark(out / protocol).ids()
+        text = (out / "pages" / protocol / "index.html").read_text()
+        assert cases
+        for case in cases:
+            assert case in text
 
 
 def test_json_names_what_was_made(tmp_path):
     result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path), "--json"])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert set(told) == {"studies", "percept", "html", "png", "percept_html"}
+    assert set(told) == {"studies", "percept", "trek", "html", "png", "percept_html", "trek_html"}
     assert told["studies"] == str(tmp_path / "studies")
 
 

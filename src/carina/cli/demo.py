@@ -10,7 +10,7 @@ from carina.cli.console import print_json, progress
 
 STUDIES = 200
 SHOWN = 24
-"""Studies with a page of their own; every case has one."""
+"""Studies and conversations with a page of their own; every percept case has one."""
 SEED = 251  # all eleven findings are among its first 24 studies
 PER_CELL = 2
 
@@ -26,7 +26,7 @@ def demo(
     ] = Path("demo"),
     json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
 ) -> None:
-    """Make phantom studies, build an examination of lesions from them, and show both.
+    """Make phantom studies, build examinations of lesions and reading conversations from them, and show all three.
 
     Needs no network, no GPU and no data. Run again, it keeps what is there.
 
@@ -41,6 +41,7 @@ def demo(
     from carina.phantom import write_phantom
     from carina.show import bench_index, contact_sheet
     from carina.studies import open_studies
+    from carina.trek import TrekOptions, build_trek
 
     workers = os.cpu_count() or 1
     with progress("Studies", STUDIES, quiet=json) as advance:
@@ -62,19 +63,34 @@ def demo(
             title="Carina demo: percept",
             on_page=lambda _: advance(1),
         )
+    with progress("Conversations", STUDIES, quiet=json) as advance:
+        talked = build_trek(studies, out / "trek", TrekOptions(seed=SEED), workers=workers, progress=advance)
+    told = talked.report
+    with progress("Pages of conversations", SHOWN, quiet=json) as advance:
+        talks = bench_index(
+            open_benchmark(out / "trek"),
+            out / "pages" / "trek",
+            limit=SHOWN,
+            title="Carina demo: trek",
+            on_page=lambda _: advance(1),
+        )
     if json:
         print_json(
             {
                 "studies": out / "studies",
                 "percept": out / "percept",
+                "trek": out / "trek",
                 "html": sheet.html,
                 "png": sheet.png,
                 "percept_html": index.html,
+                "trek_html": talks.html,
             }
         )
         return
     typer.echo(f"{STUDIES} phantom studies: {out / 'studies'}")
     typer.echo(f"{counts.cases} percept cases with {counts.steps} questions: {out / 'percept'}")
+    typer.echo(f"{told.conversations} conversations with {told.questions} questions: {out / 'trek'}")
     typer.echo(f"Contact sheet, picture: {sheet.png}")
     typer.echo(f"Look at the studies:    {sheet.html}")
     typer.echo(f"Look at the cases:      {index.html}")
+    typer.echo(f"Read conversations:     {talks.html}")

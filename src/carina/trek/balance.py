@@ -101,7 +101,8 @@ def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Bal
     told = {stratum: _told(seen, stratum) for stratum in strata}
     rows = _Rows.of(names, seen)
     if not names or not len(rows.times):
-        return Balance({}, {}, {}, dict.fromkeys(strata, NO_OPENING))
+        nothing = dict.fromkeys(names, 0.0)
+        return Balance(nothing, nothing, nothing, dict.fromkeys(strata, NO_OPENING))
     begin = (rows.wanted > 0).astype(np.float64)
     in_vain: dict[str, tuple[InVain, ...]] = {}
     asked = weights = np.zeros(len(names))
@@ -153,10 +154,10 @@ class _Rows:
         return cls(
             times=np.array([float(seen[study]) for study in picked]),
             there=np.array([[float(name in study.there) for name in names] for study in picked]).reshape(
-                -1, len(names)
+                len(picked), len(names)
             ),
             may=np.array([[_readily(name, study) for name in names] for study in picked]).reshape(
-                -1, len(names)
+                len(picked), len(names)
             ),
             wanted=np.array([float(len(study.there)) for study in picked]),
             lacking=np.array([not study.there for study in picked], dtype=bool),
@@ -264,9 +265,15 @@ def wrong_values(common: Sequence[tuple[str, int]], meaning: Mapping[str, frozen
     for _ in range(_ROUNDS):
         rest = may @ scale
         # The square root keeps the scaling of a symmetric matrix from swinging to and fro.
-        scale = np.sqrt(scale * np.divide(share, rest, out=np.zeros_like(share), where=rest > _ENOUGH))
+        wanted = np.divide(share, rest, out=np.zeros_like(share), where=rest > _ENOUGH)
+        scale = np.minimum(np.sqrt(scale * wanted), _MOST_WEIGHT)
     flow = may * np.outer(scale, scale)
-    asked = np.minimum(1.0, np.divide(flow.sum(axis=1), share))
+    # A value more common than all others together can't be balanced: less of it is asked, and of its partners too.
+    spare = np.minimum(
+        1.0, np.divide(share, flow.sum(axis=1), out=np.zeros_like(share), where=flow.sum(axis=1) > 0)
+    )
+    flow *= np.minimum.outer(spare, spare)
+    asked = np.minimum(1.0, flow.sum(axis=1) / share)
     return Wrong(
         values=texts,
         shares=tuple(share.tolist()),

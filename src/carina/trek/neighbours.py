@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from carina.studies import Studies
 
 _NONE = -1
+_UNDATED = np.iinfo(np.int32).min
 
 
 @dataclass(frozen=True)
@@ -23,18 +25,19 @@ class Neighbours:
 
 def neighbours(studies: Studies, split: str | None) -> Neighbours:
     """From four columns of the set, for any number of studies."""
-    table = studies.table(["patient", "order", "date", "split"]).collect().to_arrow()
+    table = studies.table(["patient", "order", "date", "split", "id"]).collect().to_arrow()
     patient = _codes(table.column("patient"))
     parts = _codes(table.column("split"))
     order = np.asarray(table.column("order"))
-    date = np.asarray(table.column("date").cast("int32").fill_null(np.iinfo(np.int32).min))
-    rank = np.lexsort((order, patient))
+    date = np.asarray(table.column("date").cast("int32").fill_null(_UNDATED))
+    # Of several studies at the same time the ids decide, not the rows.
+    keys = [(name, "ascending") for name in ("patient", "order", "date", "id")]
+    rank = np.asarray(pc.sort_indices(table, sort_keys=keys), dtype=np.int64)
     before = np.full(len(rank), _NONE, np.int64)
     after = before.copy()
     one, other = rank[:-1], rank[1:]
-    undated = np.iinfo(np.int32).min
     in_time = (order[one] < order[other]) & (
-        (date[one] == undated) | (date[other] == undated) | (date[one] <= date[other])
+        (date[one] == _UNDATED) | (date[other] == _UNDATED) | (date[one] <= date[other])
     )
     linked = (patient[one] == patient[other]) & (parts[one] == parts[other]) & in_time
     before[other[linked]] = one[linked]
