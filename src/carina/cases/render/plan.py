@@ -92,6 +92,10 @@ def _panel(case: Case, panel: Panel, place: str) -> PanelPlan:
     image = next((image for image in case.images if image.key == panel.image), None)
     if image is None:
         raise BenchmarkError(f"{place}: shows image {panel.image!r}, which the case does not have")
+    if image.width < 1 or image.height < 1:
+        raise BenchmarkError(
+            f"{place}: the size of image {image.key!r} is unknown: import it again with --images"
+        )
     x, y, width, height = crop = panel.crop or (0, 0, image.width, image.height)
     if width < 1 or height < 1 or x < 0 or y < 0 or x + width > image.width or y + height > image.height:
         raise BenchmarkError(f"{place}: crop {crop} leaves the image of {image.width} x {image.height}")
