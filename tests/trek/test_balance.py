@@ -1,0 +1,290 @@
+"""How often to ask what: as many yes as no by name, wrong values as common as right ones, and nothing to divide by."""
+
+import math
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from carina.trek.ask.findings import ask_what_is_there
+from carina.trek.balance import NO_OPENING, Seen, as_often, balance, wrong_values
+
+quick = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+COMMON = dict(zip(NAMES, (0.3, 0.2, 0.15, 0.1, 0.1, 0.06, 0.04, 0.02), strict=True))
+
+
+def seen(*there, noticed=None, settled=(), stratum=""):
+    noticed = frozenset(there if noticed is None else noticed)
+    return Seen(tuple(sorted(there)), noticed, bool(noticed), frozenset(settled), stratum)
+
+
+# ---- by name ---------------------------------------------------------------------------------------------------------
+
+
+def population(made, number, *, seed=1, devices=False, most=3, bare=0.3):
+    """Studies that have nothing, or up to so many of the names; the common ones more often."""
+    chance = np.random.default_rng(seed)
+    shares = np.array(list(COMMON.values()))
+    studies = []
+    for n in range(number):
+        have = 0 if chance.random() < bare else int(chance.integers(1, most + 1))
+        there = set(chance.choice(NAMES, have, replace=False, p=shares / shares.sum()))
+        make = made.device if devices else made.finding
+        views = ("AP",) if chance.random() < 0.3 + 0.15 * have else ("PA",)
+        things = [make(name, "present" if name in there else "absent") for name in NAMES]
+        studies.append(made.study(*things, name=f"s{n}", views=views))
+    return studies
+
+
+def asked(made, studies, *, seeds=1, quotas=None):
+    """By study and seed: what was told of anything at all, and the named questions in order, by kind."""
+    quotas = quotas or made.with_quotas(lists=0.0, others=0.0)
+    among = made.survey(studies, choices=quotas.choices)
+    for seed in range(seeds):
+        for study in studies:
+            examiner = made.examiner(study, among=among, seed=seed, quotas=quotas)
+            ask_what_is_there(examiner)
+            yield study, examiner.turns
+
+
+def told(turn):
+    if turn.label is not None:
+        return turn.label
+    return next(
+        (choice.text.lower() for choice in turn.choices if choice.right and choice.text in ("Yes", "No")),
+        None,
+    )
+
+
+def named(turns, task):
+    return [
+        (turn.slots["finding"], told(turn)) for turn in turns if turn.task == task and "finding" in turn.slots
+    ]
+
+
+def near_half(yes, total, *, z=4.0):
+    return abs(yes - total / 2) <= z * math.sqrt(total) / 2
+
+
+@pytest.mark.parametrize("devices", [False, True])
+def test_every_name_is_answered_yes_as_often_as_no(made, devices):
+    counted = defaultdict(Counter)
+    task = "device presence" if devices else "presence"
+    for _, turns in asked(made, population(made, 1000, devices=devices), seeds=3):
+        for name, label in named(turns, task):
+            counted[name][label] += 1
+    assert set(counted) == set(NAMES)
+    total = Counter()
+    for name, labels in counted.items():
+        assert set(labels) == {"yes", "no"}
+        # A fit, not an identity: within sampling error and a little more.
+        n = labels.total()
+        assert abs(labels["yes"] / n - 0.5) < 3.5 / (2 * math.sqrt(n)) + 0.05, (name, labels)
+        total += labels
+    assert total.total() > 2000
+    assert abs(total["yes"] / total.total() - 0.5) < 0.03
+    # The common ones are not all thrown away for it.
+    assert counted["alpha"]["yes"] > 400
+
+
+@pytest.mark.parametrize("devices", [False, True])
+@pytest.mark.parametrize(("most", "bare"), [(3, 0.3), (1, 0.8), (5, 0.05)])
+def test_whatever_was_answered_before_the_next_answer_is_as_likely_yes_as_no(made, devices, most, bare):
+    task, opening = ("device presence", "any device") if devices else ("presence", "any abnormality")
+    following = defaultdict(Counter)
+    studies = population(made, 900, devices=devices, most=most, bare=bare, seed=most)
+    for _, turns in asked(made, studies, seeds=2):
+        history = tuple(told(turn) for turn in turns if turn.task == opening)
+        for _, label in named(turns, task):
+            following[history][label] += 1
+            history = (*history, label)
+    checked = 0
+    for history, labels in following.items():
+        n = labels.total()
+        if n >= 40:
+            assert abs(labels["yes"] / n - 0.5) < 4 / (2 * math.sqrt(n)) + 0.025, (history, labels)
+            checked += n
+    assert checked > 400
+
+
+def test_what_the_projection_tells_is_balanced_too(made):
+    counted = defaultdict(Counter)
+    for study, turns in asked(made, population(made, 1200), seeds=2):
+        for turn in turns:
+            if turn.task == "any abnormality":
+                counted[study.images[0].view, "any"][told(turn)] += 1
+        first = named(turns, "presence")[:1]
+        if first and not any(turn.task == "any abnormality" for turn in turns):
+            counted[study.images[0].view, "first"][first[0][1]] += 1
+    assert set(counted) == {(view, what) for view in ("PA", "AP") for what in ("any", "first")}
+    for what, labels in counted.items():
+        n = labels.total()
+        assert n > 60
+        assert abs(labels["yes"] / n - 0.5) < 4 / (2 * math.sqrt(n)) + 0.03, (what, labels)
+
+
+def test_negatives_beside_something_are_asked_for_rather():
+    # Atelectasis goes with an effusion, so it is looked for there rather than beside a nodule.
+    studies = Counter({seen("pleural effusion"): 100, seen("pneumothorax"): 100, seen(): 50})
+    fitted = balance(["pleural effusion", "pneumothorax"], studies, choices=0.0)
+    assert all(weight > 0 for weight in fitted.negative.values())
+    assert fitted.prevalence == {"pleural effusion": 0.4, "pneumothorax": 0.4}
+
+
+def test_a_finding_without_possible_negatives_is_not_asked_about_by_name():
+    # Wherever the one is not, something is that could be called so.
+    studies = Counter({seen("consolidation"): 50, seen("pneumonia"): 50})
+    fitted = balance(["consolidation", "pneumonia"], studies, choices=0.0)
+    assert fitted.asked == {"consolidation": 0.0, "pneumonia": 0.0}
+
+
+def test_nothing_is_asked_in_vain_for_what_has_resolved():
+    studies = Counter({seen("alpha"): 50, seen(settled=("alpha",)): 50})
+    assert balance(["alpha"], studies, choices=0.0).asked == {"alpha": 0.0}
+
+
+@pytest.mark.parametrize(
+    "studies",
+    [
+        {},
+        {seen(): 5},
+        {seen("alpha"): 5},
+        {seen("alpha", "beta"): 5},
+        {seen(noticed=("alpha",)): 5},
+        {seen("alpha"): 1, seen(): 10_000},
+        {seen("alpha"): 10_000, seen(): 1},
+        {seen("consolidation", noticed=("consolidation", "pneumonia")): 3, seen(): 1},
+    ],
+)
+@pytest.mark.parametrize("names", [[], ["alpha"], ["alpha", "beta", "consolidation"]])
+def test_what_cannot_be_balanced_is_no_error(studies, names):
+    fitted = balance(names, Counter(studies), choices=0.25)
+    assert list(fitted.asked) == list(fitted.negative) == list(fitted.prevalence) == names
+    for share in (*fitted.asked.values(), *fitted.prevalence.values()):
+        assert 0 <= share <= 1
+    for weight in fitted.negative.values():
+        assert weight >= 0
+        assert math.isfinite(weight)
+    assert set(fitted.opening) == {study.stratum for study in studies}
+    for opening in fitted.opening.values():
+        assert all(0 <= share <= 1 for share in opening.any_asked.values())
+        for step in opening.in_vain:
+            assert 0 <= step.yes <= 1
+            assert 0 <= step.goes_on <= 1
+
+
+kinds = st.sets(st.sampled_from(NAMES[:4]), max_size=3)
+
+
+@quick
+@given(
+    st.dictionaries(kinds.map(lambda names: seen(*names)), st.integers(1, 500), max_size=9), st.floats(0, 0.9)
+)
+def test_shares_stay_shares_whatever_the_set(studies, choices):
+    fitted = balance(NAMES[:4], Counter(studies), choices=choices)
+    assert all(0 <= share <= 1 for share in fitted.asked.values())
+    assert all(weight >= 0 and math.isfinite(weight) for weight in fitted.negative.values())
+    having = sum(n for study, n in studies.items() if study.there)
+    lacking = sum(n for study, n in studies.items() if not study.there)
+    if studies:
+        rates = fitted.opening[""].any_asked
+        # As many studies with something as without are asked whether there is anything.
+        assert rates[True] * having == pytest.approx(rates[False] * lacking)
+        assert bool(rates[True]) == bool(having and lacking)
+
+
+def test_in_vain_studies_that_have_nothing_never_outnumber_those_that_say_yes():
+    fitted = balance(
+        ["alpha", "beta"], Counter({seen("alpha"): 10, seen("beta"): 10, seen(): 1000}), choices=0.0
+    )
+    opening = fitted.opening[""]
+    having = 20 * (1 - opening.any_asked[True])
+    lacking = 1000 * (1 - opening.any_asked[False])
+    for step in opening.in_vain:
+        yes, no = having * step.yes, having * (1 - step.yes) + lacking * step.goes_on
+        assert yes == pytest.approx(no, rel=0.35)  # fewer may begin than have something
+        having, lacking = having * (1 - step.yes), lacking * step.goes_on
+
+
+@pytest.mark.parametrize(
+    ("rare", "common", "share"), [(0, 9, 0.0), (9, 0, 0.0), (3, 9, 1 / 3), (9, 3, 1.0), (0, 0, 0.0)]
+)
+def test_as_often(rare, common, share):
+    assert as_often(rare, common) == share
+
+
+def test_a_stratum_that_nobody_has_seen_asks_for_nothing():
+    assert NO_OPENING.in_vain == ()
+    assert set(NO_OPENING.any_asked.values()) == {0.0}
+
+
+# ---- wrong values ----------------------------------------------------------------------------------------------------
+
+
+def pairs(wrong):
+    """How often each right value meets each wrong one."""
+    flows = {}
+    for value, share in zip(wrong.values, wrong.shares, strict=True):
+        weights = wrong.weights[value]
+        for other, weight in zip(wrong.values, weights, strict=True):
+            flows[value, other] = wrong.asked[value] * share * weight / sum(weights) if sum(weights) else 0.0
+    return flows
+
+
+def apart(values):
+    return {value: frozenset({value}) for value in values}
+
+
+values = st.dictionaries(st.sampled_from("abcdefg"), st.integers(1, 400), min_size=1, max_size=7)
+
+
+@quick
+@given(values)
+def test_of_two_values_neither_is_the_likelier_to_be_right(common):
+    wrong = wrong_values(sorted(common.items()), apart(common))
+    flows = pairs(wrong)
+    for one, other in flows:
+        assert flows[one, other] == pytest.approx(flows[other, one], abs=2e-3), (common, one, other)
+        assert one != other or flows[one, other] == 0
+    assert sum(wrong.shares) == pytest.approx(1)
+    assert all(0 <= share <= 1 for share in wrong.asked.values())
+
+
+def test_of_three_as_common_values_all_are_asked_about():
+    wrong = wrong_values([("a", 5), ("b", 5), ("c", 5)], apart("abc"))
+    assert list(wrong.asked.values()) == pytest.approx([1, 1, 1], abs=1e-3)
+    assert wrong.shares == pytest.approx((1 / 3,) * 3)
+    flows = pairs(wrong)
+    assert {round(flows[pair], 4) for pair in flows if pair[0] != pair[1]} == {round(1 / 6, 4)}
+
+
+def test_a_value_more_common_than_all_others_is_asked_about_as_often_as_they_are_common():
+    wrong = wrong_values([("a", 80), ("b", 15), ("c", 5)], apart("abc"))
+    flows = pairs(wrong)
+    said_wrongly = sum(flows[right, "a"] for right in "bc")
+    assert wrong.asked["a"] == pytest.approx(20 / 80, abs=0.02)
+    assert said_wrongly == pytest.approx(wrong.asked["a"] * 0.8, abs=1e-3)
+
+
+def test_what_is_right_in_part_is_never_said_to_be_wrong():
+    meaning = {
+        "low": frozenset({"l"}),
+        "both": frozenset({"l", "u"}),
+        "up": frozenset({"u"}),
+        "far": frozenset({"f"}),
+    }
+    wrong = wrong_values([("low", 9), ("both", 9), ("up", 9), ("far", 9)], meaning)
+    place = {value: number for number, value in enumerate(wrong.values)}
+    assert wrong.weights["both"][place["low"]] == wrong.weights["both"][place["up"]] == 0
+    assert wrong.weights["low"][place["both"]] == wrong.weights["low"][place["low"]] == 0
+    assert wrong.weights["low"][place["up"]] > 0
+    assert wrong.weights["both"][place["far"]] > 0
+
+
+def test_where_no_value_is_wrong_nothing_is_asked():
+    wrong = wrong_values([("a", 3), ("b", 4)], {"a": frozenset("x"), "b": frozenset("x")})
+    assert set(wrong.asked.values()) == {0.0}
+    assert wrong_values([("a", 3)], apart("a")).asked == {"a": 0.0}

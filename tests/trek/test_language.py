@@ -1,0 +1,183 @@
+"""Names, places and descriptions in words."""
+
+import itertools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from carina.studies import Location
+from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
+from carina.trek.language import Name, capitalised, sentence
+
+
+@pytest.fixture(scope="module")
+def words(made):
+    return made.words
+
+
+def zones(*short):
+    return Location(zones=tuple(f"{zone} zone" for zone in short))
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        (Location(side="right"), "on the right"),
+        (Location(side="left"), "on the left"),
+        (Location(side="bilateral"), "on both sides"),
+        (Location(side="midline"), None),
+        (Location(), None),
+        (zones("right lower"), "in the right lower zone"),
+        (zones("right mid", "right lower"), "in the right mid and lower zones"),
+        (zones("right lower", "left lower"), "in the right lower zone and the left lower zone"),
+        (
+            zones("right mid", "right lower", "left lower"),
+            "in the right mid and lower zones and the left lower zone",
+        ),
+        (zones("right upper", "right mid", "right lower"), "throughout the right lung"),
+        (zones("left upper", "left mid", "left lower"), "throughout the left lung"),
+        (Location(zones=ZONES), "throughout both lungs"),
+        (Location(zones=tuple(reversed(ZONES)), side="bilateral"), "throughout both lungs"),
+        (
+            zones("right upper", "right mid", "right lower", "left upper"),
+            "in the right upper, mid and lower zones and the left upper zone",
+        ),
+        (Location(zones=("left base",)), "in the left base"),
+        (Location(zones=("left base", "right lower zone")), "in the left base and the right lower zone"),
+        (Location(site="right 6th rib", side="right"), "at the right 6th rib"),
+        (Location(site="in the stomach"), "in the stomach"),
+        (Location(site="4.1 cm above the carina"), "4.1 cm above the carina"),
+        (Location(site="Within the aorta"), "Within the aorta"),
+        (Location(site="carina", zones=ZONES[:1]), "at the carina"),
+        (Location(site="the carina"), "at the carina"),
+        (Location(zones=ZONES[:1], side="right"), "in the right upper zone"),
+    ],
+)
+def test_places(words, location, said):
+    assert words.at(location) == said
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sets(st.sampled_from(ZONES), min_size=1))
+def test_any_zones_are_told_by_side_and_level_and_nothing_else_is(made, held):
+    said = made.words.at(Location(zones=tuple(zone for zone in ZONES if zone in held)))
+    told = set()
+    if said == "throughout both lungs":
+        told = set(ZONES)
+    elif said.startswith("throughout the "):
+        told = {zone for zone in ZONES if zone.startswith(said.split()[2])}
+    else:
+        assert said.startswith("in the ")
+        for part in said.removeprefix("in the ").split(" and the "):
+            side, _, levels = part.partition(" ")
+            found = {level for level in ("upper", "mid", "lower") if level in levels}
+            assert levels.endswith("zones" if len(found) > 1 else "zone")
+            told |= {f"{side} {level} zone" for level in found}
+    assert told == held
+
+
+def test_different_zones_never_read_the_same(words):
+    subsets = [s for n in range(1, 7) for s in itertools.combinations(ZONES, n)]
+    assert len({words.at(Location(zones=subset)) for subset in subsets}) == len(subsets) == 63
+
+
+@pytest.mark.parametrize(
+    ("name", "possible", "a", "the"),
+    [
+        ("fracture", False, "a fracture", "the fracture"),
+        ("fracture", True, "a possible fracture", "the possible fracture"),
+        ("pneumonia", False, "pneumonia", "the pneumonia"),
+        ("pneumonia", True, "possible pneumonia", "the possible pneumonia"),
+        ("edema", False, "pulmonary edema", "the pulmonary edema"),
+        ("endotracheal tube", False, "an endotracheal tube", "the endotracheal tube"),
+        ("endotracheal tube", True, "a possible endotracheal tube", "the possible endotracheal tube"),
+        # Names that the wording does not know.
+        ("azygos lobe", False, "an azygos lobe", "the azygos lobe"),
+        ("Kerley line", False, "a Kerley line", "the Kerley line"),
+        ("foreign body", True, "a possible foreign body", "the possible foreign body"),
+        ("unilateral shadow", False, "a unilateral shadow", "the unilateral shadow"),
+    ],
+)
+def test_names(words, name, possible, a, the):
+    assert words.name(name, possible=possible) == Name(name, a, the)
+
+
+def test_every_name_of_the_vocabulary_has_its_forms(words):
+    for name in (*FINDINGS, *DEVICES):
+        known = words.name(name)
+        assert known.bare == name
+        assert known.the == f"the {known.a.removeprefix('a ').removeprefix('an ').removeprefix('n ')}"
+        article = known.a.split(" ")[0]
+        if article in ("a", "an"):
+            assert article == ("an" if known.a.split(" ")[1][0] in "aeiou" else "a")
+
+
+def test_the_tip_of_a_device(words):
+    assert words.tip("chest tube") == "the tip of the chest tube"
+    assert words.tip("pacemaker") == "the pacemaker lead"
+    assert words.tip("drain") == "the tip of the drain"
+
+
+@pytest.mark.parametrize(
+    ("items", "joined"),
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "b"], "a and b"),
+        (["a", "b", "c"], "a, b and c"),
+        (["a", "b", "a"], "a and b"),
+        (["a", "a"], "a"),
+    ],
+)
+def test_join(words, items, joined):
+    assert words.join(items) == joined
+    assert words.join(tuple(items)) == joined
+
+
+def test_looks(words):
+    assert words.looks(()) == ""
+    assert words.looks(("patchy",)) == "of patchy appearance"
+    assert words.looks(("patchy", "calcified")) == "of patchy appearance and with calcification"
+    assert words.looks(("bizarre",)) == "described as bizarre"
+
+
+@pytest.mark.parametrize(
+    ("name", "possible", "attributes", "said"),
+    [
+        ("pneumonia", False, {}, "pneumonia"),
+        ("fracture", False, {"severity": "mild"}, "a mild fracture"),
+        ("endotracheal tube", False, {"severity": "mild"}, "a mild endotracheal tube"),
+        ("azygos lobe", False, {}, "an azygos lobe"),
+        ("pneumonia", False, {"severity": "severe", "distribution": "focal"}, "severe focal pneumonia"),
+        (
+            "lung opacity",
+            False,
+            {
+                "severity": "moderate",
+                "distribution": "diffuse",
+                "at": "on the left",
+                "appearance": ("patchy",),
+            },
+            "a moderate diffuse lung opacity on the left, of patchy appearance",
+        ),
+        ("edema", False, {"at": "throughout both lungs"}, "pulmonary edema throughout both lungs"),
+        ("nodule", True, {"at": "on the left"}, "a possible nodule on the left"),
+    ],
+)
+def test_descriptions(words, name, possible, attributes, said):
+    assert words.described(words.name(name, possible=possible), **attributes) == said
+
+
+def test_a_hedge_stays_in_a_description_with_all_attributes(words):
+    said = words.described(words.name("nodule", possible=True), severity="mild", distribution="focal")
+    assert sorted(said.split()) == ["a", "focal", "mild", "nodule", "possible"]
+
+
+def test_sentences():
+    assert capitalised("the heart") == "The heart"
+    assert capitalised("") == ""
+    assert capitalised("CT of the chest") == "CT of the chest"
+    assert sentence("it grew") == "It grew."
+    assert sentence("It grew.") == "It grew."
+    assert sentence("did it?") == "Did it?"

@@ -1,0 +1,139 @@
+"""Which study came before: by order and date, whatever ids and rows say."""
+
+import random
+
+import pytest
+
+from carina.studies import open_studies
+from carina.trek.neighbours import neighbours
+
+
+@pytest.fixture
+def linked(made, tmp_path):
+    """Before and after by id, for studies given as (id, patient, order, date, split) in any order of rows."""
+
+    def read(rows, split=None):
+        studies = [
+            made.study(name=name, patient=patient, order=order, date=date, split=part)
+            for name, patient, order, date, part in rows
+        ]
+        directory = made.write(tmp_path / f"set{len(list(tmp_path.iterdir()))}", studies)
+        opened = open_studies(directory)
+        found = neighbours(opened, split)
+        ids = [row[0] for row in rows]
+        assert [study.id for study in opened] == ids
+        name = lambda place: None if place < 0 else ids[place]  # noqa: E731
+        table = {ids[n]: (name(found.before[n]), name(found.after[n])) for n in range(len(ids))}
+        return table, [ids[place] for place in found.chosen]
+
+    return read
+
+
+def row(name, patient="p", order=0, date=None, split="train"):
+    return (name, patient, order, date, split)
+
+
+def test_order_decides_and_not_the_name(linked):
+    table, chosen = linked([row("z9", order=0), row("a1", order=2), row("m5", order=1)])
+    assert table == {"z9": (None, "m5"), "m5": ("z9", "a1"), "a1": ("m5", None)}
+    assert chosen == ["z9", "a1", "m5"]
+
+
+def test_rows_in_any_order_give_the_same(linked):
+    rows = [
+        row(f"s{patient}{order}", f"p{patient}", order, f"2100-0{order + 1}-0{patient + 1}")
+        for patient in range(5)
+        for order in range(1 + patient % 4)
+    ]
+    expected, _ = linked(rows)
+    assert expected["s31"] == ("s30", "s32")
+    assert sum(before is not None for before, _ in expected.values()) == len(rows) - 5
+    for seed in range(4):
+        mixed = random.Random(seed).sample(rows, len(rows))  # noqa: S311
+        assert linked(mixed)[0] == expected
+
+
+def test_orders_may_have_gaps_and_dates_may_be_missing(linked):
+    table, _ = linked([row("a", order=3), row("b", order=40, date="2100-01-01"), row("c", order=41)])
+    assert table == {"a": (None, "b"), "b": ("a", "c"), "c": ("b", None)}
+
+
+def test_dates_that_contradict_the_order_break_the_link(linked):
+    table, _ = linked(
+        [
+            row("a", order=0, date="2100-05-01"),
+            row("b", order=1, date="2100-04-30"),
+            row("c", order=2, date="2100-04-30"),
+        ]
+    )
+    assert table == {"a": (None, None), "b": (None, "c"), "c": ("b", None)}
+
+
+def test_what_has_the_same_order_is_not_in_time(linked):
+    table, _ = linked([row("a"), row("b"), row("c", patient="q")])
+    assert table == {"a": (None, None), "b": (None, None), "c": (None, None)}
+
+
+def test_of_several_with_the_same_order_the_rows_do_not_choose(linked):
+    rows = [row("a", date="2100-01-01"), row("b", date="2100-01-05"), row("c", order=1, date="2100-02-01")]
+    first, _ = linked(rows)
+    again, _ = linked([rows[1], rows[0], rows[2]])
+    assert first == again
+    assert first["c"][0] in ("b", None)
+
+
+def test_patients_and_splits_are_borders(linked):
+    rows = [
+        row("a", order=0, split="train"),
+        row("b", order=1, split="test"),
+        row("c", order=2, split="test"),
+        row("d", order=3, split=None),
+        row("e", order=4, split=None),
+        row("f", patient="q", order=5, split=None),
+    ]
+    table, chosen = linked(rows)
+    assert table == {
+        "a": (None, None),
+        "b": (None, "c"),
+        "c": ("b", None),
+        "d": (None, "e"),
+        "e": ("d", None),
+        "f": (None, None),
+    }
+    assert chosen == list("abcdef")
+    assert linked(rows, "test")[1] == ["b", "c"]
+    assert linked(rows, "val")[1] == []
+
+
+def test_links_are_mutual(linked):
+    chance = random.Random(4)  # noqa: S311
+    rows = [
+        row(
+            f"s{n}",
+            f"p{chance.randrange(8)}",
+            chance.randrange(6),
+            chance.choice([None, f"2100-01-{chance.randrange(1, 29):02d}"]),
+            chance.choice(["train", "test"]),
+        )
+        for n in range(80)
+    ]
+    table, _ = linked(rows)
+    by_id = {r[0]: r for r in rows}
+    linked_ones = 0
+    for name, (before, after) in table.items():
+        if after is not None:
+            assert table[after][0] == name
+        if before is None:
+            continue
+        linked_ones += 1
+        assert table[before][1] == name
+        one, other = by_id[before], by_id[name]
+        assert (one[1], one[4]) == (other[1], other[4])
+        assert one[2] < other[2]
+        assert one[3] is None or other[3] is None or one[3] <= other[3]
+        assert not any(r[1] == one[1] and one[2] < r[2] < other[2] for r in rows)
+    assert linked_ones > 10
+
+
+def test_an_empty_set(linked):
+    assert linked([]) == ({}, [])

@@ -1,0 +1,102 @@
+"""What a set holds on the whole."""
+
+import pytest
+
+from carina.trek.subject import ATTRIBUTES
+
+
+def test_names_values_descriptions_and_zones_are_counted(made):
+    studies = [
+        made.study(
+            made.finding("mass", zones=("right upper",), side="right", severity="mild"),
+            made.finding("fracture", "absent"),
+            name="a",
+        ),
+        made.study(made.finding("mass", zones=("right upper",), side="right", severity="severe"), name="b"),
+        made.study(
+            made.finding("mass", "uncertain", zones=("left mid", "left lower"), side="left"),
+            made.device("pacemaker"),
+            name="c",
+        ),
+        made.study(made.finding("mass", zones=("left mid",), side="left", severity="mild"), name="d"),
+    ]
+    found = made.survey(studies)
+    assert found.studies == 4
+    assert found.known == (("device", "pacemaker"), ("finding", "fracture"), ("finding", "mass"))
+    assert found.descriptions["mass"] == (
+        "a mild mass in the left mid zone",
+        "a mild mass in the right upper zone",
+        "a severe mass in the right upper zone",
+    )
+    assert "fracture" not in found.descriptions
+    assert found.descriptions["pacemaker"] == ("a pacemaker",)
+    # The third study has a device, so nothing is sure of its zones.
+    assert found.zones == {
+        "right upper zone": pytest.approx(2 / 3),
+        "right mid zone": 0,
+        "right lower zone": 0,
+        "left upper zone": 0,
+        "left mid zone": pytest.approx(1 / 3),
+        "left lower zone": 0,
+    }
+    assert set(found.wrong) == {("mass", "severity"), ("mass", "location"), ("mass", "side")}
+    places = found.wrong["mass", "location"]
+    assert dict(zip(places.values, places.shares, strict=True)) == {
+        "in the right upper zone": 0.5,
+        "in the left mid zone": 0.25,
+        "in the left mid and lower zones": 0.25,
+    }
+    # The left mid zone is within the left mid and lower zones.
+    weights = dict(zip(places.values, places.weights["in the left mid zone"], strict=True))
+    assert weights["in the right upper zone"] > 0
+    assert weights["in the left mid and lower zones"] == weights["in the left mid zone"] == 0
+    assert found.balance["finding"].prevalence == {"fracture": 0, "mass": 0.75}
+
+
+def test_the_order_of_the_studies_does_not_matter(made):
+    studies = made.crowd(60)
+    one, other = made.survey(studies), made.survey(studies[::-1])
+    assert one.known == other.known
+    assert one.wrong == other.wrong
+    assert one.descriptions == other.descriptions
+    for kind in ("finding", "device"):
+        for field in ("asked", "negative", "prevalence"):
+            assert getattr(one.balance[kind], field) == pytest.approx(
+                getattr(other.balance[kind], field), rel=1e-6
+            )
+
+
+def test_studies_are_taken_one_by_one_and_may_be_a_stream(made):
+    studies = made.crowd(30)
+    assert made.survey(iter(studies)) == made.survey(studies)
+
+
+def test_nothing_at_all_is_a_survey_too(made):
+    empty = made.survey([])
+    assert (empty.studies, empty.known, dict(empty.wrong), dict(empty.descriptions)) == (0, (), {}, {})
+    bare = made.survey([made.study(), made.study(name="b")])
+    assert bare.known == ()
+    assert bare.balance["device"].opening["PA"].any_asked == {True: 0.0, False: 0.0}
+
+
+def test_a_study_without_images_is_no_obstacle(made):
+    lost = made.replace(made.study(made.finding("mass"), made.device("pacemaker")), images=())
+    assert made.survey([lost, *made.crowd(10)]).studies == 11
+
+
+def test_what_only_one_study_says_has_nothing_wrong_to_say_instead(made):
+    found = made.survey([made.study(made.finding("mass", severity="mild"), made.device("pacemaker"))] * 3)
+    assert dict(found.wrong) == {}
+
+
+def test_values_are_those_of_the_attributes(made, phantoms):
+    found = made.survey(phantoms)
+    assert {attribute for _, attribute in found.wrong} <= set(ATTRIBUTES)
+    assert {("pneumonia", "location"), ("pneumonia", "severity"), ("pleural effusion", "side")} <= set(
+        found.wrong
+    )
+    for wrong in found.wrong.values():
+        assert len(wrong.values) == len(set(wrong.values)) > 1
+        assert set(wrong.weights) == set(wrong.asked) == set(wrong.values)
+        for number, value in enumerate(wrong.values):
+            assert wrong.weights[value][number] == 0
