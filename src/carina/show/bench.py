@@ -12,6 +12,8 @@ from carina.show import case_words
 from carina.show.bench_cards import CaseCard, case_card
 from carina.show.case import CaseLinks, CasePage, write_case
 from carina.show.case_source import CaseSet, DrawnViews
+from carina.show.case_turns import is_talk
+from carina.show.talk_index import talk_values
 from carina.show.template import fill
 from carina.show.words import page_name
 
@@ -73,23 +75,28 @@ def bench_index(
         pages.append(write_case(cases, case, out_dir, views=drawn, links=links))
         if on_page:
             on_page(pages[-1])
+    if shown and all(is_talk(case) for case in shown):
+        name, values = "talks.html.j2", talk_values(cases, cards)
+    else:
+        name, values = "bench.html.j2", _cell_values(cases, cards)
+    values |= {"title": title, "total": len(cases), "cards": cards, "sources": cases.manifest.sources}
+    index = BenchIndex(html=out_dir / INDEX, pages=tuple(pages))
+    write_bytes(index.html, fill(name, values).encode())
+    return index
+
+
+def _cell_values(cases: CaseSet, cards: Sequence[CaseCard]) -> dict[str, object]:
+    """A table of targets and paths."""
     cells = _cells(cases)
     paths = _in_order(path for _, path in cells)
     tokens = {cell: f"c{place}" for place, cell in enumerate(cells)}
-    values: dict[str, object] = {
-        "title": title,
-        "total": len(cases),
-        "protocols": sorted({case.protocol for case in shown}),
+    return {
+        "protocols": sorted({card.case.protocol for card in cards}),
         "paths": [(path, case_words.PATHS.get(path or "", path or "")) for path in paths],
         "rows": _rows(cells, paths, tokens, cards),
         "sums": [sum(count for (_, at), count in cells.items() if at == path) for path in paths],
-        "cards": cards,
         "tokens": [tokens.get((card.case.target, card.case.path), "") for card in cards],
-        "sources": cases.manifest.sources,
     }
-    index = BenchIndex(html=out_dir / INDEX, pages=tuple(pages))
-    write_bytes(index.html, fill("bench.html.j2", values).encode())
-    return index
 
 
 def _rows(
