@@ -64,7 +64,7 @@ class Read:
 
 def read_sentence(text: str, *, heading: str, index: int, section: Section) -> Read:
     """What a sentence states; one that names nothing is said of its heading: "Heart: Normal in size."."""
-    sentence, mentions, advice = _taken_apart(text, heading, section)
+    sentence, mentions, advice = taken_apart(text, heading, section)
     asked = _first_advice(sentence) if advice else len(sentence.words)
     observations = [
         _observe(
@@ -84,7 +84,7 @@ def read_sentence(text: str, *, heading: str, index: int, section: Section) -> R
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _taken_apart(text: str, heading: str, section: Section) -> tuple[SentenceText, list[Mention], bool]:
+def taken_apart(text: str, heading: str, section: Section) -> tuple[SentenceText, list[Mention], bool]:
     """The sentence, its mentions and whether it advises; nothing of it is changed afterwards."""
     known = lexicon()
     sentence = SentenceText(text, words(text), known)
@@ -142,6 +142,8 @@ def _observe(
 
 
 def _where(mention: Mention) -> tuple[Side | None, tuple[str, ...], str | None]:
+    if not mention.places:
+        return None, (), None
     sides = {place.side for place in mention.places if place.side}
     zones = {zone for place in mention.places for zone in place.zones}
     site = next((place.site for place in mention.places if place.site), None)
