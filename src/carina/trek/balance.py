@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 
 from carina.trek.confusable import is_clearly_absent, plausibility
 
-_ROUNDS: Final = 60
+_ROUNDS: Final = 30
 _PASSES: Final = 2
-_HALVINGS: Final = 30
+_HALVINGS: Final = 20
+_MOST_NEGATIVES: Final = 6
+"""Names asked for in vain in one study, as far as the fit looks."""
+_MOST_ROWS: Final = 600
+"""Kinds of studies that the fit looks at, the most common ones."""
 _ENOUGH: Final = 1e-9
 _MOST_WEIGHT: Final = 100.0
 _ANY: Final = 0.75
@@ -110,7 +114,7 @@ def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Bal
         in_vain = {stratum: _in_vain(rows, begin, stratum, told[stratum]) for stratum in strata}
         due = np.array(
             [
-                _negatives_due(int(number), in_vain[stratum], told[stratum])
+                _negatives(int(number), in_vain[stratum], told[stratum])
                 for number, stratum in zip(rows.wanted, rows.strata, strict=True)
             ]
         )
@@ -150,7 +154,8 @@ class _Rows:
 
     @classmethod
     def of(cls, names: Sequence[str], seen: Counter[Seen]) -> "_Rows":
-        picked = [study for study in seen if study.there or not study.noticed_here]
+        fit = [study for study in seen if study.there or not study.noticed_here]
+        picked = sorted(fit, key=lambda study: -seen[study])[:_MOST_ROWS]
         return cls(
             times=np.array([float(seen[study]) for study in picked]),
             there=np.array([[float(name in study.there) for name in names] for study in picked]).reshape(
@@ -209,8 +214,14 @@ def _fitted(
     enough = np.zeros(len(rows.times))
     for _ in range(_ROUNDS):
         supply = rows.may @ weights
-        enough = np.minimum(1.0, np.divide(supply, rows.wanted, out=np.ones_like(due), where=rows.wanted > 0))
-        negatives = rows.times @ _drawn(rows.may * weights, due * enough)
+        enough = np.minimum(
+            1.0, np.divide(supply, rows.wanted, out=np.ones_like(rows.wanted), where=rows.wanted > 0)
+        )
+        # Not at the average number of draws: long runs of "no" reach names that short ones hardly do.
+        negatives = sum(
+            (rows.times * enough * due[:, number]) @ _drawn(rows.may * weights, float(number))
+            for number in range(1, _MOST_NEGATIVES + 1)
+        )
         positives = (rows.times * enough) @ rows.there
         if not positives.sum() or not negatives.sum():
             break
@@ -222,13 +233,13 @@ def _fitted(
     return np.minimum(1.0, asked), weights, enough
 
 
-def _drawn(weights: NDArray[np.float64], due: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How often each is drawn, row by row, where `due` of them are drawn by weight and none twice.
+def _drawn(weights: NDArray[np.float64], number: float) -> NDArray[np.float64]:
+    """How often each is drawn, row by row, where so many are drawn by weight and none twice.
 
     As clocks that ring at random, each at the pace of its weight, until so many have rung.
     """
-    due = np.minimum(due, 0.999 * (weights > _ENOUGH).sum(axis=1))
-    early, late = np.full_like(due, 1e-9), np.full_like(due, 1e9)
+    due = np.minimum(number, 0.999 * (weights > _ENOUGH).sum(axis=1))
+    early, late = np.full_like(due, 1e-6), np.full_like(due, 1e6)
     for _ in range(_HALVINGS):
         middle = np.sqrt(early * late)
         soon = -np.expm1(-weights * middle[:, None]).sum(axis=1) < due
@@ -236,20 +247,43 @@ def _drawn(weights: NDArray[np.float64], due: NDArray[np.float64]) -> NDArray[np
     return np.asarray(-np.expm1(-weights * late[:, None]) * (due > 0)[:, None])
 
 
-def _negatives_due(positives: int, in_vain: Sequence[InVain], told: Mapping[bool, float]) -> float:
-    """Names that a study asks for in vain, on average; `told` is how often it was told whether there is anything."""
+def _negatives(positives: int, in_vain: Sequence[InVain], told: Mapping[bool, float]) -> list[float]:
+    """How likely a study asks for so many names in vain; `told` is how often it was told whether there is anything."""
+    spread = [0.0] * (_MOST_NEGATIVES + 1)
     if not positives:
-        going, due = 1 - told[False], 0.0
-        for step in in_vain:
+        going = 1 - told[False]
+        spread[0] = 1.0
+        for number, step in enumerate(in_vain[:_MOST_NEGATIVES], start=1):
             going *= step.goes_on
-            due += going
-        return due
-    left, before_first = 1.0, 0.0
-    for step in in_vain:
-        left *= 1 - step.yes
-        before_first += left
-    before_first += left
-    return positives - 1 + told[True] + (1 - told[True]) * before_first
+            spread[number - 1] -= going
+            spread[number] += going
+        return spread
+    for share, opening in ((told[True], ()), (1 - told[True], tuple(in_vain))):
+        for number, likely in enumerate(_until_last(positives, opening)):
+            spread[number] += share * likely
+    return spread
+
+
+def _until_last(positives: int, in_vain: Sequence[InVain]) -> list[float]:
+    """How likely so many "no" come before the last "yes", coin by coin; what is more counts as the most."""
+    spread = [0.0] * (_MOST_NEGATIVES + 1)
+    states = {(positives, 0): 1.0}
+    while states:
+        following: dict[tuple[int, int], float] = {}
+        for (left, asked), likely in states.items():
+            # Before the first "yes" the coin may be loaded.
+            loaded = left == positives and asked < len(in_vain)
+            yes = in_vain[asked].yes if loaded else 0.5
+            if left == 1:
+                spread[asked] += likely * yes
+            else:
+                following[left - 1, asked] = following.get((left - 1, asked), 0.0) + likely * yes
+            if asked == _MOST_NEGATIVES:
+                spread[asked] += likely * (1 - yes)
+            else:
+                following[left, asked + 1] = following.get((left, asked + 1), 0.0) + likely * (1 - yes)
+        states = following
+    return spread
 
 
 def wrong_values(common: Sequence[tuple[str, int]], meaning: Mapping[str, frozenset[str]]) -> Wrong:

@@ -1,6 +1,6 @@
 """From one study, with its neighbours in time, to one conversation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from carina.cases import Case, CaseImage, CaseView, Context, Fact, Panel, Slot, Step
 from carina.cases.model import Role, Score
@@ -225,7 +225,8 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
             compared = True
             shows = (*shows, *earlier)
             lead_ins.append(_lead_in(examiner, "reference", len(earlier)))
-        text = " ".join([*lead_ins, text])
+        if lead_ins:
+            text = " ".join([*lead_ins, text])
         used = current if turn.images is None else tuple(current[place] for place in turn.images)
         score = "set" if turn.multiple else _SCORES[turn.format]
         steps.append(
@@ -241,17 +242,22 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
                 shows=shows,
                 uses=(*used, *earlier) if turn.compares else used,
                 score=score,
-                depends_on=tuple(sorted((ids[id(t)] for t in turn.depends), key=lambda name: int(name[1:]))),
+                depends_on=_earlier(turn.depends, ids) if turn.depends else (),
                 restates=turn.restates,
                 constraints=phrased.constraints,
                 template=turn.template.id,
-                slots=tuple(Slot(name=name, value=turn.slots[name]) for name in turn.template.slots),
+                slots=tuple([Slot(name=name, value=turn.slots[name]) for name in turn.template.slots]),
                 evidence=turn.evidence,
                 key=phrased.key,
                 facts=tuple(turn.facts),
             )
         )
     return tuple(steps)
+
+
+def _earlier(turns: Sequence[Turn], ids: Mapping[int, str]) -> tuple[str, ...]:
+    """Ids in the order of the conversation."""
+    return tuple(sorted((ids[id(turn)] for turn in turns), key=lambda name: int(name[1:])))
 
 
 def _lead_in(examiner: Examiner, role: str, number: int) -> str:

@@ -92,18 +92,19 @@ def _yes_no(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) ->
 
 # ---- choice ---------------------------------------------------------------------------------------------------------
 
-_LABELS: Final = (("{letter}. ", 0.8), ("", 0.1), ("{number}. ", 0.09), ("{number}). ", 0.01))
-_SEPARATORS: Final = (("; ", 0.35), (", ", 0.15), (" or ", 0.1), ("\n", 0.3), (". ", 0.1))
+_LABELS: Final = (("{letter}. ", "", "{number}. ", "{number}). "), (0.8, 0.1, 0.09, 0.01))
+_SEPARATORS: Final = (("; ", ", ", " or ", "\n", ". "), (0.35, 0.15, 0.1, 0.3, 0.1))
+"""Styles, and how often each is used."""
 
 
 def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
     choices = _in_order(turn.choices, draw)
-    label = draw.weighted([style for style, _ in _LABELS], [share for _, share in _LABELS])
+    label = draw.weighted(*_LABELS)
     shown = [
         f"{label.format(letter=_LETTERS[place], number=place + 1)}{choice.text}"
         for place, choice in enumerate(choices)
     ]
-    separator = draw.weighted([mark for mark, _ in _SEPARATORS], [share for _, share in _SEPARATORS])
+    separator = draw.weighted(*_SEPARATORS)
     marks = {",", "or"} if separator == " or " else {separator.strip()} - {""}
     if any(mark in choice.text for mark in marks for choice in choices):
         # A separator that an option contains would hide where the option ends.

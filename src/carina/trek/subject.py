@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from carina.cases import Evidence, Fact
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
 from carina.trek.confusable import is_clearly_absent, is_companion
@@ -53,6 +54,16 @@ class Thing:
     """Whether no other thing of the study has its name, so that the name says which is meant."""
     tip: str | None = None
     """What of a device has a place."""
+    target: Fact = field(init=False)
+    """What questions about it are about."""
+    truth: Fact = field(init=False)
+    marks: tuple[Evidence, ...] = field(init=False)
+    """The sentences of the current report that state it."""
+
+    def __post_init__(self) -> None:
+        self.target = Fact(name="target", about=self.kind, text=self.name)
+        self.truth = Fact(name="truth", about=self.id, text=self.certainty)
+        self.marks = tuple(Evidence(report="current", sentence=number) for number in self.evidence)
 
     @property
     def is_present(self) -> bool:
@@ -91,11 +102,15 @@ class Subject:
     absent_devices: list[Absent]
     resolved: list[Finding | Device]
     """What an earlier study showed and this one does not."""
-    by_id: dict[str, Thing] = field(default_factory=dict)
+    things: list[Thing] = field(init=False)
+    by_id: dict[str, Thing] = field(init=False)
+    noticed: frozenset[str] = field(init=False)
+    """Names of all that is there or may be there."""
 
-    @property
-    def things(self) -> list[Thing]:
-        return [*self.findings, *self.devices]
+    def __post_init__(self) -> None:
+        self.things = [*self.findings, *self.devices]
+        self.by_id = {thing.id: thing for thing in self.things}
+        self.noticed = frozenset(thing.name for thing in self.things)
 
     @property
     def stratum(self) -> str:
@@ -143,7 +158,6 @@ def subject_of(
         absent_findings=absent_findings,
         absent_devices=absent_devices,
         resolved=resolved,
-        by_id={thing.id: thing for thing in (*findings, *devices)},
     )
 
 

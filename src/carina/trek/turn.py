@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from carina.cases import Box, Evidence, Fact, Option
+from carina.cases import Box, Evidence, Fact
 from carina.cases.model import Format, Label
 from carina.studies.model import ReportSection
 from carina.trek.draw import Draw
 from carina.trek.language import Language, capitalised
 from carina.trek.options import Quotas, TrekOptions
-from carina.trek.subject import Subject, Thing
+from carina.trek.subject import Subject
 from carina.trek.survey import Survey
 from carina.trek.wording import Pool, Template
 
@@ -54,7 +54,6 @@ class Turn:
     """Numbers of the current images it is about, from 0; None for all of them."""
     compares: bool = False
     """Whether it is about the reference images too."""
-    options: tuple[Option, ...] = ()
 
 
 @dataclass(slots=True)
@@ -136,13 +135,3 @@ class Examiner:
 def target(kind: str, name: str) -> Fact:
     """What a question is about."""
     return Fact(name="target", about=kind, text=name)
-
-
-def of_thing(thing: Thing) -> Fact:
-    """A question about a finding or device."""
-    return Fact(name="target", about=thing.kind, text=thing.name)
-
-
-def evidence_of(thing: Thing, report: str = "current") -> tuple[Evidence, ...]:
-    """The sentences that state it."""
-    return tuple(Evidence(report=report, sentence=number) for number in thing.evidence)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from carina.studies.vocabulary import ZONES
 from carina.trek.ask.findings import options_wanted, with_none
 from carina.trek.balance import Wrong
 from carina.trek.subject import Thing
-from carina.trek.turn import Choice, Examiner, Turn, evidence_of, of_thing, target
+from carina.trek.turn import Choice, Examiner, Turn, target
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
 _SHARES: Final = (0.10, 0.44, 0.32, 0.14)
@@ -52,7 +52,7 @@ def ask_attributes(examiner: Examiner) -> None:
 def _about(examiner: Examiner, turn: Turn, thing: Thing) -> Turn:
     """A question that names something as there: it restates what an earlier turn has settled."""
     turn.restates = True
-    turn.evidence = evidence_of(thing)
+    turn.evidence = thing.marks
     settled = examiner.presence.get(thing.id)
     if settled is not None:
         turn.depends.append(settled)
@@ -86,7 +86,7 @@ def _named(thing: Thing, attribute: str) -> str:
 
 
 def _facts(thing: Thing, attribute: str) -> list[Fact]:
-    return [of_thing(thing), Fact(name=attribute, about=thing.id, text=thing.values[attribute])]
+    return [thing.target, Fact(name=attribute, about=thing.id, text=thing.values[attribute])]
 
 
 def _ask_open(examiner: Examiner, thing: Thing, attribute: str) -> None:
@@ -237,7 +237,7 @@ def _ask_vignette(examiner: Examiner, thing: Thing) -> bool:
     if len(wrong) < _VIGNETTE_OPTIONS - 1 or thing.id in examiner.known_places or examiner.places_told:
         return False
     number = _VIGNETTE_OPTIONS + examiner.draw.below(2)
-    facts = [of_thing(thing)]
+    facts = [thing.target]
     facts += [Fact(name=name, about=thing.id, text=value) for name, value in thing.values.items()]
     slots = {"indication": indication}
     turn = _about(examiner, examiner.ask(3, "vignette", "choice", slots, facts=facts), thing)
@@ -253,7 +253,7 @@ def _ask_measure(examiner: Examiner, thing: Thing) -> None:
     quantity = examiner.words.wording.common["quantity"].get(measure.name, measure.name)
     value = f"{measure.value:g}" if measure.unit == "1" else f"{measure.value:g} {measure.unit}"
     slots = {"the_finding": thing.the, "quantity": quantity}
-    facts = [of_thing(thing), Fact(name="measure", about=thing.id, text=measure.name, value=measure.value)]
+    facts = [thing.target, Fact(name="measure", about=thing.id, text=measure.name, value=measure.value)]
     turn = _about(examiner, examiner.ask(3, "measure", "open", slots, facts=facts), thing)
     turn.answer = examiner.say(turn, "any", {**slots, "value": value})
 
@@ -261,11 +261,10 @@ def _ask_measure(examiner: Examiner, thing: Thing) -> None:
 def _ask_description(examiner: Examiner, thing: Thing, asked: list[Turn]) -> None:
     if asked and not examiner.draw.chance(examiner.quotas.described):
         return
-    facts = [of_thing(thing)]
+    facts = [thing.target]
     facts += [Fact(name=name, about=thing.id, text=value) for name, value in thing.values.items()]
     slots = {"the_finding": thing.the}
     turn = _about(examiner, examiner.ask(3, "description", "open", slots, facts=facts), thing)
-    turn.after.extend(asked)
     kind = "any" if thing.is_present else "uncertain"
     turn.answer = examiner.say(turn, kind, {"described": thing.plain, **slots})
 
@@ -290,14 +289,14 @@ def ask_about_zone(examiner: Examiner) -> None:
         zone = draw.weighted(clear, [examiner.survey.zones[zone] for zone in clear])
     inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
     facts = [target("region", zone)]
-    facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in inside]
+    facts += [thing.truth for thing in inside]
     slots = {"the_region": f"the {zone}", "image": examiner.image(0)}
     turn = examiner.ask(3, "region content", "yes_no", slots, facts=facts)
     turn.images = (0,)
     turn.label = "yes" if inside else "no"
     slots["list"] = examiner.words.join([thing.a for thing in inside])
     turn.answer = examiner.say(turn, turn.label, slots)
-    turn.evidence = tuple(dict.fromkeys(mark for thing in inside for mark in evidence_of(thing)))
+    turn.evidence = tuple(dict.fromkeys(mark for thing in inside for mark in thing.marks))
     examiner.places_told = True
 
 
@@ -307,20 +306,18 @@ def ask_about_regions(examiner: Examiner) -> None:
     held = subject.held_zones()
     if held is None:
         return
-    before = [turn for turn in examiner.turns if turn.stage == 3]
-    asked = {slot for turn in before if turn.task == "region content" for slot in turn.slots.values()}
-    fit = [zone for zone in ZONES if f"the {zone}" not in asked]
+    told = {turn.slots["the_region"] for turn in examiner.turns if turn.task == "region content"}
+    fit = [zone for zone in ZONES if f"the {zone}" not in told]
     for zone in draw.sample(fit, draw.rounded(examiner.quotas.regions)):
         inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
         facts = [target("region", zone)]
-        facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in inside]
+        facts += [thing.truth for thing in inside]
         slots = {"the_region": f"the {zone}", "image": examiner.image(0)}
         turn = examiner.ask(3, "region content", "open", slots, facts=facts)
         turn.images = (0,)
-        turn.after.extend(before)
         sure = [thing.a for thing in inside if thing.is_present]
         hedged = [thing.a for thing in inside if not thing.is_present]
         kind = "some" if sure else "possible" if hedged else "none"
         slots |= {"list": examiner.words.join([*sure, *hedged]), "possible": examiner.words.join(hedged)}
         turn.answer = examiner.say(turn, kind, slots)
-        turn.evidence = tuple(dict.fromkeys(mark for thing in inside for mark in evidence_of(thing)))
+        turn.evidence = tuple(dict.fromkeys(mark for thing in inside for mark in thing.marks))

@@ -4,12 +4,12 @@ from typing import Final
 
 from pycocotools import mask as coco
 
-from carina.cases import Box, Fact
+from carina.cases import Box
 from carina.cases.model import Frame
 from carina.studies.model import Anatomy, Image
 from carina.studies.region import Region
 from carina.trek.subject import Thing
-from carina.trek.turn import Examiner, Turn, evidence_of, of_thing, target
+from carina.trek.turn import Examiner, Turn, target
 
 _REFERENCE: Final = "<|ref|> {name} <|/ref|> <|box|>{corners}<|/box|>"
 """The dialect in which boxes are said and understood: percent, pixels or thousandths by the frame that is stated."""
@@ -37,7 +37,6 @@ def _ask_region(examiner: Examiner, structure: Anatomy, place: int) -> None:
 def ask_for_findings(examiner: Examiner) -> None:
     """Boxes of what is there, after its place was asked for in words."""
     shown = {image.key: place for place, image in enumerate(examiner.subject.images)}
-    before = [turn for turn in examiner.turns if turn.stage == 3]
     for thing in examiner.subject.things:
         outlined = [mark for mark in thing.annotations if mark.image in shown]
         if not outlined or not thing.alone or not examiner.draw.chance(0.2):
@@ -52,10 +51,9 @@ def ask_for_findings(examiner: Examiner) -> None:
         if not boxes:
             continue
         if len(boxes) == 1 and examiner.draw.chance(0.25):
-            turn = _ask_content(examiner, thing, boxes[0], place)
+            _ask_content(examiner, thing, boxes[0], place)
         else:
-            turn = _ask_box(examiner, thing, boxes, place)
-        turn.after.extend(before)
+            _ask_box(examiner, thing, boxes, place)
 
 
 def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: int) -> Turn:
@@ -71,9 +69,9 @@ def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: in
         if sum(number in numbers for numbers in stated) == 1:
             phrase = report.quote(report.sentences[number]).strip().rstrip(".")
             variant, slots["phrase"] = "boxes/phrase", phrase
-    turn = examiner.ask(3, "finding box", variant, slots, facts=[of_thing(thing)])
+    turn = examiner.ask(3, "finding box", variant, slots, facts=[thing.target])
     turn.restates = True
-    turn.evidence = evidence_of(thing)
+    turn.evidence = thing.marks
     settled = examiner.presence.get(thing.id)
     if settled is not None:
         turn.depends.append(settled)
@@ -83,10 +81,10 @@ def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: in
 
 def _ask_content(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:
     slots = {"image": examiner.image(place), "box": coordinates(box)}
-    facts = [of_thing(thing), Fact(name="truth", about=thing.id, text=thing.certainty)]
+    facts = [thing.target, thing.truth]
     turn = examiner.ask(3, "box content", "open", slots, facts=facts)
     turn.images = (place,)
-    turn.evidence = evidence_of(thing)
+    turn.evidence = thing.marks
     kind = "some" if thing.is_present else "possible"
     turn.answer = examiner.say(turn, kind, {"list": thing.plain, "possible": thing.plain})
     return turn

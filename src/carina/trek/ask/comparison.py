@@ -24,7 +24,6 @@ def ask_changes(examiner: Examiner) -> None:
     assert reference is not None  # noqa: S101 - who asks has looked
     changes = changes_between(reference, examiner.subject)
     number = draw.rounded(examiner.quotas.comparison)
-    first = len(examiner.turns)
     if changes and number > 1:
         change = draw.pick(changes)
         if draw.chance(0.25) and _ask_choice(examiner, change):
@@ -35,7 +34,7 @@ def ask_changes(examiner: Examiner) -> None:
     if single:
         _ask_trend(examiner, draw.pick(changes))
     else:
-        _ask_in_general(examiner, changes, examiner.turns[first:])
+        _ask_in_general(examiner, changes)
 
 
 def _reference(examiner: Examiner) -> str:
@@ -63,12 +62,11 @@ def _compare(examiner: Examiner, turn: Turn, changes: list[Change]) -> None:
     turn.depends = list(dict.fromkeys(settled))
 
 
-def _ask_in_general(examiner: Examiner, changes: list[Change], before: list[Turn]) -> None:
+def _ask_in_general(examiner: Examiner, changes: list[Change]) -> None:
     facts = [target("study", "comparison")]
     facts += [Fact(name="trend", about=change.id, text=change.trend) for change in changes]
     turn = examiner.ask(5, "comparison", "open", {"reference": _reference(examiner)}, facts=facts)
     _compare(examiner, turn, changes)
-    turn.after.extend(before)
     turn.history = bool(turn.depends)
     stable = all(change.trend == "unchanged" for change in changes)
     kind = "none" if not changes else "stable" if stable else "changed"

@@ -16,7 +16,7 @@ from carina.cases.model import Label
 from carina.trek.balance import NO_OPENING, InVain, Opening
 from carina.trek.confusable import plausibility
 from carina.trek.subject import Absent, Kind, Thing
-from carina.trek.turn import Choice, Examiner, Turn, evidence_of, target
+from carina.trek.turn import Choice, Examiner, Turn, target
 
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
 _SITED = 0.2
@@ -27,17 +27,13 @@ _NONE: Final = 0.4
 
 def ask_what_is_there(examiner: Examiner) -> None:
     """Everything about what is there, up to the lists."""
-    first = len(examiner.turns)
     _ask_any(examiner, "finding")
     _ask_any(examiner, "device")
     taken: set[str] = set()
     for_choices = _ask_by_name(examiner, taken)
     _ask_choices(examiner, for_choices, taken)
-    closed = examiner.turns[first:]
     _ask_lists(examiner)
     _ask_others(examiner)
-    for turn in examiner.turns[first + len(closed) :]:
-        turn.after.extend(closed)
 
 
 # ---- anything at all ------------------------------------------------------------------------------------------------
@@ -52,7 +48,7 @@ def _ask_any(examiner: Examiner, kind: Kind) -> None:
     task = _ANY[kind]
     turn = examiner.ask(2, task, "yes_no", facts=[target("study", task)])
     _answer(examiner, turn, label, {})
-    turn.evidence = tuple(dict.fromkeys(mark for thing in things for mark in evidence_of(thing)))
+    turn.evidence = tuple(dict.fromkeys(mark for thing in things for mark in thing.marks))
 
 
 def _opening(examiner: Examiner, kind: Kind) -> Opening:
@@ -137,7 +133,7 @@ def _negative(examiner: Examiner, absent: list[Absent]) -> Absent | None:
 
 
 def _weights(examiner: Examiner, absent: list[Absent]) -> list[float]:
-    noticed = frozenset(thing.name for thing in examiner.subject.things)
+    noticed = examiner.subject.noticed
     negative = examiner.survey.balance[absent[0].kind].negative if absent else {}
     return [negative.get(missing.name, 0.0) * plausibility(missing.name, noticed) for missing in absent]
 
@@ -146,8 +142,8 @@ def _ask_named(examiner: Examiner, thing: Thing) -> None:
     draw = examiner.draw
     task = "presence" if thing.kind == "finding" else "device presence"
     facts = [
-        Fact(name="target", about=thing.kind, text=thing.name),
-        Fact(name="truth", about=thing.id, text=thing.certainty),
+        thing.target,
+        thing.truth,
     ]
     name = examiner.words.name(thing.name)
     slots = {"finding": name.bare, "a_finding": name.a}
@@ -160,7 +156,7 @@ def _ask_named(examiner: Examiner, thing: Thing) -> None:
         examiner.known_places.add(thing.id)
     turn = examiner.ask(2, task, "yes_no/sited" if sited else "yes_no", slots, facts=facts)
     _answer(examiner, turn, "yes" if thing.is_present else "uncertain", slots)
-    turn.evidence = evidence_of(thing)
+    turn.evidence = thing.marks
     examiner.presence[thing.id] = turn
 
 
@@ -230,25 +226,24 @@ def _ask_one(examiner: Examiner, right: Thing, rest: list[Absent]) -> None:
 def _ask_choice(examiner: Examiner, right: list[Thing], wrong: list[Absent], *, multiple: bool) -> Turn:
     kind = (right or wrong)[0].kind
     task = "presence" if kind == "finding" else "device presence"
-    facts = [Fact(name="target", about=kind, text=thing.name) for thing in right]
+    facts = [thing.target for thing in right]
     facts += [Fact(name="target", about=kind, text=missing.name) for missing in wrong]
-    facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in right]
+    facts += [thing.truth for thing in right]
     turn = examiner.ask(2, task, "choice/multiple" if multiple else "choice", facts=facts)
     turn.multiple = multiple
-    turn.evidence = tuple(dict.fromkeys(mark for thing in right for mark in evidence_of(thing)))
+    turn.evidence = tuple(dict.fromkeys(mark for thing in right for mark in thing.marks))
     for thing in right:
         examiner.presence[thing.id] = turn
     return turn
 
 
-_OPTIONS = ((2, 0.15), (3, 0.25), (4, 0.3), (5, 0.24), (6, 0.06))
+_OPTIONS: Final = ((2, 3, 4, 5, 6), (0.15, 0.25, 0.3, 0.24, 0.06))
 """How many options a choice has, and how often; yes and no dressed as options are apart."""
 
 
 def options_wanted(examiner: Examiner, *, least: int = 2) -> int:
     """How many options a choice shall have."""
-    number = examiner.draw.weighted([n for n, _ in _OPTIONS], [share for _, share in _OPTIONS])
-    return max(number, least)
+    return max(examiner.draw.weighted(*_OPTIONS), least)
 
 
 def with_none(examiner: Examiner, right: Choice, wrong: list[Choice]) -> list[Choice]:
@@ -280,11 +275,9 @@ def _ask_list(examiner: Examiner, task: str) -> None:
     findings = subject.findings if task != "devices" else []
     devices = subject.devices if task != "abnormalities" else []
     for thing in (*findings, *devices):
-        turn.facts.append(Fact(name="truth", about=thing.id, text=thing.certainty))
+        turn.facts.append(thing.truth)
         examiner.presence.setdefault(thing.id, turn)
-    turn.evidence = tuple(
-        dict.fromkeys(mark for thing in (*findings, *devices) for mark in evidence_of(thing))
-    )
+    turn.evidence = tuple(dict.fromkeys(mark for thing in (*findings, *devices) for mark in thing.marks))
     if task == "abnormalities and devices":
         kind = (
             "both" if findings and devices else "findings" if findings else "devices" if devices else "none"
@@ -317,7 +310,7 @@ def _ask_others(examiner: Examiner) -> None:
     neutral = draw.chance(0.4) and len(named) == len(known) and not others
     slots = {"known": examiner.words.join([thing.a for thing in named])}
     facts = [target("study", "others")]
-    facts += [Fact(name="truth", about=thing.id, text=thing.certainty) for thing in others]
+    facts += [thing.truth for thing in others]
     turn = examiner.ask(2, "others", "open/neutral" if neutral else "open", slots, facts=facts)
     turn.history = True
     turn.restates = not neutral
@@ -325,4 +318,4 @@ def _ask_others(examiner: Examiner) -> None:
     turn.answer = examiner.say(
         turn, "some" if others else "none", {"list": examiner.words.join([thing.a for thing in others])}
     )
-    turn.evidence = tuple(dict.fromkeys(mark for thing in others for mark in evidence_of(thing)))
+    turn.evidence = tuple(dict.fromkeys(mark for thing in others for mark in thing.marks))

@@ -1,6 +1,6 @@
 """Stage 8: the report, or a section of it; in the words of the study's own report where it has one."""
 
-from carina.cases import Evidence, Fact
+from carina.cases import Evidence
 from carina.studies.model import ReportSection
 from carina.trek.language import sentence
 from carina.trek.turn import Examiner, Turn, target
@@ -38,9 +38,7 @@ def _needs(task: str) -> set[str]:
 
 def _ask(examiner: Examiner, task: str, names: tuple[str, ...], slots: dict[str, str]) -> Turn:
     turn = examiner.ask(8, task, "report", slots, facts=[target("study", task)])
-    turn.facts += [
-        Fact(name="truth", about=thing.id, text=thing.certainty) for thing in examiner.subject.things
-    ]
+    turn.facts += [thing.truth for thing in examiner.subject.things]
     wanted = [section for section in _sections(examiner) if section.name in names]
     wanted.sort(key=lambda section: names.index(section.name))
     turn.sections = tuple(wanted)
