@@ -236,6 +236,12 @@ def test_relations(text: str, expected: tuple[str, str, str]) -> None:
     assert [(names[r.subject], r.kind, names[r.object]) for r in reading.relations] == [expected]
 
 
+def test_a_sign_may_suggest_several_things() -> None:
+    reading = read_report("Opacity may represent atelectasis or pneumonia.")
+    names = {each.id: each.name for each in reading.findings}
+    assert [names[each.object] for each in reading.relations] == ["atelectasis", "pneumonia"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -272,6 +278,11 @@ def test_what_advice_asks_for_is_not_there() -> None:
     reading = read_report(
         "Opacity. Recommend follow-up to exclude pneumonia. CT is recommended to assess for mass."
     )
+    assert [each.name for each in reading.findings] == ["lung opacity"]
+
+
+def test_the_recommendation_section_makes_no_finding() -> None:
+    reading = read_report("FINDINGS: Opacity.\nRECOMMENDATION: The nodule needs CT.")
     assert [each.name for each in reading.findings] == ["lung opacity"]
 
 

@@ -94,6 +94,8 @@ No pneumothorax; small effusion. | -ptx +eff
 No pneumothorax is seen, and there is a small effusion. | -ptx +eff
 No pneumothorax is seen, mild cardiomegaly. | -ptx +card
 No effusion, stable cardiomegaly. | -eff +card
+No pneumothorax, there is an effusion. | -ptx +eff
+No pneumothorax and there is an effusion. | -ptx +eff
 No effusion. The heart is enlarged. | -eff +card
 No effusion and the heart is enlarged. | -eff +card
 Cardiomegaly without edema. | +card -edema
@@ -184,6 +186,8 @@ The chest tube has been removed. | -ct
 Interval removal of the endotracheal tube. | -ett
 The pacemaker was removed. | -pm
 Resolved pneumonia. | -pna
+The effusion shows interval resolution of the pneumothorax. | +eff -ptx
+Interval resolution of the effusion and pneumothorax. | -eff -ptx
 """
 
 STATES = """
