@@ -12,7 +12,7 @@ from pycocotools import mask as coco
 from scipy import ndimage
 
 from carina.errors import RegionError
-from carina.studies.region import Region
+from carina.studies.region import Region, bounding_boxes
 
 sizes = st.tuples(st.integers(1, 12), st.integers(1, 9))
 masks = hnp.arrays(np.bool_, sizes)
@@ -388,3 +388,23 @@ def test_pixels_that_touch_at_a_corner_have_one_contour():
         (ring,) = Region.from_mask(mask).contours()
         assert area_of(ring) == 2
         assert [1, 1] in ring.tolist()
+
+
+@given(st.lists(masks, min_size=1, max_size=5))
+def test_boxes_of_many_are_those_of_each(several):
+    regions = [Region.from_mask(mask) for mask in several]
+    assert bounding_boxes(regions) == [region.bbox for region in regions]
+
+
+@pytest.mark.parametrize("counts", ["é", "9" * 30, "oooo"])
+def test_boxes_of_damaged_runs_are_refused_or_stay_within(counts):
+    region = Region(height=4, width=5, counts=counts)
+    try:
+        (box,) = bounding_boxes([region])
+    except RegionError:
+        return
+    assert box is None or (box[0] + box[2] <= 5 and box[1] + box[3] <= 4)
+
+
+def test_no_regions_have_no_boxes():
+    assert bounding_boxes([]) == []

@@ -20,7 +20,7 @@ from carina.errors import RegionError
 from carina.studies import rle
 from carina.studies.rle import ColumnRuns, Counts, Mask
 
-__all__ = ["CocoRle", "Mask", "Region", "Ring"]
+__all__ = ["CocoRle", "Mask", "Region", "Ring", "bounding_boxes"]
 
 Ring = NDArray[np.int64]
 """Corners of a closed boundary, shape (n, 2), each (x, y); the last is joined to the first."""
@@ -382,3 +382,27 @@ def _trace(mask: Mask) -> list[tuple[Ring, bool]]:
         ring = corners[order]
         rings.append((ring[::-1] if is_hole else ring, is_hole))
     return rings
+
+
+def bounding_boxes(regions: Sequence[Region]) -> list[tuple[int, int, int, int] | None]:
+    """`Region.bbox` of many regions at once, some ten times as fast; for regions whose runs need not be checked.
+
+    pycocotools' parser stays within any text, so only sizes are checked before and boxes after: runs that are damaged
+    and still within the image give a wrong box here, where `bbox` raises.
+    """
+    for region in regions:
+        rle.check_size(region.height, region.width)
+        if not region.counts.isascii():
+            raise RegionError("run lengths hold other characters than those of COCO's strings")
+    if not regions:
+        return []
+    found = coco.toBbox([{"size": [r.height, r.width], "counts": r.counts} for r in regions])
+    boxes: list[tuple[int, int, int, int] | None] = []
+    for region, (x, y, width, height) in zip(regions, found.astype(int).tolist(), strict=True):
+        if width <= 0 or height <= 0:
+            boxes.append(None)
+        elif x < 0 or y < 0 or x + width > region.width or y + height > region.height:
+            raise RegionError(f"run lengths leave the image of {region.width} x {region.height}")
+        else:
+            boxes.append((x, y, width, height))
+    return boxes

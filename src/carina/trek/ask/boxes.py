@@ -1,37 +1,33 @@
 """Stage 3, in boxes: where named anatomy lies, where a finding lies, and what a given box holds."""
 
-from typing import Final
-
-from pycocotools import mask as coco
+from typing import Final, Literal
 
 from carina.cases import Box
 from carina.cases.model import Frame
-from carina.studies.model import Anatomy, Image
-from carina.studies.region import Region
+from carina.studies.model import Image
+from carina.studies.region import bounding_boxes
 from carina.trek.subject import Thing
 from carina.trek.turn import Examiner, Turn, target
 
 _REFERENCE: Final = "<|ref|> {name} <|/ref|> <|box|>{corners}<|/box|>"
 """The dialect in which boxes are said and understood: percent, pixels or thousandths by the frame that is stated."""
 _SIDES: Final = {"percent": 100.0, "thousand": 1000.0}
+_DIGITS: Final = {"percent": 2, "thousand": 0}
 
 
 def ask_for_regions(examiner: Examiner, number: int) -> None:
     """Boxes of anatomy, on images on which it was drawn; no two questions for the same box."""
     shown = {image.key: place for place, image in enumerate(examiner.subject.images)}
     drawn = [structure for structure in examiner.subject.study.anatomy if structure.image in shown]
-    for structure in examiner.draw.sample(drawn, number):
-        _ask_region(examiner, structure, shown[structure.image])
-
-
-def _ask_region(examiner: Examiner, structure: Anatomy, place: int) -> None:
-    image = examiner.subject.images[place]
-    box = box_of(structure.region, image, examiner.options.frame, name=structure.name, of="anatomy")
-    if box is None:
-        return
-    slots = {"the_region": f"the {structure.name}", "image": examiner.image(place)}
-    turn = examiner.ask(3, "region box", "boxes", slots, facts=[target("region", structure.name)])
-    _key(examiner, turn, (box,), place)
+    asked = examiner.draw.sample(drawn, number)
+    around = bounding_boxes([structure.region for structure in asked])
+    for structure, corners in zip(asked, around, strict=True):
+        place = shown[structure.image]
+        box = _box(examiner, corners, place, name=structure.name, of="anatomy")
+        if box is not None:
+            slots = {"the_region": f"the {structure.name}", "image": examiner.image(place)}
+            turn = examiner.ask(3, "region box", "boxes", slots, facts=[target("region", structure.name)])
+            _key(examiner, turn, (box,), place)
 
 
 def ask_for_findings(examiner: Examiner) -> None:
@@ -43,10 +39,10 @@ def ask_for_findings(examiner: Examiner) -> None:
             continue
         first = outlined[0]
         place = shown[first.image]
-        image, frame = examiner.subject.images[place], examiner.options.frame
         # All that one annotator drew: a finding may lie in several places.
         drawn = [m for m in outlined if (m.image, m.annotator) == (first.image, first.annotator)]
-        found = [box_of(mark.region, image, frame, name=thing.name) for mark in drawn]
+        around = bounding_boxes([mark.region for mark in drawn])
+        found = [_box(examiner, corners, place, name=thing.name) for corners in around]
         boxes = tuple(box for box in found if box is not None)
         if not boxes:
             continue
@@ -96,22 +92,39 @@ def _key(examiner: Examiner, turn: Turn, boxes: tuple[Box, ...], place: int) -> 
     turn.answer = examiner.say(turn, "any", {"boxes": " ".join(said(box, box.name) for box in boxes)})
 
 
-def box_of(region: Region, image: Image, frame: Frame, *, name: str = "", of: str = "finding") -> Box | None:
-    """The box around a region in the units of a frame; None for an empty region."""
-    x, y, width, height = coco.toBbox(
-        {"size": [region.height, region.width], "counts": region.counts}
-    ).tolist()
-    if width <= 0 or height <= 0:
+def _box(
+    examiner: Examiner,
+    corners: tuple[int, int, int, int] | None,
+    place: int,
+    *,
+    name: str,
+    of: Literal["finding", "anatomy"] = "finding",
+) -> Box | None:
+    if corners is None:
         return None
-    corners = (x, y, x + width, y + height)
+    return framed(corners, examiner.subject.images[place], examiner.options.frame, name=name, of=of)
+
+
+def framed(
+    corners: tuple[int, int, int, int],
+    image: Image,
+    frame: Frame,
+    *,
+    name: str,
+    of: Literal["finding", "anatomy"] = "finding",
+) -> Box | None:
+    """A rectangle (x, y, width, height in pixels) in the units of a frame; None where rounding leaves nothing of it."""
+    x, y, width, height = corners
+    x1, y1, x2, y2 = float(x), float(y), float(x + width), float(y + height)
     side = _SIDES.get(frame)
     if side is not None:
-        digits = 2 if side == 100 else 0
-        extent = (image.width, image.height) * 2
-        corners = tuple(round(at * side / full, digits) for at, full in zip(corners, extent, strict=True))
-    if corners[0] >= corners[2] or corners[1] >= corners[3]:
+        digits = _DIGITS[frame]
+        across, down = side / image.width, side / image.height
+        x1, y1 = round(x1 * across, digits), round(y1 * down, digits)
+        x2, y2 = round(x2 * across, digits), round(y2 * down, digits)
+    if x1 >= x2 or y1 >= y2:
         return None
-    return Box(image=image.key, xyxy=corners, frame=frame, name=name, of=of)  # type: ignore[arg-type]
+    return Box(image=image.key, xyxy=(x1, y1, x2, y2), frame=frame, name=name, of=of)
 
 
 def coordinates(box: Box) -> str:
