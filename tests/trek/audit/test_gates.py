@@ -784,3 +784,17 @@ def test_slots_tell_what_a_finding_is_called(sound):
 
     result = audited(every_step(sound, synonym))
     assert row(result, "seen", "2 finding: seen less fresh").status == "fail"
+
+
+def test_wording_lets_lists_of_options_repeat_themselves(sound):
+    zones = ("right mid zone", "left mid zone", "left lower zone")
+    listed = " ".join(zones)
+
+    def zoned(step):
+        options = tuple(change(o, text=text) for o, text in zip(step.options, zones, strict=True))
+        return change(
+            step, options=options, question=f"Which zones? {listed}\nA. Yes B. No\nNo reasons are needed."
+        )
+
+    cases, *_ = one_step(sound, "severity", zoned)
+    assert audited(cases).gate("wording").status == "pass"

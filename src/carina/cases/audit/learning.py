@@ -46,6 +46,8 @@ class Comparison(NamedTuple):
     text: Row
     prior: Row
     gain: float
+    low: float
+    """Lower end of the 95% interval of the gain."""
 
 
 class Sample:
@@ -119,7 +121,7 @@ def compared(asked: list[Asked], thresholds: Thresholds, *, name: str, what: str
         chance=chance,
         note=f"for information; the best constant answer has {constant.mean():.3f}",
     )
-    return Comparison(row, before, float(gain.mean()))
+    return Comparison(row, before, float(gain.mean()), float(gain.mean()) - half)
 
 
 def hashed(text: str) -> int:

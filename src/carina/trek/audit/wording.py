@@ -11,9 +11,10 @@ from carina.cases.audit import GateResult, Objections, defects
 from carina.cases.model import Case
 from carina.trek.audit.limits import Limits
 from carina.trek.audit.tallies import graded, limited
-from carina.trek.audit.turns import Decoder, Turn
+from carina.trek.audit.turns import BREAK, Decoder, Turn
 
 _SLOT: Final = re.compile(r"\{\s*[A-Za-z_][\w .-]*\}|\[\[\w*")
+_WORD: Final = re.compile(r"\n|[^\s]+")
 _MAY_DOUBLE: Final = frozenset({"that", "had"})
 _TYPOS: Final = """boxs explaination enviroment occured occuring seperate seperately definately recieve recieved refered
     refering abnormalitys opacitys radiograpgh radiogragh pnuemonia pnemonia pneumothroax pnuemothorax atelactasis
@@ -57,7 +58,7 @@ class Wording:
                 self._stammer(case, turn)
 
     def _stammer(self, case: Case, turn: Turn) -> None:
-        for tokens in (turn.tokens, turn.answer):
+        for tokens in (_prose(turn), turn.answer):
             if word := doubled(tokens):
                 self._note(case, turn, "doubled words", f"{word!r} twice in a row")
             if phrase := repeated(tokens):
@@ -111,6 +112,14 @@ def unfilled(turn: Turn) -> Iterator[str]:
 def _stammers(words: list[str], size: int) -> bool:
     """Whether so many words in a row equal those after them; of a whole conversation at once, which is quick."""
     return b"\x01" * size in bytes(map(eq, words, words[size:]))
+
+
+def _prose(turn: Turn) -> list[str]:
+    """Words of the question; a list of options repeats itself by nature, and lines end where they end."""
+    text = turn.step.question.lower()
+    for option in turn.step.options:
+        text = text.replace(option.text.lower(), BREAK)
+    return _WORD.findall(text)
 
 
 def doubled(tokens: list[str]) -> str | None:
