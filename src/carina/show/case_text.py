@@ -13,7 +13,11 @@ _MARKUP: Final = re.compile(
     r"<\|ref\|>\s*(?P<name>.*?)\s*<\|/ref\|>|<\|box\|>\s*(?P<box>.*?)\s*<\|/box\|>", re.DOTALL
 )
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
-_LABEL: Final = r"(?P<l{place}>\(?(?:[A-Za-z]|\d{{1,2}})(?:\)\.|\)|\.|:))\s*"
+_PAIR: Final = r"\(\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*\)"
+_CORNERS: Final = re.compile(_PAIR + r"\s*,?\s*" + _PAIR)
+_SIGN: Final = r"(?:[A-Za-z]|\d{1,2})"
+_STYLES: Final = (rf"\({_SIGN}\)", rf"{_SIGN}\)\.", rf"{_SIGN}\.", rf"{_SIGN}\)", rf"{_SIGN}:", "")
+"""Labels of options; all options of a list have the same style, the last of which is none."""
 _BETWEEN: Final = r"[\s;,.]*(?:\b(?:or|and)\b\s*)?"
 
 
@@ -56,27 +60,32 @@ def plain(text: str) -> str:
 
 def asked(step: Step) -> Asked:
     """The question apart from its options, wherever in it they are listed; whole where no list is found."""
-    blank = ("",) * len(step.options)
     if not step.options:
         return Asked(stem=step.question.strip(), labels=())
-    for labelled in (True, False):
+    for style in _STYLES:
         # The last such list: words like "yes or no" may stand in the question too.
-        for match in reversed(list(_listing(step, labelled=labelled).finditer(step.question))):
+        for match in reversed(list(_listing(step, style).finditer(step.question))):
             before, after = step.question[: match.start()].rstrip(), step.question[match.end() :].strip()
-            labels = tuple(match[f"l{place}"] for place in range(len(step.options))) if labelled else blank
             if before:
-                return Asked(stem=f"{before} {after}".strip(), labels=labels)
-    return Asked(stem=step.question.strip(), labels=blank)
+                return Asked(stem=f"{before} {after}".strip(), labels=tuple(match.groups()))
+    return Asked(stem=step.question.strip(), labels=("",) * len(step.options))
 
 
-def _listing(step: Step, *, labelled: bool) -> re.Pattern[str]:
-    """The list of a step's options in any of the ways in which lists are written."""
-    entries = []
-    for place, option in enumerate(step.options):
-        text = r"\s+".join(map(re.escape, option.text.strip().rstrip(".").split()))
-        entries.append((_LABEL.format(place=place) if labelled else "") + text + r"(?!\w)")
+def corners_in(text: str) -> tuple[float, float, float, float] | None:
+    """The two corners of the only box that is written out in a text; None where there is none, or several."""
+    found = _CORNERS.findall(text)
+    if len(found) != 1:
+        return None
+    x0, y0, x1, y1 = map(float, found[0])
+    return x0, y0, x1, y1
+
+
+def _listing(step: Step, style: str) -> re.Pattern[str]:
+    """The list of a step's options in any of the ways in which lists are written; a group for each label."""
+    texts = (option.text.strip().rstrip(".").split() for option in step.options)
+    entries = (rf"(?<!\w)({style})\s*" + r"\s+".join(map(re.escape, words)) + r"(?!\w)" for words in texts)
     return re.compile(
-        r"\s*(?:\bOptions:\s*)?[\[(]?\s*(?<!\w)" + _BETWEEN.join(entries) + r"\s*[.;]?\s*[\])]?[.;]?",
+        r"\s*(?:\bOptions:\s*)?[\[(]?\s*" + _BETWEEN.join(entries) + r"\s*[.;]?\s*[\])]?[.;]?",
         re.IGNORECASE,
     )
 

@@ -10,16 +10,17 @@ from itertools import groupby
 from typing import Final
 
 from carina.cases.model import Box, Case, CaseImage, CaseView, Evidence, Option, Step
-from carina.draw import Colour, Size, colour_of
+from carina.draw import HUES, Colour, Size, colour_of
 from carina.show import case_words as words
 from carina.show.case_facts import Facts, facts_of, names_in
 from carina.show.case_pictures import Picture, pixel_box
 from carina.show.case_source import DrawnViews
 from carina.show.case_stages import stage_title
-from carina.show.case_text import Piece, asked, pieces
+from carina.show.case_text import Piece, asked, corners_in, pieces
 from carina.show.words import number
 
 _ROLES: Final = {"current": "Current", "reference": "Reference"}
+_ASKED_BOX: Final = "the box in question"
 _FRAMES: Final = {
     "pixel": "pixels",
     "percent": "percent of width and height",
@@ -104,6 +105,8 @@ class Turn:
     unit: str
     """What the corners of its boxes are counted in."""
     framed: tuple[Framed, ...]
+    given: Framed | None
+    """The box that the question speaks of, where it names one in numbers."""
     evidence: tuple[str, ...]
     origin: str
     facts: Facts
@@ -287,7 +290,8 @@ def _turn(case: Case, place: int, films: dict[str, Film]) -> Turn:
         picks=_picks(step, said.labels),
         answer=_answer(step),
         unit=", ".join(dict.fromkeys(_FRAMES[box.frame] for box in step.key.boxes)),
-        framed=_framed(case, step, films),
+        framed=_framed(case, films, step.key.boxes),
+        given=_given(case, step, films),
         evidence=sentences(step.evidence),
         origin=words.worded(step.origin),
         facts=facts_of(step.facts, names_in(case, step)),
@@ -315,12 +319,30 @@ def _answer(step: Step) -> tuple[Piece, ...]:
     return pieces(text)
 
 
-def _framed(case: Case, step: Step, films: dict[str, Film]) -> tuple[Framed, ...]:
-    """Films with the key's boxes on them; a box on an image that no view shows is told by its corners alone."""
+def _given(case: Case, step: Step, films: dict[str, Film]) -> Framed | None:
+    """The box that a question names, where it can be told on which image and in which units.
+
+    A case does not store it: the corners stand in the words, the image is the only one that the question uses, and the
+    units are those of all keyed boxes of the case.
+    """
+    named = corners_in(step.question)
+    frames = {box.frame for other in case.steps for box in other.key.boxes}
+    if step.key.boxes or named is None or len(step.uses) != 1 or len(frames) != 1:
+        return None
+    image = _image(case, case.view(step.uses[0]))
+    box = Box(image=image.key, xyxy=named, frame=frames.pop(), name=_ASKED_BOX)
+    x0, y0, x1, y1 = pixel_box(box, Size(width=image.width, height=image.height))
+    if not (0 <= x0 < x1 <= image.width and 0 <= y0 < y1 <= image.height):
+        return None
+    return next(iter(_framed(case, films, [box])), None)
+
+
+def _framed(case: Case, films: dict[str, Film], wanted: Sequence[Box]) -> tuple[Framed, ...]:
+    """Films with boxes on them; a box on an image that no view shows is told by its corners alone."""
     on = {case.view(view).panels[0].image: film for view, film in films.items()}
     found = []
     for key, film in on.items():
-        boxes = [box for box in step.key.boxes if box.image == key]
+        boxes = [box for box in wanted if box.image == key]
         if boxes:
             found.append(Framed(film=film, frames=tuple(_frame(case.image(key), box, film) for box in boxes)))
     return tuple(found)
@@ -337,7 +359,7 @@ def _frame(image: CaseImage, box: Box, film: Film) -> Frame:
         y=round(y0 * down, 2),
         width=round((x1 - x0) * across, 2),
         height=round((y1 - y0) * down, 2),
-        colour=colour_of(box.name or box.of),
+        colour=HUES["yellow"] if box.name == _ASKED_BOX else colour_of(box.name or box.of),
         corners=f"{corners[0]}, {corners[1]} to {corners[2]}, {corners[3]}",
     )
 

@@ -149,7 +149,14 @@ def _turn(turn: Turn) -> Rgb:
         colour = _ANSWER if pick.right else MUTED
         lines += _wrapped(f"{'right: ' if mark == '✓' else ''}{text}", width - 14, colour)
     body = _lines(lines, indent=_INDENT)
-    parts = [body, *_answer(turn, width), *(_framed(item) for item in turn.framed), _lines([("", MUTED, 8)])]
+    given = [] if turn.given is None else [_framed(turn.given)]
+    parts = [
+        body,
+        *given,
+        *_answer(turn, width),
+        *(_framed(item) for item in turn.framed),
+        _lines([("", MUTED, 8)]),
+    ]
     picture = stack(parts)
     put_text(picture, shorten(step.id, width=_INDENT - 6, size=_TEXT), x=0, y=0, size=_TEXT, colour=MUTED)
     return picture
