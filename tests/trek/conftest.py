@@ -166,6 +166,14 @@ def crowd(number=120, *, names=("pneumonia", "pleural effusion", "cardiomegaly",
     return made
 
 
+HEDGES = re.compile(
+    r"possib|\bmay\b|might|could|perhaps|uncertain|certainty|doubt|suspic|suspect|question|equivocal|not sure|\bif\b"
+    r"|excluded|ruled out|not certain|less certain|unclear|open whether|hint",
+    re.IGNORECASE,
+)
+"""How a teacher says that something only may be there."""
+
+
 # ---- conversations --------------------------------------------------------------------------------------------------
 
 
@@ -255,6 +263,7 @@ def made():
     """Makers of studies and of conversations about them."""
     return SimpleNamespace(
         words=WORDS,
+        hedges=HEDGES,
         everything=EVERYTHING,
         good=GOOD,
         zones=ALL_ZONES,

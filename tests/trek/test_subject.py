@@ -261,9 +261,11 @@ def test_a_study_without_images_has_no_zones(made):
         (("lateral", "PA"), 2, ("PA", "lateral")),
         (("lateral", "unknown", "AP"), 2, ("AP", "lateral")),
         (("lateral", "PA"), 1, ("PA",)),
-        (("PA", "AP", "lateral"), 2, ("PA", "AP")),
-        (("unknown",), 2, ("unknown",)),
-        (("lateral", "PA", "AP", "unknown"), 9, ("PA", "AP", "lateral", "unknown")),
+        # Two of a projection could not be told apart by name.
+        (("PA", "AP", "lateral", "lateral"), 9, ("PA", "lateral")),
+        (("unknown", "unknown"), 2, ("unknown",)),
+        (("unknown", "lateral"), 2, ("lateral",)),
+        ((), 2, ()),
     ],
 )
 def test_frontal_images_come_first_and_only_so_many(made, views, most, shown):

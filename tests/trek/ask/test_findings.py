@@ -1,0 +1,324 @@
+"""Stage 2: what is there and what is not, against the records themselves."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from carina.studies.vocabulary import DEVICES, FINDINGS
+from carina.trek.ask.findings import ask_what_is_there, options_wanted, with_none
+from carina.trek.confusable import COMPANIONS, MAY_BE_CALLED
+from carina.trek.turn import Choice
+
+
+def records(study, kind):
+    return study.findings if kind == "finding" else study.devices
+
+
+def there(study, kind=None):
+    kinds = ("finding", "device") if kind is None else (kind,)
+    return {
+        thing.name: thing for kind in kinds for thing in records(study, kind) if thing.certainty != "absent"
+    }
+
+
+def clearly_absent(study, name):
+    noticed = set(there(study))
+    return name not in noticed and not MAY_BE_CALLED.get(name, frozenset()) & noticed
+
+
+def is_named(step):
+    return step.task in ("presence", "device presence") and any(
+        slot.name in ("finding", "a_finding") for slot in step.slots
+    )
+
+
+@pytest.fixture(scope="module")
+def asked(conversations):
+    return [(talk.study, step) for talk in conversations for step in talk.case.steps if step.stage == 2]
+
+
+# ---- on phantoms -----------------------------------------------------------------------------------------------------
+
+
+def test_every_family_is_asked_in_every_format(asked):
+    assert {(step.task, step.format) for _, step in asked} >= {
+        ("any abnormality", "yes_no"),
+        ("any abnormality", "choice"),
+        ("any device", "yes_no"),
+        ("any device", "choice"),
+        ("presence", "yes_no"),
+        ("presence", "choice"),
+        ("device presence", "yes_no"),
+        ("device presence", "choice"),
+        ("abnormalities", "open"),
+        ("devices", "open"),
+        ("abnormalities and devices", "open"),
+        ("others", "open"),
+    }
+    variants = {step.template.rpartition(".")[0] for _, step in asked}
+    assert {"s2.presence.yes_no-sited", "s2.presence.choice-multiple", "s2.others.open-neutral"} <= variants
+
+
+def test_whether_there_is_anything_is_what_the_records_say(made, asked):
+    labels = Counter()
+    for study, step in asked:
+        if step.task not in ("any abnormality", "any device"):
+            continue
+        states = {
+            thing.certainty
+            for thing in records(study, "finding" if step.task == "any abnormality" else "device")
+        }
+        expected = "yes" if "present" in states else "uncertain" if "uncertain" in states else "no"
+        assert made.label(step) == expected, (study.id, step.id)
+        labels[step.task, expected] += 1
+    assert {
+        ("any abnormality", "yes"),
+        ("any abnormality", "no"),
+        ("any device", "yes"),
+        ("any device", "no"),
+    } <= set(labels)
+
+
+def test_a_named_finding_is_answered_by_its_record(made, asked):
+    labels = Counter()
+    for study, step in asked:
+        if not is_named(step):
+            continue
+        kind = "finding" if step.task == "presence" else "device"
+        (name,) = made.targets(step)
+        (truth,) = made.facts(step, "truth")
+        assert made.facts(step, "target")[0].about == kind
+        assert made.words.name(name).a in step.question or name in step.question
+        recorded = [thing for thing in records(study, kind) if thing.name == name]
+        held = there(study, kind).get(name)
+        if held is None:
+            assert clearly_absent(study, name)
+            assert made.label(step) == "no"
+            assert truth.text == "absent"
+            assert truth.about == (recorded[0].id if recorded else "")
+            evidence = recorded[0].evidence if recorded else ()
+            (origin,) = made.facts(step, "negative")
+            companion = any(name in COMPANIONS.get(other, ()) for other in there(study))
+            assert origin.text == ("stated" if evidence else "sibling" if companion else "sampled")
+            assert not any(thing.trend == "resolved" for thing in recorded)
+        else:
+            assert made.label(step) == {"present": "yes", "uncertain": "uncertain"}[held.certainty]
+            assert (truth.about, truth.text) == (held.id, held.certainty)
+            assert not made.facts(step, "negative")
+            evidence = held.evidence
+        assert [(mark.report, mark.sentence) for mark in step.evidence] == [("current", n) for n in evidence]
+        opening = re.match(r"(?:yes|no)\b", step.key.text.lower())
+        if step.key.label is not None:
+            assert (opening.group() if opening else "uncertain") == step.key.label, step.key.text
+        labels[kind, made.label(step)] += 1
+    assert {("finding", label) for label in ("yes", "no", "uncertain")} <= set(labels)
+    assert {("device", label) for label in ("yes", "no")} <= set(labels)
+
+
+def test_all_three_origins_of_a_no_occur(made, asked):
+    origins = Counter(fact.text for _, step in asked for fact in made.facts(step, "negative"))
+    assert set(origins) == {"stated", "sibling", "sampled"}
+
+
+def test_a_place_in_the_question_is_the_place_of_what_is_there(made, asked):
+    seen = Counter()
+    for study, step in asked:
+        at = next((slot.value for slot in step.slots if slot.name == "at"), None)
+        if at is None:
+            continue
+        held = there(study).get(made.targets(step)[0])
+        assert at in step.question
+        if held is not None:
+            assert at == made.words.at(held.location)
+        seen[made.label(step)] += 1
+    assert set(seen) == {"yes", "no"}
+
+
+def test_options_are_there_or_clearly_not_and_none_is_right_only_alone(made, asked):
+    none_said = made.words.wording.common["none_of_these"]
+    counted = Counter()
+    for study, step in asked:
+        if step.format != "choice" or is_named(step) or step.task not in ("presence", "device presence"):
+            continue
+        kind = "finding" if step.task == "presence" else "device"
+        texts = [option.text for option in step.options]
+        none = texts[-1] if texts[-1] in none_said else None
+        held = {name for name, thing in there(study, kind).items() if thing.certainty == "present"}
+        for option, said in zip(step.options, step.key.kinds, strict=True):
+            if option.text == none:
+                assert said == ("key" if step.key.options == (option.id,) else "none")
+                assert (said == "key") == (not held & set(texts))
+            else:
+                assert said == ("key" if option.text in held else "distractor")
+                assert option.text in held or clearly_absent(study, option.text)
+        assert step.multiple == (step.score == "set")
+        assert (len(step.key.options) == 1) or step.multiple
+        # What is named in the facts is what stands there to choose from.
+        assert set(made.targets(step)) == set(texts) - {none}
+        assert {fact.about for fact in made.facts(step, "truth")} == {
+            thing.id for name, thing in there(study, kind).items() if name in texts
+        }
+        counted[
+            "none right" if none and step.key.kinds[-1] == "key" else "none" if none else "plain",
+            step.multiple,
+        ] += 1
+    assert {("none right", False), ("none", False), ("plain", False), ("plain", True)} <= set(counted)
+
+
+def test_lists_name_everything_there_and_hedge_what_may_be(made, asked):
+    checked = 0
+    for study, step in asked:
+        if step.task not in ("abnormalities", "devices", "abnormalities and devices"):
+            continue
+        kinds = {"abnormalities": ["finding"], "devices": ["device"]}.get(step.task, ["finding", "device"])
+        things = [thing for kind in kinds for thing in there(study, kind).values()]
+        assert {(fact.about, fact.text) for fact in made.facts(step, "truth")} == {
+            (t.id, t.certainty) for t in things
+        }
+        said = step.key.text.lower()
+        for thing in things:
+            assert made.words.name(thing.name).a.removeprefix("a ").removeprefix("an ").lower() in said
+        if any(thing.certainty == "uncertain" for thing in things):
+            assert made.hedges.search(said), said
+        for name in (*FINDINGS, *DEVICES):
+            if name not in there(study) and name not in ("mass", "lung opacity"):
+                assert made.words.name(name).a.lower() not in said
+        checked += 1
+    assert checked > 300
+
+
+def test_others_are_what_the_question_does_not_name(made, asked):
+    checked = Counter()
+    for study, step in asked:
+        if step.task != "others":
+            continue
+        findings = there(study, "finding")
+        listed = {fact.about for fact in made.facts(step, "truth")}
+        known = next((slot.value for slot in step.slots if slot.name == "known"), None)
+        others = {thing.id for thing in findings.values() if thing.id in listed}
+        assert listed == others
+        if known is not None:
+            for thing in findings.values():
+                name = made.words.name(thing.name, possible=thing.certainty == "uncertain").a
+                assert (name in known) != (thing.id in listed)
+        else:
+            assert not listed
+        assert step.depends_on
+        checked[bool(listed)] += 1
+    assert set(checked) == {True, False}
+
+
+def test_no_finding_is_named_in_two_closed_questions(made, conversations):
+    for talk in conversations:
+        named = Counter(
+            name
+            for step in talk.case.steps
+            if step.task in ("presence", "device presence")
+            for name in made.targets(step)
+        )
+        assert set(named.values()) <= {1}, (talk.case.id, named)
+
+
+def test_lists_come_after_everything_closed(made, conversations):
+    for talk in conversations:
+        stage = [step for step in talk.case.steps if step.stage == 2]
+        closed = [number for number, step in enumerate(stage) if made.closed(step)]
+        told = [number for number, step in enumerate(stage) if step.format == "open"]
+        assert not closed or not told or max(closed) < min(told)
+
+
+def test_a_finding_that_nothing_has_settled_is_not_depended_on(made, conversations):
+    """Whoever depends on a question finds what it names in that question or its key."""
+    for talk in conversations:
+        steps = {step.id: step for step in talk.case.steps}
+        for step in talk.case.steps:
+            if step.stage != 3 or step.task in ("region box", "region content"):
+                continue
+            for earlier in (steps[name] for name in step.depends_on):
+                truths = {fact.about for fact in made.facts(earlier, "truth")}
+                about = {fact.about for fact in step.facts if fact.name != "target"}
+                assert about <= truths
+                words = f"{earlier.question} {earlier.key.text}".lower()
+                name = made.targets(step)[0]
+                assert name in words or made.words.name(name).a in words, (talk.case.id, step.id, earlier.id)
+
+
+# ---- by hand ---------------------------------------------------------------------------------------------------------
+
+
+def test_no_more_than_so_many_are_asked_by_name(made):
+    names = [f"shadow {letter}" for letter in "abcdefghijklmnopqrst"]
+    studies = [
+        made.study(
+            *(made.finding(name, "present" if (k + n) % 2 else "absent") for k, name in enumerate(names)),
+            name=f"s{n}",
+        )
+        for n in range(20)
+    ]
+    among = made.survey(studies)
+    most = 0
+    for seed in range(20):
+        examiner = made.examiner(
+            studies[seed], among=among, seed=seed, quotas=made.with_quotas(named=5, choices=0.0)
+        )
+        ask_what_is_there(examiner)
+        most = max(most, sum(turn.task == "presence" for turn in examiner.turns))
+    assert most == 5
+
+
+def test_what_there_is_twice_is_listed_once_and_never_asked_by_name(made):
+    twice = made.study(
+        made.finding("nodule", number="f1", zones=("left upper",)),
+        made.finding("nodule", number="f2", zones=("right lower",)),
+        made.finding("fracture"),
+    )
+    for case in made.talks(30, twice, quotas=made.everything):
+        assert not any(
+            "nodule" in made.targets(s)
+            for s in case.steps
+            if s.stage in (2, 3) and made.closed(s) and s.task != "region content"
+        )
+        lists = [s.key.text for s in case.steps if s.task in ("abnormalities", "abnormalities and devices")]
+        assert lists
+        assert all(text.count("nodule") == 1 for text in lists)
+
+
+def test_uncertain_is_a_label_of_its_own(made):
+    doubtful = made.study(made.finding("pneumothorax", "uncertain"), made.device("pacemaker", "uncertain"))
+    among = made.survey([*made.crowd(), doubtful])
+    labels = Counter()
+    for case in made.talks(60, doubtful, among=among, quotas=made.everything):
+        for step in case.steps:
+            if step.stage == 2 and made.closed(step) and not made.facts(step, "negative"):
+                assert step.format == "yes_no"
+                labels[step.task, step.key.label] += 1
+    assert {label for _, label in labels} == {"uncertain"}
+    assert {("presence", "uncertain"), ("device presence", "uncertain")} <= set(labels)
+
+
+def test_none_of_these_is_right_as_often_as_any_other_option(made):
+    examiner = made.examiner(made.study(made.finding("mass")))
+    right = {}
+    for _ in range(9000):
+        number = options_wanted(examiner)
+        options = with_none(
+            examiner, Choice("right", right=True), [Choice(f"wrong {n}") for n in range(number - 1)]
+        )
+        assert sum(option.right for option in options) == 1
+        assert sum(option.none for option in options) <= 1
+        if options[-1].none:
+            right.setdefault(len(options), Counter())[options[-1].right] += 1
+            assert options[-1].right == (not any(option.text == "right" for option in options))
+    for number, counted in right.items():
+        n = counted.total()
+        assert abs(counted[True] / n - 1 / number) < 4 * (1 / n) ** 0.5 / 2 + 0.01, (number, counted)
+    assert sum(counted.total() for counted in right.values()) > 1500
+
+
+def test_numbers_of_options_are_spread(made):
+    examiner = made.examiner(made.study(made.finding("mass")))
+    counted = Counter(options_wanted(examiner) for _ in range(3000))
+    assert set(counted) == {2, 3, 4, 5, 6}
+    assert max(counted.values()) < 2000
+    assert min(options_wanted(examiner, least=4) for _ in range(200)) == 4
