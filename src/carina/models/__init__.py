@@ -1,4 +1,4 @@
-"""Adapters to models of others, with weights that lie on this machine. What they are used for stands elsewhere.
+"""Adapters to models of others, with weights on this machine or served. What they are used for stands elsewhere.
 
 Nothing here imports torch before a model is opened, so that everything else works without it.
 """
