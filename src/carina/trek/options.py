@@ -27,17 +27,17 @@ class Quotas:
     others: float = 0.3
     vignette: float = 0.25
     """Share of things that are asked about by a vignette instead of attribute by attribute."""
-    attributes: float = 0.97
+    attributes: float = 0.93
     """Share of known attributes that are asked about."""
     described: float = 0.5
     """Share of things that are described as a whole after their attributes."""
     zones: float = 0.8
     """Share of studies with findings in which a zone is asked about, whether it is clear."""
-    regions: float = 1.2
+    regions: float = 1.0
     """Named regions whose content is asked for, a conversation."""
     box_share: float = 0.22
     """Boxes, as a share of all other questions."""
-    relations: float = 1.8
+    relations: float = 1.6
     """Where a relation is stored."""
     comparison: float = 1.33
     """Where there is a reference study."""
