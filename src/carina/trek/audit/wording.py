@@ -58,7 +58,8 @@ class Wording:
                 self._stammer(case, turn)
 
     def _stammer(self, case: Case, turn: Turn) -> None:
-        for tokens in (_prose(turn), turn.answer):
+        for text in (turn.step.question, turn.step.key.text or ""):
+            tokens = _prose(text, turn)
             if word := doubled(tokens):
                 self._note(case, turn, "doubled words", f"{word!r} twice in a row")
             if phrase := repeated(tokens):
@@ -114,9 +115,9 @@ def _stammers(words: list[str], size: int) -> bool:
     return b"\x01" * size in bytes(map(eq, words, words[size:]))
 
 
-def _prose(turn: Turn) -> list[str]:
-    """Words of the question; a list of options repeats itself by nature, and lines end where they end."""
-    text = turn.step.question.lower()
+def _prose(text: str, turn: Turn) -> list[str]:
+    """Words without options: a list of them repeats itself by nature, and lines end where they end."""
+    text = text.lower()
     for option in turn.step.options:
         text = text.replace(option.text.lower(), BREAK)
     return _WORD.findall(text)
