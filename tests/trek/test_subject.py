@@ -246,11 +246,6 @@ def test_only_a_frontal_image_has_zones(made, view):
     assert made.subject(study).held_zones() is None
 
 
-def test_a_study_without_images_has_no_zones(made):
-    study = made.replace(made.study(made.finding("mass")), images=())
-    assert made.subject(study).held_zones() is None
-
-
 # ---- images ----------------------------------------------------------------------------------------------------------
 
 
@@ -265,7 +260,6 @@ def test_a_study_without_images_has_no_zones(made):
         (("PA", "AP", "lateral", "lateral"), 9, ("PA", "lateral")),
         (("unknown", "unknown"), 2, ("unknown",)),
         (("unknown", "lateral"), 2, ("lateral",)),
-        ((), 2, ()),
     ],
 )
 def test_frontal_images_come_first_and_only_so_many(made, views, most, shown):

@@ -79,11 +79,6 @@ def test_nothing_at_all_is_a_survey_too(made):
     assert bare.balance["device"].opening["PA"].any_asked == {True: 0.0, False: 0.0}
 
 
-def test_a_study_without_images_is_no_obstacle(made):
-    lost = made.replace(made.study(made.finding("mass"), made.device("pacemaker")), images=())
-    assert made.survey([lost, *made.crowd(10)]).studies == 11
-
-
 def test_what_only_one_study_says_has_nothing_wrong_to_say_instead(made):
     found = made.survey([made.study(made.finding("mass", severity="mild"), made.device("pacemaker"))] * 3)
     assert dict(found.wrong) == {}
