@@ -74,8 +74,10 @@ class Balance:
     """By name, the share of those that are there to ask about by name: less than 1 where negatives are too few."""
     negative: Mapping[str, float]
     """By name, the weight with which it is drawn as a negative; the sum over a study is how many it can supply."""
-    prevalence: Mapping[str, float]
-    """By name, how common it is."""
+    beside: Mapping[tuple[str, str], float]
+    """By a name that is there and one that is not, how often to offer the two: as often as the other way round."""
+    in_company: Mapping[str, float]
+    """By name, how common it is where there is more than one of its kind."""
     opening: Mapping[str, "Opening"]
     """By stratum."""
 
@@ -106,7 +108,7 @@ def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Bal
     rows = _Rows.of(names, seen)
     if not names or not len(rows.times):
         nothing = dict.fromkeys(names, 0.0)
-        return Balance(nothing, nothing, nothing, dict.fromkeys(strata, NO_OPENING))
+        return Balance(nothing, nothing, {}, nothing, dict.fromkeys(strata, NO_OPENING))
     begin = (rows.wanted > 0).astype(np.float64)
     in_vain: dict[str, tuple[InVain, ...]] = {}
     asked = weights = np.zeros(len(names))
@@ -121,11 +123,19 @@ def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Bal
         asked, weights, enough = _fitted(rows, due)
         # Studies that have something and ask about none of it by name leave less to balance.
         begin = 1 - (1 - (1 - choices) * enough) ** rows.wanted
-    common = rows.times @ rows.there
+    together = rows.there.T @ (rows.times[:, None] * (rows.may > 0))
+    either = np.divide(together.T, together, out=np.zeros_like(together), where=together > 0)
+    several = rows.times * (rows.wanted > 1)
     return Balance(
         asked=dict(zip(names, asked.tolist(), strict=True)),
         negative=dict(zip(names, weights.tolist(), strict=True)),
-        prevalence=dict(zip(names, (common / max(1, seen.total())).tolist(), strict=True)),
+        beside={
+            (one, other): float(min(1.0, either[row, column]))
+            for row, one in enumerate(names)
+            for column, other in enumerate(names)
+            if either[row, column] > 0
+        },
+        in_company=dict(zip(names, (several @ rows.there / max(1.0, several.sum())).tolist(), strict=True)),
         opening={stratum: Opening(told[stratum], in_vain[stratum]) for stratum in strata},
     )
 

@@ -110,6 +110,8 @@ def _shuffled(examiner: Examiner) -> list[Turn]:
 
 _ANY = ("any abnormality", "any device")
 _TELLS_NOTHING = ("view", "region box")
+_TELLS_MORE = ("region content", "change")
+"""Closed questions whose words or answers tell more than their own key."""
 
 
 def _keep_keys(turns: Sequence[Turn]) -> None:
@@ -127,11 +129,15 @@ def _keep_keys(turns: Sequence[Turn]) -> None:
             turn.after.extend(other for other in closed if other.task == "view" and other is not turn)
             continue
         turn.after.extend(first)
-        if turn in closed:
+        if turn in closed and turn.task not in _TELLS_MORE:
             continue
         named = _named(turn)
         turn.after.extend(
-            other for other in closed if other.stage <= turn.stage and (not named or named & _named(other))
+            other
+            for other in closed
+            if other.stage <= turn.stage
+            and other.task not in _TELLS_MORE
+            and (not named or named & _named(other))
         )
 
 

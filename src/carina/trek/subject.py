@@ -69,6 +69,11 @@ class Thing:
     def is_present(self) -> bool:
         return self.certainty == "present"
 
+    @property
+    def calling(self) -> str:
+        """Its name as questions say it: what only may be there is called so, and is milder on the whole."""
+        return self.name if self.certainty == "present" else f"possible {self.name}"
+
     def means(self, attribute: str) -> frozenset[str]:
         """What the value of an attribute covers: two values that share nothing can't both be right."""
         if attribute == "location":

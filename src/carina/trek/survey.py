@@ -30,7 +30,7 @@ class Survey:
     """Findings and devices that occur at all, present or absent."""
     balance: Mapping[Kind, Balance]
     wrong: Mapping[tuple[str, str], Wrong]
-    """By name and attribute."""
+    """By name, as questions say it, and attribute."""
     descriptions: Mapping[str, tuple[str, ...]]
     """By name, how it is described elsewhere in the set, most common first."""
     zones: Mapping[str, float]
@@ -100,8 +100,8 @@ def _count(counts: _Counts, subject: Subject) -> None:
             for attribute in ATTRIBUTES:
                 if attribute in thing.values:
                     value = thing.values[attribute]
-                    counts.values[thing.name, attribute][value] += 1
-                    counts.meaning[thing.name, attribute, value] = thing.means(attribute)
+                    counts.values[thing.calling, attribute][value] += 1
+                    counts.meaning[thing.calling, attribute, value] = thing.means(attribute)
 
 
 def _common(values: Counter[str], most: int) -> list[tuple[str, int]]:

@@ -90,10 +90,14 @@ class Examiner:
         *,
         facts: list[Fact],
     ) -> Turn:
-        """A question in one of its wordings; the caller adds the key."""
+        """A question in one of its wordings; the caller adds the key.
+
+        Where `image` is among the slots and several images are shown, the wording says which one is meant.
+        """
         pool = self.words.wording.pools[stage, task, variant]
-        template = self.draw.pick(pool.questions)
         filled = dict(slots) if slots else {}
+        which = "image" in filled and len(self.subject.images) > 1
+        template = self.draw.pick(pool.on_one_image if which else pool.questions)
         if "images" in template.slots and "images" not in filled:
             filled["images"] = self.images()
         turn = Turn(

@@ -21,9 +21,9 @@ def ask_advice(examiner: Examiner) -> None:
     facts += [Fact(name="recommendation", about=" ".join(r.about), text=r.action) for r in due]
     turn = examiner.ask(7, "advice", "open/restating" if restating else "open", {"list": shown}, facts=facts)
     turn.restates = restating
-    turn.history = not restating
     settled = [examiner.presence[thing.id] for thing in things if thing.id in examiner.presence]
     turn.depends = list(dict.fromkeys(settled))
+    turn.history = bool(settled) and not restating
     numbers = sorted({number for recommendation in due for number in recommendation.evidence})
     turn.evidence = tuple(Evidence(report="current", sentence=number) for number in numbers)
     actions = [

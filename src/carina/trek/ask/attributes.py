@@ -66,6 +66,8 @@ def _ask_each(examiner: Examiner, thing: Thing) -> None:
     draw = examiner.draw
     attributes = draw.shuffled([name for name in thing.values if name not in _PLACED])
     placed = [name for name in _PLACED if name in thing.values]
+    if "position" in placed and _ask_whether_placed(examiner, thing):
+        placed = []
     if thing.id not in examiner.known_places:
         cut = draw.below(len(attributes) + 1)
         attributes = [*attributes[:cut], *placed, *attributes[cut:]]
@@ -99,7 +101,7 @@ def _ask_open(examiner: Examiner, thing: Thing, attribute: str) -> None:
 def _ask_closed(examiner: Examiner, thing: Thing, attribute: str, form: str) -> bool:
     """In a form with a wrong value; False where the set has no wrong value for this one."""
     draw = examiner.draw
-    wrong = examiner.survey.wrong.get((thing.name, attribute))
+    wrong = examiner.survey.wrong.get((thing.calling, attribute))
     value = thing.values[attribute]
     if attribute in ("side", "location") and examiner.places_told:
         return False
@@ -195,28 +197,36 @@ def _ask_statement(examiner: Examiner, thing: Thing, attribute: str, wrong: list
     turn.choices = [Choice(text, right=number == 0) for number, text in enumerate(said)]
 
 
-def _ask_position(examiner: Examiner, thing: Thing) -> None:
-    """Whether a device lies where it should."""
-    draw, adequate = examiner.draw, thing.values["position"] == "adequate"
-    slots = {"the_finding": thing.the, "at": thing.values.get("location", "")}
-    if not slots["at"]:
-        return
-    asked = examiner.survey.wrong.get((thing.name, "position"))
-    rate = 0.0 if asked is None else asked.asked.get(thing.values["position"], 0.0)
-    variant = draw.weighted(("open", "yes_no", "choice"), (0.6, 0.2 * rate, 0.2 * rate))
-    turn = _about(
-        examiner, examiner.ask(3, "position", variant, slots, facts=_facts(thing, "position")), thing
-    )
+def _ask_whether_placed(examiner: Examiner, thing: Thing) -> bool:
+    """Whether a device lies where it should, in a closed form, which goes before its place: a place tells as much."""
+    position, at = thing.values["position"], thing.values.get("location")
+    known = examiner.survey.wrong.get((thing.calling, "position"))
+    if at is None or known is None or not examiner.draw.chance(0.5 * known.asked.get(position, 0.0)):
+        return False
+    variant = examiner.draw.pick(("yes_no", "choice"))
+    slots = {"the_finding": thing.the, "at": at}
+    facts = _facts(thing, "position")
+    turn = _about(examiner, examiner.ask(3, "position", variant, slots, facts=facts), thing)
+    adequate = position == "adequate"
     if variant == "choice":
-        turn.choices = [
-            Choice("in an adequate position", right=adequate),
-            Choice("malpositioned", right=not adequate),
-        ]
-    elif variant == "yes_no":
+        words = examiner.words.wording.grammar["position"]
+        turn.choices = [Choice(text, right=state == position) for state, text in words.items()]
+    else:
         turn.label = "yes" if adequate else "no"
         turn.answer = examiner.say(turn, turn.label, slots)
-    else:
-        turn.answer = examiner.say(turn, thing.values["position"], slots)
+    return True
+
+
+def _ask_position(examiner: Examiner, thing: Thing) -> None:
+    """Whether a device lies where it should, after its place."""
+    at = thing.values.get("location")
+    if at is None:
+        return
+    slots = {"the_finding": thing.the, "at": at}
+    turn = _about(
+        examiner, examiner.ask(3, "position", "open", slots, facts=_facts(thing, "position")), thing
+    )
+    turn.answer = examiner.say(turn, thing.values["position"], slots)
 
 
 # ---- several at once ------------------------------------------------------------------------------------------------

@@ -76,7 +76,10 @@ def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: in
 
 
 def _ask_content(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:
-    slots = {"image": examiner.image(place), "box": coordinates(box)}
+    slots = {
+        "image": examiner.image(place),
+        "box": f"{coordinates(box)} {examiner.words.wording.grammar['units'][box.frame]}",
+    }
     facts = [thing.target, thing.truth]
     turn = examiner.ask(3, "box content", "open", slots, facts=facts)
     turn.images = (place,)

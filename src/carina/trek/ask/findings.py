@@ -197,24 +197,31 @@ def _ask_choices(examiner: Examiner, things: list[Thing], taken: set[str]) -> No
             _ask_one(examiner, right[0], rest)
 
 
-def _ask_several(examiner: Examiner, right: list[Thing], rest: list[Absent]) -> None:
-    wrong = rest[: 1 + examiner.draw.below(3)]
-    if wrong:
+def _ask_several(examiner: Examiner, things: list[Thing], rest: list[Absent]) -> None:
+    """Any number is right. A name is offered as often where it is wrong as where it is right."""
+    draw, common = examiner.draw, examiner.survey.balance[things[0].kind].in_company
+    right = [thing for thing in things if draw.chance(_odds(1 - common.get(thing.name, 0.0)))]
+    wrong = [missing for missing in rest if draw.chance(_odds(common.get(missing.name, 0.0)))]
+    wrong = wrong[: _MOST_OPTIONS - len(right)]
+    if right and wrong:
         turn = _ask_choice(examiner, right, wrong, multiple=True)
         turn.choices = [*(Choice(t.bare, right=True) for t in right), *(Choice(m.name) for m in wrong)]
 
 
+def _odds(share: float) -> float:
+    """How often to take one of two that is not that common, so that both are taken as often."""
+    return min(1.0, share / (1 - share)) if share < 1 else 1.0
+
+
 def _ask_one(examiner: Examiner, right: Thing, rest: list[Absent]) -> None:
-    """One is right. Drawn evenly and kept as often as the rarest is common, lest the common one be the better guess."""
-    prevalence = examiner.survey.balance[right.kind].prevalence
-    share = prevalence.get(right.name, 0.0)
-    rest = [missing for missing in rest if prevalence.get(missing.name, 0.0) > 0]
+    """One is right. Of any two names that are offered, neither is right more often than the other."""
+    beside = examiner.survey.balance[right.kind].beside
+    rest = [missing for missing in rest if (right.name, missing.name) in beside]
     for number in range(options_wanted(examiner) - 1, 0, -1):
         wrong = rest[:number]
         if len(wrong) < number:
             continue
-        rarest = min(prevalence[missing.name] for missing in wrong)
-        if share <= 0 or examiner.draw.chance(rarest / share):
+        if examiner.draw.chance(min(beside[right.name, missing.name] for missing in wrong)):
             choices = with_none(examiner, Choice(right.bare, right=True), [Choice(m.name) for m in wrong])
             said = {choice.text for choice in choices}
             asked = [right] if right.bare in said else []
@@ -237,6 +244,7 @@ def _ask_choice(examiner: Examiner, right: list[Thing], wrong: list[Absent], *, 
     return turn
 
 
+_MOST_OPTIONS: Final = 6
 _OPTIONS: Final = ((2, 3, 4, 5, 6), (0.15, 0.25, 0.3, 0.24, 0.06))
 """How many options a choice has, and how often; yes and no dressed as options are apart."""
 

@@ -17,9 +17,9 @@ def ask_about_images(examiner: Examiner) -> None:
     """Projection and technical adequacy, where the study states them."""
     known = all(image.view != "unknown" for image in examiner.subject.images)
     criteria = _criteria(examiner.subject.images[0].quality)
-    asks_view = known and examiner.draw.chance(examiner.quotas.view)
-    # A study of which both are known has at least one of the two questions.
-    least = examiner.quotas.quality if asks_view or not known else 1.0
+    # What is known of the two is asked about in one question at least.
+    asks_view = known and (not criteria or examiner.draw.chance(examiner.quotas.view))
+    least = examiner.quotas.quality if asks_view else 1.0
     if asks_view:
         _ask_view(examiner)
     if criteria and examiner.draw.chance(least):

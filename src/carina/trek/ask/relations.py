@@ -50,10 +50,10 @@ def _ask_in_general(examiner: Examiner, relations: list[Relation]) -> None:
         4, "relations", "open/restating" if restating else "open", {"list": phrases}, facts=facts
     )
     turn.restates = restating
-    turn.history = not restating
     turn.evidence = _sentences(relations)
     turn.depends = [examiner.presence[thing.id] for thing in named if thing.id in examiner.presence]
     turn.depends = list(dict.fromkeys(turn.depends))
+    turn.history = bool(turn.depends) and not restating
     chain = [
         sentence(
             examiner.clause(

@@ -38,6 +38,8 @@ class Pool:
     """The ways to put one kind of question, and to answer it."""
 
     questions: tuple[Template, ...]
+    on_one_image: tuple[Template, ...]
+    """Those that say which image they are about."""
     answers: Mapping[str, tuple[str, ...]]
 
 
@@ -78,8 +80,10 @@ def load_wording(language: str = "en") -> Wording:
         phrases[stage] = content.pop("phrases", {})
         for family, variants in content.items():
             for variant, pool in variants.items():
+                questions = _templates(f"s{stage}.{family}.{variant}", pool["questions"])
                 pools[stage, family, variant] = Pool(
-                    questions=_templates(f"s{stage}.{family}.{variant}", pool["questions"]),
+                    questions=questions,
+                    on_one_image=tuple(template for template in questions if "image" in template.slots),
                     answers={kind: tuple(texts) for kind, texts in pool.get("answers", {}).items()},
                 )
     return Wording(
