@@ -343,3 +343,26 @@ def test_turns_keep_their_order(case) -> None:
         f"t{number}" for number in range(1, 10)
     ]
     assert [sorted(scene.new) for scene in talk] == [["view-1", "view-2"], ["view-3"]]
+
+
+def test_the_sheet_tells_the_stage_where_no_heading_does(case, tmp_path, monkeypatch) -> None:
+    from carina.show import talk_sheet
+
+    said: list[str] = []
+    put = talk_sheet.put_text
+    monkeypatch.setattr(
+        talk_sheet, "put_text", lambda band, text, **more: (said.append(text), put(band, text, **more))
+    )
+    case_page(bench_of(case), case, tmp_path)
+    assert "3  A closer look" in said
+    assert "trek · 9 turns" in said
+    assert "right: B. mid" in said
+    assert "It is heart [10.0, 10.0 to 30.0, 50.0]." in said
+    assert {"yes", "uncertain", "no"} <= set(said)
+    assert "Reference · AP · from t8" in said
+    assert not any(text.startswith("stage") for text in said)
+    said.clear()
+    mixed = msgspec.structs.replace(case, order="shuffled")
+    case_page(bench_of(mixed), mixed, tmp_path)
+    assert "stage 5 · trend · depends on t2, t5" in said
+    assert "trek · 9 turns · shuffled" in said

@@ -81,7 +81,8 @@ def _strips(talk: Sequence[Scene]) -> list[Rgb]:
                 title = f"{group.stage}  {group.title}{' (continued)' if group.continued else ''}"
                 above.append(_lines([("", MUTED, 6), (title, _ACCENT, _HEAD), ("", MUTED, 3)]))
             for turn in group.turns:
-                strips.append(stack([*above, _turn(turn)]))
+                stage = f"stage {turn.step.stage}" if group.stage is None else ""
+                strips.append(stack([*above, _turn(turn, stage)]))
                 above = []
     return strips
 
@@ -132,8 +133,8 @@ def _films(films: Sequence[Film]) -> Rgb:
     return stack(rows)
 
 
-def _turn(turn: Turn) -> Rgb:
-    """A question, its options and its answer, beside the number of the turn."""
+def _turn(turn: Turn, stage: str) -> Rgb:
+    """A question, its options and its answer, beside the number of the turn; its stage where no heading tells it."""
     step = turn.step
     width = _COLUMN - _INDENT
     lines: list[Line] = []
@@ -141,13 +142,11 @@ def _turn(turn: Turn) -> Rgb:
         lines += _wrapped(step.context, width, MUTED)
     lines += _wrapped(turn.stem, width, _QUESTION)
     notes = [*turn.chips, f"depends on {', '.join(item.id for item in turn.after)}" if turn.after else ""]
-    told = joined([step.task, *notes, "restates" if step.restates else ""])
+    told = joined([stage, step.task, *notes, "restates" if step.restates else ""])
     lines += _wrapped(told, width, MUTED, _SMALL)
     for pick in turn.picks:
-        mark = "✓" if pick.right else pick.label or "–"
-        text = f"{pick.label} {pick.option.text}".strip()
-        colour = _ANSWER if pick.right else MUTED
-        lines += _wrapped(f"{'right: ' if mark == '✓' else ''}{text}", width - 14, colour)
+        text = f"{'right: ' if pick.right else ''}{pick.label} {pick.option.text}"
+        lines += _wrapped(text, width - 14, _ANSWER if pick.right else MUTED)
     body = _lines(lines, indent=_INDENT)
     given = [] if turn.given is None else [_framed(turn.given)]
     parts = [
@@ -227,7 +226,8 @@ def _heading(case: Case, talk: Sequence[Scene], width: int) -> Rgb:
     inner = width - 2 * _BETWEEN
     band = blank(Size(width=width, height=92), PANEL)
     count = len(turns_of(talk))
-    title = joined([case.target or case.protocol, f"{count} turns"])
+    order = "shuffled" if case.order == "shuffled" else ""
+    title = joined([case.target or case.protocol, f"{count} turns", order])
     put_text(band, shorten(title, width=inner, size=28), x=_BETWEEN, y=14, size=28, colour=WHITE)
     compared = f"compared with {case.reference_study}" if case.reference_study else ""
     line = joined([f"case {case.id}", f"study {case.study}", compared, case.source])
