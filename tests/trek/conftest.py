@@ -161,7 +161,13 @@ def crowd(number=120, *, names=("pneumonia", "pleural effusion", "cardiomegaly",
         )
         line = device("central venous line", site=("in the right atrium", "in the azygos vein")[n % 2])
         made.append(
-            study(*things, *([tube] if n % 5 == 0 else []), *([line] if n % 7 == 0 else []), name=f"c{n}")
+            study(
+                *things,
+                *([tube] if n % 5 == 0 else []),
+                *([line] if n % 7 == 0 else []),
+                name=f"c{n}",
+                patient=f"q{n}",
+            )
         )
     return made
 

@@ -209,7 +209,9 @@ def test_images_are_introduced_with_their_role(made, both):
 
 def test_where_all_enter_at_once_the_current_ones_are_introduced_first(made):
     clear = [made.study(made.finding("mass", "absent"), name=name) for name in "ab"]
-    cases = made.talks(60, clear[1], clear[0], shuffled=1.0, quotas=Quotas(view=0.0, lists=0.0, regions=0.0))
+    among = made.survey(clear)
+    quotas = Quotas(view=0.0, lists=0.0, regions=0.0)
+    cases = made.talks(60, clear[1], clear[0], among=among, shuffled=1.0, quotas=quotas)
     talks = [SimpleNamespace(case=case) for case in cases]
     assert introduced(made, talks) > 0
 
