@@ -36,7 +36,8 @@ def digests(directory: Path):
     return {
         str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in directory.rglob("*")
-        if path.is_file()
+        # What a kill left of a file that was being written has a name of its own.
+        if path.is_file() and path.suffix != ".tmp"
     }
 
 

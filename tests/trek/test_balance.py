@@ -131,7 +131,32 @@ def test_negatives_beside_something_are_asked_for_rather():
     studies = Counter({seen("pleural effusion"): 100, seen("pneumothorax"): 100, seen(): 50})
     fitted = balance(["pleural effusion", "pneumothorax"], studies, choices=0.0)
     assert all(weight > 0 for weight in fitted.negative.values())
-    assert fitted.prevalence == {"pleural effusion": 0.4, "pneumothorax": 0.4}
+
+
+def test_of_two_names_neither_is_offered_more_often_where_it_is_there():
+    studies = Counter(
+        {seen("alpha"): 60, seen("beta"): 20, seen("alpha", "gamma"): 30, seen("gamma"): 10, seen(): 9}
+    )
+    fitted = balance(["alpha", "beta", "gamma"], studies, choices=0.25)
+
+    def times(there, missing):
+        return sum(n for study, n in studies.items() if there in study.there and missing not in study.there)
+
+    pairs_ = [(one, other) for one in fitted.asked for other in fitted.asked if one != other]
+    for one, other in pairs_:
+        rate = fitted.beside[one, other]
+        assert 0 < rate <= 1
+        assert times(one, other) * rate == pytest.approx(times(other, one) * fitted.beside[other, one])
+    assert fitted.beside["alpha", "beta"] == pytest.approx(20 / 90)
+    assert fitted.in_company == {"alpha": 1.0, "beta": 0.0, "gamma": 1.0}
+
+
+def test_two_that_may_be_taken_for_each_other_are_never_offered_together():
+    studies = Counter({seen("consolidation"): 50, seen("pneumonia"): 50, seen("fracture"): 10, seen(): 20})
+    fitted = balance(["consolidation", "fracture", "pneumonia"], studies, choices=0.25)
+    assert ("consolidation", "pneumonia") not in fitted.beside
+    assert ("pneumonia", "consolidation") not in fitted.beside
+    assert ("pneumonia", "fracture") in fitted.beside
 
 
 def test_a_finding_without_possible_negatives_is_not_asked_about_by_name():
@@ -162,8 +187,8 @@ def test_nothing_is_asked_in_vain_for_what_has_resolved():
 @pytest.mark.parametrize("names", [[], ["alpha"], ["alpha", "beta", "consolidation"]])
 def test_what_cannot_be_balanced_is_no_error(studies, names):
     fitted = balance(names, Counter(studies), choices=0.25)
-    assert list(fitted.asked) == list(fitted.negative) == list(fitted.prevalence) == names
-    for share in (*fitted.asked.values(), *fitted.prevalence.values()):
+    assert list(fitted.asked) == list(fitted.negative) == list(fitted.in_company) == names
+    for share in (*fitted.asked.values(), *fitted.in_company.values(), *fitted.beside.values()):
         assert 0 <= share <= 1
     for weight in fitted.negative.values():
         assert weight >= 0

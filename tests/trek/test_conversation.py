@@ -322,12 +322,9 @@ def tells_attribute(_made, study, step, other):
             continue
         thing = by_id[fact.about]
         values = thing.appearance if fact.name == "appearance" else (fact.text,)
-        speaks = mentions(text, thing.name) or any(f.about == thing.id for f in other.facts)
+        speaks = mentions(text, thing.name)
         # The value may be that of another finding that the same turn speaks of.
-        another = any(
-            one.name != thing.name and one.certainty != "absent" and mentions(text, one.name)
-            for one in by_id.values()
-        )
+        another = any(one.name != thing.name and mentions(text, one.name) for one in by_id.values())
         if speaks and not another and any(mentions(text, value) for value in values):
             return f"tells {fact.name} of {thing.name}"
     return None

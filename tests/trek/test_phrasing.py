@@ -22,7 +22,7 @@ def turn(format_, **more):
         stage=3,
         task="location",
         format=format_,
-        pool=Pool(questions=(), answers={}),
+        pool=Pool(questions=(), on_one_image=(), answers={}),
         template=Template(id="s3.location.open.001", text=CORE, slots=()),
         slots={},
         core=CORE,

@@ -14,7 +14,8 @@ def test_names_values_descriptions_and_zones_are_counted(made):
         ),
         made.study(made.finding("mass", zones=("right upper",), side="right", severity="severe"), name="b"),
         made.study(
-            made.finding("mass", "uncertain", zones=("left mid", "left lower"), side="left"),
+            made.finding("mass", zones=("left mid", "left lower"), side="left"),
+            made.finding("edema", "uncertain", severity="mild"),
             made.device("pacemaker"),
             name="c",
         ),
@@ -22,13 +23,20 @@ def test_names_values_descriptions_and_zones_are_counted(made):
     ]
     found = made.survey(studies)
     assert found.studies == 4
-    assert found.known == (("device", "pacemaker"), ("finding", "fracture"), ("finding", "mass"))
+    assert found.known == (
+        ("device", "pacemaker"),
+        ("finding", "edema"),
+        ("finding", "fracture"),
+        ("finding", "mass"),
+    )
     assert found.descriptions["mass"] == (
+        "a mass in the left mid and lower zones",
         "a mild mass in the left mid zone",
         "a mild mass in the right upper zone",
         "a severe mass in the right upper zone",
     )
     assert "fracture" not in found.descriptions
+    assert "edema" not in found.descriptions
     assert found.descriptions["pacemaker"] == ("a pacemaker",)
     # The third study has a device, so nothing is sure of its zones.
     assert found.zones == {
@@ -50,7 +58,8 @@ def test_names_values_descriptions_and_zones_are_counted(made):
     weights = dict(zip(places.values, places.weights["in the left mid zone"], strict=True))
     assert weights["in the right upper zone"] > 0
     assert weights["in the left mid and lower zones"] == weights["in the left mid zone"] == 0
-    assert found.balance["finding"].prevalence == {"fracture": 0, "mass": 0.75}
+    assert set(found.balance["finding"].asked) == {"edema", "fracture", "mass"}
+    assert set(found.balance["device"].asked) == {"pacemaker"}
 
 
 def test_the_order_of_the_studies_does_not_matter(made):
@@ -60,7 +69,7 @@ def test_the_order_of_the_studies_does_not_matter(made):
     assert one.wrong == other.wrong
     assert one.descriptions == other.descriptions
     for kind in ("finding", "device"):
-        for field in ("asked", "negative", "prevalence"):
+        for field in ("asked", "negative", "in_company"):
             assert getattr(one.balance[kind], field) == pytest.approx(
                 getattr(other.balance[kind], field), rel=1e-6
             )
