@@ -15,7 +15,7 @@ class Change:
     name: str
     kind: str
     id: str
-    """In the later study; in the earlier one for what has gone."""
+    """In the later study, where what has gone is recorded as absent."""
     now: Thing | None
     before: Thing | None
     later_sentences: tuple[int, ...] = ()
@@ -49,14 +49,15 @@ def changes_between(before: Subject, now: Subject) -> list[Change]:
     there = {thing.name for thing in now.things} | crowded
     stated = {gone.name: gone for gone in now.resolved}
     # Without a word about it, what is no longer there has gone only if the later study looked for it.
-    looked_for = {missing.name for missing in (*now.absent_findings, *now.absent_devices) if missing.id}
+    looked_for = {
+        missing.name: missing.id for missing in (*now.absent_findings, *now.absent_devices) if missing.id
+    }
     for old in before.things:
         if old.name in there or not old.alone or not old.is_present:
             continue
         if old.name in stated:
-            changes.append(
-                Change("resolved", old.name, old.kind, old.id, None, old, stated[old.name].evidence)
-            )
+            gone = stated[old.name]
+            changes.append(Change("resolved", old.name, old.kind, gone.id, None, old, gone.evidence))
         elif old.name in looked_for:
-            changes.append(Change("resolved", old.name, old.kind, old.id, None, old))
+            changes.append(Change("resolved", old.name, old.kind, looked_for[old.name], None, old))
     return changes

@@ -126,9 +126,9 @@ def _keep_keys(turns: Sequence[Turn]) -> None:
         if turn.task in _TELLS_NOTHING or turn.task in _ANY:
             continue
         if turn.task == "quality":
-            turn.after.extend(other for other in closed if other.task == "view" and other is not turn)
+            turn.after = [other for other in closed if other.task == "view"]
             continue
-        turn.after.extend(first)
+        turn.after = [*turn.after, *first]
         if turn in closed and turn.task not in _TELLS_MORE:
             continue
         named = _named(turn)
@@ -136,7 +136,8 @@ def _keep_keys(turns: Sequence[Turn]) -> None:
             other
             for other in closed
             if other.stage <= turn.stage
-            and other.task not in _TELLS_MORE
+            # Two that tell more can't each wait for the other.
+            and not (turn.task in _TELLS_MORE and other.task in _TELLS_MORE)
             and (not named or named & _named(other))
         )
 
@@ -248,7 +249,7 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
                 shows=shows,
                 uses=(*used, *earlier) if turn.compares else used,
                 score=score,
-                depends_on=_earlier(turn.depends, ids) if turn.depends else (),
+                depends_on=_earlier(turn.depends, ids),
                 restates=turn.restates,
                 constraints=phrased.constraints,
                 template=turn.template.id,
@@ -263,6 +264,8 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
 
 def _earlier(turns: Sequence[Turn], ids: Mapping[int, str]) -> tuple[str, ...]:
     """Ids in the order of the conversation."""
+    if len(turns) <= 1:
+        return (ids[id(turns[0])],) if turns else ()
     return tuple(sorted((ids[id(turn)] for turn in turns), key=lambda name: int(name[1:])))
 
 

@@ -12,6 +12,11 @@ from carina.trek.turn import Choice, Turn
 _NO_CONSTRAINTS: Final = Constraints()
 _ANSWER_ONLY: Final = Constraints(answer_only=True)
 _WORDS: Final[dict[Label, str]] = {"yes": "Yes", "no": "No", "uncertain": "Uncertain"}
+_AT_MOST: Final = 0.06
+_AT_LEAST: Final = 0.1
+_LIMITED: Final = 0.35
+"""Up to which share of open questions the length of the answer is limited to a number of words, asked to be a number
+of words at least, or asked to be short or long."""
 _ROUND: Final = 5
 _SHORT: Final = 20
 _FEW: Final = 15
@@ -53,25 +58,27 @@ def phrase(turn: Turn, draw: Draw, common: Mapping[str, Any], frame: Frame) -> P
 
 
 def _open(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) -> Phrased:
-    words = word_count(turn.answer)
     asked: list[str] = []
     constraints = _NO_CONSTRAINTS
     if turn.history and draw.chance(0.6):
         asked.append(draw.pick(instruction["history"]))
     share = draw.share()
-    if share < 0.06:
-        most = max(_SHORT, -(-words // _ROUND) * _ROUND)
-        constraints = Constraints(max_words=most)
-        asked.append(draw.pick(instruction["at_most"]).format(words=most))
-    elif share < 0.1 and words >= 2 * _FEW:
-        least = words // 10 * 10
-        constraints = Constraints(min_words=least)
-        asked.append(draw.pick(instruction["at_least"]).format(words=least))
-    elif share < 0.35 and words <= _FEW:
-        asked.append(draw.pick(instruction["short"]))
-    elif share < 0.35 and words >= _MANY:
-        asked.append(draw.pick(instruction["long"]))
-    return Phrased(" ".join([turn.core, *asked]), Key(text=turn.answer), constraints)
+    if share < _LIMITED:
+        words = word_count(turn.answer)
+        if share < _AT_MOST:
+            most = max(_SHORT, -(-words // _ROUND) * _ROUND)
+            constraints = Constraints(max_words=most)
+            asked.append(draw.pick(instruction["at_most"]).format(words=most))
+        elif share < _AT_LEAST and words >= 2 * _FEW:
+            least = words // 10 * 10
+            constraints = Constraints(min_words=least)
+            asked.append(draw.pick(instruction["at_least"]).format(words=least))
+        elif words <= _FEW:
+            asked.append(draw.pick(instruction["short"]))
+        elif words >= _MANY:
+            asked.append(draw.pick(instruction["long"]))
+    text = " ".join([turn.core, *asked]) if asked else turn.core
+    return Phrased(text, Key(text=turn.answer), constraints)
 
 
 # ---- yes or no ------------------------------------------------------------------------------------------------------

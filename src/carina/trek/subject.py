@@ -11,7 +11,7 @@ from typing import Final, Literal
 from carina.cases import Evidence, Fact
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
-from carina.trek.confusable import is_clearly_absent, is_companion
+from carina.trek.confusable import is_clearly_absent, is_companion, plausibility
 from carina.trek.language import Language
 
 Kind = Literal["finding", "device"]
@@ -92,6 +92,8 @@ class Absent:
     name: str
     origin: Negative
     evidence: tuple[int, ...]
+    plausibility: float
+    """How much rather to ask for it in vain than for anything else."""
 
 
 @dataclass(slots=True)
@@ -290,7 +292,7 @@ def _absent(
             return
         named.add(name)
         origin: Negative = "stated" if evidence else "sibling" if is_companion(name, there) else "sampled"
-        absent.append(Absent(record, kind, name, origin, evidence))
+        absent.append(Absent(record, kind, name, origin, evidence, plausibility(name, there)))
 
     for thing in recorded:
         # What has resolved is a matter of comparison, not of looking for it.

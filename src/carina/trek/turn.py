@@ -45,8 +45,8 @@ class Turn:
     sections: tuple[ReportSection, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     restates: bool = False
-    depends: list["Turn"] = field(default_factory=list)
-    after: list["Turn"] = field(default_factory=list)
+    depends: Sequence["Turn"] = ()
+    after: Sequence["Turn"] = ()
     """Turns that must come before it in any order, lest its wording tell their keys."""
     history: bool = False
     """Whether it can't be understood without earlier turns."""
@@ -67,6 +67,7 @@ class Examiner:
     words: Language
     survey: Survey
     options: TrekOptions
+    quotas: Quotas = field(init=False)
     turns: list[Turn] = field(default_factory=list)
     presence: dict[str, Turn] = field(default_factory=dict)
     """By id of a finding or device, the turn that settled whether it is there."""
@@ -77,9 +78,8 @@ class Examiner:
     places_told: bool = False
     """Whether an earlier key has told something of the places of all findings."""
 
-    @property
-    def quotas(self) -> Quotas:
-        return self.options.quotas
+    def __post_init__(self) -> None:
+        self.quotas = self.options.quotas
 
     def ask(
         self,
@@ -95,21 +95,13 @@ class Examiner:
         Where `image` is among the slots and several images are shown, the wording says which one is meant.
         """
         pool = self.words.wording.pools[stage, task, variant]
-        filled = dict(slots) if slots else {}
+        filled = slots or {}
         which = "image" in filled and len(self.subject.images) > 1
         template = self.draw.pick(pool.on_one_image if which else pool.questions)
         if "images" in template.slots and "images" not in filled:
-            filled["images"] = self.images()
-        turn = Turn(
-            stage=stage,
-            task=task,
-            format=variant.partition("/")[0],  # type: ignore[arg-type]
-            pool=pool,
-            template=template,
-            slots=filled,
-            core=capitalised(template.text.format_map(filled)),
-            facts=facts,
-        )
+            filled = {**filled, "images": self.images()}
+        core = capitalised(template.text.format_map(filled))
+        turn = Turn(stage, task, pool.format, pool, template, filled, core, facts)
         self.turns.append(turn)
         return turn
 

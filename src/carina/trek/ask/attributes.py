@@ -55,7 +55,7 @@ def _about(examiner: Examiner, turn: Turn, thing: Thing) -> Turn:
     turn.evidence = thing.marks
     settled = examiner.presence.get(thing.id)
     if settled is not None:
-        turn.depends.append(settled)
+        turn.depends = (settled,)
     return turn
 
 
@@ -173,7 +173,7 @@ def _ask_zones(examiner: Examiner, thing: Thing) -> bool:
     if not held:
         return False
     clear = [zone for zone in ZONES if zone not in held]
-    right = draw.sample([zone for zone in ZONES if zone in held], 1 + draw.below(3))
+    right = draw.sample([zone for zone in ZONES if zone in held], 2 + draw.below(2))
     wrong = draw.sample(clear, 1 + draw.below(3))
     if not wrong:
         return False

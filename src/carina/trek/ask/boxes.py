@@ -70,7 +70,7 @@ def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: in
     turn.evidence = thing.marks
     settled = examiner.presence.get(thing.id)
     if settled is not None:
-        turn.depends.append(settled)
+        turn.depends = (settled,)
     _key(examiner, turn, boxes, place)
     return turn
 

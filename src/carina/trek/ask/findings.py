@@ -14,7 +14,6 @@ from typing import Final
 from carina.cases import Evidence, Fact
 from carina.cases.model import Label
 from carina.trek.balance import NO_OPENING, InVain, Opening
-from carina.trek.confusable import plausibility
 from carina.trek.subject import Absent, Kind, Thing
 from carina.trek.turn import Choice, Examiner, Turn, target
 
@@ -133,9 +132,8 @@ def _negative(examiner: Examiner, absent: list[Absent]) -> Absent | None:
 
 
 def _weights(examiner: Examiner, absent: list[Absent]) -> list[float]:
-    noticed = examiner.subject.noticed
     negative = examiner.survey.balance[absent[0].kind].negative if absent else {}
-    return [negative.get(missing.name, 0.0) * plausibility(missing.name, noticed) for missing in absent]
+    return [negative.get(missing.name, 0.0) * missing.plausibility for missing in absent]
 
 
 def _ask_named(examiner: Examiner, thing: Thing) -> None:

@@ -25,7 +25,7 @@ def ask_relations(examiner: Examiner) -> None:
     if general and number > 0 and pairs:
         turn = examiner.turns.pop()
         _ask_pair(examiner, pairs[0])
-        turn.after.append(examiner.turns[-1])
+        turn.after = [examiner.turns[-1]]
         examiner.turns.append(turn)
 
 

@@ -23,7 +23,7 @@ def ask_report(examiner: Examiner) -> None:
         else:
             first = _ask(examiner, "findings section", ("findings",), {})
             second = _ask(examiner, "impression", ("impression",), {})
-            second.after.append(first)
+            second.after = [first]
         return
     tasks = [(task, share) for task, share in _ONE_TURN if _needs(task) <= set(sections)]
     task = draw.weighted([task for task, _ in tasks], [share for _, share in tasks])

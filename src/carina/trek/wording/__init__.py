@@ -19,6 +19,7 @@ try:
 except ImportError:  # a PyYAML without libyaml: the same, slower
     from yaml import SafeLoader as Loader  # type: ignore[assignment]
 
+from carina.cases.model import Format
 from carina.errors import CarinaError
 
 STAGES: Final = range(1, 9)
@@ -37,6 +38,7 @@ class Template:
 class Pool:
     """The ways to put one kind of question, and to answer it."""
 
+    format: Format
     questions: tuple[Template, ...]
     on_one_image: tuple[Template, ...]
     """Those that say which image they are about."""
@@ -82,6 +84,7 @@ def load_wording(language: str = "en") -> Wording:
             for variant, pool in variants.items():
                 questions = _templates(f"s{stage}.{family}.{variant}", pool["questions"])
                 pools[stage, family, variant] = Pool(
+                    format=variant.partition("/")[0],
                     questions=questions,
                     on_one_image=tuple(template for template in questions if "image" in template.slots),
                     answers={kind: tuple(texts) for kind, texts in pool.get("answers", {}).items()},
