@@ -314,7 +314,7 @@ def conversations(phantoms):
     """Study, reference, later and conversation of every phantom, for several seeds and all conventions of boxes."""
     among = surveyed(phantoms, choices=Quotas().choices)
     done = []
-    for seed in range(12):
+    for seed in range(9):
         for one in phantoms:
             before, after = neighbours_of(one, phantoms)
             case = talk(

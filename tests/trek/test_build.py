@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -200,7 +201,7 @@ def some_part(directory):
 )
 def test_what_is_damaged_is_made_again(studies, bench, place, harm):
     directory = place
-    build_trek(studies, directory, SMALL)
+    shutil.copytree(bench.directory, directory)
     before = digests(directory)
     harm(directory)
     assert digests(directory) != before

@@ -109,8 +109,8 @@ def test_order_ids_and_evidence(made):
     assert [(c.name, c.trend, c.id, c.kind_of_answer) for c in changes] == [
         ("fracture", "new", "y1", "new"),
         ("mass", "unchanged", "y2", "unchanged"),
-        ("edema", "resolved", "x1", "resolved"),
-        ("chest tube", "resolved", "x3", "resolved_device"),
+        ("edema", "resolved", "y3", "resolved"),
+        ("chest tube", "resolved", "y4", "resolved_device"),
     ]
     new, same, gone, removed = changes
     assert (new.before, gone.now, removed.now) == (None, None, None)

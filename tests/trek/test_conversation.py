@@ -2,10 +2,13 @@
 
 import re
 from collections import Counter, defaultdict
+from functools import lru_cache
 from types import SimpleNamespace
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from carina.cases.faults import faults
 from carina.trek.options import Quotas
@@ -24,7 +27,7 @@ def shuffled(made, phantoms):
     """The same in random order."""
     among = made.survey(phantoms, choices=Quotas().choices)
     done = []
-    for seed in range(4):
+    for seed in range(3):
         for one in phantoms:
             before, after = made.neighbours(one, phantoms)
             cases = [
@@ -458,3 +461,114 @@ def test_most_images(made):
     for most, number in ((1, 2), (2, 4)):
         case = made.talks(1, pair, before, most_images=most)[0]
         assert len(case.images) == number
+
+
+# ---- any study -------------------------------------------------------------------------------------------------------
+
+NAMES = ("pneumonia", "mass", "nodule", "pleural effusion", "cardiomegaly", "odd shadow")
+SIDES = (None, "right", "left", "bilateral", "midline")
+
+
+@st.composite
+def things(draw, made):
+    """Findings and devices in any state, some twice."""
+    found = []
+    for number, name in enumerate(draw(st.lists(st.sampled_from(NAMES), max_size=5))):
+        found.append(
+            made.finding(
+                name,
+                draw(st.sampled_from(["present", "present", "absent", "uncertain"])),
+                number=f"f{number}",
+                zones=draw(st.lists(st.sampled_from(made.zones), max_size=6, unique=True)),
+                side=draw(st.sampled_from(SIDES)),
+                site=draw(st.sampled_from([None, None, None, "left hilum", "3 cm below the clavicle"])),
+                severity=draw(st.sampled_from([None, "mild", "moderate", "severe"])),
+                distribution=draw(st.sampled_from([None, "focal", "diffuse"])),
+                appearance=draw(st.sampled_from([(), ("patchy",), ("patchy", "odd")])),
+                trend=draw(st.sampled_from([None, None, "new", "worse", "unchanged", "resolved"])),
+                boxed=draw(st.sampled_from([None, made.rectangle(5, 5, 20, 30)])),
+            )
+        )
+    for number, name in enumerate(
+        draw(st.lists(st.sampled_from(["pacemaker", "chest tube", "coil"]), max_size=3))
+    ):
+        found.append(
+            made.device(
+                name,
+                draw(st.sampled_from(["present", "absent", "uncertain"])),
+                number=f"d{number}",
+                site=draw(st.sampled_from([None, "at the apex", "carina"])),
+                position=draw(st.sampled_from([None, "adequate", "malpositioned"])),
+                trend=draw(st.sampled_from([None, "new", "unchanged", "resolved"])),
+            )
+        )
+    return found
+
+
+@st.composite
+def studies(draw, made, name, order):
+    there = draw(things(made))
+    ids = [thing.id for thing in there]
+    ends = st.sampled_from(ids) if ids else st.nothing()
+    relations = draw(st.lists(st.tuples(ends, ends), max_size=2)) if ids else []
+    advised = draw(st.lists(st.lists(ends, max_size=2), max_size=2)) if ids else []
+    return made.study(
+        *there,
+        name=name,
+        order=order,
+        views=draw(
+            st.sampled_from([("PA",), ("AP", "lateral"), ("unknown",), ("lateral",), ("PA", "PA", "unknown")])
+        ),
+        quality=draw(st.sampled_from([None, made.good])),
+        indication=draw(st.sampled_from([None, "Cough.", "Fall, {x}?"])),
+        report=draw(st.sampled_from([None, made.report("A. B. C.", "D."), made.report(None, "D.")])),
+        anatomy=draw(st.sampled_from([(), made.anatomy(f"{name}.png", heart=made.rectangle(1, 1, 50, 50))])),
+        relations=tuple(
+            made.relation(id=f"x{n}", subject=one, kind="suggests", object=other)
+            for n, (one, other) in enumerate(relations)
+        ),
+        recommendations=tuple(
+            made.recommendation(id=f"r{n}", action="chest CT", about=tuple(about))
+            for n, about in enumerate(advised)
+        ),
+    )
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
+def test_any_study_has_a_sound_conversation(made, data, seed, shuffled):
+    now = data.draw(studies(made, "now", 1))
+    before = data.draw(st.none() | studies(made, "before", 0))
+    after = data.draw(st.none() | studies(made, "after", 2))
+    case = made.talk(
+        now,
+        before,
+        after,
+        among=surveyed(made.survey, made.crowd),
+        seed=seed,
+        shuffled=shuffled,
+        quotas=made.everything,
+    )
+    brace = "{x}" in (now.indication or "")
+    assert [fault for fault in faults(case) if not (brace and "slot" in fault)] == []
+    stages = [step.stage for step in case.steps]
+    assert (5 in stages) == (case.reference_study is not None)
+    assert (6 in stages) == (case.later_study is not None)
+    assert {2, 8} & set(stages)
+    assert shuffled or stages == sorted(stages)
+    assert [view for step in case.steps for view in step.shows] == [view.id for view in case.views]
+    recorded = (*now.findings, *now.devices)
+    if len({thing.name for thing in recorded}) == len(recorded) and not brace:
+        assert list(leaks(made, SimpleNamespace(study=now, case=case))) == []
+    uncertain = {thing.name for thing in recorded if thing.certainty == "uncertain"}
+    for step in case.steps:
+        assert len({" ".join(option.text.lower().split()) for option in step.options}) == len(step.options)
+        assert len(step.options) != 1
+        if step.task in ("presence", "device presence") and step.key.label == "no":
+            assert not uncertain & set(made.targets(step))
+
+
+@lru_cache(maxsize=1)
+def surveyed(survey, crowd):
+    """Of other studies: what is asked about may be unknown to the set."""
+    return survey(crowd(60))

@@ -12,7 +12,7 @@ from carina.studies import ReportSection
 from carina.trek.draw import Draw
 from carina.trek.phrasing import phrase, word_count
 from carina.trek.turn import Choice, Turn
-from carina.trek.wording import Pool, Template
+from carina.trek.wording import Template, load_wording
 
 CORE = "What is it?"
 
@@ -22,7 +22,7 @@ def turn(format_, **more):
         stage=3,
         task="location",
         format=format_,
-        pool=Pool(questions=(), on_one_image=(), answers={}),
+        pool=load_wording().pools[3, "location", "open"],
         template=Template(id="s3.location.open.001", text=CORE, slots=()),
         slots={},
         core=CORE,

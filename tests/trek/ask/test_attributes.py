@@ -385,19 +385,33 @@ def test_side_and_place_in_that_order(made):
 
 
 def test_right_and_wrong_values_are_as_common(made):
-    """Of every pair of a grade that is said and the finding, yes is as common as no."""
-    among = made.survey(made.crowd(180))
+    """Whatever is said of a finding, it is right as often as wrong."""
+    studies = made.crowd(180)
+    among = made.survey(studies)
     counted = defaultdict(Counter)
-    for n, study in enumerate(made.crowd(180)):
+    for n, study in enumerate(studies):
         for seed in range(3):
             for step in made.talk(study, among=among, seed=seed * 1000 + n, quotas=made.everything).steps:
-                if step.task == "severity" and step.format == "yes_no":
-                    counted[slot(step, "grade")][step.key.label] += 1
-    assert set(counted) == {"mild", "moderate", "severe"}
+                if step.task in SAID and step.format == "yes_no":
+                    counted[step.task, slot(step, SAID[step.task])][step.key.label] += 1
+    assert {value for task, value in counted if task == "severity"} == {"mild", "moderate", "severe"}
+    total = Counter()
     for labels in counted.values():
         n = labels.total()
-        assert n > 20
         assert abs(labels["yes"] - n / 2) < 2 * n**0.5 + 1
+        total += labels
+    n = total.total()
+    assert n > 400
+    assert abs(total["yes"] - n / 2) < 2 * n**0.5
+
+
+def test_a_zone_that_is_asked_about_is_as_often_clear_as_not(asked):
+    labels = Counter(
+        step.key.label for _, step in asked if step.task == "region content" and step.format == "yes_no"
+    )
+    n = labels.total()
+    assert n > 100
+    assert abs(labels["yes"] - n / 2) < 2 * n**0.5, labels
 
 
 @pytest.mark.parametrize("views", [("PA",), ("AP", "lateral")])
