@@ -223,12 +223,14 @@ class PartReader(Generic[R, M]):
         for batch in part.iter_batches(
             self._kind.row_group, row_groups=[group], columns=leaves, use_threads=False
         ):
-            numbers: Sequence[int] = range(start, start + batch.num_rows)
+            numbers = range(start, start + batch.num_rows)
             start += batch.num_rows
-            if keep is not None:
+            if keep is not None and not all(keep[numbers.start : numbers.stop]):
                 batch = batch.filter(pa.array([keep[row] for row in numbers]))  # noqa: PLW2901
-                numbers = [row for row in numbers if keep[row]]
-            yield from zip(numbers, batch.to_pylist(), strict=True)
+                kept = [row for row in numbers if keep[row]]
+                yield from zip(kept, batch.to_pylist(), strict=True)
+            else:
+                yield from zip(numbers, batch.to_pylist(), strict=True)
 
     def _compare_bytes(self) -> None:
         try:

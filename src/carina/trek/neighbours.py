@@ -28,11 +28,11 @@ def neighbours(studies: Studies, split: str | None) -> Neighbours:
     table = studies.table(["patient", "order", "date", "split", "id"]).collect().to_arrow()
     patient = _codes(table.column("patient"))
     parts = _codes(table.column("split"))
-    order = np.asarray(table.column("order"))
-    date = np.asarray(table.column("date").cast("int32").fill_null(_UNDATED))
+    order = table.column("order").to_numpy()
+    date = table.column("date").cast("int32").fill_null(_UNDATED).to_numpy()
     # Of several studies at the same time the ids decide, not the rows.
     keys = [(name, "ascending") for name in ("patient", "order", "date", "id")]
-    rank = np.asarray(pc.sort_indices(table, sort_keys=keys), dtype=np.int64)
+    rank = pc.sort_indices(table, sort_keys=keys).to_numpy().astype(np.int64)
     before = np.full(len(rank), _NONE, np.int64)
     after = before.copy()
     one, other = rank[:-1], rank[1:]
@@ -51,4 +51,5 @@ def neighbours(studies: Studies, split: str | None) -> Neighbours:
 
 def _codes(column: object) -> NDArray[np.int64]:
     """A number for each different value."""
-    return np.asarray(column.combine_chunks().dictionary_encode("encode").indices, dtype=np.int64)  # type: ignore[attr-defined]
+    codes = column.combine_chunks().dictionary_encode("encode").indices  # type: ignore[attr-defined]
+    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
