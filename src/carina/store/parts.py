@@ -5,6 +5,7 @@ Knows a single file. What a set is made of lies in `writing` and `view` (reading
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic
 
@@ -133,6 +134,22 @@ def _describe(path: Path, file: str, *, rows: int) -> PartInfo:
     return PartInfo(file=file, rows=rows, bytes=path.stat().st_size, sha256=sha256(path))
 
 
+@lru_cache(maxsize=4)
+def _footer(path: Path, _changed: int) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """What Parquet says of its own columns and row groups: megabytes a part, so only of the last few parts read."""
+    return pq.read_metadata(path)
+
+
+def _groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[int, int]]:  # noqa: ANN401
+    """First row and number of each row group with a row to keep."""
+    start = 0
+    for group in range(footer.num_row_groups):
+        stop = start + footer.row_group(group).num_rows
+        if keep is None or any(keep[start:stop]):
+            yield start, group
+        start = stop
+
+
 class PartReader(Generic[R, M]):
     """A listed part, checked against the manifest when it is first touched."""
 
@@ -148,11 +165,11 @@ class PartReader(Generic[R, M]):
         self._kind = kind
         self._minor = minor
         self._verify = verify
-        self._metadata: Any = None
+        self._touched = False
 
     def touch(self) -> None:
         """Check size, checksum and schema, once."""
-        if self._metadata is not None:
+        if self._touched:
             return
         if self._verify:
             self._compare_bytes()
@@ -176,14 +193,15 @@ class PartReader(Generic[R, M]):
             raise self._error(
                 f"{self.path}: holds {metadata.num_rows} rows, the manifest says {self.info.rows}"
             )
-        self._metadata = metadata
+        self._touched = True
 
     def rows(self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None) -> Iterator[tuple[int, Row]]:
         """Rows with their numbers, counted from 0; with `keep`, only those it marks."""
         self.touch()
         try:
-            with pq.ParquetFile(self.path, metadata=self._metadata, page_checksum_verification=True) as part:
-                for start, group in self._groups(keep):
+            footer = _footer(self.path, self.path.stat().st_mtime_ns)
+            with pq.ParquetFile(self.path, metadata=footer, page_checksum_verification=True) as part:
+                for start, group in _groups(footer, keep):
                     yield from self._group_rows(part, group, start, leaves, keep)
         except FileNotFoundError:
             raise self._missing() from None
@@ -201,15 +219,6 @@ class PartReader(Generic[R, M]):
     def place(self, row: int, record: str | None) -> str:
         """How messages name a row."""
         return f"{self.path}: row {row}, {self._kind.noun} {record!r}"
-
-    def _groups(self, keep: Sequence[bool] | None) -> Iterator[tuple[int, int]]:
-        """First row and number of each row group with a row to keep."""
-        start = 0
-        for group in range(self._metadata.num_row_groups):
-            stop = start + self._metadata.row_group(group).num_rows
-            if keep is None or any(keep[start:stop]):
-                yield start, group
-            start = stop
 
     def _group_rows(
         self,
