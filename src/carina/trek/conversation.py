@@ -18,7 +18,7 @@ from carina.trek.draw import Draw
 from carina.trek.language import Language
 from carina.trek.options import TrekOptions
 from carina.trek.phrasing import phrase
-from carina.trek.subject import Subject
+from carina.trek.subject import ATTRIBUTES, Subject
 from carina.trek.survey import Survey
 from carina.trek.turn import Examiner, Turn
 
@@ -110,6 +110,8 @@ def _shuffled(examiner: Examiner) -> list[Turn]:
 
 _ANY = ("any abnormality", "any device")
 _TELLS_NOTHING = ("view", "region box")
+_ONE_THING = (*ATTRIBUTES, "measure")
+"""Questions about one attribute, which whatever tells several comes after."""
 _TELLS_MORE = ("region content", "change")
 """Closed questions whose words or answers tell more than their own key."""
 
@@ -121,6 +123,7 @@ def _keep_keys(turns: Sequence[Turn]) -> None:
     finding as there tells that there is one.
     """
     closed = [turn for turn in turns if turn.format in ("yes_no", "choice")]
+    keyed = [turn for turn in turns if turn in closed or turn.task in _ONE_THING]
     first = [turn for turn in closed if turn.task in _ANY]
     for turn in turns:
         if turn.task in _TELLS_NOTHING or turn.task in _ANY:
@@ -132,9 +135,10 @@ def _keep_keys(turns: Sequence[Turn]) -> None:
         if turn in closed and turn.task not in _TELLS_MORE:
             continue
         named = _named(turn)
+        told = closed if turn in closed or turn.task in _ONE_THING else keyed
         turn.after.extend(
             other
-            for other in closed
+            for other in told
             if other.stage <= turn.stage
             # Two that tell more can't each wait for the other.
             and not (turn.task in _TELLS_MORE and other.task in _TELLS_MORE)

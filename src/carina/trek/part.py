@@ -5,6 +5,7 @@ A pure function of the studies, the survey and the options, so that a part can b
 
 import gc
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -114,19 +115,18 @@ def cases_of(task: Task) -> Iterator[Case]:
     words = language(job.options.language)
     subjects: dict[int, Subject] = {}
     for place, stored in read_studies(task):
-        study = with_report_truth(stored)
-        if unfit(study) is None:
-            subjects[place] = subject_of(
-                study,
-                words,
-                known=job.survey.known,
-                most_images=job.options.most_images,
-            )
+        with _told_by(stored.id, job.on_error):
+            study = with_report_truth(stored)
+            if unfit(study) is None:
+                subjects[place] = subject_of(
+                    study, words, known=job.survey.known, most_images=job.options.most_images
+                )
     for place, before, after in zip(task.places, task.before, task.after, strict=True):
         if place not in subjects:
             continue
-        try:
-            yield conversation(
+        case: Case | None = None
+        with _told_by(subjects[place].study.id, job.on_error):
+            case = conversation(
                 subjects[place],
                 subjects.get(before),
                 subjects.get(after),
@@ -134,9 +134,18 @@ def cases_of(task: Task) -> Iterator[Case]:
                 words=words,
                 options=job.options,
             )
-        except (LookupError, ValueError, TypeError, CarinaError) as error:
-            if job.on_error == "stop":
-                raise CarinaError(f"study {subjects[place].study.id}: {BROKEN}: {error}") from error
+        if case is not None:
+            yield case
+
+
+@contextmanager
+def _told_by(study: str, on_error: OnError) -> Iterator[None]:
+    """What a study's records make impossible leaves out that study, or ends the build with its name."""
+    try:
+        yield
+    except (LookupError, ValueError, TypeError, CarinaError) as error:
+        if on_error == "stop":
+            raise CarinaError(f"study {study}: {BROKEN}: {error}") from error
 
 
 def read_studies(task: Task) -> Iterator[tuple[int, Study]]:

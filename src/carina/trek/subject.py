@@ -20,6 +20,16 @@ Negative = Literal["stated", "sibling", "sampled"]
 ATTRIBUTES: Final = ("side", "location", "severity", "appearance", "distribution", "position")
 _ESTIMATED: Final = frozenset({"diameter", "cardiothoracic ratio"})
 """Measures that a reader could take from the picture."""
+_BORDERS: Final = {
+    f"{side} {level} zone": tuple(f"{side} {border}" for border in borders)
+    for side in SIDES
+    for level, borders in (
+        ("upper", ("upper border",)),
+        ("mid", ("upper border", "lower border")),
+        ("lower", ("lower border",)),
+    )
+}
+"""Borders between zones, by zone."""
 _GRADES: Final = {"mild": 1, "moderate": 2, "severe": 3}
 
 
@@ -77,7 +87,7 @@ class Thing:
     def means(self, attribute: str) -> frozenset[str]:
         """What the value of an attribute covers: two values that share nothing can't both be right."""
         if attribute == "location":
-            return self.place
+            return spread(self.place)
         if attribute == "side":
             return self.sides
         return frozenset(self.looks) if attribute == "appearance" else frozenset({self.values[attribute]})
@@ -124,6 +134,13 @@ class Subject:
         """What the projections alone tell: a patient who can't stand has more devices."""
         return "+".join(image.view for image in self.images)
 
+    def clear_zones(self) -> list[str]:
+        """Zones that surely hold nothing: those next to an affected one may hold its fringe."""
+        held = self.held_zones()
+        return (
+            [] if held is None else [zone for zone in ZONES if not spread(frozenset({zone})) & spread(held)]
+        )
+
     def held_zones(self) -> frozenset[str] | None:
         """Zones of the lungs that hold a finding; None where that can't be told of every zone.
 
@@ -166,6 +183,12 @@ def subject_of(
         absent_devices=absent_devices,
         resolved=resolved,
     )
+
+
+def spread(zones: frozenset[str]) -> frozenset[str]:
+    """Zones and their borders: two that share a zone or touch have something in common."""
+    borders = {border for zone in zones for border in _BORDERS.get(zone, ())}
+    return zones | borders
 
 
 def shown_images(study: Study, most: int) -> tuple[Image, ...]:

@@ -93,7 +93,9 @@ def _count(counts: _Counts, subject: Subject) -> None:
     by_kind: dict[Kind, list[Thing]] = {"finding": subject.findings, "device": subject.devices}
     for kind, things in by_kind.items():
         there = tuple(sorted(thing.name for thing in things if thing.is_present and thing.alone))
-        counts.seen[kind][Seen(there, noticed, bool(things), settled, subject.stratum)] += 1
+        # With a device in place, nobody would call the image normal.
+        some = bool(subject.things) if kind == "finding" else bool(things)
+        counts.seen[kind][Seen(there, noticed, some, settled, subject.stratum)] += 1
         for thing in things:
             if thing.is_present:
                 counts.descriptions[thing.name][thing.plain] += 1

@@ -10,7 +10,7 @@ from carina.cases import Fact
 from carina.studies.vocabulary import ZONES
 from carina.trek.ask.findings import options_wanted, with_none
 from carina.trek.balance import Wrong
-from carina.trek.subject import Thing
+from carina.trek.subject import Thing, spread
 from carina.trek.turn import Choice, Examiner, Turn, target
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
@@ -172,7 +172,8 @@ def _ask_zones(examiner: Examiner, thing: Thing) -> bool:
     draw, held = examiner.draw, thing.zones
     if not held:
         return False
-    clear = [zone for zone in ZONES if zone not in held]
+    around = spread(held)
+    clear = [zone for zone in ZONES if not spread(frozenset({zone})) & around]
     right = draw.sample([zone for zone in ZONES if zone in held], 2 + draw.below(2))
     wrong = draw.sample(clear, 1 + draw.below(3))
     if not wrong:
@@ -289,7 +290,7 @@ def ask_about_zone(examiner: Examiner) -> None:
     # Where something only may be, a zone is neither clear nor not.
     if not held or examiner.known_places or not all(thing.is_present for thing in subject.findings):
         return
-    clear = [zone for zone in ZONES if zone not in held]
+    clear = subject.clear_zones()
     if not clear or not draw.chance(examiner.quotas.zones):
         return
     if draw.chance(0.5):
@@ -317,7 +318,8 @@ def ask_about_regions(examiner: Examiner) -> None:
     if held is None:
         return
     told = {turn.slots["the_region"] for turn in examiner.turns if turn.task == "region content"}
-    fit = [zone for zone in ZONES if f"the {zone}" not in told]
+    known = {*held, *subject.clear_zones()}
+    fit = [zone for zone in ZONES if zone in known and f"the {zone}" not in told]
     for zone in draw.sample(fit, draw.rounded(examiner.quotas.regions)):
         inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
         facts = [target("region", zone)]

@@ -5,7 +5,7 @@ from typing import Final, Literal
 from carina.cases import Box
 from carina.cases.model import Frame
 from carina.studies.model import Image
-from carina.studies.region import bounding_boxes
+from carina.studies.region import Region, bounding_boxes
 from carina.trek.subject import Thing
 from carina.trek.turn import Examiner, Turn, target
 
@@ -46,10 +46,30 @@ def ask_for_findings(examiner: Examiner) -> None:
         boxes = tuple(box for box in found if box is not None)
         if not boxes:
             continue
-        if len(boxes) == 1 and examiner.draw.chance(0.25):
+        if len(boxes) == 1 and examiner.draw.chance(0.25) and _is_alone(examiner, thing, first.image):
             _ask_content(examiner, thing, boxes[0], place)
         else:
             _ask_box(examiner, thing, boxes, place)
+
+
+def _is_alone(examiner: Examiner, thing: Thing, image: str) -> bool:
+    """Whether nothing else that is there could lie in the box of a thing: all others are drawn, and elsewhere."""
+    marks = [mark for mark in thing.annotations if mark.image == image]
+    for other in examiner.subject.things:
+        if other is not thing:
+            drawn = [mark for mark in other.annotations if mark.image == image]
+            if not drawn or _touch([m.region for m in marks], [m.region for m in drawn]):
+                return False
+    return True
+
+
+def _touch(some: list[Region], others: list[Region]) -> bool:
+    boxes = [box for box in bounding_boxes(some) if box is not None]
+    return any(
+        x < x2 + w2 and x2 < x + w and y < y2 + h2 and y2 < y + h
+        for x, y, w, h in boxes
+        for x2, y2, w2, h2 in (box for box in bounding_boxes(others) if box is not None)
+    )
 
 
 def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: int) -> Turn:

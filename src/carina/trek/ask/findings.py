@@ -41,6 +41,8 @@ def ask_what_is_there(examiner: Examiner) -> None:
 def _ask_any(examiner: Examiner, kind: Kind) -> None:
     things = examiner.subject.findings if kind == "finding" else examiner.subject.devices
     there = any(thing.is_present for thing in things)
+    if kind == "finding" and not things and examiner.subject.devices:
+        return  # with a device in place, nobody would call the image normal
     if not examiner.draw.chance(_opening(examiner, kind).any_asked[bool(things)]):
         return
     label: Label = "yes" if there else "uncertain" if things else "no"
@@ -90,7 +92,7 @@ def _ask_by_name(examiner: Examiner, taken: set[str]) -> list[Thing]:
         rest = list(absent)
         if named:
             _ask_chain(examiner, draw.shuffled(named), rest, () if told else opening.in_vain)
-        elif not things and not told:
+        elif not things and not told and (kind == "device" or not subject.devices):
             for step in opening.in_vain:
                 if not draw.chance(step.goes_on) or not _ask_in_vain(examiner, rest):
                     break
