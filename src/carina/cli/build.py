@@ -157,6 +157,10 @@ def trek(
     from carina.studies import open_studies
     from carina.trek import TrekOptions, build_trek
 
+    if address is not None and engine != "ray":
+        raise typer.BadParameter(
+            "is the address of a Ray cluster: give --engine ray too", param_hint="--address"
+        )
     options = TrekOptions(
         seed=seed,
         split=split,

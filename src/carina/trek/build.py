@@ -86,6 +86,8 @@ def build_trek(
     """
     if directory.resolve().is_relative_to(studies.directory.resolve()):
         raise CarinaError(f"{directory}: lies in the study set; choose a directory beside it")
+    reader = None if options.extractor == "rules" else model_name(options.extractor, "--extractor")
+    rewriter = None if options.paraphrase is None else model_name(options.paraphrase, "--paraphrase")
     provenance = _provenance(studies, directory, options)
     claim(directory, provenance)
     with alone_in(directory) as alone:
@@ -96,8 +98,8 @@ def build_trek(
             progress(there.report.conversations)
             return there
         by_model: dict[str, int] | None = None
-        if options.extractor != "rules":
-            studies, read = read_by_model(studies, directory, model_name(options.extractor))
+        if reader is not None:
+            studies, read = read_by_model(studies, directory, reader)
             by_model = {"by the model": read.by_model, **read.by_rules, **read.dropped}
         linked = neighbours(studies, options.split)
         surveyed = survey_of(studies, linked, options)
@@ -109,9 +111,9 @@ def build_trek(
             options=options,
             on_error=on_error,
         )
-        counts = ParaphraseCounts() if options.paraphrase else None
+        counts = ParaphraseCounts() if rewriter is not None else None
         parts: list[PartInfo] = []
-        for part in _parts(job, linked, counts, workers=workers, engine=engine, address=address):
+        for part in _parts(job, linked, rewriter, counts, workers=workers, engine=engine, address=address):
             parts.append(part)
             progress(part.rows)
         manifest = write_manifest(directory, provenance, parts)
@@ -129,6 +131,7 @@ def build_trek(
 def _parts(
     job: Job,
     linked: Neighbours,
+    rewriter: str | None,
     counts: ParaphraseCounts | None,
     *,
     workers: int,
@@ -137,15 +140,15 @@ def _parts(
 ) -> Iterator[PartInfo]:
     """The parts in order: written where they are made, or here where a model rewords them on the way."""
     todo = tasks(job, linked)
-    if counts is None:
+    if rewriter is None or counts is None:
         yield from in_order(write, todo, workers=workers, ahead=2, engine=engine, address=address)
         return
-    directory, model = Path(job.out), model_name(job.options.paraphrase or "")
+    directory = Path(job.out)
     with answers(directory) as cache:
         for task in todo:
             there = finished_part(directory, task.index, fingerprint=job.fingerprint)
             if there is None:
-                cases = reworded(cases_of(task), model, counts=counts, cache=cache, seed=job.options.seed)
+                cases = reworded(cases_of(task), rewriter, counts=counts, cache=cache, seed=job.options.seed)
                 there = write_part(directory, task.index, list(cases), fingerprint=job.fingerprint)
             yield there
 

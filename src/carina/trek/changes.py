@@ -33,21 +33,33 @@ class Change:
         return tuple(marks)
 
 
+def tells_all(changes: list[Change], before: Subject, now: Subject) -> bool:
+    """Whether the course of everything in either study is among the changes."""
+    told = {change.name for change in changes}
+    return all(thing.name in told for thing in (*before.things, *now.things))
+
+
 def changes_between(before: Subject, now: Subject) -> list[Change]:
     """Changes of everything whose name says which is meant; in the order of the later study, then what has gone."""
     earlier = {thing.name: thing for thing in before.things if thing.alone}
+    # A stored trend is against the study that was the prior one then, which a set may lack.
+    stored = now.study.prior in (None, before.study.id)
+    not_before = {missing.name for missing in (*before.absent_findings, *before.absent_devices) if missing.id}
     crowded = {thing.name for thing in (*before.things, *now.things) if not thing.alone}
     changes: list[Change] = []
     for thing in now.things:
         if thing.name in crowded:
             continue
         old = earlier.get(thing.name)
-        trend = thing.trend or trend_between(thing, old)
+        told = thing.trend if stored else None
+        trend = told or trend_between(thing, old)
         if trend is None or trend == "resolved" or (trend == "new") != (old is None):
+            continue
+        if told is None and trend == "new" and thing.name not in not_before:
             continue
         changes.append(Change(trend, thing.name, thing.kind, thing.id, thing, old, thing.evidence))
     there = {thing.name for thing in now.things} | crowded
-    stated = {gone.name: gone for gone in now.resolved}
+    stated = {gone.name: gone for gone in now.resolved} if stored else {}
     # Without a word about it, what is no longer there has gone only if the later study looked for it.
     looked_for = {
         missing.name: missing.id for missing in (*now.absent_findings, *now.absent_devices) if missing.id

@@ -24,15 +24,22 @@ class Language:
     def __init__(self, wording: Wording) -> None:
         self.wording = wording
         self._names = wording.common["names"]
+        self._spelled = {name.lower(): name for name in self._names}
         self._place = wording.common["place"]
         self._grammar = wording.grammar
         self._looks = wording.grammar["look"]
         self._and = wording.grammar["and"]
         self._prepositions = frozenset(wording.grammar["prepositions"])
         self.name = lru_cache(maxsize=4096)(self._name)
+        self.canonical = lru_cache(maxsize=4096)(self._canonical)
         self.at = lru_cache(maxsize=65536)(self._at)
 
     # ---- names ----------------------------------------------------------------------------------------------------
+
+    def _canonical(self, name: str) -> str:
+        """One spelling of a name: case and spaces don't make another finding."""
+        plain = " ".join(name.lower().split())
+        return str(self._spelled.get(plain, plain))
 
     def _name(self, bare: str, *, possible: bool = False) -> Name:
         known = self._names.get(bare, {})
@@ -52,7 +59,7 @@ class Language:
 
     def _at(self, location: Location) -> str | None:
         """Where, as a phrase that follows "lies"; None where a place would tell nothing."""
-        if location.site is not None:
+        if location.site:
             return self.at_site(location.site)
         if location.zones:
             whole = self._whole_lungs(frozenset(location.zones))
@@ -92,6 +99,16 @@ class Language:
             for side, levels in by_side.items()
         ]
         return f" {self._and} the ".join(parts)
+
+    def is_throughout(self, at: str) -> bool:
+        """Whether a place is a whole lung, or both."""
+        return at in self._grammar["throughout"].values()
+
+    def hedged(self, described: str) -> str:
+        """A noun phrase of something that only may be there."""
+        counted = _is_counted(described)
+        noun = self._grammar["possible"].format(finding=described.partition(" ")[2] if counted else described)
+        return _with_article(noun) if counted else str(noun)
 
     # ---- whole phrases --------------------------------------------------------------------------------------------
 

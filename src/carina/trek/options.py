@@ -24,7 +24,7 @@ class Quotas:
     """Share of the present findings and devices that are asked about among options instead of by name."""
     lists: float = 1.3
     """Open lists of what there is, a conversation."""
-    others: float = 0.3
+    others: float = 0.25
     vignette: float = 0.25
     """Share of things that are asked about by a vignette instead of attribute by attribute."""
     attributes: float = 0.93
@@ -33,7 +33,7 @@ class Quotas:
     """Share of things that are described as a whole after their attributes."""
     zones: float = 0.8
     """Share of studies with findings in which a zone is asked about, whether it is clear."""
-    regions: float = 1.0
+    regions: float = 0.9
     """Named regions whose content is asked for, a conversation."""
     box_share: float = 0.22
     """Boxes, as a share of all other questions."""

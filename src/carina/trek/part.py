@@ -36,7 +36,13 @@ _NOT_NEEDED: Final = (
     "devices.tips",
     "devices.measures",
 )
-_NOT_SURVEYED: Final = ("anatomy", "findings.annotations", "devices.annotations", "findings.evidence")
+_NOT_SURVEYED: Final = (
+    "anatomy",
+    "findings.annotations",
+    "devices.annotations",
+    "findings.evidence",
+    "report.sentences.states",
+)
 
 
 def survey_of(studies: Studies, linked: Neighbours, options: TrekOptions) -> Survey:
@@ -46,9 +52,7 @@ def survey_of(studies: Studies, linked: Neighbours, options: TrekOptions) -> Sur
     if number > _SURVEYED:
         starts = np.linspace(0, number - _BLOCK, _SURVEYED // _BLOCK).astype(int)
         places = sorted({int(linked.chosen[start + step]) for start in starts for step in range(_BLOCK)})
-    # Report text is read only where it must be understood.
-    left_out = "report" if studies.manifest.counts.findings else "report.sentences.states"
-    read = studies.without(*_NOT_SURVEYED, left_out).at(places)
+    read = studies.without(*_NOT_SURVEYED).at(places)
     return survey(
         (with_report_truth(study) for study in read if study.images),
         language(options.language),
@@ -119,7 +123,10 @@ def cases_of(task: Task) -> Iterator[Case]:
             study = with_report_truth(stored)
             if unfit(study) is None:
                 subjects[place] = subject_of(
-                    study, words, known=job.survey.known, most_images=job.options.most_images
+                    study,
+                    words,
+                    known=job.survey.by_source.get(study.source, ()),
+                    most_images=job.options.most_images,
                 )
     for place, before, after in zip(task.places, task.before, task.after, strict=True):
         if place not in subjects:

@@ -3,11 +3,13 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from carina.cases import Case
-from carina.models.served import AnswerCache
+from carina.errors import CarinaError
+from carina.models.served import AnswerCache, model_named
 from carina.studies import Provenance, Studies, open_studies, write_studies
 from carina.trek.paraphrase import ParaphraseCounts, paraphrase
 from carina.trek.reports_by_model import ExtractionCounts, with_report_truth_by_model
@@ -18,9 +20,12 @@ _ANSWERS: Final = "answers.jsonl"
 _PREFIX: Final = "model:"
 
 
-def model_name(given: str) -> str:
-    """The model's own name, without what marks it as a model."""
-    return given.removeprefix(_PREFIX)
+def model_name(given: str, option: str) -> str:
+    """The name of the model that an option gives; an error before anything is begun where it can't be asked."""
+    name = model_named(given, option)
+    if find_spec("inspect_ai") is None:
+        raise CarinaError(f"{option} {given!r}: served models need inspect-ai: pip install 'carina[served]'")
+    return name
 
 
 @contextmanager

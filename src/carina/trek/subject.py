@@ -18,8 +18,10 @@ Kind = Literal["finding", "device"]
 Negative = Literal["stated", "sibling", "sampled"]
 
 ATTRIBUTES: Final = ("side", "location", "severity", "appearance", "distribution", "position")
-_ESTIMATED: Final = frozenset({"diameter", "cardiothoracic ratio"})
-"""Measures that a reader could take from the picture."""
+_ESTIMATED: Final = frozenset({"cardiothoracic ratio"})
+"""Measures that a reader could take from a picture without a scale."""
+_PLEURAL: Final = frozenset({"pleural effusion", "pneumothorax"})
+"""What lies beside the lungs, and so never throughout them."""
 _BORDERS: Final = {
     f"{side} {level} zone": tuple(f"{side} {border}" for border in borders)
     for side in SIDES
@@ -84,10 +86,18 @@ class Thing:
         """Its name as questions say it: what only may be there is called so, and is milder on the whole."""
         return self.name if self.certainty == "present" else f"possible {self.name}"
 
+    def _place_meaning(self) -> frozenset[str]:
+        if self.kind == "device":
+            # Of two distances nobody can say which one is clearly wrong.
+            measured = any(character.isdigit() for site in self.place for character in site)
+            return frozenset({"measured"}) if measured else self.place
+        # A site may lie in any zone.
+        return spread(self.place if self.zones is not None or self.place <= set(ZONES) else frozenset(ZONES))
+
     def means(self, attribute: str) -> frozenset[str]:
         """What the value of an attribute covers: two values that share nothing can't both be right."""
         if attribute == "location":
-            return spread(self.place)
+            return self._place_meaning()
         if attribute == "side":
             return self.sides
         return frozenset(self.looks) if attribute == "appearance" else frozenset({self.values[attribute]})
@@ -160,19 +170,21 @@ def subject_of(
     study: Study, words: Language, *, known: Sequence[tuple[Kind, str]], most_images: int
 ) -> Subject:
     """The study's truth. `known` names what the set records anywhere: what a study does not mention is not there."""
-    findings = [_finding(finding, words) for finding in study.findings if finding.certainty != "absent"]
-    devices = [_device(device, words) for device in study.devices if device.certainty != "absent"]
+    findings = [
+        _finding(one, words) for one in study.findings if one.certainty != "absent" and one.name.strip()
+    ]
+    devices = [_device(one, words) for one in study.devices if one.certainty != "absent" and one.name.strip()]
     times = Counter(thing.name for thing in (*findings, *devices))
     for thing in (*findings, *devices):
         thing.alone = times[thing.name] == 1
     there = frozenset(times)
-    absent_findings = _absent("finding", study.findings, there, known)
-    absent_devices = _absent("device", study.devices, there, known)
+    absent_findings = _absent("finding", study.findings, there, known, words)
+    absent_devices = _absent("device", study.devices, there, known, words)
     recorded: list[Finding | Device] = [*study.findings, *study.devices]
     resolved = [
         gone
         for gone in recorded
-        if gone.trend == "resolved" and gone.certainty == "absent" and gone.name not in there
+        if gone.trend == "resolved" and gone.certainty == "absent" and words.canonical(gone.name) not in there
     ]
     return Subject(
         study=study,
@@ -200,9 +212,12 @@ def shown_images(study: Study, most: int) -> tuple[Image, ...]:
 
 def _finding(finding: Finding, words: Language) -> Thing:
     uncertain = finding.certainty == "uncertain"
-    name = words.name(finding.name, possible=uncertain)
+    called = words.canonical(finding.name)
+    name = words.name(called, possible=uncertain)
     values: dict[str, str] = {}
     at = None if finding.location is None else words.at(finding.location)
+    if at is not None and called in _PLEURAL and finding.location is not None and words.is_throughout(at):
+        at = words.on_side(finding.location.side or "bilateral")
     if finding.location is not None and finding.location.side in ("right", "left", "bilateral"):
         values["side"] = words.on_side(finding.location.side)
     # A place that is no more than a side is asked for as a side.
@@ -214,20 +229,18 @@ def _finding(finding: Finding, words: Language) -> Thing:
         values["appearance"] = ", ".join(finding.appearance)
     if finding.distribution is not None:
         values["distribution"] = finding.distribution
-    described, plain = (
-        words.described(
-            form,
-            severity=finding.severity,
-            distribution=finding.distribution,
-            at=at,
-            appearance=finding.appearance,
-        )
-        for form in (name, words.name(finding.name))
+    plain = words.described(
+        words.name(called),
+        severity=finding.severity,
+        distribution=finding.distribution,
+        at=at,
+        appearance=finding.appearance,
     )
+    described = words.hedged(plain) if uncertain else plain
     return Thing(
         id=finding.id,
         kind="finding",
-        name=finding.name,
+        name=called,
         certainty=finding.certainty,
         bare=name.bare,
         a=name.a,
@@ -247,10 +260,10 @@ def _finding(finding: Finding, words: Language) -> Thing:
 
 
 def _zones(location: Location | None) -> frozenset[str] | None:
-    if location is None or location.site is not None:
+    if location is None or location.site:
         return None
     if location.zones:
-        return frozenset(location.zones)
+        return frozenset(location.zones) if set(location.zones) <= set(ZONES) else None
     return frozenset() if location.side == "midline" else None
 
 
@@ -264,7 +277,7 @@ def _place(location: Location | None) -> frozenset[str]:
     """Zones, all of a side where only the side is known."""
     if location is None:
         return frozenset()
-    if location.site is not None:
+    if location.site:
         return frozenset({location.site})
     if location.zones:
         return frozenset(location.zones)
@@ -273,18 +286,19 @@ def _place(location: Location | None) -> frozenset[str]:
 
 
 def _device(device: Device, words: Language) -> Thing:
-    name = words.name(device.name, possible=device.certainty == "uncertain")
+    called = words.canonical(device.name)
+    name = words.name(called, possible=device.certainty == "uncertain")
     values: dict[str, str] = {}
-    if device.site is not None:
+    if device.site:
         values["location"] = words.at_site(device.site)
     if device.position is not None:
         values["position"] = device.position
-    tip = words.tip(device.name)
-    placed = "" if device.site is None else f" with its tip {values['location']}"
+    tip = words.tip(called)
+    placed = "" if not device.site else f" with its tip {values['location']}"
     return Thing(
         id=device.id,
         kind="device",
-        name=device.name,
+        name=called,
         certainty=device.certainty,
         bare=name.bare,
         a=name.a,
@@ -292,12 +306,12 @@ def _device(device: Device, words: Language) -> Thing:
         values=values,
         looks=(),
         described=name.a + placed,
-        plain=words.name(device.name).a + placed,
+        plain=words.name(called).a + placed,
         measure=None,
         trend=device.trend,
         evidence=device.evidence,
         annotations=device.annotations,
-        place=frozenset() if device.site is None else frozenset({device.site}),
+        place=frozenset({device.site}) if device.site else frozenset(),
         sides=frozenset(),
         zones=None,
         tip=tip,
@@ -305,13 +319,17 @@ def _device(device: Device, words: Language) -> Thing:
 
 
 def _absent(
-    kind: Kind, recorded: Iterable[Finding | Device], there: frozenset[str], known: Sequence[tuple[Kind, str]]
+    kind: Kind,
+    recorded: Iterable[Finding | Device],
+    there: frozenset[str],
+    known: Sequence[tuple[Kind, str]],
+    words: Language,
 ) -> list[Absent]:
     absent: list[Absent] = []
     named: set[str] = set()
 
     def add(name: str, record: str, evidence: tuple[int, ...]) -> None:
-        if name in named or not is_clearly_absent(name, there):
+        if not name or name in named or not is_clearly_absent(name, there):
             return
         named.add(name)
         origin: Negative = "stated" if evidence else "sibling" if is_companion(name, there) else "sampled"
@@ -320,9 +338,9 @@ def _absent(
     for thing in recorded:
         # What has resolved is a matter of comparison, not of looking for it.
         if thing.certainty == "absent" and thing.trend != "resolved":
-            add(thing.name, thing.id, thing.evidence)
+            add(words.canonical(thing.name), thing.id, thing.evidence)
         elif thing.certainty == "absent":
-            named.add(thing.name)
+            named.add(words.canonical(thing.name))
     for other, name in known:
         if other == kind:
             add(name, "", ())

@@ -33,6 +33,10 @@ class Survey:
     """By name, as questions say it, and attribute."""
     descriptions: Mapping[str, tuple[str, ...]]
     """By name, how it is described elsewhere in the set, most common first."""
+    told: Mapping[str, tuple[frozenset[str], str | None]]
+    """By description, the place and the grade that it tells."""
+    by_source: Mapping[str, tuple[tuple[Kind, str], ...]]
+    """Of `known`, what each source records: what one looks for, another may not."""
     zones: Mapping[str, float]
     """By zone, how common it is among the affected ones."""
 
@@ -45,6 +49,7 @@ class _Counts:
     values: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     meaning: dict[tuple[str, str, str], frozenset[str]] = field(default_factory=dict)
     descriptions: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    told: dict[str, tuple[frozenset[str], str | None]] = field(default_factory=dict)
     zones: Counter[str] = field(default_factory=Counter)
     """Studies in which a zone holds something."""
 
@@ -53,15 +58,16 @@ def survey(
     studies: Iterable[Study], words: Language, *, choices: float = 0.0, most_images: int = 2
 ) -> Survey:
     """One pass over the studies, none of which is kept. `choices` is the share of findings not asked about by name."""
-    known: dict[tuple[Kind, str], None] = {}
+    known: dict[str, set[tuple[Kind, str]]] = defaultdict(set)
     counts = _Counts()
     total = 0
     for study in studies:
         total += 1
-        known.update({("finding", finding.name): None for finding in study.findings})
-        known.update({("device", device.name): None for device in study.devices})
+        known[study.source].update(("finding", words.canonical(finding.name)) for finding in study.findings)
+        known[study.source].update(("device", words.canonical(device.name)) for device in study.devices)
         _count(counts, subject_of(study, words, known=(), most_images=most_images))
-    names = tuple(sorted(known))
+    by_source = {source: tuple(sorted(of_source)) for source, of_source in sorted(known.items())}
+    names = tuple(sorted(set().union(*known.values())))
     return Survey(
         studies=total,
         known=names,
@@ -81,6 +87,8 @@ def survey(
             name: tuple(text for text, _ in _common(texts, _MOST_DESCRIPTIONS))
             for name, texts in counts.descriptions.items()
         },
+        told=counts.told,
+        by_source=by_source,
         zones={zone: counts.zones[zone] / max(1, counts.zones.total()) for zone in ZONES},
     )
 
@@ -99,6 +107,7 @@ def _count(counts: _Counts, subject: Subject) -> None:
         for thing in things:
             if thing.is_present:
                 counts.descriptions[thing.name][thing.plain] += 1
+                counts.told[thing.plain] = (thing.means("location"), thing.values.get("severity"))
             for attribute in ATTRIBUTES:
                 if attribute in thing.values:
                     value = thing.values[attribute]

@@ -14,7 +14,7 @@ from carina.trek.subject import Thing, spread
 from carina.trek.turn import Choice, Examiner, Turn, target
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
-_SHARES: Final = (0.10, 0.44, 0.32, 0.14)
+_SHARES: Final = (0.05, 0.50, 0.31, 0.14)
 _SLOT: Final = {
     "side": ("on_side", "right_on_side"),
     "location": ("at", "right_at"),
@@ -176,7 +176,7 @@ def _ask_zones(examiner: Examiner, thing: Thing) -> bool:
     clear = [zone for zone in ZONES if not spread(frozenset({zone})) & around]
     right = draw.sample([zone for zone in ZONES if zone in held], 2 + draw.below(2))
     wrong = draw.sample(clear, 1 + draw.below(3))
-    if not wrong:
+    if not (right and wrong):
         return False
     slots = {"the_finding": thing.the}
     facts = _facts(thing, "location")
@@ -244,7 +244,9 @@ def _ask_vignette(examiner: Examiner, thing: Thing) -> bool:
     ):
         return False
     wrong = [text for text in examiner.survey.descriptions.get(thing.name, ()) if text != thing.plain]
-    wrong = [text for text in wrong if thing.values.get("location", " ") not in text]
+    place, grade = thing.means("location"), thing.values.get("severity")
+    # Another description is wrong where it excludes this one: less detail would be right, too.
+    wrong = [text for text in wrong if _excludes(examiner.survey.told[text], place, grade)]
     if len(wrong) < _VIGNETTE_OPTIONS - 1 or thing.id in examiner.known_places or examiner.places_told:
         return False
     number = _VIGNETTE_OPTIONS + examiner.draw.below(2)
@@ -257,12 +259,18 @@ def _ask_vignette(examiner: Examiner, thing: Thing) -> bool:
     return True
 
 
+def _excludes(told: tuple[frozenset[str], str | None], place: frozenset[str], grade: str | None) -> bool:
+    elsewhere, other = told
+    apart = bool(place) and bool(elsewhere) and not place & elsewhere
+    return apart or (grade is not None and other is not None and grade != other)
+
+
 def _ask_measure(examiner: Examiner, thing: Thing) -> None:
     measure = thing.measure
-    if measure is None or not examiner.draw.chance(0.6):
+    if measure is None or not thing.is_present or not examiner.draw.chance(0.6):
         return
     quantity = examiner.words.wording.common["quantity"].get(measure.name, measure.name)
-    value = f"{measure.value:g}" if measure.unit == "1" else f"{measure.value:g} {measure.unit}"
+    value = f"{measure.value:.2f}" if measure.unit == "1" else f"{measure.value:g} {measure.unit}"
     slots = {"the_finding": thing.the, "quantity": quantity}
     facts = [thing.target, Fact(name="measure", about=thing.id, text=measure.name, value=measure.value)]
     turn = _about(examiner, examiner.ask(3, "measure", "open", slots, facts=facts), thing)

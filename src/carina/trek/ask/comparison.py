@@ -2,7 +2,7 @@
 
 from carina.cases import Fact
 from carina.trek.ask.findings import options_wanted, with_none
-from carina.trek.changes import Change, changes_between
+from carina.trek.changes import Change, changes_between, tells_all
 from carina.trek.language import sentence
 from carina.trek.turn import Choice, Examiner, Turn, target
 
@@ -30,7 +30,12 @@ def ask_changes(examiner: Examiner) -> None:
             pass
         else:
             _ask_trend(examiner, change)
-    single = draw.chance(0.3) and number == 1 and changes
+    # Something whose course nobody can tell keeps one from saying that nothing else has changed.
+    stable = all(change.trend == "unchanged" for change in changes)
+    partial = bool(changes) and stable and not tells_all(changes, reference, examiner.subject)
+    single = bool(changes) and number == 1 and (partial or draw.chance(0.3))
+    if partial and number > 1:
+        return
     if single:
         _ask_trend(examiner, draw.pick(changes))
     else:
@@ -103,7 +108,7 @@ def _ask_choice(examiner: Examiner, change: Change) -> bool:
         wrong = [
             examiner.clause(5, "change", "from_to", slots={"before": other, "now": now})
             for other in ("mild", "moderate", "severe")
-            if other != grade
+            if other not in (grade, now)
         ]
     else:
         # What is there has not resolved, and what is not there is not new: that much is known by now.

@@ -31,8 +31,8 @@ def ask_what_is_there(examiner: Examiner) -> None:
     taken: set[str] = set()
     for_choices = _ask_by_name(examiner, taken)
     _ask_choices(examiner, for_choices, taken)
-    _ask_lists(examiner)
-    _ask_others(examiner)
+    if not _ask_others(examiner):
+        _ask_lists(examiner)
 
 
 # ---- anything at all ------------------------------------------------------------------------------------------------
@@ -200,7 +200,9 @@ def _ask_choices(examiner: Examiner, things: list[Thing], taken: set[str]) -> No
 def _ask_several(examiner: Examiner, things: list[Thing], rest: list[Absent]) -> None:
     """Any number is right. A name is offered as often where it is wrong as where it is right."""
     draw, common = examiner.draw, examiner.survey.balance[things[0].kind].in_company
-    right = [thing for thing in things if draw.chance(_odds(1 - common.get(thing.name, 0.0)))]
+    right = [thing for thing in things if draw.chance(_odds(1 - common.get(thing.name, 0.0)))][
+        : _MOST_OPTIONS - 2
+    ]
     wrong = [missing for missing in rest if draw.chance(_odds(common.get(missing.name, 0.0)))]
     wrong = wrong[: _MOST_OPTIONS - len(right)]
     if right and wrong:
@@ -271,8 +273,15 @@ def with_none(examiner: Examiner, right: Choice, wrong: list[Choice]) -> list[Ch
 def _ask_lists(examiner: Examiner) -> None:
     """What there is, in open questions."""
     number = examiner.draw.rounded(examiner.quotas.lists)
-    together = examiner.draw.chance(0.4)
-    tasks = ["abnormalities and devices"] if together else ["abnormalities", "devices"]
+    # Where it was told that there is none, none is asked for.
+    told = {turn.task for turn in examiner.turns}
+    tasks = []
+    if examiner.subject.findings or _ANY["finding"] not in told:
+        tasks.append("abnormalities")
+    if examiner.subject.devices or _ANY["device"] not in told:
+        tasks.append("devices")
+    if len(tasks) > 1 and examiner.draw.chance(0.4):
+        tasks = ["abnormalities and devices"]
     for task in tasks[:number]:
         _ask_list(examiner, task)
 
@@ -307,12 +316,12 @@ def _ask_list(examiner: Examiner, task: str) -> None:
     turn.answer = examiner.say(turn, kind, slots)
 
 
-def _ask_others(examiner: Examiner) -> None:
-    """What accompanies something that is known by now."""
+def _ask_others(examiner: Examiner) -> bool:
+    """What accompanies something that is known by now, instead of a list that would tell it; whether it was asked."""
     draw, subject = examiner.draw, examiner.subject
     known = [thing for thing in subject.findings if thing.id in examiner.presence]
     if not known or not draw.chance(examiner.quotas.others):
-        return
+        return False
     named = draw.sample(known, max(1, len(known) - 1) if draw.chance(0.7) else len(known))
     others = [thing for thing in subject.findings if thing not in named]
     neutral = draw.chance(0.4) and len(named) == len(known) and not others
@@ -327,3 +336,4 @@ def _ask_others(examiner: Examiner) -> None:
         turn, "some" if others else "none", {"list": examiner.words.join([thing.a for thing in others])}
     )
     turn.evidence = tuple(dict.fromkeys(mark for thing in others for mark in thing.marks))
+    return True

@@ -17,7 +17,8 @@ def ask_outlook(examiner: Examiner) -> None:
     changes = [change for change in changes_between(examiner.subject, later) if change.trend != "new"]
     if not changes:
         return
-    task = draw.pick(("outlook", "finding outlook", "prognosis"))
+    whole = all(thing.name in {change.name for change in changes} for thing in examiner.subject.things)
+    task = draw.pick(("outlook", "finding outlook", "prognosis") if whole else ("outlook", "finding outlook"))
     if task == "finding outlook":
         _ask_finding(examiner, draw.pick(changes))
     else:

@@ -3,6 +3,7 @@
 from carina.cases import Evidence, Fact
 from carina.studies.model import Relation
 from carina.trek.language import sentence
+from carina.trek.subject import Thing
 from carina.trek.turn import Examiner, target
 
 
@@ -10,7 +11,11 @@ def ask_relations(examiner: Examiner) -> None:
     """One question in general, or one about a pair, or both."""
     subject, draw = examiner.subject, examiner.draw
     there = subject.by_id
-    relations = [r for r in subject.study.relations if r.subject in there and r.object in there]
+    relations = [
+        r
+        for r in subject.study.relations
+        if r.subject in there and r.object in there and _can_meet(there[r.subject], there[r.object])
+    ]
     if not relations:
         return
     number = draw.rounded(examiner.quotas.relations)
@@ -27,6 +32,11 @@ def ask_relations(examiner: Examiner) -> None:
         _ask_pair(examiner, pairs[0])
         turn.after = [examiner.turns[-1]]
         examiner.turns.append(turn)
+
+
+def _can_meet(one: Thing, other: Thing) -> bool:
+    """What lies in opposite lungs is not explained by each other, whatever a record says."""
+    return not one.sides or not other.sides or bool(one.sides & other.sides)
 
 
 def _fact(relation: Relation) -> Fact:

@@ -56,7 +56,7 @@ def case_of(content: bytes, *, images: Path | None = None) -> Read:
     """
     try:
         values = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError("record", f"not JSON: {error}") from error
     record = Fields(values)
     found: Counter[Defect] = Counter()
