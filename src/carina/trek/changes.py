@@ -1,10 +1,17 @@
 """What has changed between two studies of a patient: by what the later one says, else by what both say."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from carina.cases import Evidence
 from carina.studies.vocabulary import Trend
 from carina.trek.subject import Subject, Thing, trend_between
+
+
+_CONTRADICTIONS: Final = frozenset(
+    {("worse", "improved"), ("improved", "worse"), ("unchanged", "worse"), ("unchanged", "improved")}
+)
+"""A stored trend and one by grades that can't both be right; within one grade something may well get worse."""
 
 
 @dataclass(slots=True)
@@ -52,7 +59,10 @@ def changes_between(before: Subject, now: Subject) -> list[Change]:
             continue
         old = earlier.get(thing.name)
         told = thing.trend if stored else None
-        trend = told or trend_between(thing, old)
+        by_grade = trend_between(thing, old)
+        if (told, by_grade) in _CONTRADICTIONS:
+            continue
+        trend = told or by_grade
         if trend is None or trend == "resolved" or (trend == "new") != (old is None):
             continue
         if told is None and trend == "new" and thing.name not in not_before:

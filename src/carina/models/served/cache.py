@@ -35,7 +35,7 @@ class AnswerCache:
         self._lock = threading.Lock()
         self._places: dict[bytes, int] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(exist_ok=True)
+        path.touch(mode=0o600, exist_ok=True)  # a model's words about reports are nobody else's business
         self._file: BufferedRandom = path.open("r+b")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -85,7 +85,8 @@ class ServedModel:
         """Words of a service without what nobody may read in a log."""
         if self._secret:
             words = words.replace(self._secret, "***")
-        return _BEARER.sub("Bearer ***", _IN_ADDRESS.sub("***@", words))
+        # Cut last: half of a secret is not found any more.
+        return _BEARER.sub("Bearer ***", _IN_ADDRESS.sub("***@", words))[:_LONGEST_MESSAGE]
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -104,4 +105,4 @@ def _words_of(error: BaseException) -> str:
     told = told or getattr(error, "message", None) or str(error)
     line = " ".join(_MARKUP.sub("", str(told)).split()).removeprefix("ERROR: ")
     kind = f"HTTP {status}" if status else type(error).__name__
-    return f"{kind}: {line[:_LONGEST_MESSAGE]}" if line else kind
+    return f"{kind}: {line}" if line else kind

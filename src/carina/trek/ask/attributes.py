@@ -317,6 +317,8 @@ def ask_about_zone(examiner: Examiner) -> None:
     turn.answer = examiner.say(turn, turn.label, slots)
     turn.evidence = tuple(dict.fromkeys(mark for thing in inside for mark in thing.marks))
     examiner.places_told = True
+    # Where the whole place of something is told, it is not asked for at all.
+    examiner.known_places.update(thing.id for thing in inside if thing.zones == frozenset({zone}))
 
 
 def ask_about_regions(examiner: Examiner) -> None:

@@ -82,6 +82,10 @@ def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: in
         # A sentence that tells of several things would ask for several boxes.
         study = examiner.subject.study
         stated = [other.evidence for other in study.findings] + [other.evidence for other in study.devices]
+        # Nor one that tells what hangs together or what to do, which is asked later.
+        stated += [other.evidence for other in study.relations] + [
+            other.evidence for other in study.recommendations
+        ]
         if sum(number in numbers for numbers in stated) == 1:
             phrase = report.quote(report.sentences[number]).strip().rstrip(".")
             variant, slots["phrase"] = "boxes/phrase", phrase

@@ -19,15 +19,15 @@ def ask_relations(examiner: Examiner) -> None:
     if not relations:
         return
     number = draw.rounded(examiner.quotas.relations)
-    pairs = draw.shuffled([r for r in relations if there[r.subject].alone and there[r.object].alone])
-    general = number > 1 or not pairs or draw.chance(0.5)
+    pairs = draw.shuffled(relations)
+    general = number > 1 or draw.chance(0.5)
     if general:
         _ask_in_general(examiner, relations)
         number -= 1
     # What the general answer has told is not asked again, but a pair alone may be.
     for relation in [] if general else pairs[:number]:
         _ask_pair(examiner, relation)
-    if general and number > 0 and pairs:
+    if general and number > 0:
         turn = examiner.turns.pop()
         _ask_pair(examiner, pairs[0])
         turn.after = [examiner.turns[-1]]
@@ -36,6 +36,8 @@ def ask_relations(examiner: Examiner) -> None:
 
 def _can_meet(one: Thing, other: Thing) -> bool:
     """What lies in opposite lungs is not explained by each other, whatever a record says."""
+    if not (one.alone and other.alone):
+        return False  # a name that two have says of neither what it is related to
     return not one.sides or not other.sides or bool(one.sides & other.sides)
 
 

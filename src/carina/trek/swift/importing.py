@@ -160,6 +160,9 @@ def _read(root: Path | None, batch: list[Raw]) -> list[tuple[Raw, Read | _Failur
             found.append((bare, case_of(raw.content, images=root)))
         except RecordError as error:
             found.append((bare, _Failure(error.field, str(error))))
+        except (ValueError, OverflowError, RecursionError) as error:
+            # Such as a number of thousands of digits: one record, not the import.
+            found.append((bare, _Failure("record", f"cannot be read: {str(error)[:200]}")))
     return found
 
 
