@@ -7,7 +7,6 @@ from carina.cases import Evidence
 from carina.studies.vocabulary import Trend
 from carina.trek.subject import Subject, Thing, trend_between
 
-
 _CONTRADICTIONS: Final = frozenset(
     {("worse", "improved"), ("improved", "worse"), ("unchanged", "worse"), ("unchanged", "improved")}
 )

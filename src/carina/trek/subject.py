@@ -268,7 +268,7 @@ def _zones(location: Location | None) -> frozenset[str] | None:
 
 
 def _sides(location: Location | None) -> frozenset[str]:
-    if location is None or location.side is None:
+    if location is None or location.side in (None, "midline"):
         return frozenset()
     return frozenset(SIDES) if location.side == "bilateral" else frozenset({location.side})
 
