@@ -174,6 +174,31 @@ def test_a_hedge_stays_in_a_description_with_all_attributes(words):
     assert sorted(said.split()) == ["a", "focal", "mild", "nodule", "possible"]
 
 
+@pytest.mark.parametrize(
+    ("described", "hedged"),
+    [
+        ("mild focal pneumonia on the left", "possible mild focal pneumonia on the left"),
+        ("an azygos lobe", "a possible azygos lobe"),
+        ("a mild nodule", "a possible mild nodule"),
+    ],
+)
+def test_a_hedge_goes_before_everything_else(words, described, hedged):
+    assert words.hedged(described) == hedged
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("pleural effusion", "pleural effusion"),
+        (" Pleural\tEFFUSION ", "pleural effusion"),
+        ("Odd  Shadow", "odd shadow"),
+        ("  ", ""),
+    ],
+)
+def test_one_spelling_of_a_name(words, written, name):
+    assert words.canonical(written) == name
+
+
 def test_sentences():
     assert capitalised("the heart") == "The heart"
     assert capitalised("") == ""

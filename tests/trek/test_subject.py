@@ -4,10 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carina.studies import Measure
-from carina.studies.vocabulary import DEVICES, FINDINGS
+from carina.studies import Location, Measure
+from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
 from carina.trek.confusable import MAY_BE_CALLED
-from carina.trek.subject import shown_images, trend_between
+from carina.trek.subject import shown_images, spread, trend_between
 
 KNOWN = (*(("finding", name) for name in FINDINGS), *(("device", name) for name in DEVICES))
 
@@ -128,7 +128,7 @@ def test_attributes_are_told_in_words(made):
     assert thing.zones == thing.place == {"right mid zone", "right lower zone"}
     assert thing.means("severity") == {"moderate"}
     assert thing.means("appearance") == {"patchy", "air bronchograms"}
-    assert thing.means("location") == thing.place
+    assert thing.means("location") == thing.place | {"right upper border", "right lower border"}
 
 
 def test_a_measure_that_a_reader_can_take_is_kept(made):
@@ -166,6 +166,64 @@ def test_a_hedge_is_in_the_names_of_what_only_may_be_there(made):
     assert thing.described == "a possible nodule on the left"
     assert thing.plain == "a nodule on the left"
     assert thing.bare == "nodule"
+
+
+def test_a_hedge_goes_before_grade_and_distribution(made):
+    mild = {"severity": "mild", "distribution": "focal", "zones": ("left lower",)}
+    uncounted, counted = made.subject(
+        made.study(
+            made.finding("pneumonia", "uncertain", **mild), made.finding("nodule", "uncertain", **mild)
+        )
+    ).findings
+    assert uncounted.described == "possible mild focal pneumonia in the left lower zone"
+    assert uncounted.plain == "mild focal pneumonia in the left lower zone"
+    assert counted.described == "a possible mild focal nodule in the left lower zone"
+    assert counted.plain == "a mild focal nodule in the left lower zone"
+
+
+@pytest.mark.parametrize("name", ["pleural effusion", "pneumothorax"])
+@pytest.mark.parametrize(
+    ("side", "sides", "said"),
+    [
+        ("right", ("right",), "on the right"),
+        ("left", ("left",), "on the left"),
+        ("bilateral", ("right", "left"), "on both sides"),
+    ],
+)
+def test_what_lies_beside_the_lungs_is_never_throughout_them(made, name, side, sides, said):
+    zones = tuple(f"{one} {level}" for one in sides for level in ("upper", "mid", "lower"))
+    beside, within = made.subject(
+        made.study(made.finding(name, zones=zones, side=side), made.finding("edema", zones=zones, side=side))
+    ).findings
+    assert beside.values == {"side": said}
+    assert beside.described == f"a {name} {said}"
+    assert within.values["location"].startswith("throughout ")
+    # Where it lies is known all the same.
+    assert beside.zones == {f"{zone} zone" for zone in zones}
+
+
+def test_names_have_one_spelling_and_what_has_none_is_skipped(made):
+    read = made.subject(
+        made.study(
+            made.finding("  Pleural   EFFUSION ", number="f1"),
+            made.finding("pleural effusion", number="f2"),
+            made.finding("Odd Shadow", number="f3"),
+            made.finding(" ", number="f4"),
+            made.finding("", "absent", number="f5"),
+            made.finding("Mass", "absent", number="f6"),
+            made.device("Chest  Tube", number="d1"),
+            made.device("", number="d2"),
+        ),
+        known=(("finding", "mass"), ("device", "pacemaker")),
+    )
+    assert [(thing.id, thing.name, thing.alone) for thing in read.things] == [
+        ("f1", "pleural effusion", False),
+        ("f2", "pleural effusion", False),
+        ("f3", "odd shadow", True),
+        ("d1", "chest tube", True),
+    ]
+    assert [(missing.id, missing.name) for missing in read.absent_findings] == [("f6", "mass")]
+    assert [(missing.id, missing.name) for missing in read.absent_devices] == [("", "pacemaker")]
 
 
 def test_a_name_says_which_is_meant_only_where_it_is_alone(made):
@@ -238,6 +296,64 @@ def test_devices_have_a_tip_that_has_a_place(made):
 def test_zones_that_hold_something_are_known_or_none_is(made, things, held):
     read = made.subject(made.study(*things(made)))
     assert read.held_zones() == held
+
+
+@pytest.mark.parametrize(
+    ("held", "clear"),
+    [
+        (("left upper",), {"right upper", "right mid", "right lower", "left lower"}),
+        (("left mid",), {"right upper", "right mid", "right lower"}),
+        (("right lower", "left lower"), {"right upper", "left upper"}),
+        (("right mid", "left mid"), set()),
+    ],
+)
+def test_a_zone_next_to_an_affected_one_is_not_surely_clear(made, held, clear):
+    read = made.subject(made.study(made.finding("mass", zones=held)))
+    assert read.clear_zones() == [f"{zone} zone" for zone in made.zones if zone in clear]
+
+
+def test_without_a_place_no_zone_is_surely_clear(made):
+    assert made.subject(made.study(made.finding("mass"))).clear_zones() == []
+    assert len(made.subject(made.study()).clear_zones()) == 6
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "share"),
+    [
+        ("right upper", "right mid", True),
+        ("right mid", "right lower", True),
+        ("right upper", "right lower", False),
+        ("right mid", "left mid", False),
+        ("left upper", "left upper", True),
+    ],
+)
+def test_zones_that_touch_have_a_border_in_common(one, other, share):
+    assert bool(spread(frozenset({f"{one} zone"})) & spread(frozenset({f"{other} zone"}))) == share
+
+
+def test_zones_of_another_vocabulary_may_be_any(made):
+    foreign = Location(side="left", zones=("left base", "left upper zone"))
+    thing = made.replace(made.finding("mass"), location=foreign)
+    read = made.subject(made.study(thing))
+    assert read.findings[0].zones is None
+    assert read.findings[0].means("location") == spread(frozenset(ZONES))
+    assert read.held_zones() is None
+    assert read.clear_zones() == []
+
+
+def test_a_site_may_lie_in_any_zone_and_of_two_distances_none_is_surely_wrong(made):
+    read = made.subject(
+        made.study(
+            made.finding("fracture", side="right", site="right 6th rib"),
+            made.device("endotracheal tube", site="4 cm above the carina"),
+            made.device("chest tube", site="in the left pleural space"),
+        )
+    )
+    assert [thing.means("location") for thing in read.things] == [
+        spread(frozenset(ZONES)),
+        {"measured"},
+        {"in the left pleural space"},
+    ]
 
 
 @pytest.mark.parametrize("view", ["lateral", "unknown"])

@@ -104,3 +104,43 @@ def test_values_are_those_of_the_attributes(made, phantoms):
         assert set(wrong.weights) == set(wrong.asked) == set(wrong.values)
         for number, value in enumerate(wrong.values):
             assert wrong.weights[value][number] == 0
+
+
+def test_what_each_source_records_is_kept_apart(made):
+    found = made.survey(
+        [
+            made.study(made.finding("Mass"), made.device("pacemaker", "absent"), name="a", source="one"),
+            made.study(made.finding("mass", "absent"), name="b", source="one"),
+            made.study(made.finding("edema"), name="c", source="other"),
+        ]
+    )
+    assert found.by_source == {
+        "one": (("device", "pacemaker"), ("finding", "mass")),
+        "other": (("finding", "edema"),),
+    }
+    assert found.known == (("device", "pacemaker"), ("finding", "edema"), ("finding", "mass"))
+
+
+def test_descriptions_tell_a_place_and_a_grade(made):
+    found = made.survey(
+        [
+            made.study(made.finding("mass", zones=("right upper",), severity="mild"), name="a"),
+            made.study(made.finding("mass"), made.finding("edema", "uncertain"), name="b"),
+        ]
+    )
+    assert found.told == {
+        "a mild mass in the right upper zone": ({"right upper zone", "right upper border"}, "mild"),
+        "a mass": (set(), None),
+    }
+
+
+def test_zones_that_touch_are_not_wrong_for_each_other(made):
+    studies = [made.study(made.finding("mass", zones=(zone,)), name=zone) for zone in made.zones]
+    places = made.survey(studies).wrong["mass", "location"]
+    weights = dict(zip(places.values, places.weights["in the right upper zone"], strict=True))
+    assert {value for value, weight in weights.items() if weight > 0} == {
+        "in the right lower zone",
+        "in the left upper zone",
+        "in the left mid zone",
+        "in the left lower zone",
+    }

@@ -246,6 +246,33 @@ def test_a_finding_in_two_pieces_has_both_in_its_boxes(made):
         assert corners in ({(10, 10, 30, 30), (150, 60, 170, 80)}, {(10, 10, 170, 80)})
 
 
+@pytest.mark.parametrize(
+    ("other", "asked"),
+    [
+        (lambda _: [], True),
+        (lambda m: [m.finding("fracture", "absent")], True),
+        (lambda m: [m.finding("fracture", boxed=m.rectangle(60, 150, 20, 20))], True),
+        (lambda m: [m.finding("fracture", boxed=m.rectangle(25, 25, 20, 20))], False),
+        (lambda m: [m.finding("fracture", "uncertain", boxed=m.rectangle(0, 0, 90, 90))], False),
+        # What is drawn beside the box is not in it.
+        (lambda m: [m.finding("fracture", boxed=m.rectangle(10, 30, 20, 20))], True),
+        # What nobody has drawn may lie anywhere.
+        (lambda m: [m.finding("fracture")], False),
+        (lambda m: [m.device("pacemaker")], False),
+    ],
+)
+def test_what_a_box_holds_is_asked_only_where_nothing_else_could_lie_in_it(made, other, asked):
+    study = made.study(made.finding("mass", boxed=made.rectangle(10, 10, 20, 20)), *other(made))
+    tasks = {
+        step.task
+        for case in made.talks(100, study)
+        for step in case.steps
+        if step.stage == 3 and "mass" in made.targets(step)
+    }
+    assert "finding box" in tasks
+    assert ("box content" in tasks) == asked
+
+
 def test_what_image_is_meant_is_told_by_its_name(made):
     """Two images of a projection could not be told apart, so one of them is shown."""
     views = ("PA", "PA", "lateral")

@@ -162,3 +162,34 @@ def test_a_device_comes_and_goes(made, kind):
     assert {fact.text for s in steps for fact in made.facts(s, "trend")} == {kind}
     assert not any(step.task == "change" for step in steps)
     assert all("chest tube" in step.key.text for step in steps)
+
+
+@pytest.mark.parametrize("followed", [True, False])
+def test_nothing_is_called_stable_beside_something_whose_course_nobody_can_tell(made, followed):
+    same = made.finding("pneumonia", severity="mild")
+    vague = made.finding("fracture", severity="mild" if followed else None)
+    before, now = (made.study(same, vague, name=name) for name in "ab")
+    tasks = Counter(
+        step.task
+        for case in made.talks(40, now, before, quotas=made.everything)
+        for step in case.steps
+        if step.stage == 5
+    )
+    assert ("comparison" in tasks) == followed
+    assert tasks["trend"] > 0
+
+
+def test_a_grade_before_is_never_the_grade_now(made):
+    before = made.study(made.finding("pneumonia", severity="severe"), name="a")
+    now = made.study(made.finding("pneumonia", severity="mild"), name="b")
+    clauses = made.words.wording.phrases[5]["change"]["from_to"]
+    said = {
+        grade: {clause.format(before=grade, now="mild") for clause in clauses}
+        for grade in ("mild", "moderate", "severe")
+    }
+    seen = Counter()
+    for case in made.talks(120, now, before, quotas=made.everything):
+        for step in case.steps:
+            if step.task == "change":
+                seen.update(g for g, texts in said.items() for o in step.options if o.text in texts)
+    assert set(seen) == {"moderate", "severe"}

@@ -244,6 +244,28 @@ def test_a_finding_that_nothing_has_settled_is_not_depended_on(made, conversatio
                 assert name in words or made.words.name(name).a in words, (talk.case.id, step.id, earlier.id)
 
 
+def test_what_else_there_is_is_asked_instead_of_the_lists(conversations):
+    seen = Counter()
+    for talk in conversations:
+        tasks = [step.task for step in talk.case.steps if step.stage == 2]
+        lists = {"abnormalities", "devices", "abnormalities and devices"} & set(tasks)
+        assert not (lists and "others" in tasks), talk.case.id
+        seen["others" if "others" in tasks else "lists" if lists else "neither"] += 1
+    assert min(seen["others"], seen["lists"]) > 50
+
+
+def test_what_was_told_not_to_be_there_is_not_listed(made, conversations):
+    told = Counter()
+    for talk in conversations:
+        said = {s.task: made.label(s) for s in talk.case.steps if s.task.startswith("any ")}
+        tasks = {step.task for step in talk.case.steps}
+        for opening, task in (("any abnormality", "abnormalities"), ("any device", "devices")):
+            if said.get(opening) == "no":
+                assert not {task, "abnormalities and devices"} & tasks, talk.case.id
+                told[opening] += 1
+    assert min(told["any abnormality"], told["any device"]) > 10
+
+
 # ---- by hand ---------------------------------------------------------------------------------------------------------
 
 
@@ -273,6 +295,7 @@ def test_what_there_is_twice_is_listed_once_and_never_asked_by_name(made):
         made.finding("nodule", number="f2", zones=("right lower",)),
         made.finding("fracture"),
     )
+    listed = 0
     for case in made.talks(30, twice, quotas=made.everything):
         assert not any(
             "nodule" in made.targets(s)
@@ -280,8 +303,11 @@ def test_what_there_is_twice_is_listed_once_and_never_asked_by_name(made):
             if s.stage in (2, 3) and made.closed(s) and s.task != "region content"
         )
         lists = [s.key.text for s in case.steps if s.task in ("abnormalities", "abnormalities and devices")]
-        assert lists
+        # What accompanies something known is asked instead of a list.
+        assert bool(lists) != any(s.task == "others" for s in case.steps)
         assert all(text.count("nodule") == 1 for text in lists)
+        listed += len(lists)
+    assert listed > 0
 
 
 def test_uncertain_is_a_label_of_its_own(made):
@@ -322,3 +348,38 @@ def test_numbers_of_options_are_spread(made):
     assert set(counted) == {2, 3, 4, 5, 6}
     assert max(counted.values()) < 2000
     assert min(options_wanted(examiner, least=4) for _ in range(200)) == 4
+
+
+def test_a_study_with_nothing_but_a_device_is_not_asked_whether_it_is_normal(made):
+    device = made.study(made.finding("mass", "absent"), made.device("pacemaker"), name="d")
+    clear = made.study(made.finding("mass", "absent"), made.device("pacemaker", "absent"), name="c")
+    among = made.survey([*made.crowd(), device, clear])
+
+    def opened(study):
+        cases = made.talks(60, study, among=among, quotas=made.everything)
+        return Counter(s.task for case in cases for s in case.steps if s.task.startswith("any "))
+
+    assert set(opened(device)) == {"any device"}
+    assert opened(clear)["any abnormality"] > 0
+
+
+def test_however_much_there_is_a_choice_has_six_options(made):
+    names = [f"shadow {letter}" for letter in "abcdefghijklmnopqrst"]
+    studies = [
+        made.study(
+            *(made.finding(name, "present" if (k + n) % 2 else "absent") for k, name in enumerate(names)),
+            name=f"s{n}",
+        )
+        for n in range(20)
+    ]
+    among = made.survey(studies, choices=1.0)
+    sizes = Counter()
+    for seed, study in enumerate(studies):
+        examiner = made.examiner(study, among=among, seed=seed, quotas=made.with_quotas(choices=1.0))
+        ask_what_is_there(examiner)
+        for turn in examiner.turns:
+            if turn.multiple:
+                assert {choice.right for choice in turn.choices} == {True, False}
+                sizes[len(turn.choices)] += 1
+    assert sizes[6] > 5
+    assert max(sizes) == 6

@@ -90,3 +90,15 @@ def test_the_prognosis_is_the_sum_of_the_changes(made, trends, kind):
                 )
                 told += 1
     assert told > 3
+
+
+@pytest.mark.parametrize("followed", [True, False])
+def test_there_is_a_prognosis_only_where_everything_is_followed(made, followed):
+    now = made.study(made.finding("pneumothorax"), made.finding("cardiomegaly"), name="a")
+    course = {"trend": "unchanged"} if followed else {}
+    later = made.study(
+        made.finding("pneumothorax", trend="worse"), made.finding("cardiomegaly", **course), name="b"
+    )
+    cases = made.talks(40, now, None, later, quotas=Quotas(outlook=1.0))
+    tasks = {step.task for case in cases for step in case.steps if step.stage == 6}
+    assert tasks == {"outlook", "finding outlook"} | ({"prognosis"} if followed else set())

@@ -11,8 +11,18 @@ def asked(conversations):
 
 
 def stored(study):
-    there = {t.id for t in (*study.findings, *study.devices) if t.certainty != "absent"}
-    return [r for r in study.relations if r.subject in there and r.object in there]
+    """Relations of what is there, but those between the two lungs."""
+    there = {t.id: t for t in (*study.findings, *study.devices) if t.certainty != "absent"}
+
+    def side(end):
+        location = getattr(there[end], "location", None)
+        return None if location is None else location.side
+
+    return [
+        r
+        for r in study.relations
+        if r.subject in there and r.object in there and {side(r.subject), side(r.object)} != {"right", "left"}
+    ]
 
 
 def test_stage_four_is_there_exactly_where_something_is_related(conversations):
@@ -77,20 +87,51 @@ def test_a_relation_to_what_is_not_there_is_not_asked(made):
     assert not any(step.stage == 4 for case in made.talks(20, study) for step in case.steps)
 
 
-def test_what_there_is_twice_is_only_related_in_general(made):
+def test_what_there_is_twice_is_not_related_to_anything(made):
+    """A name that two have does not say which of them is meant."""
     study = made.study(
         made.finding("nodule", number="f1"),
         made.finding("nodule", number="f2"),
         made.finding("mass"),
-        relations=(made.relation(id="x", subject="f1", kind="accompanies", object="f-mass"),),
+        made.finding("atelectasis"),
+        relations=(
+            made.relation(id="x", subject="f1", kind="accompanies", object="f-mass"),
+            made.relation(id="y", subject="f-mass", kind="causes", object="f-atelectasis"),
+        ),
     )
-    tasks = Counter(
-        s.task for case in made.talks(20, study, quotas=made.everything) for s in case.steps if s.stage == 4
-    )
-    assert set(tasks) == {"relations"}
+    told = {
+        fact.about
+        for case in made.talks(20, study, quotas=made.everything)
+        for step in case.steps
+        for fact in made.facts(step, "relation")
+    }
+    assert told == {"y"}
 
 
 def test_the_pair_comes_before_what_tells_it(conversations):
     for talk in conversations:
         tasks = [step.task for step in talk.case.steps if step.stage == 4]
         assert tasks in ([], ["relations"], ["relation"], ["relation", "relations"], ["relation", "relation"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "related"),
+    [
+        ("right", "left", False),
+        ("left", "right", False),
+        ("right", "right", True),
+        ("right", "bilateral", True),
+        ("bilateral", "left", True),
+        (None, "left", True),
+        ("midline", "left", True),
+        ("bilateral", "midline", True),
+    ],
+)
+def test_what_lies_in_opposite_lungs_is_not_related(made, one, other, related):
+    study = made.study(
+        made.finding("mass", side=one),
+        made.finding("atelectasis", side=other),
+        relations=(made.relation(id="x", subject="f-mass", kind="causes", object="f-atelectasis"),),
+    )
+    cases = made.talks(10, study, quotas=made.everything)
+    assert {any(step.stage == 4 for step in case.steps) for case in cases} == {related}
