@@ -82,7 +82,7 @@ def test_what_has_resolved_is_no_negative_but_is_known_to_have_resolved(made):
     assert "pneumothorax" not in absent(read)
     assert "chest tube" not in absent(read, "device")
     assert "mass" in absent(read)
-    assert [one.name for one in read.resolved] == ["pneumothorax", "chest tube"]
+    assert list(read.resolved) == ["pneumothorax", "chest tube"]
 
 
 def test_what_has_resolved_on_one_side_and_is_there_on_the_other_has_not(made):
@@ -90,7 +90,7 @@ def test_what_has_resolved_on_one_side_and_is_there_on_the_other_has_not(made):
     there = made.finding("pneumothorax", number="f2", side="left")
     for order in ((gone, there), (there, gone)):
         read = made.subject(made.study(*order), known=KNOWN)
-        assert read.resolved == []
+        assert read.resolved == {}
         assert [thing.id for thing in read.findings] == ["f2"]
         assert "pneumothorax" not in absent(read)
 

@@ -68,7 +68,7 @@ def changes_between(before: Subject, now: Subject) -> list[Change]:
             continue
         changes.append(Change(trend, thing.name, thing.kind, thing.id, thing, old, thing.evidence))
     there = {thing.name for thing in now.things} | crowded
-    stated = {gone.name: gone for gone in now.resolved} if stored else {}
+    stated = now.resolved if stored else {}
     # Without a word about it, what is no longer there has gone only if the later study looked for it.
     looked_for = {
         missing.name: missing.id for missing in (*now.absent_findings, *now.absent_devices) if missing.id

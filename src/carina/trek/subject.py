@@ -127,8 +127,8 @@ class Subject:
     devices: list[Thing]
     absent_findings: list[Absent]
     absent_devices: list[Absent]
-    resolved: list[Finding | Device]
-    """What an earlier study showed and this one does not."""
+    resolved: dict[str, Finding | Device]
+    """By name, what an earlier study showed and this one does not."""
     things: list[Thing] = field(init=False)
     by_id: dict[str, Thing] = field(init=False)
     noticed: frozenset[str] = field(init=False)
@@ -181,11 +181,11 @@ def subject_of(
     absent_findings = _absent("finding", study.findings, there, known, words)
     absent_devices = _absent("device", study.devices, there, known, words)
     recorded: list[Finding | Device] = [*study.findings, *study.devices]
-    resolved = [
-        gone
+    resolved = {
+        words.canonical(gone.name): gone
         for gone in recorded
         if gone.trend == "resolved" and gone.certainty == "absent" and words.canonical(gone.name) not in there
-    ]
+    }
     return Subject(
         study=study,
         images=shown_images(study, most_images),
@@ -217,7 +217,8 @@ def _finding(finding: Finding, words: Language) -> Thing:
     values: dict[str, str] = {}
     at = None if finding.location is None else words.at(finding.location)
     if at is not None and called in _PLEURAL and finding.location is not None and words.is_throughout(at):
-        at = words.on_side(finding.location.side or "bilateral")
+        sides = _sides(finding.location)
+        at = words.on_side("bilateral" if len(sides) != 1 else min(sides))
     if finding.location is not None and finding.location.side in ("right", "left", "bilateral"):
         values["side"] = words.on_side(finding.location.side)
     # A place that is no more than a side is asked for as a side.
@@ -268,8 +269,10 @@ def _zones(location: Location | None) -> frozenset[str] | None:
 
 
 def _sides(location: Location | None) -> frozenset[str]:
-    if location is None or location.side in (None, "midline"):
+    if location is None or location.side == "midline":
         return frozenset()
+    if location.side is None:
+        return frozenset(side for side in SIDES if any(zone.startswith(side) for zone in location.zones))
     return frozenset(SIDES) if location.side == "bilateral" else frozenset({location.side})
 
 

@@ -63,8 +63,9 @@ def survey(
     total = 0
     for study in studies:
         total += 1
-        known[study.source].update(("finding", words.canonical(finding.name)) for finding in study.findings)
-        known[study.source].update(("device", words.canonical(device.name)) for device in study.devices)
+        here = known[study.source]
+        here.update(("finding", words.canonical(one.name)) for one in study.findings if one.name.strip())
+        here.update(("device", words.canonical(one.name)) for one in study.devices if one.name.strip())
         _count(counts, subject_of(study, words, known=(), most_images=most_images))
     by_source = {source: tuple(sorted(of_source)) for source, of_source in sorted(known.items())}
     names = tuple(sorted(set().union(*known.values())))
@@ -95,7 +96,7 @@ def survey(
 
 def _count(counts: _Counts, subject: Subject) -> None:
     noticed = frozenset(thing.name for thing in subject.things)
-    settled = frozenset(gone.name for gone in subject.resolved)
+    settled = frozenset(subject.resolved)
     held = subject.held_zones()
     counts.zones.update(held or ())
     by_kind: dict[Kind, list[Thing]] = {"finding": subject.findings, "device": subject.devices}
