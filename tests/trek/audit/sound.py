@@ -309,7 +309,7 @@ class Maker:
             "boxes",
             f"[detection] Give the box of the {region} in percent.",
             Key(
-                text=f"({x}, {y}), ({x + 30}, {y + 40})",
+                text=f"<|box|>({x}, {y}), ({x + 30}, {y + 40})<|/box|>",
                 boxes=(
                     Box(
                         image=self.images[0].key,

@@ -12,6 +12,7 @@ from carina.trek.audit.gating import Gating
 from carina.trek.audit.hedged import Hedged
 from carina.trek.audit.history import History
 from carina.trek.audit.identifiers import Identifiers
+from carina.trek.audit.keys import Keys
 from carina.trek.audit.limits import Limits
 from carina.trek.audit.negatives import Negatives
 from carina.trek.audit.order import Order
@@ -39,6 +40,7 @@ def trek_gates(thresholds: Thresholds | None = None, *, limits: Limits | None = 
     decoder = Decoder()
     return [
         Form(chosen, decoder),
+        Keys(chosen, decoder),
         Gating(chosen, decoder),
         Order(chosen, decoder),
         Chronology(chosen, decoder),
