@@ -118,19 +118,6 @@ def test_a_killed_worker_loses_nothing(on_cluster, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "4"]
 
 
-def test_a_machine_that_goes_away_loses_nothing(cluster, on_cluster, tmp_path):
-    third = cluster.add_node(**MACHINE)
-    cluster.wait_for_nodes()
-    results = on_cluster(partial(stay_on, third.node_id, tmp_path), range(12))
-    assert next(results) == 0
-    until = time.monotonic() + 60
-    while not list(tmp_path.iterdir()):
-        assert time.monotonic() < until, "the third machine gets no work"
-        time.sleep(0.02)
-    cluster.remove_node(third, allow_graceful=False)
-    assert list(results) == [task * 10 for task in range(1, 12)]
-
-
 def test_a_task_that_kills_every_worker_is_given_up(on_cluster, monkeypatch):
     monkeypatch.setattr("carina.workers.on_ray._RETRIES", 1)
     with pytest.raises(CarinaError, match=r"Ray lost a task for good: .*died"):
