@@ -64,7 +64,8 @@ class Wording:
 
 def languages() -> tuple[str, ...]:
     """Languages that there are words for."""
-    return tuple(sorted(folder.name for folder in resources.files(__name__).iterdir() if folder.is_dir()))
+    folders = resources.files(__name__).iterdir()
+    return tuple(sorted(folder.name for folder in folders if (folder / "common.yaml").is_file()))
 
 
 @lru_cache(maxsize=4)
