@@ -118,6 +118,8 @@ finished_part = _WRITER.finished_part
 """A part that an earlier call finished, if it is whole."""
 finished_set = _WRITER.finished_set
 """The manifest of a complete set, if there is one."""
+whole_set = _WRITER.whole_set
+"""The same, if nothing of it was damaged since."""
 write_manifest = _WRITER.write_manifest
 """Closes a set."""
 write_benchmark = _WRITER.write

@@ -92,6 +92,16 @@ class Writer(Generic[R, M]):
         there = (directory / self.kind.layout.file).exists()
         return read_manifest(self.kind, directory) if there else None
 
+    def whole_set(self, directory: Path, *, fingerprint: str) -> M | None:
+        """As `finished_set`, if nothing of it was damaged or changed since: a build then has nothing to do."""
+        manifest = self.finished_set(directory)
+        if manifest is None:
+            return None
+        parts = (
+            self.finished_part(directory, n, fingerprint=fingerprint) for n in range(len(manifest.parts))
+        )
+        return manifest if tuple(parts) == manifest.parts else None
+
     def write_manifest(self, directory: Path, provenance: Provenance, parts: Sequence[PartInfo]) -> M:
         """Close a set: count what its parts hold, remove parts that do not belong to it, write the manifest.
 

@@ -20,8 +20,8 @@ from carina.cases import (
     Provenance,
     claim,
     finished_part,
-    finished_set,
     open_benchmark,
+    whole_set,
     write_manifest,
     write_part,
 )
@@ -155,11 +155,8 @@ def _parts(
 
 def _complete(directory: Path, fingerprint: str) -> Built | None:
     """What an earlier call has finished, if nothing of it was damaged since; else it is built anew."""
-    manifest = finished_set(directory)
+    manifest = whole_set(directory, fingerprint=fingerprint)
     if manifest is None:
-        return None
-    parts = [finished_part(directory, n, fingerprint=fingerprint) for n in range(len(manifest.parts))]
-    if tuple(parts) != manifest.parts:
         return None
     try:
         report = msgspec.json.decode((directory / REPORT).read_bytes(), type=BuildReport)

@@ -6,6 +6,7 @@ that was interrupted goes on with the first part that is not finished. Memory ho
 
 import hashlib
 import shutil
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -83,13 +84,14 @@ class Ready(Generic[Item]):
 class Sink(AbstractContextManager["Sink[Item]"], Generic[Item]):
     """Files to which items are added; they get their names when the block ends well."""
 
+    @abstractmethod
     def add(self, item: Item) -> None:
-        raise NotImplementedError
+        """Write one item."""
 
     @property
+    @abstractmethod
     def files(self) -> list[Path]:
         """Those that got their names."""
-        raise NotImplementedError
 
 
 class Format(Protocol[Item]):

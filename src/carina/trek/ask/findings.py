@@ -251,9 +251,9 @@ _OPTIONS: Final = ((2, 3, 4, 5, 6), (0.15, 0.25, 0.3, 0.24, 0.06))
 """How many options a choice has, and how often; yes and no dressed as options are apart."""
 
 
-def options_wanted(examiner: Examiner, *, least: int = 2) -> int:
+def options_wanted(examiner: Examiner) -> int:
     """How many options a choice shall have."""
-    return max(examiner.draw.weighted(*_OPTIONS), least)
+    return examiner.draw.weighted(*_OPTIONS)
 
 
 def with_none(examiner: Examiner, right: Choice, wrong: list[Choice]) -> list[Choice]:

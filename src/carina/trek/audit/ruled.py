@@ -1,5 +1,6 @@
 """What gates without tolerance have in common: each objection breaks a named rule, and every rule has its row."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,7 +22,7 @@ class Broken(NamedTuple):
     """Names the field."""
 
 
-class Ruled:
+class Ruled(ABC):
     """A gate from rules: a subclass names them and finds what breaks them."""
 
     name: str
@@ -37,9 +38,9 @@ class Ruled:
         self._broken: Counter[str] = Counter()
         self._n = 0
 
+    @abstractmethod
     def broken(self, conversation: Conversation) -> Iterator[Broken]:
         """All rules that this one breaks."""
-        raise NotImplementedError
 
     def see(self, case: Case) -> None:
         conversation = self._decoder.read(case)
