@@ -1,10 +1,13 @@
 """Reading no more than is asked for: fields left out inside of records, and records by place and id."""
 
+import dataclasses
+
 import msgspec
 import pyarrow.parquet as pq
 import pytest
 
 from carina.errors import StudySetError
+from carina.store import Writer
 from carina.studies import (
     Annotation,
     Finding,
@@ -19,8 +22,8 @@ from carina.studies import (
     Statement,
     Study,
     open_studies,
-    write_studies,
 )
+from carina.studies.store import STUDIES as KIND
 
 SQUARE = Region.from_box(0, 0, 2, 2, height=4, width=4)
 
@@ -63,7 +66,8 @@ STUDIES = [study(number) for number in range(150)]
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     path = tmp_path_factory.mktemp("sets") / "studies"
-    write_studies(path, STUDIES, Provenance(command="test"), part_size=70)
+    in_small_groups = Writer(dataclasses.replace(KIND, row_group=32))
+    in_small_groups.write(path, STUDIES, Provenance(command="test"), part_size=70)
     return path
 
 
@@ -179,6 +183,18 @@ def test_rows_read_the_row_groups_they_lie_in(opened, groups_read):
     assert [study.id for study in opened.rows(60, 75)] == [f"s{number}" for number in range(60, 75)]
     # Parts of 70, 70 and 10 studies in groups of 32: places 60 to 69 lie in the groups 1 and 2 of the first.
     assert [group for group, _ in groups_read] == [1, 2, 0]
+
+
+def test_columns_are_those_of_the_records_at_the_same_places(opened, groups_read):
+    table = opened.columns_at([149, 3, 40, 3], "findings", "id")
+    records = [STUDIES[3], STUDIES[40], STUDIES[149]]
+    assert table.column_names == ["findings", "id"]
+    assert table.column("id").to_pylist() == [record.id for record in records]
+    assert msgspec.convert(table.column("findings").to_pylist(), list[tuple[Finding, ...]]) == [
+        record.findings for record in records
+    ]
+    assert {leaf.partition(".")[0] for _, leaves in groups_read for leaf in leaves} == {"findings", "id"}
+    assert opened.columns_at([], "id").num_rows == 0
 
 
 def test_places_are_taken_once_and_in_order(opened, groups_read):

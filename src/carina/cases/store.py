@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -10,7 +10,7 @@ from carina import store
 from carina.cases.faults import faults
 from carina.cases.model import Case
 from carina.errors import BenchmarkError
-from carina.store import Kind, Row, Writer
+from carina.store import Kind, Writer
 
 _VERSION: Final = (1, 0)
 
@@ -46,19 +46,19 @@ class Provenance(store.Provenance, frozen=True, kw_only=True):
     stamp: ClassVar[str] = f"{store.BENCHMARK.kind} {'.'.join(map(str, _VERSION))}"
 
 
-def _count(rows: Iterable[Row]) -> Counts:
+def _count(batches: Iterable[Any]) -> Counts:
     patients: set[str] = set()
     images: set[str] = set()
     protocols: Counter[str] = Counter()
     cells: Counter[str] = Counter()
-    steps: Counter[tuple[int, str]] = Counter()
-    for row in rows:
-        protocols[row["protocol"]] += 1
-        cells[_cell(row)] += 1
-        if row["patient"] is not None:
-            patients.add(row["patient"])
-        images.update(image["key"] for image in row["images"])
-        steps.update((step["stage"], step["task"]) for step in row["steps"])
+    steps: Counter[tuple[Any, ...]] = Counter()
+    for batch in batches:
+        patients.update(name for name in batch.column("patient").to_pylist() if name is not None)
+        images.update(batch.column("images").flatten().field("key").to_pylist())
+        for names, times in store.tally(batch.to_struct_array(), "protocol", "target", "path").items():
+            protocols[names[0]] += times
+            cells[_cell(*names)] += times
+        steps += store.tally(batch.column("steps").flatten(), "stage", "task")
     stages: Counter[str] = Counter()
     tasks: Counter[str] = Counter()
     for (stage, task), times in steps.items():
@@ -76,10 +76,10 @@ def _count(rows: Iterable[Row]) -> Counts:
     )
 
 
-def _cell(row: Row) -> str:
+def _cell(protocol: str, target: str | None, path: str | None) -> str:
     # By way of a case, so that what a cell is stands in one place.
-    names = {name: row[name] for name in ("protocol", "target", "path")}
-    return Case(id="", study="", patient=None, source="", images=(), steps=(), **names).cell
+    case = Case(id="", study="", patient=None, source="", images=(), steps=(), protocol=protocol)
+    return msgspec.structs.replace(case, target=target, path=path).cell
 
 
 CASES: Final = Kind(

@@ -4,7 +4,7 @@ One way for study sets and benchmarks; a `Kind` says what is stored. Users meet 
 `carina.cases`.
 """
 
-from carina.store.columns import Row
+from carina.store.columns import Row, tally
 from carina.store.filters import Choice, Column
 from carina.store.kind import Kind, R
 from carina.store.layout import BENCHMARK, STUDIES, Layout, what_is
@@ -31,5 +31,6 @@ __all__ = [
     "View",
     "Writer",
     "read_manifest",
+    "tally",
     "what_is",
 ]

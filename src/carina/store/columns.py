@@ -6,6 +6,7 @@ JSON text. Knows rows and schemas, not files.
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
@@ -124,6 +125,11 @@ def to_row(record: msgspec.Struct) -> Row:
     """One record as plain values, as Arrow takes them."""
     row: Row = msgspec.to_builtins(record, builtin_types=(datetime.date,))
     return row
+
+
+def tally(structs: Any, *fields: str) -> Counter[tuple[Any, ...]]:  # noqa: ANN401
+    """How often each combination of values comes in an array of structs."""
+    return Counter(zip(*(structs.field(name).to_pylist() for name in fields), strict=True))
 
 
 def explain(error: msgspec.ValidationError, record: type[msgspec.Struct]) -> str:

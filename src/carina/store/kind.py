@@ -32,8 +32,8 @@ class Kind(Generic[R, M]):
     """What is wrong inside one record, in sentences."""
     counted: tuple[str, ...]
     """Leaf columns that counting needs, `id` among them."""
-    count: Callable[[Iterable[Row]], Any]
-    """What the manifest says of how much there is, from a stream of rows of those columns."""
+    count: Callable[[Iterable[Any]], Any]
+    """What the manifest says of how much there is, from a stream of Arrow batches of those columns."""
     row_group: int
     """Records decoded at a time, of which a look-up by id decodes as many."""
     statistics: tuple[str, ...]

@@ -4,7 +4,7 @@ Knows a single file. What a set is made of lies in `writing` and `view` (reading
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic
@@ -140,14 +140,37 @@ def _footer(path: Path, _changed: int) -> Any:  # noqa: ANN401 - pyarrow has no 
     return pq.read_metadata(path)
 
 
-def _groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[int, int]]:  # noqa: ANN401
-    """First row and number of each row group with a row to keep."""
-    start = 0
+def _groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[range, list[int]]]:  # noqa: ANN401
+    """Runs of row groups with a row to keep in each, and the rows they hold."""
+    start = stop = 0
+    run: list[int] = []
     for group in range(footer.num_row_groups):
-        stop = start + footer.row_group(group).num_rows
-        if keep is None or any(keep[start:stop]):
-            yield start, group
-        start = stop
+        first, stop = stop, stop + footer.row_group(group).num_rows
+        if keep is None or any(keep[first:stop]):
+            run.append(group)
+            continue
+        if run:
+            yield range(start, first), run
+        start, run = stop, []
+    if run:
+        yield range(start, stop), run
+
+
+def _kept(
+    rows: range,
+    batches: Iterable[Any],
+    keep: Sequence[bool] | None,
+) -> Iterator[tuple[Sequence[int], Any]]:
+    """Batches that hold these rows one after the other, with what is to be kept of them."""
+    start = rows.start
+    for batch in batches:
+        numbers = range(start, start + batch.num_rows)
+        start = numbers.stop
+        if keep is None or all(keep[numbers.start : numbers.stop]):
+            yield numbers, batch
+        else:
+            kept = [row for row in numbers if keep[row]]
+            yield kept, batch.filter(pa.array([keep[row] for row in numbers]))
 
 
 class PartReader(Generic[R, M]):
@@ -197,12 +220,23 @@ class PartReader(Generic[R, M]):
 
     def rows(self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None) -> Iterator[tuple[int, Row]]:
         """Rows with their numbers, counted from 0; with `keep`, only those it marks."""
+        for numbers, batch in self.batches(leaves, keep=keep):
+            yield from zip(numbers, batch.to_pylist(), strict=True)
+
+    def batches(
+        self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None
+    ) -> Iterator[tuple[Sequence[int], Any]]:
+        """The same as Arrow batches of at most a row group, with the numbers of their rows."""
         self.touch()
         try:
             footer = _footer(self.path, self.path.stat().st_mtime_ns)
             with pq.ParquetFile(self.path, metadata=footer, page_checksum_verification=True) as part:
-                for start, group in _groups(footer, keep):
-                    yield from self._group_rows(part, group, start, leaves, keep)
+                for rows, groups in _groups(footer, keep):
+                    # In batches, because a part written by another tool may be a single huge row group.
+                    batches = part.iter_batches(
+                        self._kind.row_group, row_groups=groups, columns=leaves, use_threads=False
+                    )
+                    yield from _kept(rows, batches, keep)
         except FileNotFoundError:
             raise self._missing() from None
         except _READ_ERRORS as error:
@@ -219,27 +253,6 @@ class PartReader(Generic[R, M]):
     def place(self, row: int, record: str | None) -> str:
         """How messages name a row."""
         return f"{self.path}: row {row}, {self._kind.noun} {record!r}"
-
-    def _group_rows(
-        self,
-        part: Any,  # noqa: ANN401 - pyarrow has no types
-        group: int,
-        start: int,
-        leaves: Sequence[str],
-        keep: Sequence[bool] | None,
-    ) -> Iterator[tuple[int, Row]]:
-        # In batches, because a part written by another tool may be a single huge row group.
-        for batch in part.iter_batches(
-            self._kind.row_group, row_groups=[group], columns=leaves, use_threads=False
-        ):
-            numbers = range(start, start + batch.num_rows)
-            start += batch.num_rows
-            if keep is not None and not all(keep[numbers.start : numbers.stop]):
-                batch = batch.filter(pa.array([keep[row] for row in numbers]))  # noqa: PLW2901
-                kept = [row for row in numbers if keep[row]]
-                yield from zip(kept, batch.to_pylist(), strict=True)
-            else:
-                yield from zip(numbers, batch.to_pylist(), strict=True)
 
     def _compare_bytes(self) -> None:
         try:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 import pyarrow as pa
 
@@ -142,21 +142,18 @@ class View(Generic[R, M]):
 
     def at(self, places: Iterable[int]) -> Iterator[R]:
         """The records at these places, in the order of the set; a row group is read once or not at all."""
-        if self._filters:
-            raise self._kind.error(f"{self!r}: only a view without conditions has records by place")
-        wanted = sorted(set(places))
-        for place in wanted[:1] + wanted[-1:]:
-            if not 0 <= place < len(self):
-                nouns = self._kind.layout.folder
-                raise self._kind.error(f"{self.directory}: no place {place}, there are {len(self)} {nouns}")
-        chosen: dict[int, set[int]] = {}
-        first = 0
+        return self._chosen(self._rows_at(places))
+
+    def columns_at(self, places: Iterable[int], *fields: str) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """Whole columns of the records at these places as an Arrow table, in the order of the set."""
+        chosen, batches = self._rows_at(places), []
+        leaves = [leaf for leaf in self._kind.leaves if field_of(leaf).partition(".")[0] in fields]
         for index, part in self._readers():
-            last = first + part.info.rows
-            within_part = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
-            chosen[index] = {place - first for place in within_part}
-            first = last
-        return self._chosen(chosen)
+            if chosen[index]:
+                keep = [row in chosen[index] for row in range(part.info.rows)]
+                batches += [batch for _, batch in part.batches(leaves, keep=keep)]
+        schema = pa.schema([self._kind.schema.field(name) for name in fields])
+        return pa.Table.from_batches([batch.select(fields).cast(schema) for batch in batches], schema)
 
     def pick(self, ids: Iterable[str]) -> Iterator[R]:
         """The records with these ids, in the order of the set; a row group is read once or not at all."""
@@ -300,6 +297,24 @@ class View(Generic[R, M]):
         for _, part in self._readers():
             for row, values in part.rows(leaves, keep=self._kept(part)):
                 yield part, row, values
+
+    def _rows_at(self, places: Iterable[int]) -> dict[int, set[int]]:
+        """Rows by part, of places counted over all parts."""
+        if self._filters:
+            raise self._kind.error(f"{self!r}: only a view without conditions has records by place")
+        wanted = sorted(set(places))
+        for place in wanted[:1] + wanted[-1:]:
+            if not 0 <= place < len(self):
+                nouns = self._kind.layout.folder
+                raise self._kind.error(f"{self.directory}: no place {place}, there are {len(self)} {nouns}")
+        chosen: dict[int, set[int]] = {}
+        first = 0
+        for index, part in self._readers():
+            last = first + part.info.rows
+            within_part = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
+            chosen[index] = {place - first for place in within_part}
+            first = last
+        return chosen
 
     def _chosen(self, rows: Mapping[int, Collection[int]]) -> Iterator[R]:
         """Records by part and row."""

@@ -13,7 +13,6 @@ from typing import Any, Final, Generic
 import carina
 from carina.files import write_bytes
 from carina.store import parts as part_files
-from carina.store.columns import Row
 from carina.store.kind import Kind, R
 from carina.store.layout import UNFINISHED, holding, part_paths
 from carina.store.manifest import M, Manifest, PartInfo, Provenance, read_manifest, save_manifest
@@ -160,21 +159,22 @@ class Writer(Generic[R, M]):
             parts.append(self.write_part(directory, index, chunk, fingerprint=provenance.fingerprint))
         return self.write_manifest(directory, provenance, parts)
 
-    def _counted(self, directory: Path, parts: Sequence[PartInfo]) -> Iterator[Row]:
-        """Rows of the columns that are counted, each id once."""
+    def _counted(self, directory: Path, parts: Sequence[PartInfo]) -> Iterator[Any]:
+        """The columns that are counted, as Arrow batches, each id once."""
         places: dict[str, tuple[str, int]] = {}
         for part in parts:
             # The sums were just taken by whoever wrote the part.
             reader = part_files.PartReader(
                 self.kind, directory, part, minor=self.kind.version[1], verify=False
             )
-            for row, values in reader.rows(self.kind.counted):
-                if values["id"] in places:
-                    file, earlier = places[values["id"]]
-                    place = reader.place(row, values["id"])
-                    raise self.kind.error(f"{place}: the id is already taken by row {earlier} of {file}")
-                places[values["id"]] = (part.file, row)
-                yield values
+            for rows, batch in reader.batches(self.kind.counted):
+                for row, name in zip(rows, batch.column("id").to_pylist(), strict=True):
+                    if name in places:
+                        file, earlier = places[name]
+                        place = reader.place(row, name)
+                        raise self.kind.error(f"{place}: the id is already taken by row {earlier} of {file}")
+                    places[name] = (part.file, row)
+                yield batch
 
 
 def _holds(manifest: Manifest) -> int:

@@ -2,13 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
 from carina import store
 from carina.errors import StudySetError
-from carina.store import Kind, Row, Writer
+from carina.store import Kind, Writer
 from carina.studies.faults import faults
 from carina.studies.model import Study
 
@@ -37,16 +37,17 @@ class Provenance(store.Provenance, frozen=True, kw_only=True):
     stamp: ClassVar[str] = ".".join(map(str, _VERSION))
 
 
-def _count(rows: Iterable[Row]) -> Counts:
+def _count(batches: Iterable[Any]) -> Counts:
     studies = images = 0
     patients: set[str] = set()
     findings: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        studies += 1
-        patients.add(row["patient"])
-        images += len(row["images"])
-        for finding in row["findings"]:
-            findings[finding["name"]][finding["certainty"]] += 1
+    for batch in batches:
+        studies += batch.num_rows
+        patients.update(batch.column("patient").to_pylist())
+        images += len(batch.column("images").flatten())
+        recorded = batch.column("findings").flatten()
+        for (name, certainty), times in store.tally(recorded, "name", "certainty").items():
+            findings[name][certainty] += times
     return Counts(
         studies=studies,
         patients=len(patients),
@@ -71,7 +72,7 @@ STUDIES: Final = Kind(
         "findings.list.element.certainty",
     ),
     count=_count,
-    row_group=32,  # a study holds some 60 KB of regions
+    row_group=128,  # a study holds some 60 KB of regions; a group of a few takes as long to decode
     statistics=("id", "patient", "source", "date", "split"),
     unrepeated=(".counts",),
 )

@@ -1,5 +1,6 @@
 """Which findings can be told apart on a radiograph, and which can't: what may be asked about as absent."""
 
+from functools import lru_cache
 from typing import Final
 
 _AIRSPACE: Final = frozenset({"consolidation", "pneumonia", "lung opacity"})
@@ -38,11 +39,13 @@ COMPANIONS: Final[dict[str, frozenset[str]]] = {
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
+@lru_cache(maxsize=65536)
 def is_clearly_absent(name: str, noticed: frozenset[str]) -> bool:
     """Whether nothing that is there, or may be there, could be called by this name."""
     return name not in noticed and not MAY_BE_CALLED.get(name, _NOTHING) & noticed
 
 
+@lru_cache(maxsize=65536)
 def is_companion(name: str, noticed: frozenset[str]) -> bool:
     """Whether it is looked for because of something that is there."""
     return any(name in COMPANIONS.get(other, _NOTHING) for other in noticed)

@@ -32,9 +32,12 @@ class Draw:
     def sample(self, items: Sequence[T], number: int) -> list[T]:
         """As many of the items as there are, up to `number`, in random order."""
         rest = list(items)
-        number = min(number, len(rest))
-        for place in range(number):
-            other = place + int(self.share() * (len(rest) - place))
+        size = len(rest)
+        number = min(number, size)
+        share = self.share
+        # The last of all has no choice.
+        for place in range(min(number, size - 1)):
+            other = place + int(share() * (size - place))
             rest[place], rest[other] = rest[other], rest[place]
         del rest[number:]
         return rest

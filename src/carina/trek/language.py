@@ -154,7 +154,8 @@ def language(code: str = "en") -> Language:
 
 def capitalised(text: str) -> str:
     """With a capital first letter."""
-    return text[:1].upper() + text[1:] if text[:1].islower() else text
+    first = text[:1]
+    return first.upper() + text[1:] if first.islower() else text
 
 
 def sentence(clause: str) -> str:

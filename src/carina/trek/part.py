@@ -5,7 +5,6 @@ A pure function of the studies, the survey and the options, so that a part can b
 
 import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,11 +21,13 @@ from carina.trek.language import language
 from carina.trek.neighbours import Neighbours
 from carina.trek.options import TrekOptions
 from carina.trek.reports import with_report_truth
+from carina.trek.structures import Structures, structures
 from carina.trek.subject import Subject, subject_of
 from carina.trek.survey import Survey, survey
 
 OnError = Literal["skip", "stop"]
 BROKEN: Final = "its records contradict each other"
+_CONTRADICTION: Final = (LookupError, ValueError, TypeError, CarinaError)
 _SURVEYED: Final = 4096
 _BLOCK: Final = 64
 _NOT_NEEDED: Final = (
@@ -118,8 +119,8 @@ def cases_of(task: Task) -> Iterator[Case]:
     job = task.job
     words = language(job.options.language)
     subjects: dict[int, Subject] = {}
-    for place, stored in read_studies(task):
-        with _told_by(stored.id, job.on_error):
+    for place, stored, drawn in read_studies(task):
+        try:
             study = with_report_truth(stored)
             if unfit(study) is None:
                 subjects[place] = subject_of(
@@ -127,38 +128,41 @@ def cases_of(task: Task) -> Iterator[Case]:
                     words,
                     known=job.survey.by_source.get(study.source, ()),
                     most_images=job.options.most_images,
+                    structures=drawn,
                 )
+        except _CONTRADICTION as error:
+            _tell(stored.id, error, job.on_error)
     for place, before, after in zip(task.places, task.before, task.after, strict=True):
-        if place not in subjects:
+        subject = subjects.get(place)
+        if subject is None:
             continue
-        case: Case | None = None
-        with _told_by(subjects[place].study.id, job.on_error):
+        try:
             case = conversation(
-                subjects[place],
+                subject,
                 subjects.get(before),
                 subjects.get(after),
                 survey=job.survey,
                 words=words,
                 options=job.options,
             )
-        if case is not None:
+        except _CONTRADICTION as error:
+            _tell(subject.study.id, error, job.on_error)
+        else:
             yield case
 
 
-@contextmanager
-def _told_by(study: str, on_error: OnError) -> Iterator[None]:
+def _tell(study: str, error: Exception, on_error: OnError) -> None:
     """What a study's records make impossible leaves out that study, or ends the build with its name."""
-    try:
-        yield
-    except (LookupError, ValueError, TypeError, CarinaError) as error:
-        if on_error == "stop":
-            raise CarinaError(f"study {study}: {BROKEN}: {error}") from error
+    if on_error == "stop":
+        raise CarinaError(f"study {study}: {BROKEN}: {error}") from error
 
 
-def read_studies(task: Task) -> Iterator[tuple[int, Study]]:
-    """The studies of a part and their neighbours, by place."""
+def read_studies(task: Task) -> Iterator[tuple[int, Study, Structures]]:
+    """The studies of a part and their neighbours, by place; their anatomy apart."""
     wanted = sorted({place for row in (task.places, task.before, task.after) for place in row if place >= 0})
-    return zip(wanted, _opened(task.job.studies).at(wanted), strict=True)
+    studies = _opened(task.job.studies)
+    drawn = structures(studies.columns_at(wanted, "anatomy").column("anatomy"))
+    return zip(wanted, studies.without("anatomy").at(wanted), drawn, strict=True)
 
 
 def unfit(study: Study) -> str | None:

@@ -1,8 +1,9 @@
 """From a turn to the words that are sent: options, instructions and the key that obeys them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from carina.cases import Constraints, Key, Option
 from carina.cases.model import Frame, Label
@@ -24,8 +25,7 @@ _MANY: Final = 35
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@dataclass(frozen=True, slots=True)
-class Phrased:
+class Phrased(msgspec.Struct, frozen=True):
     """What is sent, and what is right, in words and as marks."""
 
     text: str

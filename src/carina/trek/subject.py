@@ -6,13 +6,17 @@ Made once a study; the makers of questions read it and never look into the study
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Literal
+
+import msgspec
 
 from carina.cases import Evidence, Fact
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
 from carina.trek.confusable import is_clearly_absent, is_companion, plausibility
 from carina.trek.language import Language
+from carina.trek.structures import Structures
 
 Kind = Literal["finding", "device"]
 Negative = Literal["stated", "sibling", "sampled"]
@@ -103,8 +107,7 @@ class Thing:
         return frozenset(self.looks) if attribute == "appearance" else frozenset({self.values[attribute]})
 
 
-@dataclass(slots=True)
-class Absent:
+class Absent(msgspec.Struct, eq=False):
     """A finding or device that is not there, and can't be taken for something that is."""
 
     id: str
@@ -129,6 +132,7 @@ class Subject:
     absent_devices: list[Absent]
     resolved: dict[str, Finding | Device]
     """By name, what an earlier study showed and this one does not."""
+    structures: Structures
     things: list[Thing] = field(init=False)
     by_id: dict[str, Thing] = field(init=False)
     noticed: frozenset[str] = field(init=False)
@@ -167,9 +171,17 @@ class Subject:
 
 
 def subject_of(
-    study: Study, words: Language, *, known: Sequence[tuple[Kind, str]], most_images: int
+    study: Study,
+    words: Language,
+    *,
+    known: Sequence[tuple[Kind, str]],
+    most_images: int,
+    structures: Structures | None = None,
 ) -> Subject:
-    """The study's truth. `known` names what the set records anywhere: what a study does not mention is not there."""
+    """The study's truth. `known` names what the set records anywhere: what a study does not mention is not there.
+
+    Give `structures` where the study was read without its anatomy.
+    """
     findings = [
         _finding(one, words) for one in study.findings if one.certainty != "absent" and one.name.strip()
     ]
@@ -194,9 +206,11 @@ def subject_of(
         absent_findings=absent_findings,
         absent_devices=absent_devices,
         resolved=resolved,
+        structures=Structures.of(study) if structures is None else structures,
     )
 
 
+@lru_cache(maxsize=4096)
 def spread(zones: frozenset[str]) -> frozenset[str]:
     """Zones and their borders: two that share a zone or touch have something in common."""
     borders = {border for zone in zones for border in _BORDERS.get(zone, ())}

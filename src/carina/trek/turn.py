@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from carina.cases import Box, Evidence, Fact
 from carina.cases.model import Format, Label
 from carina.studies.model import ReportSection
@@ -14,8 +16,7 @@ from carina.trek.survey import Survey
 from carina.trek.wording import Pool, Template
 
 
-@dataclass(slots=True)
-class Choice:
+class Choice(msgspec.Struct, eq=False):
     """One of the answers to choose from, before it has its place."""
 
     text: str
@@ -24,8 +25,7 @@ class Choice:
     """Whether it says that none of the others is right; stands last."""
 
 
-@dataclass(slots=True, eq=False)
-class Turn:
+class Turn(msgspec.Struct, eq=False):
     """A question with its key."""
 
     stage: int
@@ -97,8 +97,9 @@ class Examiner:
         pool = self.words.wording.pools[stage, task, variant]
         filled = slots or {}
         which = "image" in filled and len(self.subject.images) > 1
-        template = self.draw.pick(pool.on_one_image if which else pool.questions)
-        if "images" in template.slots and "images" not in filled:
+        templates = pool.on_one_image if which else pool.questions
+        template = templates[int(self.draw.share() * len(templates))]
+        if template.says_images and "images" not in filled:
             filled = {**filled, "images": self.images()}
         core = capitalised(template.text.format_map(filled))
         turn = Turn(stage, task, pool.format, pool, template, filled, core, facts)
@@ -107,7 +108,8 @@ class Examiner:
 
     def say(self, turn: Turn, kind: str, slots: Mapping[str, str]) -> str:
         """An answer of this kind in one of its wordings."""
-        return capitalised(self.draw.pick(turn.pool.answers[kind]).format_map(slots))
+        texts = turn.pool.answers[kind]
+        return capitalised(texts[int(self.draw.share() * len(texts))].format_map(slots))
 
     def clause(self, stage: int, *path: str, slots: Mapping[str, str]) -> str:
         """A clause of a stage, by what it says."""

@@ -32,6 +32,8 @@ class Template:
     id: str
     text: str
     slots: tuple[str, ...]
+    says_images: bool
+    """Whether it says what is looked at, which the examiner knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def slots_of(text: str) -> tuple[str, ...]:
 def _templates(prefix: str, texts: Sequence[str]) -> tuple[Template, ...]:
     prefix = prefix.replace(" ", "-").replace("/", "-")
     return tuple(
-        Template(id=f"{prefix}.{number:03d}", text=text, slots=slots_of(text))
+        Template(id=f"{prefix}.{number:03d}", text=text, slots=slots, says_images="images" in slots)
         for number, text in enumerate(texts, start=1)
+        for slots in (slots_of(text),)
     )
