@@ -57,7 +57,6 @@ The lungs show no consolidation, nodule, or mass. | -cons -nod -mass
 Lungs without consolidation or nodule. | -cons -nod
 Pneumothorax has been excluded. | -ptx
 No definite pleural effusion seen. | -eff
-No large pleural effusion. | -eff
 No suspicious nodule. | -nod
 No findings to suggest pneumonia. | -pna
 The radiograph fails to show pneumonia. | -pna

@@ -1,6 +1,6 @@
 """The mentions of a sentence, with all that is said of each."""
 
-from carina.trek.reports.modify import date, grade, locate, look_inside
+from carina.trek.reports.modify import date, grade, locate, look_inside, weaken
 from carina.trek.reports.scope import deny, doubt
 from carina.trek.reports.sentence import Mention, SentenceText
 
@@ -16,6 +16,7 @@ def read_mentions(sentence: SentenceText, *, advice: bool) -> list[Mention]:
     date(sentence, advice=advice)
     grade(sentence)
     look_inside(sentence)
+    weaken(sentence)
     locate(sentence)
     _explain_away(sentence)
     _past(sentence)
@@ -26,12 +27,18 @@ def _explain_away(sentence: SentenceText) -> None:
     """A weak word, or an organ's state, is dropped where the same clause says what it is."""
     named = {(m.clause, m.name) for m in sentence.mentions if m.how == "named"}
     sentence.mentions = [m for m in sentence.mentions if m.how != "state" or (m.clause, m.name) not in named]
-    if any(mention.weak for mention in sentence.mentions):
-        sentence.mentions = [m for m in sentence.mentions if not (m.weak and _is_explained(sentence, m))]
+    kept: list[Mention] = []
+    for mention in sentence.mentions:
+        stronger = _explained_by(sentence, mention) if mention.weak else None
+        if stronger is None:
+            kept.append(mention)
+        elif stronger.certainty != "absent" and not stronger.places:
+            stronger.places = mention.places  # "The retrocardiac density may be pneumonia": it lies there.
+    sentence.mentions = kept
 
 
-def _is_explained(sentence: SentenceText, weak: Mention) -> bool:
-    """Whether a stronger name of the same clause says what a weak one is; what is listed beside it does not."""
+def _explained_by(sentence: SentenceText, weak: Mention) -> Mention | None:
+    """The stronger name of the same clause that says what a weak one is; what is listed beside it does not."""
     for mention in sentence.mentions:
         if (
             mention.weak
@@ -42,8 +49,8 @@ def _is_explained(sentence: SentenceText, weak: Mention) -> bool:
             continue
         start, end = min(weak.end, mention.end), max(weak.start, mention.start)
         if not sentence.listed(start, end):
-            return True
-    return False
+            return mention
+    return None
 
 
 def _past(sentence: SentenceText) -> None:

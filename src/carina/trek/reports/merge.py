@@ -130,15 +130,16 @@ def as_finding(record: Merged, identity: str) -> Finding:
     members = [member for member in record.members if not member.reference]
     site = next((member.site for member in members if member.site), None)
     location = Location(side=record.side, zones=tuple(record.zones), site=site)
+    described = members if record.certainty != "absent" else []  # What is absent has no grade and no looks.
     return Finding(
         id=identity,
         name=record.name,
         certainty=record.certainty,
         location=None if location == Location() else location,
-        severity=next((member.severity for member in members if member.severity), None),
-        distribution=next((member.distribution for member in members if member.distribution), None),
+        severity=next((member.severity for member in described if member.severity), None),
+        distribution=next((member.distribution for member in described if member.distribution), None),
         trend=record.trend,
-        appearance=tuple(dict.fromkeys(look for member in members for look in member.looks)),
+        appearance=tuple(dict.fromkeys(look for member in described for look in member.looks)),
         evidence=_evidence(record),
     )
 

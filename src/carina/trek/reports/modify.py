@@ -14,6 +14,15 @@ from carina.trek.reports.sentence import Mention, SentenceText
 GRADED_BEHIND: Final = word_set("is are be been remains remain appears appear of as now considered a an , (")
 """Words behind which a grade is said of what stands before: "effusion, small", "effusion of moderate size"."""
 
+CENTRAL: Final = word_set("atrium atrial ventricle ventricular main mainstem bronchus heart pulmonary")
+"""Behind a side: parts of the middle of the chest, in which tips lie."""
+
+LUNG: Final = word_set("lung lungs zone zones field fields hemithorax base lobe")
+SHOWING: Final = word_set(
+    "shows show demonstrates demonstrate contains contain reveals reveal exhibits exhibit has have"
+)
+"""Behind a place: verbs whose object lies there."""
+
 
 def date(sentence: SentenceText, *, advice: bool) -> None:
     """Trends: new, worse, improved, unchanged, and what has gone."""
@@ -52,6 +61,49 @@ def _acted_on(sentence: SentenceText, item: Item) -> list[Mention]:
         return [mention for mention in sentence.listed_before(target) if mention.how == "named"] or [target]
     target = sentence.after(item.end)
     return [target] if target else []
+
+
+def weaken(sentence: SentenceText) -> None:
+    """A denied grade denies no more than the grade: "no large effusion" leaves room for a small one.
+
+    What is denied in a size or a form alone is not stated, nor are the bare nouns listed behind it, of which the
+    adjective may be said as well ("no large effusion or pneumothorax"). What is absent has no grade, spread or look.
+    """
+    for kind in ("severity", "part"):
+        for item, role in sentence.of_kind(kind):
+            if role.key == "mild":
+                continue  # not even a small one
+            target = sentence.adjective_of(item)
+            if target is not None:
+                _unstate(sentence, target)
+                continue
+            target = sentence.before(item.start)
+            if target is not None and _can_be_graded(sentence, target, item) and target.denied:
+                target.past = True
+    for mention in sentence.mentions:
+        if mention.denied and mention.how != "state" and _names_a_part(sentence, mention):
+            mention.past = True
+        if mention.certainty == "absent":
+            mention.severity = mention.distribution = None
+            mention.looks.clear()
+
+
+def _unstate(sentence: SentenceText, target: Mention) -> None:
+    for mention in sentence.listed_after(target):
+        if mention is not target and sentence.words[mention.start - 1].text not in ("or", "and", ",", "/"):
+            return
+        if not mention.denied or mention.trend == "resolved":
+            return
+        mention.past = True
+
+
+def _names_a_part(sentence: SentenceText, mention: Mention) -> bool:
+    """ "No significant abnormality", "no tension pneumothorax": a word of the name itself is a grade or a form."""
+    return any(
+        role.kind == "part" or (role.kind == "severity" and role.key != "mild")
+        for word in sentence.words[mention.start : mention.end]
+        for role in sentence.lexicon.phrases.roles(word.text)
+    )
 
 
 def grade(sentence: SentenceText) -> None:
@@ -113,6 +165,35 @@ def locate(sentence: SentenceText) -> None:
                 target = None
         target = target or back or sentence.after(place.end)
         inside = next((m for m in sentence.mentions if m.start <= place.start < m.end), None)
-        target = inside or target
-        if target is not None:
+        target = inside or _with_organ(sentence, place) or _shown_by(sentence, place) or target
+        if target is not None and not _is_of_a_tip(sentence, target, place):
             target.places.append(place)
+
+
+def _with_organ(sentence: SentenceText, place: Place) -> Mention | None:
+    """ "No consolidation, and the right costophrenic angle is sharp": the place of the organ that has the state."""
+    return next(
+        (
+            m
+            for m in sentence.mentions
+            if m.organ and place.start < m.organ.end and m.organ.start <= place.end
+        ),
+        None,
+    )
+
+
+def _shown_by(sentence: SentenceText, place: Place) -> Mention | None:
+    """ "Clear right lung, and the left lung shows consolidation": what the place as a subject shows."""
+    words, index = sentence.words, place.end
+    while index < len(words) and words[index].text in LUNG:
+        index += 1
+    if index < len(words) and words[index].text in SHOWING:
+        return sentence.after(index + 1)
+    return None
+
+
+def _is_of_a_tip(sentence: SentenceText, target: Mention, place: Place) -> bool:
+    """ "Pacemaker with leads in the right atrium": the side of a chamber or bronchus is not that of the device."""
+    if target.kind != "device" or place.start < target.end or place.end >= len(sentence.words):
+        return False
+    return sentence.words[place.end].text in CENTRAL

@@ -134,6 +134,7 @@ def _own_side(words: list[Word], item: Item, lexicon: Lexicon) -> str | None:
         if text == name or text.endswith(f" {name}"):
             return side
     first = words[item.start].text
+    first = {"r": "right", "l": "left"}.get(first, first)
     return first if first in SIDES else None
 
 

@@ -4,16 +4,24 @@
   ("there is", "the heart is"), or at a comma or "and" behind a finished verb;
 - a cue that stands behind ("cannot be excluded", "is not seen") acts backwards on the nearest finding and on what is
   listed with it without a verb between;
-- alternatives ("atelectasis versus infiltrate") are both in doubt.
+- alternatives ("atelectasis versus infiltrate", "pneumonia or aspiration") are in doubt, also where one of them is
+  nothing that the reader knows as a finding.
 """
 
 from typing import Final
 
-from carina.trek.reports.phrases import Item, Word
+from carina.trek.reports.phrases import Item, Word, word_set
 from carina.trek.reports.sentence import Mention, SentenceText
 
 AFTER_LISTS: Final = frozenset({"and", ","})
-NEW_PHRASE: Final = frozenset({"there", "with", "without", "which"})
+NEW_PHRASE: Final = frozenset({"there", "with", "without", "which", "after", "following", "status"})
+VERSUS: Final = frozenset({"versus", "vs"})
+STUDIES: Final = word_set(
+    "prior priors previous previously earlier preceding last former before baseline comparison study studies "
+    "radiograph radiographs film films exam examination image images imaging yesterday today outside old older"
+)
+BESIDE: Final = 5
+"""Words between an alternative and its "versus": a place, at most."""
 
 
 def deny(sentence: SentenceText) -> None:
@@ -32,7 +40,7 @@ def deny(sentence: SentenceText) -> None:
 def _make_absent(mention: Mention) -> None:
     if mention.how == "state" and mention.certainty == "absent":
         mention.past = True  # "not clear": no statement on any one finding
-    mention.certainty = "absent"
+    mention.certainty, mention.denied = "absent", True
 
 
 def _scope(sentence: SentenceText, cue: Item) -> list[Mention]:
@@ -118,7 +126,8 @@ def _doubt_noun(sentence: SentenceText, item: Item) -> None:
     words, target = sentence.words, sentence.after(item.end)
     if target is None or not sentence.listed(item.end, target.start) or _comma(words, item.end, target.start):
         back = sentence.before(item.start)
-        if back is not None and item.end < len(words) and words[item.end].text in (".", ",", ")"):
+        closed = item.end < len(words) and words[item.end].text in (".", ",", ")")
+        if back is not None and (closed or words[item.end - 1].text == ","):
             _make_uncertain(back)
         return
     _make_uncertain(target)
@@ -135,7 +144,7 @@ def _joined_by_or(sentence: SentenceText, start: int, end: int) -> bool:
     if not sentence.listed(start, end):
         return False
     between = {word.text for word in sentence.words[start:end]}
-    return bool(between & {"or", "versus", "vs", "/"}) and "and" not in between and len(between) <= 6
+    return bool(between & {"or", "versus", "vs", "/", "than"}) and "and" not in between and len(between) <= 6
 
 
 def _doubt_alternatives(sentence: SentenceText) -> None:
@@ -149,6 +158,35 @@ def _doubt_alternatives(sentence: SentenceText) -> None:
         if {"versus", "vs"} & set(between) or (len(between) <= 5 and {"or", "/"} & set(between)):
             _make_uncertain(first)
             _make_uncertain(second)
+    _doubt_beside_unnamed(sentence)
+
+
+def _doubt_beside_unnamed(sentence: SentenceText) -> None:
+    """ "Pneumonia versus aspiration", "artifact or nodule": an alternative that is no finding doubts the other."""
+    others = [item for item in sentence.items if any(role.kind == "alternative" for role in item.roles)]
+    for index, word in enumerate(sentence.words):
+        if word.text in VERSUS:
+            if not _compares_studies(sentence, index):
+                _doubt_beside(sentence, index, before=True, after=True)
+        elif others and word.text in ("or", "/"):
+            follows = any(index < item.start <= index + 3 for item in others)
+            precedes = any(index - 3 <= item.end <= index for item in others)
+            _doubt_beside(sentence, index, before=follows, after=precedes)
+
+
+def _compares_studies(sentence: SentenceText, index: int) -> bool:
+    """ "Larger versus the earlier film": no alternatives."""
+    behind = [word.text for word in sentence.words[index + 1 : index + 1 + BESIDE]]
+    return index in sentence.item_at or any(word in STUDIES or word[0].isdigit() for word in behind)
+
+
+def _doubt_beside(sentence: SentenceText, index: int, *, before: bool, after: bool) -> None:
+    left = sentence.before(index) if before else None
+    right = sentence.after(index + 1) if after else None
+    if left and index - left.end <= BESIDE and sentence.listed(left.end, index):
+        _make_uncertain(left)
+    if right and right.start - index <= BESIDE and sentence.listed(index, right.start):
+        _make_uncertain(right)
 
 
 def _make_uncertain(mention: Mention) -> None:

@@ -17,12 +17,14 @@ SKIPPED: Final = word_set(
 )
 """Words that may stand between an adjective and its noun."""
 STOPS: Final = frozenset({",", ".", ";", ":", "(", ")"}) | word_set(
-    "in at on with within from since by for to which that"
+    "in at on with within from since by for to which that without after following"
 )
 """Words that end the reach of an adjective towards a noun."""
 NAMING: Final = ("finding", "device", "panel", "weak")
 """Kinds of phrases that name something, strongest first."""
 PLACING: Final = ("side", "level", "lobe", "site")
+AFTERWARDS: Final = word_set("after following")
+"""Words behind which something else is named that happened: "pneumothorax after chest tube removal"."""
 LEADING: Final = frozenset({"although", "though", "while", "whereas", "despite"})
 
 
@@ -38,13 +40,17 @@ class Mention:
     how: How = "named"
     weak: bool = False
     past: bool = False
-    """Told of the past, or only looked for."""
+    """Told of the past, only looked for, or denied in part alone: nothing is stated of it."""
+    denied: bool = False
+    """A cue makes it absent, and not the state of an organ."""
     trend: Trend | None = None
     severity: Severity | None = None
     distribution: Distribution | None = None
     looks: list[str] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     clause: int = 0
+    organ: Item | None = None
+    """Of a state: where the organ is named."""
 
     @property
     def name(self) -> str:
@@ -100,7 +106,7 @@ class SentenceText:
     def _count_breaks(self) -> list[int]:
         """Before each word, how many words that no list contains: verbs, relations, ends of clauses."""
         verbs = self.lexicon.verbs
-        broken = [word.text in verbs for word in self.words]
+        broken = [word.text in verbs or word.text in AFTERWARDS for word in self.words]
         for kind in ("finding", "device", "organ"):
             for item, _ in self._by_kind.get(kind, ()):
                 broken[item.start : item.end] = [False] * (item.end - item.start)
@@ -232,7 +238,15 @@ class SentenceText:
                     if organ.start < item.start:
                         start = item.start  # Adjectives stand before the state, not before the organ.
                     found.append(
-                        Mention("finding", meaning.names, start, end, meaning.certainty, how="state")
+                        Mention(
+                            "finding",
+                            meaning.names,
+                            start,
+                            end,
+                            meaning.certainty,
+                            how="state",
+                            organ=organ,
+                        )
                     )
                 if means:
                     self.used.add(item.start)

@@ -27,6 +27,8 @@ CUES: Final = {
     "same": "same",
     "prior": "prior",
     "no prior": "no prior",
+    "alternatives": "alternative",
+    "parts": "part",
 }
 """Lists of cues.yaml and the kind of role that their phrases have."""
 GRADED: Final = {
