@@ -96,7 +96,7 @@ def test_whatever_was_answered_before_the_next_answer_is_as_likely_yes_as_no(mad
     task, opening = ("device presence", "any device") if devices else ("presence", "any abnormality")
     following = defaultdict(Counter)
     studies = population(made, 900, devices=devices, most=most, bare=bare, seed=most)
-    for _, turns in asked(made, studies, seeds=2):
+    for _, turns in asked(made, studies, seeds=4):
         history = tuple(told(turn) for turn in turns if turn.task == opening)
         for _, label in named(turns, task):
             following[history][label] += 1

@@ -54,7 +54,11 @@ def test_every_family_is_asked_in_every_format(asked):
         ("abnormalities", "open"),
         ("devices", "open"),
         ("abnormalities and devices", "open"),
+        ("abnormalities", "choice"),
+        ("devices", "choice"),
+        ("abnormalities and devices", "choice"),
         ("others", "open"),
+        ("others", "choice"),
     }
     variants = {step.template.rpartition(".")[0] for _, step in asked}
     assert {"s2.presence.yes_no-sited", "s2.presence.choice-multiple", "s2.others.open-neutral"} <= variants
@@ -207,6 +211,171 @@ def test_others_are_what_the_question_does_not_name(made, asked):
         assert step.depends_on
         checked[bool(listed)] += 1
     assert set(checked) == {True, False}
+
+
+LISTS = {
+    "abnormalities": ("finding",),
+    "devices": ("device",),
+    "abnormalities and devices": ("finding", "device"),
+}
+
+
+def names_in(text):
+    """The names of a list, without what joins them."""
+    return re.split(r", | and ", text)
+
+
+def nothing_said(made, task):
+    return made.words.wording.phrases[2]["nothing"].get(task, [])
+
+
+def chosen_lists(asked):
+    return [(study, step) for study, step in asked if step.task in LISTS and step.format == "choice"]
+
+
+def test_the_right_list_names_what_is_there_and_no_other_does(made, asked):
+    """Wrong lists have another name, clearly absent, in the place of one that is there."""
+    seen = Counter()
+    for study, step in chosen_lists(asked):
+        things = [thing for kind in LISTS[step.task] for thing in there(study, kind).values()]
+        assert {thing.certainty for thing in things} <= {"present"}
+        said = {made.words.name(thing.name).a for thing in things}
+        absent = {made.words.name(name).a for name in (*FINDINGS, *DEVICES) if clearly_absent(study, name)}
+        (right,) = made.right(step)
+        lists = [text for text in made.wrong(step) if text not in nothing_said(made, step.task)]
+        seen[step.task, "nothing" if not things else "something"] += 1
+        if not things:
+            assert right in nothing_said(made, step.task)
+            assert all(names_in(text)[0] in absent for text in lists)
+            assert all(len(names_in(text)) == 1 for text in lists)
+            continue
+        assert set(names_in(right)) == said
+        for text in lists:
+            assert len(names_in(text)) == len(names_in(right))
+            changed = [(a, b) for a, b in zip(names_in(right), names_in(text), strict=True) if a != b]
+            ((_, instead),) = changed
+            assert instead in absent
+        places = {
+            place
+            for text in lists
+            for place, (a, b) in enumerate(zip(names_in(right), names_in(text), strict=True))
+            if a != b
+        }
+        assert len(places) <= 1
+        assert len(step.options) > len(lists) + 1 or lists
+        assert step.restates == (len(things) > 1)
+        assert [fact.text for fact in made.facts(step, "listed")] == [
+            made.words.name(thing.name).a for thing in things
+        ]
+    assert {(task, "something") for task in LISTS} <= set(seen)
+    assert seen["abnormalities", "nothing"] > 0
+
+
+def test_what_tells_lists_apart_is_asked_in_no_other_way(made, conversations):
+    """Else earlier answers would tell which list is right."""
+    for talk in conversations:
+        named = {
+            made.words.name(name).a
+            for step in talk.case.steps
+            if step.task in ("presence", "device presence")
+            for name in made.targets(step)
+        }
+        for _, step in chosen_lists([(talk.study, step) for step in talk.case.steps]):
+            lists = [set(names_in(option.text)) for option in step.options]
+            apart = set.union(*lists) - set.intersection(*lists)
+            assert not apart & named, (talk.case.id, step.id)
+            nothing = [o.text for o in step.options if o.text in nothing_said(made, step.task)]
+            if nothing:
+                told = "any abnormality" if step.task == "abnormalities" else "any device"
+                assert told not in {before.task for before in talk.case.steps}
+
+
+def test_nothing_is_offered_where_it_is_right_and_where_it_is_wrong(made, asked):
+    offered = Counter(
+        made.right(step)[0] in nothing_said(made, step.task)
+        for _, step in chosen_lists(asked)
+        if {option.text for option in step.options} & set(nothing_said(made, step.task))
+    )
+    assert set(offered) == {True, False}
+
+
+def test_one_of_the_options_accompanies_what_is_known(made, asked):
+    none_said = made.words.wording.common["none_of_these"]
+    by_hand = made.study(made.finding("fracture"), made.finding("cardiomegaly"), made.finding("mass"))
+    cases = made.talks(80, by_hand, quotas=made.everything)
+    right_none = Counter()
+    for study, step in [*asked, *((by_hand, step) for case in cases for step in case.steps)]:
+        if step.task != "others" or step.format != "choice":
+            continue
+        held = {name for name, thing in there(study, "finding").items() if thing.certainty == "present"}
+        (right,) = made.right(step)
+        texts = {option.text for option in step.options}
+        if right in none_said:
+            assert not held & texts
+        else:
+            assert texts & held == {right}
+        assert all(text in none_said or clearly_absent(study, text) for text in made.wrong(step))
+        known = next(slot.value for slot in step.slots if slot.name == "known")
+        assert right not in known
+        assert step.restates
+        assert step.depends_on
+        right_none[right in none_said] += 1
+    assert right_none[False] > 5
+
+
+def test_a_name_is_no_more_often_right_than_wrong_in_lists(made):
+    """However common it is: of two names that take each other's place, each is right half of the time."""
+    studies = made.crowd(
+        240, names=("pneumonia", "pleural effusion", "cardiomegaly", "fracture", "pneumothorax")
+    )
+    among = made.survey(studies)
+    right, chance = Counter(), Counter()
+    for seed in range(6):
+        for study in studies:
+            examiner = made.examiner(study, among=among, seed=seed)
+            ask_what_is_there(examiner)
+            for turn in examiner.turns:
+                if turn.task == "abnormalities" and turn.format == "choice":
+                    for choice in turn.choices:
+                        right[choice.text] += choice.right
+                        chance[choice.text] += 1 / len(turn.choices)
+    names = [name for name in chance if not name.startswith("no")]
+    assert len(names) == 5
+    for name in names:
+        assert abs(right[name] - chance[name]) < 4 * chance[name] ** 0.5 + 1, (name, right, chance)
+
+
+def test_a_choice_among_lists_is_the_same_for_the_same_seed(made):
+    study = made.study(made.finding("fracture"), made.finding("cardiomegaly"), made.device("chest tube"))
+    among = made.survey([*made.crowd(), study])
+    chosen = 0
+    for seed in range(40):
+        one, other = (made.talk(study, among=among, seed=seed) for _ in range(2))
+        assert one == other
+        chosen += len(chosen_lists([(study, step) for step in one.steps]))
+    assert chosen > 0
+
+
+def test_in_any_order_a_choice_among_lists_comes_after_what_it_would_tell(made):
+    study = made.study(made.finding("fracture"), made.finding("cardiomegaly"), made.finding("mass"))
+    chosen = 0
+    for case in made.talks(60, study, shuffled=1.0, quotas=made.with_quotas(others=0.3)):
+        closed = [n for n, s in enumerate(case.steps) if s.task in ("presence", "any abnormality")]
+        for number, step in enumerate(case.steps):
+            if step.task in (*LISTS, "others") and step.format == "choice":
+                assert max(closed, default=-1) < number
+                chosen += 1
+    assert chosen > 5
+
+
+def test_a_doubtful_finding_stands_in_no_list_to_choose(made):
+    study = made.study(made.finding("fracture"), made.finding("mass", "uncertain"), made.device("pacemaker"))
+    chosen = [
+        step
+        for case in made.talks(60, study, quotas=made.with_quotas(others=0.0))
+        for _, step in chosen_lists([(study, step) for step in case.steps])
+    ]
+    assert {step.task for step in chosen} <= {"devices"}
 
 
 def test_no_finding_is_named_in_two_closed_questions(made, conversations):

@@ -273,6 +273,25 @@ def projected(stored, text):
     )
 
 
+def listed(right, *names):
+    """A choice among lists of which this one is the key."""
+    texts = ("a mass and edema", "a mass and a fracture", "no abnormality")
+    return lambda s: change(
+        s,
+        task="abnormalities",
+        options=tuple(Option(id=letter, text=text) for letter, text in zip("ABC", texts, strict=True)),
+        key=Key(
+            options=(right,),
+            kinds=tuple("key" if letter == right else "distractor" for letter in "ABC"),
+            text=texts["ABC".index(right)],
+        ),
+        facts=(
+            Fact(name="target", about="study", text="abnormalities"),
+            *(Fact(name="listed", about=name, text=name) for name in names),
+        ),
+    )
+
+
 def keys_of(cases):
     """What the gate says, and the share of cases that break each rule."""
     result = audited(cases)
@@ -322,6 +341,25 @@ def keys_of(cases):
             "where the severity is",
         ),
         ("severity", lambda s: last_right(s, "very severe"), "choices", "'very severe' where the severity"),
+        (
+            "severity",
+            listed("B", "a mass", "edema"),
+            "lists",
+            "'a mass and edema' is wrong where the list is",
+        ),
+        (
+            "severity",
+            listed("A", "a mass"),
+            "lists",
+            "'a mass and a fracture' is wrong where the list is 'a mass'",
+        ),
+        (
+            "severity",
+            listed("A", "a nodule"),
+            "lists",
+            "'a mass and edema' is right where the list is 'a nodule'",
+        ),
+        ("severity", listed("A"), "lists", "'a mass and edema' is right where the list is 'nothing'"),
         ("presence", flipped, "presence", "where the truth is"),
         ("device presence", flipped, "presence", "where the truth is"),
         ("presence", lambda s: with_key(s, label="uncertain"), "presence", "'uncertain' where the truth is"),
@@ -377,6 +415,9 @@ def test_keys_trip_on_a_key_against_its_facts(sound, task, make, rule, words):
         ("location", asked_for("yes", "mild", "moderate", slot="other")),
         ("location", lambda s: change(asked_for("yes", "mild", "")(s), facts=s.facts[:1])),
         ("severity", lambda s: last_right(s, "none of these")),
+        ("severity", listed("A", "edema", "a mass")),
+        ("severity", listed("C")),
+        ("severity", lambda s: change(listed("B", "edema")(s), origin=Origin(method="import"))),
         ("location", region("no")),
         ("location", region("yes", "uncertain")),
         ("location", lambda s: change(region("yes")(s), origin=Origin(method="import"))),

@@ -17,16 +17,16 @@ _DIGITS: Final = {"percent": 2, "thousand": 0}
 
 def ask_for_regions(examiner: Examiner, number: int) -> None:
     """Boxes of anatomy, on images on which it was drawn; no two questions for the same box."""
+    drawn = examiner.subject.structures
     shown = {image.key: place for place, image in enumerate(examiner.subject.images)}
-    drawn = [structure for structure in examiner.subject.study.anatomy if structure.image in shown]
-    asked = examiner.draw.sample(drawn, number)
-    around = bounding_boxes([structure.region for structure in asked])
+    asked = examiner.draw.sample([n for n, image in enumerate(drawn.images) if image in shown], number)
+    around = bounding_boxes([drawn.region(structure) for structure in asked])
     for structure, corners in zip(asked, around, strict=True):
-        place = shown[structure.image]
-        box = _box(examiner, corners, place, name=structure.name, of="anatomy")
+        name, place = drawn.names[structure], shown[drawn.images[structure]]
+        box = _box(examiner, corners, place, name=name, of="anatomy")
         if box is not None:
-            slots = {"the_region": f"the {structure.name}", "image": examiner.image(place)}
-            turn = examiner.ask(3, "region box", "boxes", slots, facts=[target("region", structure.name)])
+            slots = {"the_region": f"the {name}", "image": examiner.image(place)}
+            turn = examiner.ask(3, "region box", "boxes", slots, facts=[target("region", name)])
             _key(examiner, turn, (box,), place)
 
 

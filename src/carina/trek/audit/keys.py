@@ -12,7 +12,7 @@ from typing import Final
 from carina.cases.model import Box, Case, Step
 from carina.trek.audit.form import sides
 from carina.trek.audit.ruled import Broken, Ruled
-from carina.trek.audit.turns import NAMED, PRESENCE, Conversation, Turn
+from carina.trek.audit.turns import NAMED, PRESENCE, Conversation, Turn, plain
 
 _SLOTS: Final = {
     "severity": "grade",
@@ -25,7 +25,8 @@ _SLOTS: Final = {
 _ANY: Final = {"any abnormality": "finding", "any device": "device"}
 _LISTS: Final = {"abnormalities": "finding", "devices": "device"}
 """Lists that tell everything of one kind."""
-_WHOLE: Final = frozenset({"abnormalities and devices", "full report", "findings section", "impression"})
+_BOTH: Final = "abnormalities and devices"
+_WHOLE: Final = frozenset({_BOTH, "full report", "findings section", "impression"})
 """What tells everything of both kinds."""
 _LABELS: Final = {"present": "yes", "absent": "no", "uncertain": "uncertain"}
 _NONE: Final = frozenset({"none", "neither", "nothing", "no", "not"})
@@ -48,9 +49,10 @@ class Keys(Ruled):
     """Keys against the facts of their turn and of their conversation; the first contradiction of each is told."""
 
     name = "keys"
-    rules = ("attributes", "choices", "anything", "presence", "regions", "boxes", "views")
+    rules = ("attributes", "choices", "lists", "anything", "presence", "regions", "boxes", "views")
     threshold = (
-        "an attribute is affirmed, or chosen, exactly if it is the stored value; labels follow from the stored truth; "
+        "an attribute is affirmed, or chosen, exactly if it is the stored value; of several lists, the one that names "
+        "all that is stored is right, and no other does; labels follow from the stored truth; "
         "boxes in words are the boxes of the key, on an image that the question is about; the stored projections are "
         "told, and no other"
     )
@@ -75,6 +77,8 @@ def _contradictions(conversation: Conversation) -> Iterator[Broken]:
             rule, found = "anything", _anything(case, turn)
         elif task in PRESENCE:
             rule, found = "presence", _presence(turn)
+        elif step.format == "choice" and (task in _LISTS or task == _BOTH):
+            rule, found = "lists", _list(step)
         elif task == "region content":
             rule, found = "regions", _region(turn)
         elif task == "view":
@@ -129,6 +133,22 @@ def _presence(turn: Turn) -> str | None:
     for truth in _texts(turn.step, "truth"):
         if _LABELS.get(truth) != turn.label:
             return f"key.label: {turn.label!r} where the truth is {truth!r}"
+    return None
+
+
+def _list(step: Step) -> str | None:
+    """Of whole lists to choose from, against the names that are stored; where none is, the right one says so."""
+    if _is_imported(step) or step.multiple:
+        return None
+    names = [f" {plain(name)} " for name in _texts(step, "listed")]
+    for option in step.options:
+        said = f" {plain(option.text)} "
+        full = all(name in said for name in names) if names else said.split(maxsplit=1)[0] in _NONE
+        if full != (option.id in step.key.options):
+            stored = " and ".join(_texts(step, "listed")) or "nothing"
+            return (
+                f"key.options: {option.text!r} is {'wrong' if full else 'right'} where the list is {stored!r}"
+            )
     return None
 
 

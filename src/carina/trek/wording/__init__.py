@@ -32,7 +32,7 @@ class Template:
     id: str
     text: str
     slots: tuple[str, ...]
-    says_images: bool
+    says_images: bool = False
     """Whether it says what is looked at, which the examiner knows."""
 
 

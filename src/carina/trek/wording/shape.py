@@ -90,7 +90,8 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                     **_kinds("possible", 8, "possible", "possible"),
                     **_kinds("none", 8),
                 },
-            )
+            ),
+            "choice": _pool(30, "images"),
         },
         "devices": {
             "open": _pool(
@@ -102,7 +103,8 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                     **_kinds("possible", 8, "possible", "possible"),
                     **_kinds("none", 8),
                 },
-            )
+            ),
+            "choice": _pool(30, "images"),
         },
         "abnormalities and devices": {
             "open": _pool(
@@ -114,7 +116,8 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                     **_kinds("devices", 8, "devices", "devices"),
                     **_kinds("none", 8),
                 },
-            )
+            ),
+            "choice": _pool(30, "images"),
         },
         "others": {
             "open": _pool(
@@ -296,7 +299,6 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 answers={
                     **_kinds("some", 8, "list", "list"),
                     **_kinds("possible", 8, "possible", "possible"),
-                    **_kinds("none", 8),
                 },
             )
         },
@@ -408,6 +410,7 @@ PHRASES: Final[Mapping[int, Mapping[str, Texts]]] = {
         **_clauses("coverage", "cut_off", 5, "parts", "parts"),
         **_clauses("overall", "adequate, limited", 5),
     },
+    2: _clauses("nothing", "abnormalities, devices", 6),
     3: {
         **_clauses("statement", "location", 6, "at", "at"),
         **_clauses("statement", "severity", 6, "grade", "grade"),
