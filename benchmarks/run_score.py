@@ -1,0 +1,108 @@
+"""How fast answers are scored: choices, and words with and without what they say.
+
+    python benchmarks/run_score.py [--studies 60]
+
+Prints answers a second. ROUGE-L alone is the bound for words. An answer is another key of the same task in slightly
+other words, so that the report reader does its whole work on both sides; nothing is kept from one pass to the next.
+"""
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+from carina.cases import Case, Step
+from carina.cases.chat import answer
+from carina.phantom import PhantomOptions, make_studies
+from carina.run.records import Parsed
+from carina.run.score import score
+from carina.run.score.entities import courses_in, said_in, said_of
+from carina.run.score.words import rouge_l
+from carina.trek.conversation import conversation
+from carina.trek.language import language
+from carina.trek.options import TrekOptions
+from carina.trek.reports.observe import taken_apart
+from carina.trek.subject import subject_of
+from carina.trek.survey import survey
+
+Asked = tuple[Case, Step, Parsed, str]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--studies", type=int, default=60)
+    answers = answers_of(parser.parse_args().studies)
+    texts = [asked for asked in answers if asked[1].format in ("open", "report")]
+    reports = [asked for asked in texts if asked[1].format == "report"]
+    choices = [asked for asked in answers if asked[1].format in ("choice", "yes_no")]
+    boxes = [asked for asked in answers if asked[1].format == "boxes"]
+    show("choice and yes/no", choices, scored)
+    show("boxes", boxes, scored)
+    show("words, ROUGE-L alone", texts, only_rouge)
+    show("words, all figures", texts, scored)
+    show("of these, reports", reports, scored)
+    long = " ".join(asked[3] for asked in reports)
+    huge = long * (10_000_000 // len(long) + 1)
+    case, step, _, _ = reports[0]
+    show("a report of 10 MB", [(case, step, Parsed(status="ok", text=huge), huge)], scored)
+
+
+def answers_of(studies: int) -> list[Asked]:
+    """Every step of conversations about phantoms, answered with the key of the next one of its task."""
+    words = language()
+    made = [study for study, _ in make_studies(studies, 3, PhantomOptions(size=96))]
+    among = survey(made, words)
+    subjects = [subject_of(study, words, known=among.known, most_images=2) for study in made]
+    cases = [
+        conversation(subject, None, None, survey=among, words=words, options=TrekOptions(seed=seed))
+        for seed in range(4)
+        for subject in subjects
+    ]
+    alike: dict[tuple[str, str], list[tuple[Case, Step]]] = defaultdict(list)
+    for case in cases:
+        for step in case.steps:
+            alike[step.task, step.format].append((case, step))
+    answers: list[Asked] = []
+    for steps in alike.values():
+        for (case, step), (other, given) in zip(steps, [*steps[1:], steps[0]], strict=True):
+            text = answer(other, given).replace("the ", "this ").replace("There ", "Here there ")
+            image = step.key.boxes[0].image if step.key.boxes else ""
+            parsed = Parsed(
+                status="ok",
+                options=given.key.options,
+                label=given.key.label,
+                boxes=tuple(
+                    type(box)(image=image, xyxy=box.xyxy, frame=box.frame) for box in given.key.boxes
+                ),
+                text=text,
+            )
+            answers.append((case, step, parsed, text))
+    return answers
+
+
+def scored(asked: Asked) -> object:
+    """All figures of one answer."""
+    return score(*asked)
+
+
+def only_rouge(asked: Asked) -> object:
+    """The likeness of words alone."""
+    return rouge_l(asked[1].key.text or "", asked[3])
+
+
+def show(name: str, answers: list[Asked], work: Callable[[Asked], object]) -> None:
+    """The best of three passes, each from nothing."""
+    best = float("inf")
+    for _ in range(3):
+        for kept in (said_in, said_of, courses_in, taken_apart):
+            kept.cache_clear()
+        start = time.perf_counter()
+        for asked in answers:
+            work(asked)
+        best = min(best, time.perf_counter() - start)
+    print(f"{name:24} {len(answers):6} answers  {len(answers) / best:10,.0f} /s  {1e3 * best:8.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+"""How good an answer is: by options, labels, boxes or words, each against the key of its step.
+
+>>> score(case, step, parsed, raw)  # Scores
+>>> chance(step)  # probability that a blind draw is right, None where nothing can be drawn
+"""
+
+from carina.run.score.answers import score
+from carina.run.score.chance import chance
+
+__all__ = ["chance", "score"]
