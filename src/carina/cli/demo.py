@@ -13,6 +13,8 @@ SHOWN = 24
 """Studies and conversations with a page of their own; every percept case has one."""
 SEED = 251  # all eleven findings are among its first 24 studies
 PER_CELL = 2
+REPORTED = 60
+"""Cases in the case browser of the report."""
 
 
 def register(app: typer.Typer) -> None:
@@ -26,7 +28,8 @@ def demo(
     ] = Path("demo"),
     json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
 ) -> None:
-    """Make phantom studies, build examinations of lesions and reading conversations from them, and show all three.
+    """Make phantom studies, build examinations of lesions and reading conversations from them, examine four models
+    on both, and show it all.
 
     Needs no network, no GPU and no data. Run again, it keeps what is there.
 
@@ -39,6 +42,9 @@ def demo(
     from carina.percept import LESIONS, BuildOptions, build_percept
     from carina.percept.select import wanted_examined
     from carina.phantom import write_phantom
+    from carina.report import write_report
+    from carina.run import RunOptions, run_model
+    from carina.run.builtin import NAMES
     from carina.show import bench_index, contact_sheet
     from carina.studies import open_studies
     from carina.trek import TrekOptions, build_trek
@@ -74,6 +80,18 @@ def demo(
             title="Carina demo: trek",
             on_page=lambda _: advance(1),
         )
+    runs = [(bench, model) for bench in ("percept", "trek") for model in NAMES]
+    with progress("Models examined", len(runs), quiet=json) as advance:
+        for bench, model in runs:
+            run_model(out / bench, model, _run(out, bench, model), RunOptions(seed=SEED))
+            advance(1)
+    with progress("Report", REPORTED, quiet=json) as advance:
+        report = write_report(
+            [_run(out, bench, model) for bench, model in runs],
+            out / "report",
+            cases=REPORTED,
+            progress=advance,
+        )
     if json:
         print_json(
             {
@@ -84,6 +102,8 @@ def demo(
                 "png": sheet.png,
                 "percept_html": index.html,
                 "trek_html": talks.html,
+                "runs": [_run(out, bench, model) for bench, model in runs],
+                "report": report.html,
             }
         )
         return
@@ -94,3 +114,8 @@ def demo(
     typer.echo(f"Look at the studies:    {sheet.html}")
     typer.echo(f"Look at the cases:      {index.html}")
     typer.echo(f"Read conversations:     {talks.html}")
+    typer.echo(f"Compare the models:     {report.html}")
+
+
+def _run(out: Path, bench: str, model: str) -> Path:
+    return out / "runs" / f"{bench}-{model.rpartition('/')[2]}"

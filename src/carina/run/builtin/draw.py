@@ -1,0 +1,63 @@
+"""The examinee that never looks and draws by lot: what it reaches is chance."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final
+
+from carina.cases import Box, Step
+from carina.cases.chat import box_text
+from carina.cases.model import Label
+from carina.models.served import Reply
+from carina.run.examinee import Pictures
+from carina.run.records import Turn
+from carina.seeding import shares
+
+_LABELS: Final[tuple[Label, ...]] = ("yes", "no")
+SPOKEN: Final[dict[str, str]] = {"yes": "Yes.", "no": "No.", "uncertain": "Uncertain."}
+NOTHING: Final = "No acute cardiopulmonary abnormality."
+"""What somebody who can't see says of most images, and is right."""
+
+
+def is_none(option_text: str) -> bool:
+    """Whether an option says that none of the others is right."""
+    return option_text.strip().lower().startswith("none")
+
+
+class RandomDraw:
+    """Draws one of the admissible answers, each as likely; the same one for the same seed, case and step."""
+
+    name = "builtin/random"
+    batch = 64
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def answer(self, turns: Sequence[Turn], pictures: Pictures) -> list[Reply]:
+        """Draws; no picture is looked at."""
+        del pictures
+        return [Reply(text=self._draw(turn), stop="stop") for turn in turns]
+
+    def _draw(self, turn: Turn) -> str:
+        step, share = turn.step, shares(self._seed, "random", turn.case, turn.step.id)
+        if step.format == "choice":
+            sets = _admissible(step)
+            return f"Answer: {', '.join(map(str, sets[int(share() * len(sets))]))}"
+        if step.format == "yes_no":
+            return SPOKEN[_LABELS[int(share() * len(_LABELS))]]
+        if step.format == "boxes":
+            left, right = sorted((share() * 100, share() * 100))
+            top, bottom = sorted((share() * 100, share() * 100))
+            corners = (round(left, 2), round(top, 2), round(right, 2) + 0.01, round(bottom, 2) + 0.01)
+            return box_text(Box(image="", xyxy=corners, frame="percent"))
+        return NOTHING
+
+
+def _admissible(step: Step) -> list[tuple[int, ...]]:
+    """Sets of numbers that could be right: one, or any of those that are not "none", or "none" alone."""
+    numbers = range(1, len(step.options) + 1)
+    if not step.multiple:
+        return [(number,) for number in numbers]
+    none = [n for n in numbers if is_none(step.options[n - 1].text)]
+    others = [n for n in numbers if n not in none]
+    sets = [chosen for size in range(1, len(others) + 1) for chosen in combinations(others, size)]
+    return sets + [(number,) for number in none]

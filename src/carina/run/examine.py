@@ -1,0 +1,255 @@
+"""One run: a model, a benchmark, a policy. Chooses cases and runner, resumes what was interrupted, closes the table."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pyarrow.parquet as pq
+
+import carina
+from carina.cases import Benchmark, open_benchmark
+from carina.errors import CarinaError
+from carina.files import alone_in, replacing, write_bytes
+from carina.models.served import Sampling
+from carina.run.builtin import PREFIX as BUILTIN
+from carina.run.builtin import open_builtin
+from carina.run.choose import chosen_cases
+from carina.run.log import Answered, StepLog, log_path, read_log
+from carina.run.pictures import CasePictures
+from carina.run.prompts import system_prompt
+from carina.run.records import Policy, RunCounts, RunInfo, StepRow
+from carina.run.resume import resume, walks
+from carina.run.table import StepTable
+from carina.run.walk import Walk
+from carina.run.wavefront import run_wavefront
+
+RUN_FILE: Final = "run.json"
+TABLE: Final = "steps.parquet"
+_IN_PROCESS: Final = (BUILTIN, "hf:", "onnx:")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a model is run."""
+
+    policy: Policy = field(default_factory=Policy)
+    blind: bool = False
+    """Whether all pictures are replaced by a grey card."""
+    max_side: int | None = None
+    limit: int | None = None
+    sample_per_cell: int | None = None
+    seed: int = 0
+    sampling: Sampling = field(default_factory=Sampling)
+    connections: int = 16
+    processes: int = 1
+    base_url: str | None = None
+    retries: int = 5
+    timeout: int = 300
+    """Seconds for one attempt at an answer."""
+    accept_terms: bool = False
+    """Whether images of restricted sources may be sent to the model's provider."""
+    trust_remote_code: bool = False
+    device: str | None = None
+    images: Path | None = None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run has come to."""
+
+    info: RunInfo
+    counts: RunCounts
+    failed: tuple[tuple[str, str], ...]
+    """Cases that failed on the way, with the reason."""
+
+
+def run_model(
+    benchmark: Path,
+    model: str,
+    out: Path,
+    options: RunOptions,
+    *,
+    progress: Callable[[int], object] = lambda _done: None,
+) -> RunResult:
+    """Examine a model; an interrupted call is taken up at the turn where it was. `progress` is told of ended cases."""
+    bench = open_benchmark(benchmark, options.images)
+    info = _info(bench, model, out, options)
+    out.mkdir(parents=True, exist_ok=True)
+    with alone_in(out) as alone:
+        if not alone:
+            raise CarinaError(f"{out}: another process is writing this run")
+        _claim(out, info)
+        answered = read_log(out)
+        ids = info.cases if info.cases is not None else tuple(bench.ids())
+        left = _left(bench, ids, answered, options.policy)
+        progress(len(ids) - len(left))
+        if left:
+            _run(bench, model, out, options, answered=answered, left=left, done=lambda: progress(1))
+        return _close(bench, out, info, ids)
+
+
+def _left(bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy) -> list[str]:
+    """Cases that are not at their end; those without any answer are not even read."""
+    begun = [name for name in ids if name in answered]
+    over = {walk.case.id for walk in walks(bench, begun, answered, policy) if walk.over and walk.complete}
+    return [name for name in ids if name not in over]
+
+
+def _run(
+    bench: Benchmark,
+    model: str,
+    out: Path,
+    options: RunOptions,
+    *,
+    answered: Answered,
+    left: Sequence[str],
+    done: Callable[[], object],
+) -> None:
+    if not model.startswith(_IN_PROCESS):
+        from carina.run.served import run_served  # noqa: PLC0415  needs an extra
+
+        run_served(bench, model, out, options, answered=answered, left=left, done=done)
+        return
+    if model.startswith(BUILTIN):
+        examinee = open_builtin(model, bench, seed=options.seed)
+    else:
+        from carina.run.inprocess import open_examinee  # noqa: PLC0415  needs an extra
+
+        examinee = open_examinee(
+            model,
+            sampling=options.sampling,
+            trust_remote_code=options.trust_remote_code,
+            device=options.device,
+        )
+    pictures = CasePictures(
+        bench, max_side=options.max_side, blind=options.blind, cases=8 * max(1, examinee.batch)
+    )
+    with StepLog(log_path(out)) as log:
+        run_wavefront(walks(bench, left, answered, options.policy), examinee, pictures, log, done=done)
+
+
+# ---- what a run is --------------------------------------------------------------------------------------------------
+
+
+def _info(bench: Benchmark, model: str, out: Path, options: RunOptions) -> RunInfo:
+    manifest = bench.manifest
+    selection: dict[str, int | str | None] = {
+        "limit": options.limit,
+        "sample_per_cell": options.sample_per_cell,
+        "seed": options.seed,
+    }
+    chosen = chosen_cases(
+        bench, limit=options.limit, sample_per_cell=options.sample_per_cell, seed=options.seed
+    )
+    return RunInfo(
+        carina=carina.__version__,
+        id=out.resolve().name,
+        model=model,
+        blind=options.blind,
+        policy=options.policy,
+        system={name: system_prompt(name) for name in sorted(manifest.counts.protocols)},
+        max_side=options.max_side,
+        sampling=msgspec.to_builtins(options.sampling),
+        benchmark=os.path.relpath(bench.directory.resolve(), out.resolve()),
+        benchmark_command=manifest.command,
+        fingerprint=_fingerprint(bench),
+        cases=chosen,
+        selection=selection,
+    )
+
+
+def _fingerprint(bench: Benchmark) -> str:
+    """Of what is asked: the parts by content, wherever they lie."""
+    return hashlib.sha256("".join(part.sha256 for part in bench.manifest.parts).encode()).hexdigest()
+
+
+_MAY_DIFFER: Final = frozenset({"carina", "id", "benchmark"})
+"""What does not decide what is asked."""
+
+
+def _claim(out: Path, info: RunInfo) -> None:
+    """Take up the run that lies there, if it is this one; refuse any other with the difference."""
+    path = out / RUN_FILE
+    if not path.exists():
+        if any(out.iterdir()):
+            raise CarinaError(f"{out}: is not empty and holds no run: choose another directory")
+        write_bytes(path, msgspec.json.format(msgspec.json.encode(info), indent=2) + b"\n")
+        return
+    there = read_info(out)
+    ours, theirs = msgspec.to_builtins(info), msgspec.to_builtins(there)
+    differing = [name for name in ours if name not in _MAY_DIFFER and ours[name] != theirs[name]]
+    if differing:
+        told = "; ".join(f"{name} {_short(theirs[name])}, not {_short(ours[name])}" for name in differing)
+        raise CarinaError(f"{out}: holds another run ({told}): choose another directory for this one")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def read_info(run: Path) -> RunInfo:
+    """`run.json` of a run."""
+    path = run / RUN_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunInfo)
+    except FileNotFoundError:
+        raise CarinaError(f"{run}: holds no run ({RUN_FILE} is missing)") from None
+    except msgspec.DecodeError as error:
+        raise CarinaError(f"{path}: not a run's description: {error}") from error
+
+
+# ---- closing --------------------------------------------------------------------------------------------------------
+
+
+def _close(bench: Benchmark, out: Path, info: RunInfo, ids: Sequence[str]) -> RunResult:
+    """Write the table of all steps in the order of the benchmark, and count."""
+    answered = read_log(out)
+    statuses: Counter[str] = Counter()
+    states: Counter[str] = Counter()
+    failed: list[tuple[str, str]] = []
+    seconds, tokens_in, tokens_out, images, complete = 0.0, 0, 0, 0, 0
+    with replacing(out / TABLE) as temporary, StepTable(temporary) as table:
+        for case in bench.pick(ids):
+            walk = Walk(case, info.policy)
+            resume(walk, answered, failures=True)
+            rows = list(walk.rows())
+            table.add(rows)
+            complete += all(row.state != "incomplete" for row in rows)
+            failed += [(case.id, row.error) for row in rows if row.error is not None]
+            for row in rows:
+                states[row.state] += 1
+                statuses[row.status or ""] += row.state == "answered"
+                seconds += row.seconds or 0.0
+                tokens_in += row.input_tokens or 0
+                tokens_out += row.output_tokens or 0
+                images += row.images
+    counts = RunCounts(
+        cases=len(ids),
+        complete=complete,
+        steps=states.total(),
+        answered=states["answered"],
+        incomplete=states["incomplete"],
+        not_reached=states["not_reached"],
+        statuses={name: times for name, times in sorted(statuses.items()) if name},
+        seconds=round(seconds, 3),
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        image_sends=images,
+    )
+    return RunResult(info, counts, tuple(failed))
+
+
+def read_rows(run: Path) -> list[StepRow]:
+    """The rows of a closed run."""
+    path = run / TABLE
+    try:
+        rows = pq.read_table(path).to_pylist()
+    except FileNotFoundError:
+        raise CarinaError(f"{path}: missing: the run is not closed; call `carina run` again") from None
+    return msgspec.convert(rows, list[StepRow])

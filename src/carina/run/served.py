@@ -1,0 +1,288 @@
+"""Served models: many conversations at a time, each turn on disk before the next one is asked.
+
+Providers, retries, rate limits and connection limits are inspect-ai's; the walk and the log are ours. With several
+processes each has its own share of the cases and its own log.
+"""
+
+import asyncio
+import base64
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import Empty
+from typing import TYPE_CHECKING, Any, Final
+
+from carina.cases import Benchmark, Case, open_benchmark
+from carina.errors import CarinaError
+from carina.models.served import Reply, Said, ServedModel
+from carina.run.log import Answered, Entry, StepLog, log_path, read_log
+from carina.run.pictures import CasePictures
+from carina.run.records import Turn
+from carina.run.resume import walks
+from carina.run.terms import refuse_restricted
+from carina.run.walk import Walk
+from carina.run.wavefront import entry
+
+if TYPE_CHECKING:
+    from carina.run.examine import RunOptions
+
+_GIVE_UP_AFTER: Final = 20
+"""Cases in a row that fail on the way, after which the others would too."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What every process of a run must know."""
+
+    model: str
+    out: Path
+    options: "RunOptions"
+
+
+def run_served(
+    bench: Benchmark,
+    model: str,
+    out: Path,
+    options: "RunOptions",
+    *,
+    answered: Answered,
+    left: Sequence[str],
+    done: Callable[[], object],
+) -> None:
+    """Examine a served model on the cases that are left; `done` is told of each that has ended."""
+    refuse_restricted(bench, model, base_url=options.base_url, accept_terms=options.accept_terms)
+    job = _Job(model, out, options)
+    if options.processes > 1 and len(left) > 1:
+        _share(job, bench.directory, left, done)
+        return
+    todo = walks(bench, left, answered, options.policy)
+    with StepLog(log_path(out)) as log:
+        asyncio.run(_examine(job, bench, todo, log, done))
+
+
+# ---- one process ----------------------------------------------------------------------------------------------------
+
+
+async def _examine(
+    job: _Job, bench: Benchmark, todo: Iterator[Walk], log: StepLog, done: Callable[[], object]
+) -> None:
+    options = job.options
+    served = ServedModel(
+        job.model,
+        sampling=options.sampling,
+        base_url=options.base_url,
+        retries=options.retries,
+        attempt_seconds=options.timeout,
+        connections=options.connections,
+    )
+    pictures = CasePictures(
+        bench, max_side=options.max_side, blind=options.blind, cases=2 * options.connections
+    )
+    commits = _Commits(log)
+    examination = _Examination(job.model, served, pictures, commits, done)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(options.connections):
+                group.create_task(examination.work(todo))
+    except BaseExceptionGroup as failed:
+        # Whichever task met it first: the others were only told to stop.
+        raise _first(failed) from None
+    finally:
+        await commits.close()
+        await served.close()
+
+
+def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
+    told = next(
+        (error for error in failed.exceptions if isinstance(error, CarinaError)), failed.exceptions[0]
+    )
+    return _first(told) if isinstance(told, BaseExceptionGroup) else told
+
+
+class _Examination:
+    """Takes cases one after the other and walks each to its end."""
+
+    def __init__(
+        self,
+        model: str,
+        served: ServedModel,
+        pictures: CasePictures,
+        commits: "_Commits",
+        done: Callable[[], object],
+    ) -> None:
+        self._model = model
+        self._served = served
+        self._pictures = pictures
+        self._commits = commits
+        self._done = done
+        self._failed = 0
+        self._reading = asyncio.Lock()
+
+    async def work(self, todo: Iterator[Walk]) -> None:
+        while (walk := await self._next(todo)) is not None:
+            await self._walk(walk)
+            self._done()
+
+    async def _next(self, todo: Iterator[Walk]) -> Walk | None:
+        # Cases are read beside the event loop, and by one thread at a time.
+        async with self._reading:
+            return await asyncio.to_thread(next, todo, None)
+
+    async def _walk(self, walk: Walk) -> None:
+        uris: dict[str, str] = {}
+        conversation = self._served.conversation(walk.system)
+        while (turn := walk.turn) is not None:
+            # All of a case that was taken up in its midst: earlier messages show pictures too.
+            missing = [view for message in turn.messages for view in message.shows if view not in uris]
+            if missing:
+                # Drawn and encoded once a case, beside the event loop.
+                uris |= await asyncio.to_thread(self._uris, walk.case, missing)
+            began = time.perf_counter()
+            reply = await conversation.answer(spoken(turn, uris))
+            row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
+            await self._commits.commit(entry(row, reply))
+            self._watch(reply)
+
+    def _uris(self, case: Case, views: Sequence[str]) -> dict[str, str]:
+        # Known to be on the way now, however long its last answer took.
+        self._pictures.add(case)
+        return {
+            view: f"data:image/png;base64,{base64.b64encode(self._pictures(case.id, view)).decode()}"
+            for view in views
+        }
+
+    def _watch(self, reply: Reply) -> None:
+        self._failed = 0 if reply.error is None else self._failed + 1
+        if self._failed >= _GIVE_UP_AFTER:
+            told = f"{self._failed} turns in a row failed, the last with {reply.error}"
+            raise CarinaError(f"model {self._model!r}: {told}")
+
+
+def spoken(turn: Turn, uris: dict[str, str]) -> list[Said]:
+    """A turn with its pictures, each where it entered."""
+    return [
+        Said(role=message.role, text=message.text, pictures=tuple(uris[view] for view in message.shows))
+        for message in turn.messages
+    ]
+
+
+class _Commits:
+    """Brings entries to disk, all that wait at once: a hundred conversations do not wait for a hundred disks."""
+
+    def __init__(self, log: StepLog) -> None:
+        self._log = log
+        self._waiting: list[asyncio.Future[None]] = []
+        self._flusher: asyncio.Task[None] | None = None
+        # Of its own: an answer that is paid for does not queue behind pictures that are drawn.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="carina-log")
+
+    async def commit(self, written: Entry) -> None:
+        """Return when the entry is on disk."""
+        self._log.append([written])
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(ready)
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.create_task(self._flush())
+        await ready
+
+    async def close(self) -> None:
+        """Bring everything that was written to disk, also where nobody waits for it any more."""
+        if self._flusher is not None:
+            await self._flusher
+        self._thread.shutdown()
+
+    async def _flush(self) -> None:
+        while self._waiting:
+            waiting, self._waiting = self._waiting, []
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._log.sync)
+            except OSError as error:
+                failed = CarinaError(f"{self._log.path}: cannot be written: {error.strerror}")
+                for ready in waiting:
+                    if not ready.done():
+                        ready.set_exception(failed)
+            else:
+                for ready in waiting:
+                    if not ready.done():
+                        ready.set_result(None)
+
+
+# ---- several processes ----------------------------------------------------------------------------------------------
+
+
+def _share(job: _Job, directory: Path, left: Sequence[str], done: Callable[[], object]) -> None:
+    """Deal cases and connections out to processes; one that fails lets the others finish what they have."""
+    context = multiprocessing.get_context("spawn")
+    told: Any = context.Queue()
+    number = min(job.options.processes, len(left))
+    dealt = replace(job.options, connections=max(1, job.options.connections // number))
+    workers = [
+        context.Process(
+            target=_work,
+            args=(replace(job, options=dealt), directory, tuple(left[place::number]), place, told),
+            daemon=True,
+        )
+        for place in range(number)
+    ]
+    for worker in workers:
+        worker.start()
+    errors = [message for message in _messages(told, workers, done) if message]
+    for worker in workers:
+        worker.join()
+    if errors:
+        raise CarinaError(errors[0])
+
+
+def _messages(told: Any, workers: Sequence[Any], done: Callable[[], object]) -> Iterator[str]:  # noqa: ANN401
+    """Last words of each process, "" of one that ended well; `done` is told of ended cases meanwhile."""
+    running = set(range(len(workers)))
+    while running:
+        # First who has ended, then what is left to hear: nobody says anything afterwards.
+        ended = [place for place in running if workers[place].exitcode is not None]
+        try:
+            while True:
+                place, message = told.get(timeout=0.0 if ended else 0.5)
+                if message is None:
+                    done()
+                else:
+                    running.discard(place)
+                    yield message
+        except Empty:
+            for place in ended:
+                if place in running:
+                    running.discard(place)
+                    code = workers[place].exitcode
+                    yield f"a process of the run ended with exit code {code}; the same command resumes"
+
+
+def _work(job: _Job, directory: Path, left: Sequence[str], place: int, told: Any) -> None:  # noqa: ANN401
+    _end_with_parent()
+    try:
+        bench = open_benchmark(directory, job.options.images, verify=False)
+        todo = walks(bench, left, read_log(job.out), job.options.policy)
+        with StepLog(log_path(job.out, place)) as log:
+            asyncio.run(_examine(job, bench, todo, log, lambda: told.put((place, None))))
+    except CarinaError as error:
+        told.put((place, str(error)))
+    except KeyboardInterrupt:
+        told.put((place, "interrupted; the same command resumes"))
+    else:
+        told.put((place, ""))
+
+
+def _end_with_parent() -> None:
+    """Whoever takes the run up after its main process was killed must not find another one still asking."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="carina-parent", daemon=True).start()

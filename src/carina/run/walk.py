@@ -1,0 +1,264 @@
+"""The examination of one case as a state machine: it hands out the next turn, takes the answer, decides what follows.
+
+It never talks to a model, so one walk serves every runner, the browser and the tests. The questions of a case lie on
+the path of its truth, and all of them are asked, unless the policy stops at the first wrong stage.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from carina.cases import Case, Key, Step
+from carina.cases.chat import Message, answer, asked, plain
+from carina.models.served import Reply
+from carina.run.parse import parse, parse_chexpercept
+from carina.run.parse.normalise import spoken, storable
+from carina.run.prompts import hint, system_prompt
+from carina.run.records import Parsed, Policy, Scores, StepRow, Turn
+from carina.run.score import chance, score
+
+LONGEST_IN_HISTORY: Final = 8_000
+"""Characters of an answer that later turns show, its end: an answer of megabytes would be sent again and again."""
+LONGEST_KEPT: Final = 100_000
+"""Characters of an answer that are kept, half of them from its end."""
+_CONVINCING: Final = 0.5
+"""Score from which words that have no right or wrong count as not failed."""
+
+
+@dataclass(slots=True)
+class _Past:
+    """A step that was answered, and how later turns show it."""
+
+    step: Step
+    sent: Message
+    said: str
+    failed: bool
+    is_exact: bool
+    """Whether the answer is the key, so that there is nothing to replace."""
+    mended: bool = False
+
+
+class Walk:
+    """One case under one policy. Ask for `turn`, give the reply to `take`, until there is no turn any more."""
+
+    def __init__(self, case: Case, policy: Policy) -> None:
+        self.case = case
+        self.policy = policy
+        self.system = system_prompt(case.protocol)
+        self._past: list[_Past] = []
+        self._next = 0
+        self._rows: dict[int, StepRow] = {}
+        self._wrong_stage: int | None = None
+        self._broken = False
+        self._turn: Turn | None = None
+        self._hints: tuple[str, ...] = ()
+
+    @property
+    def turn(self) -> Turn | None:
+        """What is asked next; None when the examination is over."""
+        if self._turn is None and not self.over:
+            self._turn = self._make_turn()
+        return self._turn
+
+    @property
+    def over(self) -> bool:
+        return self._broken or self._stopped or self._next >= len(self.case.steps)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing failed on the way."""
+        return self.over and not any(row.state == "incomplete" for row in self._rows.values())
+
+    def take(self, reply: Reply, *, seconds: float | None = None) -> StepRow:
+        """The answer to the current turn, read and scored; or what kept it from coming, which is never an answer."""
+        turn = self.turn
+        if turn is None:
+            raise ValueError(f"case {self.case.id}: the examination is over")
+        step = self.case.steps[self._next]
+        common = self._asked(turn, reply, seconds)
+        if reply.text is None:
+            row = msgspec.structs.replace(common, state="incomplete", error=reply.error or "no answer")
+            # Without a history every question stands for itself.
+            self._broken = self.policy.history != "none"
+        else:
+            raw = storable(reply.text)
+            parsed = self._parsed(step, raw, reply.stop)
+            scores = score(self.case, step, parsed, raw)
+            row = _scored(common, step, raw, parsed, scores)
+            self._remember(step, turn.messages[-1], spoken(raw).text, scores)
+        self._rows[self._next] = row
+        self._next += 1
+        self._turn = None
+        return row
+
+    def replay(self, row: StepRow, text: str | None) -> None:
+        """Take up a step that was answered in an earlier call: `text` is the reply as it came."""
+        reply = Reply(
+            text=text,
+            stop=row.stop or "",
+            error=row.error,
+            input_tokens=row.input_tokens,
+            output_tokens=row.output_tokens,
+        )
+        self.take(reply, seconds=row.seconds)
+
+    def rows(self) -> Iterator[StepRow]:
+        """All steps of the case, also those that were not asked."""
+        for number, step in enumerate(self.case.steps):
+            row = self._rows.get(number)
+            if row is None:
+                state = "incomplete" if self._broken or not self.over else "not_reached"
+                row = msgspec.structs.replace(self._bare(number, step), state=state)
+            yield row
+
+    # ---- what is sent -----------------------------------------------------------------------------------------------
+
+    def _make_turn(self) -> Turn:
+        step = self.case.steps[self._next]
+        history = self.policy.history
+        past = [] if history == "none" else self._past
+        self._hints = self._mend(step) if history in ("gold", "hint") else ()
+        seen = {view for one in past for view in one.sent.shows}
+        shows = tuple(dict.fromkeys(view for view in (*step.shows, *step.uses) if view not in seen))
+        text = "\n".join([*self._hints, asked(step)])
+        said: list[Message] = []
+        for one in past:
+            said += [one.sent, Message(role="assistant", step=one.step.id, text=one.said)]
+        said.append(Message(role="user", step=step.id, text=text, shows=shows))
+        return Turn(case=self.case.id, step=without_key(step), system=self.system, messages=tuple(said))
+
+    def _mend(self, step: Step) -> tuple[str, ...]:
+        """Replace wrong answers that are due before this step, or tell their truth."""
+        hints = []
+        for one in self._past:
+            due = self.policy.scope == "step" or one.step.stage < step.stage or one.step.id in step.depends_on
+            if one.mended or not due:
+                continue
+            right = answer(self.case, one.step)
+            if self.policy.history == "gold" and not one.is_exact:
+                one.said, one.mended = _as_answer(one.step, right), True
+            elif self.policy.history == "hint" and one.failed:
+                hints.append(hint(one.step.question, right))
+                one.mended = True
+        return tuple(hints)
+
+    # ---- what came back ---------------------------------------------------------------------------------------------
+
+    def _parsed(self, step: Step, raw: str, stop: str) -> Parsed:
+        bare = without_key(step)
+        if self.policy.profile == "chexpercept" and step.format == "choice":
+            return parse_chexpercept(bare, raw)
+        return parse(bare, raw, stop=stop or "stop", images=self._sizes(step))
+
+    def _sizes(self, step: Step) -> dict[str, tuple[int, int]]:
+        """Width and height of the images that a step is about, by key; those of all where it is about none."""
+        shown = {panel.image for view in self.case.views if view.id in step.uses for panel in view.panels}
+        images = [image for image in self.case.images if image.key in shown] or self.case.images
+        return {image.key: (image.width, image.height) for image in images}
+
+    def _remember(self, step: Step, sent: Message, words: str, scores: Scores) -> None:
+        """Keep what later turns show of an answer: its words without reasoning, and nothing taken for a picture."""
+        said = plain(words)[-LONGEST_IN_HISTORY:]
+        failed = not scores.correct if scores.correct is not None else scores.score < _CONVINCING
+        # What has no right or wrong is as good as the key only where it says the same.
+        exact = bool(scores.correct) and step.format in ("choice", "yes_no")
+        self._past.append(_Past(step, sent, said, failed, exact or said == answer(self.case, step)))
+        if scores.correct is False and self._wrong_stage is None:
+            self._wrong_stage = step.stage
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether a stage was wrong and is over, where that ends the examination."""
+        if self.policy.on_wrong == "continue" or self._wrong_stage is None:
+            return False
+        return self._next >= len(self.case.steps) or self.case.steps[self._next].stage != self._wrong_stage
+
+    # ---- rows -------------------------------------------------------------------------------------------------------
+
+    def _bare(self, number: int, step: Step) -> StepRow:
+        case = self.case
+        return StepRow(
+            case=case.id,
+            study=case.study,
+            patient=case.patient,
+            protocol=case.protocol,
+            source=case.source,
+            target=case.target,
+            path=case.path,
+            number=number,
+            step=step.id,
+            stage=step.stage,
+            task=step.task,
+            format=step.format,
+            multiple=step.multiple,
+            options=len(step.options),
+            state="answered",
+            gold=answer(case, step),
+            gold_options=step.key.options,
+            gold_label=step.key.label,
+            chance=chance(step),
+        )
+
+    def _asked(self, turn: Turn, reply: Reply, seconds: float | None) -> StepRow:
+        last = turn.messages[-1]
+        return msgspec.structs.replace(
+            self._bare(self._next, self.case.steps[self._next]),
+            prompt=last.text,
+            hint="\n".join(self._hints) or None,
+            history=_sha256(turn),
+            views=last.shows,
+            stop=reply.stop or None,
+            seconds=seconds,
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            images=sum(len(message.shows) for message in turn.messages),
+        )
+
+
+def without_key(step: Step) -> Step:
+    """A step as it may be handed to whoever answers it."""
+    return msgspec.structs.replace(step, key=Key(), facts=(), evidence=(), reached_by=(), depends_on=())
+
+
+def _as_answer(step: Step, right: str) -> str:
+    """A key in the words of an answer: with the marker that is asked for where the key has no words of its own."""
+    return right if step.key.text is not None else f"Answer: {right}"
+
+
+def _scored(row: StepRow, step: Step, raw: str, parsed: Parsed, scores: Scores) -> StepRow:
+    kinds = {option.id: kind for option, kind in zip(step.options, step.key.kinds, strict=False)}
+    wrong = [option for option in parsed.options if option not in step.key.options]
+    return msgspec.structs.replace(
+        row,
+        raw=_shortened(raw),
+        status=parsed.status,
+        answer=parsed.options,
+        label=parsed.label,
+        boxes=parsed.boxes,
+        text=None if parsed.text is None else _shortened(parsed.text),
+        kinds=tuple(kinds[option] for option in wrong if option in kinds),
+        correct=scores.correct,
+        score=scores.score,
+        overlap=scores.overlap,
+        f1=scores.f1,
+        iou=scores.iou,
+        rouge=scores.rouge,
+        entity_f1=scores.entity_f1,
+        attribute_f1=scores.attribute_f1,
+        obeyed=scores.obeyed,
+    )
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_KEPT:
+        return text
+    half = LONGEST_KEPT // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+
+
+def _sha256(turn: Turn) -> str:
+    seen = [turn.system, turn.messages]
+    return hashlib.sha256(msgspec.json.encode(seen, order="deterministic")).hexdigest()

@@ -1,0 +1,108 @@
+"""`carina run`: what a user types, sees and finds on disk."""
+
+import json
+
+import pytest
+from tests.run.conftest import lesion_free, revision_required, talk
+from typer.testing import CliRunner
+
+from carina.cases import Provenance, write_benchmark
+from carina.cli import app
+from carina.run import Policy, read_info, read_rows
+
+CASES = (lesion_free(), revision_required(), talk())
+
+
+@pytest.fixture
+def bench(tmp_path):
+    write_benchmark(tmp_path / "bench", CASES, Provenance(command="made by hand"))
+    return tmp_path / "bench"
+
+
+def carina(*words):
+    return CliRunner().invoke(app, ["run", *map(str, words)])
+
+
+def test_a_model_is_run_and_counted(bench, tmp_path):
+    done = carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run")
+    assert done.exit_code == 0
+    assert done.stdout == f"{tmp_path / 'run'}\n"
+    assert done.stderr == "3 cases, 13 of 13 steps answered\n"
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "run.json",
+        "steps-00.jsonl",
+        "steps.parquet",
+    ]
+    again = carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run")
+    assert (again.exit_code, again.stderr) == (0, done.stderr)
+
+
+def test_json_is_one_document(bench, tmp_path):
+    done = carina(bench, "--model", "builtin/random", "-o", tmp_path / "run", "--json")
+    told = json.loads(done.stdout)
+    assert told["model"] == "builtin/random"
+    assert told["counts"]["answered"] == 13
+    assert told["failed"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "policy"),
+    [
+        ((), Policy()),
+        (("--history", "gold"), Policy(history="gold")),
+        (("--history", "hint", "--scope", "stage"), Policy(history="hint", scope="stage")),
+        (("--history", "none", "--on-wrong", "stop"), Policy(history="none", on_wrong="stop")),
+        (("--history", "implicit"), Policy(history="gold", scope="stage")),
+        (("--history", "explicit"), Policy(history="hint", scope="stage")),
+        (("--profile", "chexpercept", "--history", "none"), Policy(scope="stage", profile="chexpercept")),
+        (
+            ("--profile", "chexpercept", "--history", "implicit"),
+            Policy(history="gold", scope="stage", profile="chexpercept"),
+        ),
+    ],
+)  # fmt: skip
+def test_policies_by_their_names(bench, tmp_path, words, policy):
+    done = carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run", *words)
+    assert done.exit_code == 0, done.stderr
+    assert read_info(tmp_path / "run").policy == policy
+
+
+def test_an_early_stop_leaves_steps_unasked(bench, tmp_path):
+    done = carina(
+        bench, "--model", "builtin/random", "--on-wrong", "stop", "-o", tmp_path / "run", "--seed", 4
+    )
+    assert "not reached" in done.stderr
+    states = [row.state for row in read_rows(tmp_path / "run")]
+    assert set(states) == {"answered", "not_reached"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--model", "builtin/nobody", "-o", "x"), "no built-in model 'builtin/nobody'"),
+        (("--model", "builtin/oracle"), "--out: where shall the run be written?"),
+        (("--model", "builtin/oracle", "-o", "x", "--history", "mine"), "--history 'mine': expected own, gold, hint"),
+        (("--model", "builtin/oracle", "-o", "x", "--scope", "all"), "--scope 'all': expected step or stage"),
+        (("--model", "builtin/oracle", "-o", "x", "--limit", "0"), "--limit 0: expected 1 or more"),
+        (("--model", "builtin/oracle", "-o", "x", "--max-side", "2"), "--max-side 2"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_a_sentence(bench, tmp_path, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    done = carina(bench, *words)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert not (tmp_path / "x" / "steps.parquet").exists()
+
+
+def test_another_run_is_refused(bench, tmp_path):
+    carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run")
+    done = carina(bench, "--model", "builtin/random", "-o", tmp_path / "run")
+    assert done.exit_code == 2
+    assert "holds another run (model builtin/oracle, not builtin/random)" in done.stderr
+
+
+def test_a_picture_that_is_missing_is_named(bench, tmp_path):
+    done = carina(bench, "--model", "builtin/reader", "-o", tmp_path / "run")
+    assert done.exit_code == 2
+    assert "lf.png" in done.stderr

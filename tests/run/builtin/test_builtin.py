@@ -1,0 +1,94 @@
+"""The blind models and the one that knows the key."""
+
+from collections import Counter
+
+import pytest
+from tests.run.conftest import CASES, revision_required, talk
+
+from carina.errors import CarinaError
+from carina.models.served import Reply
+from carina.run.builtin import NAMES, open_builtin
+from carina.run.builtin.draw import RandomDraw
+from carina.run.builtin.majority import Majority
+from carina.run.builtin.oracle import Oracle
+from carina.run.records import Policy, Turn
+from carina.run.walk import Walk, without_key
+
+
+def no_pictures(case, view):
+    raise AssertionError(f"looked at {view} of {case}")
+
+
+def turn(case, step_id):
+    return Turn(case=case.id, step=without_key(case.step(step_id)), system="", messages=())
+
+
+def asked(examinee, case, step_id):
+    return examinee.answer([turn(case, step_id)], no_pictures)[0].text
+
+
+def test_the_oracle_is_always_right(bench):
+    oracle = Oracle(bench)
+    for case in CASES:
+        walk = Walk(case, Policy())
+        while walk.turn is not None:
+            walk.take(oracle.answer([walk.turn], no_pictures)[0])
+        for row in walk.rows():
+            assert row.status == "ok"
+            assert row.correct in (True, None)
+            assert row.score == pytest.approx(1.0)
+            assert row.obeyed in (True, None)
+
+
+def test_a_draw_is_the_same_for_the_same_seed_and_each_answer_is_as_likely():
+    drawn = Counter()
+    for number in range(4000):
+        case = revision_required(f"c{number}")
+        text = asked(RandomDraw(1), case, "3a")
+        assert text == asked(RandomDraw(1), case, "3a")
+        drawn[text] += 1
+    # Three points: seven sets of them, or None alone; 500 of each are expected.
+    assert len(drawn) == 8
+    assert max(drawn.values()) < 590
+    assert min(drawn.values()) > 410
+    assert "Answer: 4" in drawn
+    assert not any("4" in text and "," in text for text in drawn)
+
+
+def test_draws_of_other_formats_can_be_read():
+    case = talk()
+    assert asked(RandomDraw(0), case, "t2") in ("Yes.", "No.")
+    assert asked(RandomDraw(0), case, "t4").startswith("[")
+    assert asked(RandomDraw(0), case, "t5")
+
+
+def test_the_majority_knows_what_is_usual_in_other_cases(bench):
+    majority = Majority(bench)
+    assert asked(majority, bench["rr"], "4a") == "Answer: 2"
+    assert asked(majority, bench["rr"], "4b") == "Answer: 1, 2"
+    assert asked(majority, bench["talk"], "t2") == "No."
+    assert asked(majority, bench["talk"], "t4") == "heart: [25%, 50%, 75%, 75%]"
+    assert asked(majority, bench["talk"], "t5") == "Mild pulmonary edema. No pneumothorax."
+
+
+def test_no_case_tells_the_majority_its_own_key(tmp_path):
+    from carina.cases import Provenance, open_benchmark, write_benchmark
+
+    alone = talk("alone")
+    write_benchmark(tmp_path / "bench", [alone], Provenance(command="test"))
+    majority = Majority(open_benchmark(tmp_path / "bench"))
+    assert asked(majority, alone, "t5") == "No acute cardiopulmonary abnormality."
+    assert asked(majority, alone, "t4") == "[0%, 0%, 100%, 100%]"
+    assert asked(majority, alone, "t3") == "Answer: 1"
+
+
+def test_models_are_opened_by_name(bench):
+    assert [open_builtin(name, bench, seed=0).name for name in NAMES] == list(NAMES)
+    with pytest.raises(CarinaError, match="no built-in model 'builtin/nobody'; there are builtin/random"):
+        open_builtin("builtin/nobody", bench, seed=0)
+
+
+def test_replies_are_answers(bench):
+    assert Oracle(bench).answer([turn(bench["lf"], "1")], no_pictures) == [
+        Reply(text="Answer: 2", stop="stop")
+    ]

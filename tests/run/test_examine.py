@@ -1,0 +1,188 @@
+"""Whole runs with models in this process: closed, resumed, refused."""
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from tests.run.conftest import CASES
+
+from carina.errors import CarinaError
+from carina.models.served import Reply
+from carina.run import Policy, RunOptions, examine, read_info, read_rows, run_model
+from carina.run.builtin.oracle import Oracle
+from carina.run.log import log_path
+
+STEPS = sum(len(case.steps) for case in CASES)
+
+
+def run(bench, out, model="builtin/oracle", **options):
+    return run_model(bench.directory, model, out, RunOptions(**options))
+
+
+def timeless(rows):
+    return [msgspec.structs.replace(row, seconds=None) for row in rows]
+
+
+class Failing(Oracle):
+    """Answers so many turns, then the process dies; or fails on some of them."""
+
+    name = "builtin/failing"
+    batch = 3
+
+    def __init__(self, benchmark, turns=None, fails=()):
+        super().__init__(benchmark)
+        self.left, self.fails, self.asked = turns, fails, []
+
+    def answer(self, turns, pictures):
+        if self.left is not None:
+            self.left -= len(turns)
+            if self.left < 0:
+                raise KeyboardInterrupt
+        self.asked += [(turn.case, turn.step.id) for turn in turns]
+        replies = super().answer(turns, pictures)
+        return [
+            Reply(text=None, error="no memory") if (t.case, t.step.id) in self.fails else reply
+            for t, reply in zip(turns, replies, strict=True)
+        ]
+
+
+@pytest.fixture
+def examinee(monkeypatch):
+    """Sets who answers."""
+
+    def use(made):
+        monkeypatch.setattr(examine, "open_builtin", lambda *_, **__: made)
+        return made
+
+    return use
+
+
+def test_the_oracle_gets_everything(bench, tmp_path):
+    told = []
+    result = run_model(
+        bench.directory,
+        "builtin/oracle",
+        tmp_path / "run",
+        RunOptions(),
+        progress=told.append,
+    )
+    assert sum(told) == len(CASES)
+    assert (result.counts.cases, result.counts.complete) == (len(CASES), len(CASES))
+    assert (result.counts.steps, result.counts.answered) == (STEPS, STEPS)
+    assert result.counts.statuses == {"ok": STEPS}
+    rows = read_rows(tmp_path / "run")
+    assert [(row.case, row.step) for row in rows] == [
+        (case.id, step.id) for case in CASES for step in case.steps
+    ]
+    assert {row.correct for row in rows} == {True, None}
+    assert {row.score for row in rows} == {1.0}
+    info = read_info(tmp_path / "run")
+    assert (info.model, info.policy, info.cases) == ("builtin/oracle", Policy(), None)
+
+
+@pytest.mark.parametrize("turns", [0, 1, 4, 17, STEPS - 1])
+def test_an_interrupted_run_ends_as_an_unbroken_one(bench, tmp_path, examinee, turns):
+    run(bench, tmp_path / "whole")
+    examinee(Failing(bench, turns=turns))
+    with pytest.raises(KeyboardInterrupt):
+        run(bench, tmp_path / "broken")
+    first = examinee(Failing(bench))
+    run(bench, tmp_path / "broken")
+    assert timeless(read_rows(tmp_path / "broken")) == timeless(read_rows(tmp_path / "whole"))
+    # Nothing that was answered is asked again.
+    assert len(first.asked) == len(set(first.asked))
+    assert len(first.asked) >= STEPS - turns - 1
+    third = examinee(Failing(bench))
+    run(bench, tmp_path / "broken")
+    assert third.asked == []
+
+
+def test_what_fails_is_listed_and_asked_again(bench, tmp_path, examinee):
+    examinee(Failing(bench, fails={("rr", "3a"), ("talk-1", "t1")}))
+    result = run(bench, tmp_path / "run")
+    assert sorted(result.failed) == [("rr", "no memory"), ("talk-1", "no memory")]
+    assert result.counts.incomplete == 5 + 5
+    assert result.counts.complete == len(CASES) - 2
+    second = examinee(Failing(bench))
+    mended = run(bench, tmp_path / "run")
+    assert mended.failed == ()
+    assert mended.counts.answered == STEPS
+    assert sorted(second.asked)[0] == ("rr", "3a")
+    assert len(second.asked) == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"policy": Policy(history="gold")}, "policy .*'own'.*not .*'gold'"),
+        ({"model": "builtin/random"}, "model builtin/oracle, not builtin/random"),
+        ({"blind": True}, "blind False, not True"),
+        ({"limit": 3}, "cases None, not "),
+        ({"max_side": 64}, "max_side None, not 64"),
+    ],
+)
+def test_another_run_in_its_place_is_refused_with_the_difference(bench, tmp_path, options, told):
+    run(bench, tmp_path / "run")
+    with pytest.raises(CarinaError, match=f"holds another run .*{told}"):
+        run(bench, tmp_path / "run", **options)
+
+
+def test_another_version_of_the_benchmark_is_refused(bench, tmp_path):
+    from carina.cases import Provenance, write_benchmark
+
+    run(bench, tmp_path / "run", limit=1)
+    write_benchmark(tmp_path / "other", CASES[:4], Provenance(command="made by hand"))
+    with pytest.raises(CarinaError, match=r"holds another run .*fingerprint"):
+        run_model(tmp_path / "other", "builtin/oracle", tmp_path / "run", RunOptions(limit=1))
+
+
+def test_a_directory_with_other_things_is_left_alone(bench, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(CarinaError, match="is not empty and holds no run"):
+        run(bench, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_chosen_cases_are_written_down(bench, tmp_path):
+    run(bench, tmp_path / "run", sample_per_cell=1, seed=3)
+    info = read_info(tmp_path / "run")
+    assert len(info.cases) == 3
+    assert info.selection == {"limit": None, "sample_per_cell": 1, "seed": 3}
+    assert {row.case for row in read_rows(tmp_path / "run")} == set(info.cases)
+
+
+def test_the_table_opens_in_any_tool(bench, tmp_path):
+    run(bench, tmp_path / "run", "builtin/random", limit=3)
+    table = pq.read_table(tmp_path / "run" / "steps.parquet")
+    assert table.num_rows == sum(len(case.steps) for case in CASES[:3])
+    assert {"case", "step", "correct", "raw", "chance"} <= set(table.column_names)
+
+
+def test_a_run_that_is_not_closed_says_so(bench, tmp_path, examinee):
+    examinee(Failing(bench, turns=0))
+    with pytest.raises(KeyboardInterrupt):
+        run(bench, tmp_path / "run")
+    with pytest.raises(CarinaError, match="the run is not closed; call `carina run` again"):
+        read_rows(tmp_path / "run")
+    with pytest.raises(CarinaError, match="holds no run"):
+        read_info(tmp_path / "nowhere")
+
+
+def test_answers_are_on_disk_before_the_next_question(bench, tmp_path, examinee):
+    out = tmp_path / "run"
+
+    class Watching(Failing):
+        def answer(self, turns, pictures):
+            lines = log_path(out).read_bytes().count(b"\n") if log_path(out).exists() else 0
+            assert lines == len(self.asked)
+            return super().answer(turns, pictures)
+
+    examinee(Watching(bench))
+    run(bench, out)
+
+
+def test_random_is_at_chance(bench, tmp_path):
+    run(bench, tmp_path / "run", "builtin/random")
+    rows = [row for row in read_rows(tmp_path / "run") if row.chance is not None]
+    assert all(row.status == "ok" for row in rows)
+    assert {row.chance for row in rows if row.step in ("1", "2", "t3")} == {0.5}
+    assert {row.chance for row in rows if row.step == "3a"} == {1 / 8}
