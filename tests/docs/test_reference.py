@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("mkdocs", reason="the documentation's packages are not installed")
 
+from carina.run.records import RunInfo, StepRow  # noqa: E402
+
 ROOT = Path(__file__).parents[2]
 spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
 hooks = importlib.util.module_from_spec(spec)
@@ -37,7 +39,7 @@ def test_every_field_has_a_meaning_written_once() -> None:
 
 def test_every_command_and_option_is_listed() -> None:
     text = hooks.command_line()
-    commands = ("demo", "phantom", "show", "sources", "build percept", "import", "export", "audit", "check")
+    commands = ("demo", "phantom", "show", "sources", "build percept", "import", "export", "audit", "check", "run", "report")
     for command in commands:
         assert f"## carina {command}\n" in text
     for written in (
@@ -50,6 +52,13 @@ def test_every_command_and_option_is_listed() -> None:
         "**Required.**",
     ):
         assert written in text
+
+
+def test_every_column_of_a_run_is_named() -> None:
+    page = (ROOT / "docs" / "reference" / "run.md").read_text(encoding="utf-8")
+    for record in (StepRow, RunInfo):
+        for field in record.__struct_fields__:
+            assert f"`{field}`" in page, f"{record.__name__}.{field}"
 
 
 def test_lists_of_the_help_stand_apart() -> None:

@@ -7,7 +7,7 @@ from tests.run.conftest import CASES
 
 from carina.errors import CarinaError
 from carina.models.served import Reply
-from carina.run import Policy, RunOptions, examine, read_info, read_rows, run_model
+from carina.run import Policy, RunOptions, read_info, read_rows, run_model, shards
 from carina.run.builtin.oracle import Oracle
 from carina.run.log import log_path
 
@@ -50,7 +50,7 @@ def examinee(monkeypatch):
     """Sets who answers."""
 
     def use(made):
-        monkeypatch.setattr(examine, "open_builtin", lambda *_, **__: made)
+        monkeypatch.setattr(shards, "_examinee", lambda *_: made)
         return made
 
     return use
@@ -186,3 +186,11 @@ def test_random_is_at_chance(bench, tmp_path):
     assert all(row.status == "ok" for row in rows)
     assert {row.chance for row in rows if row.step in ("1", "2", "t3")} == {0.5}
     assert {row.chance for row in rows if row.step == "3a"} == {1 / 8}
+
+
+def test_processes_share_the_cases_and_the_table_is_the_same(bench, tmp_path, monkeypatch):
+    run(bench, tmp_path / "one", "builtin/random")
+    monkeypatch.setattr(shards, "_SHARE", 5)
+    run(bench, tmp_path / "two", "builtin/random", processes=2)
+    assert len(list((tmp_path / "two").glob("steps-*.jsonl"))) == 3
+    assert timeless(read_rows(tmp_path / "two")) == timeless(read_rows(tmp_path / "one"))

@@ -71,9 +71,11 @@ def run(
     connections: Annotated[
         int, typer.Option(min=1, help="Conversations at a time, with a served model.")
     ] = 16,
-    processes: Annotated[
-        int, typer.Option(min=1, help="Processes that share the cases, with a served model.")
-    ] = 1,
+    processes: Annotated[int, typer.Option(min=1, help="Processes that share the cases.")] = 1,
+    engine: Annotated[
+        str, typer.Option(help="Where models that run beside the benchmark share the cases: local or ray.")
+    ] = "local",
+    address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Of a Ray cluster.")] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Address of a served model.")] = None,
     retries: Annotated[int, typer.Option(min=0, help="Of an answer that fails on the way.")] = 5,
     timeout: Annotated[
@@ -136,6 +138,8 @@ def run(
         ),
         connections=connections,
         processes=processes,
+        engine="ray" if engine == "ray" else "local",
+        address=address,
         base_url=base_url,
         retries=retries,
         timeout=timeout,
@@ -144,6 +148,7 @@ def run(
         device=device,
         images=images,
     )
+    _known("--engine", engine, ("local", "ray"))
     total = _cases(bench, options)
     if estimate:
         _estimate(bench, model, options, as_json=json)

@@ -16,21 +16,19 @@ from carina.cases import Benchmark, open_benchmark
 from carina.errors import CarinaError
 from carina.files import alone_in, replacing, write_bytes
 from carina.models.served import Sampling
-from carina.run.builtin import PREFIX as BUILTIN
-from carina.run.builtin import open_builtin
 from carina.run.choose import chosen_cases
-from carina.run.log import Answered, StepLog, log_path, read_log
-from carina.run.pictures import CasePictures
+from carina.run.log import Answered, read_log
 from carina.run.prompts import system_prompt
 from carina.run.records import Policy, RunCounts, RunInfo, StepRow
 from carina.run.resume import resume, walks
+from carina.run.shards import NAMES as BESIDE
+from carina.run.shards import run_beside
 from carina.run.table import StepTable
 from carina.run.walk import Walk
-from carina.run.wavefront import run_wavefront
+from carina.workers import Engine
 
 RUN_FILE: Final = "run.json"
 TABLE: Final = "steps.parquet"
-_IN_PROCESS: Final = (BUILTIN, "hf:", "onnx:")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +44,11 @@ class RunOptions:
     seed: int = 0
     sampling: Sampling = field(default_factory=Sampling)
     connections: int = 16
+    """Conversations at a time, with a served model."""
     processes: int = 1
+    engine: Engine = "local"
+    address: str | None = None
+    """Of a Ray cluster."""
     base_url: str | None = None
     retries: int = 5
     timeout: int = 300
@@ -110,27 +112,12 @@ def _run(
     left: Sequence[str],
     done: Callable[[], object],
 ) -> None:
-    if not model.startswith(_IN_PROCESS):
+    if not model.startswith(BESIDE):
         from carina.run.served import run_served  # noqa: PLC0415  needs an extra
 
         run_served(bench, model, out, options, answered=answered, left=left, done=done)
         return
-    if model.startswith(BUILTIN):
-        examinee = open_builtin(model, bench, seed=options.seed)
-    else:
-        from carina.run.inprocess import open_examinee  # noqa: PLC0415  needs an extra
-
-        examinee = open_examinee(
-            model,
-            sampling=options.sampling,
-            trust_remote_code=options.trust_remote_code,
-            device=options.device,
-        )
-    pictures = CasePictures(
-        bench, max_side=options.max_side, blind=options.blind, cases=8 * max(1, examinee.batch)
-    )
-    with StepLog(log_path(out)) as log:
-        run_wavefront(walks(bench, left, answered, options.policy), examinee, pictures, log, done=done)
+    run_beside(bench, model, out, options, left, done=done)
 
 
 # ---- what a run is --------------------------------------------------------------------------------------------------
