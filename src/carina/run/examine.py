@@ -136,7 +136,7 @@ def _info(bench: Benchmark, model: str, out: Path, options: RunOptions) -> RunIn
     return RunInfo(
         carina=carina.__version__,
         id=out.resolve().name,
-        model=model,
+        model=display_name(model),
         blind=options.blind,
         policy=options.policy,
         system={name: system_prompt(name) for name in sorted(manifest.counts.protocols)},
@@ -148,6 +148,14 @@ def _info(bench: Benchmark, model: str, out: Path, options: RunOptions) -> RunIn
         cases=chosen,
         selection=selection,
     )
+
+
+def display_name(model: str) -> str:
+    """The model's name without the folders that it lies in on this machine."""
+    kind, separator, place = model.partition(":")
+    if f"{kind}{separator}" in BESIDE and Path(place).exists():
+        return f"{kind}:{Path(place).resolve().name}"
+    return model
 
 
 def _fingerprint(bench: Benchmark) -> str:

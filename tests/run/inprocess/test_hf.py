@@ -1,0 +1,401 @@
+"""Vision-language models on tiny random weights: what they are shown, what they say, alone and in batches."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from carina.cases import Step
+from carina.errors import CarinaError
+from carina.models.served import Sampling
+from carina.run.inprocess import HfExaminee, open_examinee
+from carina.run.inprocess.draws import Draws
+
+torch = pytest.importorskip("torch", reason="the extra torch is not installed")
+transformers = pytest.importorskip("transformers", reason="the extra torch is not installed")
+
+KINDS = ("llava", "qwen2_5_vl", "gemma3")
+GREEDY = Sampling(max_tokens=8)
+DRAWN = Sampling(max_tokens=8, temperature=1.0, seed=7)
+
+
+@pytest.fixture(scope="session")
+def loaded(folder):
+    """A model with what belongs to it, loaded once."""
+    there = {}
+
+    def of(kind):
+        if kind not in there:
+            there[kind] = open_examinee(f"hf:{folder(kind)}", sampling=GREEDY)._loaded
+        return there[kind]
+
+    return of
+
+
+@pytest.fixture
+def examinee(loaded):
+    def of(kind="llava", *, sampling=GREEDY, batch=8):
+        return HfExaminee(loaded(kind), sampling=sampling, batch=batch)
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def turns(turn):
+    """Of different lengths, with no picture, one, two, and one in the middle of the conversation."""
+    return [
+        turn("a", ("Is it there?", ("v1",))),
+        turn("b", ("Which one of these two is the larger?", ("v1", "v2"))),
+        turn("c", ("Hm?", ())),
+        turn("d", ("Look.", ("v1",)), ("I do.", ()), ("Now compare.", ("v2",)), ("Same.", ()), ("Sure?", ())),
+        turn("e", ("Is it there?", ("v1",))),
+    ]
+
+
+@pytest.fixture
+def sent(monkeypatch, loaded):
+    """What reaches the model, batch by batch."""
+
+    def of(kind="llava"):
+        batches, model = [], loaded(kind).model
+        generate = model.generate
+
+        def watched(**inputs):
+            batches.append(inputs)
+            return generate(**inputs)
+
+        monkeypatch.setattr(model, "generate", watched)
+        return batches
+
+    return of
+
+
+def written(turn):
+    """The prompt as the tests' template writes it, a picture as one sign."""
+    lines = [f"system: {turn.system}\n"] if turn.system else []
+    lines += [f"{m.role}: {'#' * len(m.shows)}{m.text}\n" for m in turn.messages]
+    return "".join(lines) + "assistant: "
+
+
+# ---- answers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_turn_gets_a_reply_with_its_counts(examinee, turns, pictures, tiny, kind):
+    opened = examinee(kind)
+    assert opened.name == f"hf:tiny-{kind}"
+    replies = opened.answer(turns, pictures)
+    a_picture = tiny.PATCHES + tiny.AROUND[kind]
+    for turn, reply in zip(turns, replies, strict=True):
+        text = written(turn)
+        assert reply.error is None
+        assert reply.input_tokens == 1 + len(text.replace("#", "")) + a_picture * text.count("#")
+        assert (reply.stop, reply.output_tokens) == ("max_tokens", 8)
+    assert len({reply.text for reply in replies}) > 2
+    # The same words about another picture.
+    assert replies[0].text != replies[4].text
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, DRAWN], ids=["greedy", "drawn"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_answers_as_each_turn_alone(examinee, turns, pictures, kind, sampling):
+    together = examinee(kind, sampling=sampling).answer(turns, pictures)
+    assert examinee(kind, sampling=sampling, batch=1).answer(turns, pictures) == together
+    backwards = examinee(kind, sampling=sampling, batch=2).answer(turns[::-1], pictures)
+    assert backwards[::-1] == together
+
+
+def test_the_answer_is_that_of_the_bare_model(examinee, loaded, tiny, turns, pixels, pictures):  # noqa: PLR0917
+    """Prompt, pictures and search made by hand: no template, no processor, no padding, no cache."""
+    model, tokenizer = loaded("llava").model, loaded("llava").processor.tokenizer
+    mean = np.array([0.48145466, 0.4578275, 0.40821073]).reshape(3, 1, 1)
+    std = np.array([0.26862954, 0.26130258, 0.27577711]).reshape(3, 1, 1)
+    image = tokenizer.convert_tokens_to_ids("<image>")
+    for turn, reply in zip(turns, examinee().answer(turns, pictures), strict=True):
+        tokens = [tokenizer.bos_token_id]
+        for sign in written(turn):
+            tokens += [image] * 4 if sign == "#" else [tiny.CHARACTERS.index(sign)]
+        views = [view for message in turn.messages for view in message.shows]
+        shown = [(pixels(turn.case, view)[None] / 255 - mean) / std for view in views]
+        more = {"pixel_values": torch.tensor(np.array(shown), dtype=torch.float32)} if shown else {}
+        start = len(tokens)
+        with torch.inference_mode():
+            for _ in range(8):
+                logits = model(input_ids=torch.tensor([tokens]), **more).logits
+                tokens.append(int(logits[0, -1].argmax()))
+        words = [tiny.CHARACTERS[token] for token in tokens[start:] if token < len(tiny.CHARACTERS)]
+        assert reply.text == "".join(words).strip()
+
+
+def test_an_answer_ends_where_the_model_ends_it(folder, examinee, turns, pictures, tiny):
+    text = examinee().answer(turns[:2], pictures)[0].text
+    assert len(text) == 8, "the test counts on an answer without spaces at its ends"
+    place = next(n for n in range(2, 8) if text[n] not in text[:n])
+    opened = open_examinee(f"hf:{folder('llava')}", sampling=GREEDY)
+    opened._loaded.model.generation_config.eos_token_id = [9999, tiny.CHARACTERS.index(text[place])]
+    ended = HfExaminee(opened._loaded, sampling=GREEDY).answer(turns[:2], pictures)[0]
+    # The token that ends it is counted, as served models count it.
+    assert (ended.stop, ended.output_tokens) == ("stop", place + 1)
+    assert ended.text == text[: place + 1].strip()
+
+
+def test_the_same_model_opened_again_says_the_same(folder, examinee, turns, pictures):
+    again = open_examinee(f"hf:{folder('llava')}", sampling=GREEDY, device="cpu")
+    assert again.answer(turns, pictures) == examinee().answer(turns, pictures)
+
+
+# ---- what the model is shown ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pictures_stand_before_the_words_that_show_them(examinee, loaded, tiny, sent, turns, pictures, kind):  # noqa: PLR0917
+    batches = sent(kind)
+    examinee(kind).answer(turns, pictures)
+    (batch,) = batches
+    tokenizer = loaded(kind).processor.tokenizer
+    patch = tokenizer.convert_tokens_to_ids(tiny.TOKENS[kind])
+    special = set(tokenizer.all_special_ids) | {patch}
+    for turn, ids in zip(turns, batch["input_ids"].tolist(), strict=True):
+        assert ids.count(patch) == 4 * written(turn).count("#")
+        # With a picture's tokens as one sign and all other marks left out, the prompt is the one that was meant.
+        signs = [
+            "#" if token == patch else "" if token in special else tiny.CHARACTERS[token] for token in ids
+        ]
+        read = "".join(signs).replace("####", "#")
+        assert read.replace("\n\n#\n\n", "#") == written(turn)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_short_prompts_are_filled_up_on_the_left(examinee, loaded, sent, turns, pictures, kind):  # noqa: PLR0917
+    batches = sent(kind)
+    replies = examinee(kind).answer(turns, pictures)
+    pad = loaded(kind).processor.tokenizer.pad_token_id
+    (batch,) = batches
+    for ids, mask, reply in zip(batch["input_ids"], batch["attention_mask"], replies, strict=True):
+        fill = len(ids) - reply.input_tokens
+        assert mask.tolist() == [0] * fill + [1] * reply.input_tokens
+        assert (ids == pad).tolist() == [True] * fill + [False] * reply.input_tokens
+
+
+def test_each_picture_is_sent_once_and_in_order(examinee, sent, turns, pixels, pictures):
+    batches = sent()
+    examinee().answer(turns, pictures)
+    (batch,) = batches
+    views = [("a", "v1"), ("b", "v1"), ("b", "v2"), ("d", "v1"), ("d", "v2"), ("e", "v1")]
+    red = batch["pixel_values"][:, 0].numpy() * 0.26862954 + 0.48145466
+    expected = np.array([pixels(*view) for view in views])
+    assert np.array_equal(np.rint(red * 255).astype(int), expected)
+
+
+def test_words_that_look_like_marks_are_words(examinee, sent, loaded, turn, pictures, tiny):  # noqa: PLR0917
+    batches = sent()
+    said = turn("a", ("An <image> of </s> it?", ("v1",)), ("<image><s>", ()), ("<pad> So?", ()))
+    (reply,) = examinee().answer([said], pictures)
+    assert reply.error is None
+    tokenizer = loaded("llava").processor.tokenizer
+    (ids,) = batches[0]["input_ids"].tolist()
+    counts = [ids.count(tokenizer.convert_tokens_to_ids(t)) for t in ("<image>", "<s>", "</s>", "<pad>")]
+    assert counts == [4, 1, 0, 0]
+    text = "".join(tiny.CHARACTERS[token] for token in ids if token < len(tiny.CHARACTERS))
+    assert "An < image> of < /s> it?" in text
+    assert "< image>< s>" in text
+    assert "< pad> So?" in text
+
+
+@pytest.mark.parametrize(
+    "system",
+    ["{{ raise_exception('no system, please') }}", ""],
+    ids=["refused", "lost"],
+)
+def test_without_a_place_for_the_system_prompt_the_first_question_holds_it(
+    tiny, tmp_path, turn, pictures, system
+):
+    guard = "{% if message.role == 'system' %}" + system + "{% else %}{{ message.role }}: "
+    chat = tiny.CHAT.replace("{{ message.role }}: ", guard).replace(
+        "}{% endfor %}{% if add", "}{% endif %}{% endfor %}{% if add"
+    )
+    opened = open_examinee(f"hf:{tiny.save_tiny('llava', tmp_path / 'm', chat=chat)}", sampling=GREEDY)
+    said = opened._conversations.of(turn("a", ("It?", ("v1",)), ("No.", ()), ("Sure?", ())), pictures)
+    assert [message["role"] for message in said] == ["user", "assistant", "user"]
+    assert [part["type"] for part in said[0]["content"]] == ["image", "text"]
+    assert said[0]["content"][1]["text"] == "You read.\n\nIt?"
+    assert said[2]["content"][0]["text"] == "Sure?"
+    (reply,) = opened.answer([turn("a", ("It?", ("v1",)))], pictures)
+    assert reply.input_tokens == 1 + 4 + len("user: You read.\n\nIt?\nassistant: ")
+
+
+def test_without_a_system_prompt_none_is_sent(examinee, turn, pictures):
+    (reply,) = examinee().answer([turn("a", ("It?", ()), system="")], pictures)
+    assert reply.input_tokens == 1 + len("user: It?\nassistant: ")
+
+
+# ---- limits ---------------------------------------------------------------------------------------------------------
+
+
+def long_turn(turn, tokens):
+    """A turn whose prompt has this many tokens."""
+    said = turn("long", ("", ()))
+    return turn("long", ("x" * (tokens - 1 - len(written(said))), ()))
+
+
+def test_a_prompt_beyond_the_context_fails_alone(examinee, tiny, turns, turn, pictures):
+    mixed = [turns[0], long_turn(turn, tiny.CONTEXT), turns[1], long_turn(turn, 300)]
+    replies = examinee().answer(mixed, pictures)
+    assert [reply.text is None for reply in replies] == [False, True, False, True]
+    assert replies[1].error == "the prompt has 256 tokens; hf:tiny-llava takes 256, answer included"
+    assert "300 tokens" in replies[3].error
+    assert [replies[0], replies[2]] == examinee().answer([turns[0], turns[1]], pictures)
+
+
+def test_an_answer_may_fill_the_context_and_cuts_no_other_short(examinee, tiny, turns, turn, pictures):
+    cramped = long_turn(turn, tiny.CONTEXT - 3)
+    replies = examinee().answer([cramped, *turns], pictures)
+    assert (replies[0].input_tokens, replies[0].output_tokens, replies[0].stop) == (253, 3, "max_tokens")
+    assert replies[1:] == examinee().answer(turns, pictures)
+
+
+def out_of_memory(model, monkeypatch, fits, error):
+    """Lets the model answer so many turns at once and no more; what it was asked is in the list."""
+    asked, generate = [], model.generate
+
+    def small(**inputs):
+        asked.append(len(inputs["input_ids"]))
+        if asked[-1] > fits:
+            raise error
+        return generate(**inputs)
+
+    monkeypatch.setattr(model, "generate", small)
+    return asked
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError(
+            "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
+        ),
+        MemoryError(),
+    ],
+    ids=["gpu", "cpu", "python"],
+)
+def test_what_does_not_fit_is_tried_in_halves(examinee, loaded, turns, pictures, monkeypatch, error):  # noqa: PLR0917
+    expected = examinee().answer(turns + turns, pictures)
+    opened = examinee(batch=5)
+    asked = out_of_memory(loaded("llava").model, monkeypatch, 2, error)
+    assert opened.answer(turns + turns, pictures) == expected
+    # 5 are 2 and 3, 3 are 1 and 2; from there on one at a time, which is half of 3.
+    assert asked == [5, 2, 3, 1, 2, 1, 1, 1, 1, 1]
+    assert opened.batch == 1
+
+
+def test_a_turn_that_never_fits_fails(examinee, loaded, turns, pictures, monkeypatch):
+    out_of_memory(loaded("llava").model, monkeypatch, 0, torch.OutOfMemoryError("out of memory"))
+    replies = examinee().answer(turns[:2], pictures)
+    assert [(reply.text, reply.error) for reply in replies] == [
+        (None, "hf:tiny-llava has not enough memory for this turn alone")
+    ] * 2
+
+
+def test_other_faults_of_the_model_are_not_hidden(examinee, loaded, turns, pictures, monkeypatch):
+    out_of_memory(loaded("llava").model, monkeypatch, 0, RuntimeError("shapes do not match"))
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        examinee().answer(turns, pictures)
+
+
+def test_a_broken_picture_fails_its_own_turn(examinee, turns, pictures):
+    def broken(case, view):
+        return b"no PNG" if (case, view) == ("b", "v2") else pictures(case, view)
+
+    replies = examinee().answer(turns, broken)
+    whole = examinee().answer(turns, pictures)
+    assert replies[1].text is None
+    assert "cannot be prepared for hf:tiny-llava: cannot identify image file" in replies[1].error
+    assert [replies[n] for n in (0, 2, 3, 4)] == [whole[n] for n in (0, 2, 3, 4)]
+
+
+# ---- sampling -------------------------------------------------------------------------------------------------------
+
+
+def test_seeds_decide_what_is_drawn(examinee, turns, pictures):
+    def texts(**sampling):
+        opened = examinee(sampling=Sampling(max_tokens=8, **sampling))
+        return [reply.text for reply in opened.answer(turns, pictures)]
+
+    assert texts(temperature=1.5, seed=1) == texts(temperature=1.5, seed=1)
+    assert texts(temperature=1.5, seed=1) != texts(temperature=1.5, seed=2)
+    assert texts(temperature=1.5) != texts(temperature=1.5)
+    assert texts(temperature=0.0, seed=1) == texts(temperature=0.0)
+    # So cold that only the likeliest is left.
+    assert texts(temperature=1e-4, seed=1) == texts(temperature=0.0)
+
+
+def test_the_same_question_of_another_case_or_step_is_drawn_anew(examinee, turn, pictures):
+    said = ("Is it there?", ())
+    later = Step(id="2", stage=1, task="open", format="open", question=said[0])
+    asked = [turn("a", said), turn("b", said), turn("a", said, step=later), turn("a", said)]
+    replies = examinee(sampling=Sampling(max_tokens=8, temperature=1.5, seed=1)).answer(asked, pictures)
+    texts = [reply.text for reply in replies]
+    assert len(set(texts)) == 3
+    assert texts[0] == texts[3]
+
+
+def test_the_models_own_settings_decide_where_none_are_given(examinee, loaded, turns, pictures, monkeypatch):
+    def texts(temperature):
+        opened = examinee(sampling=Sampling(max_tokens=8, temperature=temperature, seed=1))
+        return [reply.text for reply in opened.answer(turns, pictures)]
+
+    own = loaded("llava").model.generation_config
+    assert texts(None) == texts(0.0)
+    monkeypatch.setattr(own, "do_sample", True)
+    monkeypatch.setattr(own, "temperature", 1.5)
+    warm = texts(None)
+    assert warm == texts(1.5)
+    assert warm != texts(0.0)
+    monkeypatch.setattr(own, "top_k", 1)
+    assert texts(None) == texts(0.0)
+    monkeypatch.setattr(own, "top_k", None)
+    monkeypatch.setattr(own, "top_p", 1e-6)
+    assert texts(None) == texts(0.0)
+
+
+def test_draws_follow_the_distribution():
+    from scipy.stats import chisquare
+
+    probabilities = torch.tensor([0.5, 0.25, 0.15, 0.1, 0.0])
+    rows = 4000
+    drawn = Draws(torch, range(rows), [])
+    chosen = drawn(None, torch.log(probabilities).expand(rows, -1)).argmax(dim=1)
+    counts = torch.bincount(chosen, minlength=5).tolist()
+    assert counts[4] == 0
+    assert chisquare(counts[:4], [rows * p for p in (0.5, 0.25, 0.15, 0.1)]).pvalue > 0.001
+
+
+# ---- templates ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chat", "words"),
+    [
+        (None, "its chat template fails: .*does not have a chat template"),
+        ("{{ raise_exception('not today') }}", "its chat template fails: not today"),
+        ("{% for m in messages %}{{ m.content[-1].text }}{% endfor %}", "does not take messages with images"),
+        ("{% for m in messages %}PICTURE{{ m.content[-1].text }}{% endfor %}", "does not take messages with images"),
+        ("PICTURE{{ messages[0].content[-1].text }}", "does not take messages with images"),
+    ],
+    ids=["none", "failing", "without pictures", "a picture everywhere", "forgetful"],
+)  # fmt: skip
+def test_a_template_that_cannot_hold_a_conversation_is_refused(tiny, tmp_path, chat, words):
+    path = tiny.save_tiny("llava", tmp_path / "m", chat=chat)
+    with pytest.raises(CarinaError, match=words) as caught:
+        open_examinee(f"hf:{path}", sampling=GREEDY)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_tokenizer_without_padding_is_padded(folder, tmp_path, turns, pictures, examinee):
+    path = shutil.copytree(folder("llava"), tmp_path / "tiny-llava")
+    config = path / "tokenizer_config.json"
+    config.write_text(config.read_text().replace('"pad_token": "<pad>"', '"pad_token": null'))
+    opened = open_examinee(f"hf:{path}", sampling=GREEDY)
+    assert opened._loaded.processor.tokenizer.pad_token == "</s>"  # noqa: S105
+    assert opened.answer(turns, pictures) == examinee().answer(turns, pictures)
