@@ -26,6 +26,9 @@ class Asked:
     time: float
     attempt: int
     """How often this prompt came in before."""
+    raw: bytes = b""
+    """The body as it came."""
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Answer:
     stop: str = "stop"
     wait: float = 0.0
     kind: str = "application/json"
+    cut: float | None = None
+    """Share of the answer after which the connection is cut; 0 sends nothing at all."""
 
 
 SOON = {"retry-after-ms": "5"}
@@ -67,14 +72,15 @@ class Service:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                service._serve(self, body)
+                service._serve(self, self.rfile.read(int(self.headers["content-length"])))
 
             def log_message(self, *_):
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        # Whoever has lost patience with a slow answer does not read it.
+        self._server.handle_error = lambda *_: None
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -85,7 +91,8 @@ class Service:
     def prompts(self) -> list[str]:
         return [asked.user for asked in self.asked]
 
-    def _serve(self, handler, body) -> None:
+    def _serve(self, handler, raw) -> None:
+        body = json.loads(raw)
         said = {message["role"]: message["content"] for message in body["messages"]}
         with self._lock:
             self._at_once += 1
@@ -96,6 +103,8 @@ class Service:
                 body=body,
                 time=time.monotonic(),
                 attempt=self.prompts.count(said["user"]),
+                raw=raw,
+                headers={name.lower(): value for name, value in handler.headers.items()},
             )
             self.asked.append(asked)
         answer = self._script(asked)
@@ -104,6 +113,10 @@ class Service:
         with self._lock:
             self._at_once -= 1
         content = (_completion(answer) if answer.body is None else answer.body).encode()
+        if answer.cut is not None:
+            handler.close_connection = True
+        if answer.cut == 0:
+            return
         handler.send_response(answer.status)
         for name, value in {
             "content-type": answer.kind,
@@ -112,7 +125,7 @@ class Service:
         }.items():
             handler.send_header(name, value)
         handler.end_headers()
-        handler.wfile.write(content)
+        handler.wfile.write(content[: round(len(content) * (1 if answer.cut is None else answer.cut))])
 
 
 @contextmanager

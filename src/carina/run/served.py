@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty
@@ -20,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.errors import CarinaError
 from carina.models.served import Reply, Said, ServedModel
+from carina.run.commits import Commits
 from carina.run.log import Answered, Entry, StepLog, log_path, read_log
 from carina.run.pictures import CasePictures
-from carina.run.records import Turn
+from carina.run.records import Policy, Turn
 from carina.run.resume import walks
 from carina.run.terms import refuse_restricted
 from carina.run.walk import Walk
@@ -60,16 +60,15 @@ def run_served(
     if options.processes > 1 and len(left) > 1:
         _share(job, bench.directory, left, done)
         return
-    todo = walks(bench, left, answered, options.policy)
     with StepLog(log_path(out)) as log:
-        asyncio.run(_examine(job, bench, todo, log, done))
+        asyncio.run(_examine(job, bench, _Todo(bench, left, answered, options.policy), log, done))
 
 
 # ---- one process ----------------------------------------------------------------------------------------------------
 
 
 async def _examine(
-    job: _Job, bench: Benchmark, todo: Iterator[Walk], log: StepLog, done: Callable[[], object]
+    job: _Job, bench: Benchmark, todo: "_Todo", log: StepLog, done: Callable[[], object]
 ) -> None:
     options = job.options
     served = ServedModel(
@@ -83,7 +82,7 @@ async def _examine(
     pictures = CasePictures(
         bench, max_side=options.max_side, blind=options.blind, cases=2 * options.connections
     )
-    commits = _Commits(log)
+    commits = Commits(log)
     examination = _Examination(job.model, served, pictures, commits, done)
     try:
         async with asyncio.TaskGroup() as group:
@@ -104,6 +103,28 @@ def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(told) if isinstance(told, BaseExceptionGroup) else told
 
 
+class _Todo:
+    """The cases that are left, each as far as it was walked before."""
+
+    def __init__(self, bench: Benchmark, left: Sequence[str], answered: Answered, policy: Policy) -> None:
+        self._walks = walks(bench, left, answered, policy)
+        self._answered = answered
+        self._reading = asyncio.Lock()
+
+    async def next(self) -> Walk | None:
+        # Cases are read beside the event loop, and by one thread at a time.
+        async with self._reading:
+            return await asyncio.to_thread(next, self._walks, None)
+
+    def known(self, walk: Walk, turn: Turn) -> Entry | None:
+        """The answer that is there behind a step that failed, where each step stands for itself."""
+        if walk.policy.history != "none":
+            return None
+        entries = self._answered.get(walk.case.id, {})
+        found = next((one for one in entries.values() if one.row.step == turn.step.id), None)
+        return found if found is not None and found.row.state == "answered" else None
+
+
 class _Examination:
     """Takes cases one after the other and walks each to its end."""
 
@@ -112,7 +133,7 @@ class _Examination:
         model: str,
         served: ServedModel,
         pictures: CasePictures,
-        commits: "_Commits",
+        commits: Commits,
         done: Callable[[], object],
     ) -> None:
         self._model = model
@@ -121,22 +142,20 @@ class _Examination:
         self._commits = commits
         self._done = done
         self._failed = 0
-        self._reading = asyncio.Lock()
 
-    async def work(self, todo: Iterator[Walk]) -> None:
-        while (walk := await self._next(todo)) is not None:
-            await self._walk(walk)
+    async def work(self, todo: "_Todo") -> None:
+        while (walk := await todo.next()) is not None:
+            await self._walk(walk, todo)
             self._done()
 
-    async def _next(self, todo: Iterator[Walk]) -> Walk | None:
-        # Cases are read beside the event loop, and by one thread at a time.
-        async with self._reading:
-            return await asyncio.to_thread(next, todo, None)
-
-    async def _walk(self, walk: Walk) -> None:
+    async def _walk(self, walk: Walk, todo: "_Todo") -> None:
         uris: dict[str, str] = {}
         conversation = self._served.conversation(walk.system)
         while (turn := walk.turn) is not None:
+            known = todo.known(walk, turn)
+            if known is not None:
+                walk.replay(known.row, known.reply)
+                continue
             # All of a case that was taken up in its midst: earlier messages show pictures too.
             missing = [view for message in turn.messages for view in message.shows if view not in uris]
             if missing:
@@ -169,47 +188,6 @@ def spoken(turn: Turn, uris: dict[str, str]) -> list[Said]:
         Said(role=message.role, text=message.text, pictures=tuple(uris[view] for view in message.shows))
         for message in turn.messages
     ]
-
-
-class _Commits:
-    """Brings entries to disk, all that wait at once: a hundred conversations do not wait for a hundred disks."""
-
-    def __init__(self, log: StepLog) -> None:
-        self._log = log
-        self._waiting: list[asyncio.Future[None]] = []
-        self._flusher: asyncio.Task[None] | None = None
-        # Of its own: an answer that is paid for does not queue behind pictures that are drawn.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="carina-log")
-
-    async def commit(self, written: Entry) -> None:
-        """Return when the entry is on disk."""
-        self._log.append([written])
-        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(ready)
-        if self._flusher is None or self._flusher.done():
-            self._flusher = asyncio.create_task(self._flush())
-        await ready
-
-    async def close(self) -> None:
-        """Bring everything that was written to disk, also where nobody waits for it any more."""
-        if self._flusher is not None:
-            await self._flusher
-        self._thread.shutdown()
-
-    async def _flush(self) -> None:
-        while self._waiting:
-            waiting, self._waiting = self._waiting, []
-            try:
-                await asyncio.get_running_loop().run_in_executor(self._thread, self._log.sync)
-            except OSError as error:
-                failed = CarinaError(f"{self._log.path}: cannot be written: {error.strerror}")
-                for ready in waiting:
-                    if not ready.done():
-                        ready.set_exception(failed)
-            else:
-                for ready in waiting:
-                    if not ready.done():
-                        ready.set_result(None)
 
 
 # ---- several processes ----------------------------------------------------------------------------------------------
@@ -264,7 +242,7 @@ def _work(job: _Job, directory: Path, left: Sequence[str], place: int, told: Any
     _end_with_parent()
     try:
         bench = open_benchmark(directory, job.options.images, verify=False)
-        todo = walks(bench, left, read_log(job.out), job.options.policy)
+        todo = _Todo(bench, left, read_log(job.out), job.options.policy)
         with StepLog(log_path(job.out, place)) as log:
             asyncio.run(_examine(job, bench, todo, log, lambda: told.put((place, None))))
     except CarinaError as error:

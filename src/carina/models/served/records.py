@@ -1,7 +1,7 @@
-"""What is asked of a served model, how, and what comes back. Text only."""
+"""What is asked of a served model, how, and what comes back."""
 
 import hashlib
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -14,6 +14,15 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     user: str
     system: str = ""
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    pictures: tuple[str, ...] = ()
+    """As data URIs, before the text."""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,10 +5,12 @@ Everything that touches inspect-ai is here, and nothing of it is imported before
 
 import importlib.util
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from carina.errors import CarinaError
-from carina.models.served.records import Prompt, Reply, Sampling
+from carina.models.served.lean import as_it_is, unlogged
+from carina.models.served.records import Prompt, Reply, Said, Sampling
 
 _LONGEST_MESSAGE: Final = 300
 _HOPELESS: Final = {401: "the key is refused", 404: "there is no such model"}
@@ -29,6 +31,7 @@ class ServedModel:
         base_url: str | None = None,
         retries: int = 5,
         attempt_seconds: int = 300,
+        connections: int | None = None,
     ) -> None:
         if importlib.util.find_spec("inspect_ai") is None:
             raise CarinaError(f"model {name!r}: served models need inspect-ai: pip install 'carina[served]'")
@@ -41,52 +44,112 @@ class ServedModel:
             seed=sampling.seed,
             max_retries=retries,
             attempt_timeout=attempt_seconds,
+            max_connections=connections,
         )
         try:
             self._model: Any = get_model(name, config=config, base_url=base_url, memoize=False)
         except Exception as error:  # a provider may raise anything about its settings
             raise CarinaError(f"model {name!r} cannot be opened: {_words_of(error)}") from None
-        self._secret: str | None = getattr(self._model.api, "api_key", None)
+        as_it_is(self._model.api)
 
     async def answer(self, prompt: Prompt) -> Reply:
         """The model's answer, or what kept it from coming; raises where no prompt would be answered."""
         from inspect_ai.model import ChatMessageSystem, ChatMessageUser  # noqa: PLC0415
 
         messages: list[Any] = [ChatMessageSystem(content=prompt.system)] if prompt.system else []
-        messages.append(ChatMessageUser(content=prompt.user))
-        try:
-            output = await self._model.generate(messages)
-            if output.error or not output.choices:
-                return Reply(text=None, error=self._hidden(output.error or "the service sent no choices"))
-        except (
-            Exception
-        ) as error:  # whatever a service can do wrong concerns this prompt alone, with two exceptions
-            cause = _cause(error)
-            status = getattr(cause, "status_code", None)
-            if status in _HOPELESS:
-                raise CarinaError(
-                    f"model {self.name!r}: {_HOPELESS[status]}: {self._hidden(_words_of(cause))}"
-                ) from None
-            return Reply(text=None, error=self._hidden(_words_of(cause)))
-        # A prompt that is too long or filtered comes back with the service's words in the place of the model's.
-        usage = output.usage
-        silent = usage is None and output.stop_reason in ("model_length", "content_filter")
-        return Reply(
-            text="" if silent else output.completion,
-            stop=output.stop_reason,
-            input_tokens=usage and usage.input_tokens,
-            output_tokens=usage and usage.output_tokens,
-        )
+        return await self._reply([*messages, ChatMessageUser(content=prompt.user)])
+
+    def conversation(self, system: str) -> "Conversation":
+        """Ready for the first question of a conversation."""
+        return Conversation(self._reply, system)
+
+    async def _reply(self, messages: list[Any]) -> Reply:
+        unlogged()
+        return await generated(self._model, messages, name=self.name)
 
     async def close(self) -> None:
         await self._model.api.aclose()
 
-    def _hidden(self, words: str) -> str:
-        """Words of a service without what nobody may read in a log."""
-        if self._secret:
-            words = words.replace(self._secret, "***")
-        # Cut last: half of a secret is not found any more.
-        return _BEARER.sub("Bearer ***", _IN_ADDRESS.sub("***@", words))[:_LONGEST_MESSAGE]
+
+async def generated(model: Any, messages: list[Any], *, name: str) -> Reply:  # noqa: ANN401
+    """What an opened model of inspect-ai answers, or what kept it from it; raises where nothing would be answered."""
+    from inspect_ai.util import LimitExceededError  # noqa: PLC0415
+
+    secret = getattr(model.api, "api_key", None)
+    try:
+        output = await model.generate(messages)
+        if output.error or not output.choices:
+            return Reply(text=None, error=_hidden(output.error or "the service sent no choices", secret))
+    except LimitExceededError:  # of an evaluation that this call is part of
+        raise
+    except (
+        Exception
+    ) as error:  # whatever a service can do wrong concerns this prompt alone, with two exceptions
+        cause = _cause(error)
+        told = _hidden(_words_of(cause), secret)
+        status = getattr(cause, "status_code", None)
+        if status in _HOPELESS:
+            raise CarinaError(f"model {name!r}: {_HOPELESS[status]}: {told}") from None
+        return Reply(text=None, error=told)
+    # A prompt that is too long or filtered comes back with the service's words in the place of the model's.
+    usage = output.usage
+    silent = usage is None and output.stop_reason in ("model_length", "content_filter")
+    return Reply(
+        text="" if silent else output.completion,
+        stop=output.stop_reason,
+        input_tokens=usage and usage.input_tokens,
+        output_tokens=usage and usage.output_tokens,
+    )
+
+
+def _hidden(words: str, secret: str | None) -> str:
+    """Words of a service without what nobody may read in a log."""
+    if secret:
+        words = words.replace(secret, "***")
+    # Cut last: half of a secret is not found any more.
+    return _BEARER.sub("Bearer ***", _IN_ADDRESS.sub("***@", words))[:_LONGEST_MESSAGE]
+
+
+class Conversation:
+    """Turns of one conversation. What was said before is handed on as it was, not made anew for each turn."""
+
+    def __init__(self, reply: Callable[[list[Any]], Awaitable[Reply]], system: str) -> None:
+        from inspect_ai.model import ChatMessageSystem  # noqa: PLC0415
+
+        self._reply = reply
+        self._head: list[Any] = [ChatMessageSystem(content=system)] if system else []
+        self._made: list[tuple[Said, Any]] = []
+
+    async def answer(self, said: Sequence[Said]) -> Reply:
+        """The model's next answer, when this was said so far; earlier words may differ from those of the last turn."""
+        made = [
+            (
+                one,
+                self._made[place][1]
+                if place < len(self._made) and self._made[place][0] == one
+                else message(one),
+            )
+            for place, one in enumerate(said)
+        ]
+        self._made = made
+        return await self._reply([*self._head, *(message for _, message in made)])
+
+
+def message(one: Said) -> Any:  # noqa: ANN401
+    """A message of a conversation as inspect-ai takes it."""
+    from inspect_ai.model import (  # noqa: PLC0415
+        ChatMessageAssistant,
+        ChatMessageUser,
+        ContentImage,
+        ContentText,
+    )
+
+    if one.role == "assistant":
+        return ChatMessageAssistant(content=one.text)
+    if not one.pictures:
+        return ChatMessageUser(content=one.text)
+    pictures = [ContentImage(image=uri) for uri in one.pictures]
+    return ChatMessageUser(content=[*pictures, ContentText(text=one.text)])
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -68,11 +68,8 @@ class HfExaminee:
         if len(turns) > 1 and min(rooms) < self._sampling.max_tokens:
             return self._cramped_apart(turns, rooms, pictures)
         if rooms[0] < 1:
-            return [
-                _failed(
-                    f"the prompt has {lengths[0]} tokens; {self.name} takes {self._loaded.context}, answer included"
-                )
-            ]
+            # As services tell it: the model could not answer, which is no failure on the way.
+            return [Reply(text="", stop="model_length", input_tokens=lengths[0])]
         try:
             rows = self._generated(turns, inputs, most=min(rooms))
         except (RuntimeError, MemoryError) as error:
