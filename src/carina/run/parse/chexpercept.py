@@ -1,0 +1,65 @@
+"""The rules of the original, for runs that are compared with it: any number will do.
+
+Closed reasoning is taken out and boxed numbers are unwrapped; then the first of these that finds a number decides: the
+last "Answer:" that figures follow directly, "final answer", a bare number, "answer is", a last line of figures, every
+number anywhere. A single choice takes the first number.
+"""
+
+import re
+from typing import Final
+
+from carina.cases import Step
+from carina.run.records import Parsed
+
+_THINK: Final = re.compile(r"<(/?)think>")
+_UNUSED: Final = re.compile(r"<unused\d{1,6}>")
+_BOXED: Final = re.compile(r"\\boxed\{([\d,\s]{1,200})\}")
+_ANSWER: Final = re.compile(r"[Aa]nswer:[ \t\n]{0,100}\(?(\d{1,9}\)?(?:,[ \t]{0,100}\(?\d{1,9}\)?)*)")
+_FINAL: Final = re.compile(r"final answer\D{0,40}(\d{1,9}(?:,\s{0,8}\d{1,9})*)", re.IGNORECASE)
+_BARE: Final = re.compile(r"\s*\(?\d{1,9}\)?(?:\s{0,8},\s{0,8}\(?\d{1,9}\)?)*\.?\s*")
+_IS: Final = re.compile(r"answer(?:s)? (?:is|are):? {0,8}\(?(\d{1,9}(?:,\s{0,8}\d{1,9})*)", re.IGNORECASE)
+_FIGURES: Final = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
+_LIST: Final = re.compile(r"[\d,\s]+")
+
+
+def parse_chexpercept(step: Step, text: str) -> Parsed:
+    """What the original would take for the answer; a number that no option has is wrong there, and `out_of_range`."""
+    said = _BOXED.sub(r"\1", _UNUSED.sub("", _spoken(text))).strip()
+    numbers = [int(figures) for figures in _FIGURES.findall(_place(said))]
+    if not step.multiple:
+        numbers = numbers[:1]
+    if not numbers:
+        return Parsed(status="no_answer")
+    if not all(1 <= number <= len(step.options) for number in numbers):
+        return Parsed(status="out_of_range")
+    chosen = set(numbers)
+    ids = (option.id for place, option in enumerate(step.options, start=1) if place in chosen)
+    return Parsed(status="ok", options=tuple(ids))
+
+
+def _spoken(text: str) -> str:
+    """The text without closed reasoning; what was never closed stays, as in the original."""
+    kept: list[str] = []
+    at, opened = 0, -1
+    for tag in _THINK.finditer(text):
+        if not tag[1] and opened < 0:
+            opened = tag.start()
+        elif tag[1] and opened >= 0:
+            kept.append(text[at:opened])
+            at, opened = tag.end(), -1
+    return "".join(kept) + text[at:]
+
+
+def _place(said: str) -> str:
+    """The part of the text whose numbers count."""
+    for pattern in (_ANSWER, _FINAL):
+        every = pattern.findall(said)
+        if every:
+            return str(every[-1])
+    if _BARE.fullmatch(said):
+        return said
+    found = _IS.search(said)
+    if found is not None:
+        return found[1]
+    last = said.rpartition("\n")[2]
+    return last if _LIST.fullmatch(last) else said

@@ -1,0 +1,125 @@
+"""The options of a step, made ready to be recognised in words: their texts as a tree of words, letters, None."""
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+from carina.cases import Option
+from carina.run.parse.normalise import plain
+
+TOKEN: Final = re.compile(r"\d+(?:[./]\d+)+|\d+(?:st|nd|rd|th)(?![^\W_])|[^\W_]+(?:'[^\W_]+)?|\S")
+"""A number with its point or stroke, an ordinal, a word, or a single sign."""
+_WORD: Final = re.compile(r"[^\W_]|[<>≥≤=]")
+"""What makes a token a word; signs of comparison tell options apart, so they are words too."""
+_SAME: Final = {
+    **dict(
+        zip(
+            ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
+            map(str, range(1, 11)),
+            strict=True,
+        )
+    ),
+    **dict(
+        zip(
+            ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
+            ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"],
+            strict=True,
+        )
+    ),
+}
+ARTICLES: Final = frozenset(("the", "a", "an"))
+_NONE: Final = re.compile(
+    r"none\b|nothing on this list|no option applies|not any of these|neither this nor any other|no answer in this list"
+)
+
+_FULL: Final = ""
+_ONLY: Final = " "
+"""Keys of a node that no word can have: the option that ends here, and the only one that goes on from here."""
+_SEVERAL: Final = -1
+
+Node = dict[str, Any]
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Words that stand in one string, for lists that read as prose."""
+    return frozenset(words.split())
+
+
+def tokens(text: str) -> list[str]:
+    """The words and signs of a plain text; numbers and ordinals always in figures."""
+    same = _SAME
+    return [same.get(token, token) for token in TOKEN.findall(text)]
+
+
+def is_word(token: str) -> bool:
+    """Whether a token is more than punctuation."""
+    return _WORD.match(token) is not None
+
+
+class Choices:
+    """What can be chosen, and in which words."""
+
+    __slots__ = ("bare", "ids", "letters", "multiple", "none", "number", "root", "short")
+
+    def __init__(self, options: tuple[Option, ...], *, multiple: bool) -> None:
+        self.ids = tuple(option.id for option in options)
+        self.number = len(options)
+        self.multiple = multiple
+        self.root: Node = {}
+        texts = [plain(option.text) for option in options]
+        self.none = next(
+            (n for n, option in enumerate(options) if option.id == "none" or _NONE.match(texts[n])), None
+        )
+        labels = [option.id.lower() for option in options]
+        lettered = all(len(label) == 1 and "a" <= label <= "z" for label in labels)
+        self.letters = {label: n for n, label in enumerate(labels)} if lettered else {}
+        self.short = frozenset(n for n, text in enumerate(texts) if n == self.none or text in ("yes", "no"))
+        """Options that may be followed by a clause without a comma: "Yes it is", "None is needed"."""
+        words = [[t for t in tokens(text) if is_word(t) and t not in ARTICLES] for text in texts]
+        for number, word in enumerate(words):
+            self._add(word, number)
+        self.bare = not any(len(word) == 1 and word[0].isdigit() for word in words)
+        """Whether a figure by itself can only be the number of an option."""
+
+    def _add(self, words: list[str], number: int) -> None:
+        node = self.root
+        told = False
+        for word in words:
+            node = node.setdefault(word, {})
+            # A figure alone is the number of an option, never the beginning of its text.
+            told = told or not word.isdigit()
+            if told:
+                node[_ONLY] = number if _ONLY not in node else _SEVERAL
+        if words:
+            node[_FULL] = number if _FULL not in node else _SEVERAL
+
+    def text(self, said: list[str], at: int) -> tuple[int, int, int, int]:
+        """The option whose text stands at a place: its number and where it ends, first as its full text, then as the
+        beginning of that text; -1 for none."""
+        node = self.root
+        full = end = only = stop = -1
+        place, last, size = at, at, len(said)
+        while place < size:
+            word = said[place]
+            child = node.get(word)
+            if child is None:
+                # Punctuation and articles within a text are of no account.
+                if last == at or place - last > 1 or not (word in ARTICLES or not is_word(word)):
+                    break
+                place += 1
+                continue
+            node = child
+            place += 1
+            last = place
+            number = node.get(_FULL, -1)
+            if number >= 0:
+                full, end = number, place
+            number = node.get(_ONLY, -1)
+            only, stop = (number, place) if number >= 0 else (-1, -1)
+        return full, end, only, stop
+
+
+@lru_cache(maxsize=4096)
+def choices(options: tuple[Option, ...], multiple: bool) -> Choices:  # noqa: FBT001 - a key of the cache
+    """The options of a step; the same for all steps that offer the same."""
+    return Choices(options, multiple=multiple)

@@ -1,0 +1,56 @@
+"""Open answers, and the rules of the original."""
+
+import pytest
+from tests.run.parse.steps import YN, K, L, asked, numbers
+
+from carina.run.parse import parse, parse_chexpercept
+
+
+@pytest.mark.parametrize("form", ["open", "report", "map"])
+@pytest.mark.parametrize(
+    ("reply", "stop", "status", "text"),
+    [
+        ("The heart is enlarged.", "stop", "ok", "The heart is enlarged."),
+        ("<think>hm</think>\nThe heart is enlarged.\n", "stop", "ok", "The heart is enlarged."),
+        ("The heart is enlar", "max_tokens", "ok", "The heart is enlar"),
+        ("<think>The heart", "stop", "truncated", None),
+        ("", "max_tokens", "truncated", None),
+        ("  \n", "stop", "no_answer", None),
+        (
+            "I'm sorry, but I can't help with that.",
+            "stop",
+            "refusal",
+            "I'm sorry, but I can't help with that.",
+        ),
+        ("a\ud800b", "stop", "ok", "a?b"),
+    ],
+)
+def test_words(form, reply, stop, status, text):
+    parsed = parse(asked(form, "Describe."), reply, stop=stop)
+    assert (parsed.status, parsed.text) == (status, text)
+
+
+@pytest.mark.parametrize(
+    ("step", "reply", "expected"),
+    [
+        (K, "Answer: 3", {3}),
+        (K, "Answer: (3)", {3}),
+        (K, "answer: 1\nAnswer: 3", {3}),
+        (K, "The final answer would be 3", {3}),
+        (K, "3", {3}),
+        (K, "the answer is 3", {3}),
+        (K, "Both 2 and 4 are wrong.\n3", {3}),
+        (K, "Mask 2 omits the 3rd rib.", {2}),
+        (K, "Answer: 1,2", {1}),
+        (K, "\\boxed{3}", {3}),
+        (K, "<think>Answer: 2</think>Answer: 3", {3}),
+        (K, "<unused94>Answer: 3", {3}),
+        (K, "Answer: 9", "out_of_range"),
+        (K, "none", "no_answer"),
+        (YN, "Yes", "no_answer"),
+        (L, "Answer: 1, 3", {1, 3}),
+        (L, "regions 1 and 3", {1, 3}),
+    ],
+)
+def test_the_rules_of_the_original(step, reply, expected):
+    assert numbers(step, parse_chexpercept(step, reply)) == expected
