@@ -3,17 +3,18 @@
     python benchmarks/run_parse.py [--seconds 1.0]
 
 The naive pattern is the lower bound of what any parser must do: it looks at every character once, and it is wrong for
-most replies of the table in the specification. Four kinds of replies, each a rotation over many wordings and numbers:
+most replies of the table in the specification. Five kinds of replies, each a rotation over many wordings and numbers:
 
 | kind | what |
 |---|---|
 | short | "Answer: 2", "(3)", "**Answer:** red and blue", "Yes, the base is opaque." |
-| new | the short ones, each with a remark that makes it unlike all others |
+| reasoned | a sentence that no other reply has, then a marker and the answer, as the examination asks for it |
+| new | the short ones, each followed by a remark that makes it unlike all others |
 | long | 2 KB of reasoning in words, then a marker and the answer |
 | json | a record with reasoning and answer, plain or fenced |
 
-Models repeat themselves: short replies are read once for the same options and then remembered, which `short` measures
-and `new` rules out. Each figure is the best of five rounds.
+Models repeat themselves: short replies, and what follows a marker, are read once for the same options and then
+remembered, which `new` rules out. Each figure is the best of five rounds.
 """
 
 import argparse
@@ -77,6 +78,16 @@ def new() -> list[Reply]:
     return [(step, f"{text} (case {n})") for n in range(1000) for step, text in marked]
 
 
+def reasoned() -> list[Reply]:
+    """No reply comes twice, but answers do."""
+    marked = [(step, text) for step, text in short() if text.lower().startswith(("answer", "final"))]
+    return [
+        (step, f"In case {n} the {n % 7}th rib is covered.\n{text}")
+        for n in range(1000)
+        for step, text in marked
+    ]
+
+
 def long() -> list[Reply]:
     replies: list[Reply] = []
     for n in range(24):
@@ -119,7 +130,13 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=1.0, help="CPU time for each figure")
     seconds = options.parse_args().seconds
     print(f"{'replies':<8} {'answers/s':>12} {'last number/s':>14} {'ratio':>7}")
-    for name, replies in (("short", short()), ("new", new()), ("long", long()), ("json", structured())):
+    for name, replies in (
+        ("short", short()),
+        ("reasoned", reasoned()),
+        ("new", new()),
+        ("long", long()),
+        ("json", structured()),
+    ):
         assert all(parse(step, text).status == "ok" for step, text in replies)
         ours, bound = rate(parse, replies, seconds), rate(naive, replies, seconds)
         print(f"{name:<8} {ours:>12,.0f} {bound:>14,.0f} {ours / bound:>7.2f}")

@@ -63,7 +63,7 @@ _remembered = lru_cache(maxsize=1 << 14)(_found)
 def _answer(words: str, options: Choices, *, cut: bool) -> Read | None:
     """The answer in a plain text: after the last marker, or as the whole, the end or the opening of the reply."""
     for tail in last_answers(words):
-        found = _marked(tail, options)
+        found = _marked_again(tail, options) if len(tail) <= _SHORT else _marked(tail, options)
         if found is not None:
             return found
     closing, whole = _closing(words, options, cut=cut)
@@ -96,6 +96,10 @@ def _marked(tail: str, options: Choices) -> Read | None:
         rest = rest.partition("\n\n")[0]
     more, _ = _list(rest, options)
     return _together([found, *more], options)
+
+
+_marked_again = lru_cache(maxsize=1 << 14)(_marked)
+"""What comes before an answer differs from reply to reply; the answer hardly does."""
 
 
 def _line(line: str, options: Choices) -> Read | None:
