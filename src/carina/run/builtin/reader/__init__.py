@@ -1,0 +1,5 @@
+"""A classical reader of radiographs: looks at the pixels, has no weights and knows no key."""
+
+from carina.run.builtin.reader.examinee import Reader
+
+__all__ = ["Reader"]
