@@ -1,5 +1,6 @@
 """Pictures as they are sent: as drawn, smaller, or a grey card."""
 
+import base64
 import io
 
 import numpy as np
@@ -50,11 +51,12 @@ def test_a_grey_card_has_the_size_and_nothing_else(bench, one):
     assert np.unique(card).tolist() == [128]
 
 
-def test_what_was_added_first_is_forgotten_first(bench):
-    pictures = CasePictures(bench, cases=2)
-    for name in ("lf", "rr", "talk"):
+def test_a_case_that_has_ended_is_forgotten(bench):
+    pictures = CasePictures(bench)
+    for name in ("lf", "rr"):
         pictures.add(bench[name])
-    assert pictures("talk", "v1")
+    pictures.drop(bench["lf"])
+    assert pictures("rr", "v1")
     with pytest.raises(KeyError):
         pictures("lf", "v1")
 
@@ -62,3 +64,12 @@ def test_what_was_added_first_is_forgotten_first(bench):
 def test_a_picture_of_no_size_is_refused(bench):
     with pytest.raises(CarinaError, match="--max-side 3"):
         CasePictures(bench, max_side=3)
+
+
+def test_data_uris_hold_the_same_picture_and_nothing_is_kept(bench, one):
+    pictures = CasePictures(bench)
+    uris = pictures.data_uris(one, ["v1", "v3"])
+    pictures.add(one)
+    assert {
+        view: base64.b64decode(uri.removeprefix("data:image/png;base64,")) for view, uri in uris.items()
+    } == {view: pictures("rr", view) for view in ("v1", "v3")}

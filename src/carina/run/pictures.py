@@ -1,7 +1,7 @@
 """Pictures as they are sent: rendered and encoded once a case, downscaled or replaced by a grey card where asked."""
 
-import threading
-from collections import OrderedDict
+import base64
+from collections.abc import Iterable
 from typing import Final
 
 import cv2
@@ -12,40 +12,40 @@ from carina.draw import PngEncoder
 from carina.errors import CarinaError
 
 _GREY: Final = 128
-_CASES: Final = 256
-"""Cases whose pictures are kept: more than are on the way at any time."""
 
 
 class CasePictures:
     """PNG bytes by case and view. Threads may share it."""
 
-    def __init__(
-        self, benchmark: Benchmark, *, max_side: int | None = None, blind: bool = False, cases: int = _CASES
-    ) -> None:
+    def __init__(self, benchmark: Benchmark, *, max_side: int | None = None, blind: bool = False) -> None:
         if max_side is not None and max_side < 16:
             raise CarinaError(f"--max-side {max_side}: a picture needs 16 pixels at least")
         self._views = Views(benchmark)
         self._max_side = max_side
         self._blind = blind
-        self._most = cases
-        self._cases: OrderedDict[str, tuple[Case, dict[str, bytes]]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cases: dict[str, tuple[Case, dict[str, bytes]]] = {}
         self._encoder = PngEncoder()
 
     def add(self, case: Case) -> None:
-        """Make the pictures of a case known; those of the case that was added first are forgotten in time."""
-        with self._lock:
-            self._cases.setdefault(case.id, (case, {}))
-            self._cases.move_to_end(case.id)
-            while len(self._cases) > self._most:
-                self._cases.popitem(last=False)
+        """A case whose pictures may be asked for from now on."""
+        self._cases[case.id] = (case, {})
+
+    def drop(self, case: Case) -> None:
+        """A case that has ended: its pictures are forgotten."""
+        self._cases.pop(case.id, None)
 
     def __call__(self, case_id: str, view_id: str) -> bytes:
-        with self._lock:
-            case, made = self._cases[case_id]
+        case, made = self._cases[case_id]
         if view_id not in made:
             made[view_id] = self._png(case, view_id)
         return made[view_id]
+
+    def data_uris(self, case: Case, views: Iterable[str]) -> dict[str, str]:
+        """Views as data URIs, for a conversation that keeps what it has shown; nothing is kept here."""
+        return {
+            view: f"data:image/png;base64,{base64.b64encode(self._png(case, view)).decode()}"
+            for view in views
+        }
 
     def _png(self, case: Case, view_id: str) -> bytes:
         if self._max_side is None and not self._blind:

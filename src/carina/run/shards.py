@@ -86,9 +86,7 @@ def examine_share(share: Share) -> int:
 def _examine(bench: Benchmark, share: Share, done: Callable[[], object]) -> None:
     options = share.options
     examinee = _examinee(share.bench, share.model, options)
-    pictures = CasePictures(
-        bench, max_side=options.max_side, blind=options.blind, cases=8 * max(1, examinee.batch)
-    )
+    pictures = CasePictures(bench, max_side=options.max_side, blind=options.blind)
     todo = walks(bench, share.cases, read_log(share.out), options.policy)
     with StepLog(log_path(share.out, share.number)) as log:
         run_wavefront(todo, examinee, pictures, log, done=done)

@@ -40,6 +40,7 @@ def run_wavefront(
         log.sync()
         for walk in batch:
             if walk.over:
+                pictures.drop(walk.case)
                 done()
                 on_the_way.extend(_started(waiting, 1, pictures))
             else:
