@@ -12,7 +12,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 import carina
-from carina.cases import Benchmark, open_benchmark
+from carina.cases import Benchmark, Case, open_benchmark
 from carina.errors import CarinaError
 from carina.files import alone_in, replacing, write_bytes
 from carina.models.served import Sampling
@@ -20,7 +20,7 @@ from carina.run.choose import chosen_cases
 from carina.run.log import Answered, read_log
 from carina.run.prompts import system_prompt
 from carina.run.records import Policy, RunCounts, RunInfo, StepRow
-from carina.run.resume import resume, walks
+from carina.run.resume import resume
 from carina.run.shards import NAMES as BESIDE
 from carina.run.shards import run_beside
 from carina.run.table import StepTable
@@ -98,8 +98,21 @@ def run_model(
 def _left(bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy) -> list[str]:
     """Cases that are not at their end; those without any answer are not even read."""
     begun = [name for name in ids if name in answered]
-    over = {walk.case.id for walk in walks(bench, begun, answered, policy) if walk.over and walk.complete}
+    over: set[str] = set()
+    for case in bench.pick(begun) if begun else ():
+        if not _is_answered(case, answered):
+            walk = Walk(case, policy)
+            resume(walk, answered)
+            if not (walk.over and walk.complete):
+                continue
+        over.add(case.id)
     return [name for name in ids if name not in over]
+
+
+def _is_answered(case: Case, answered: Answered) -> bool:
+    """Whether every step of a case was answered."""
+    entries = answered.get(case.id, {})
+    return len(entries) == len(case.steps) and all(one.row.state == "answered" for one in entries.values())
 
 
 def _run(
@@ -211,9 +224,7 @@ def _close(bench: Benchmark, out: Path, info: RunInfo, ids: Sequence[str]) -> Ru
     seconds, tokens_in, tokens_out, images, complete = 0.0, 0, 0, 0, 0
     with replacing(out / TABLE) as temporary, StepTable(temporary) as table:
         for case in bench.pick(ids):
-            walk = Walk(case, info.policy)
-            resume(walk, answered, failures=True)
-            rows = list(walk.rows())
+            rows = _rows(case, info.policy, answered)
             table.add(rows)
             complete += all(row.state != "incomplete" for row in rows)
             failed += [(case.id, row.error) for row in rows if row.error is not None]
@@ -238,6 +249,15 @@ def _close(bench: Benchmark, out: Path, info: RunInfo, ids: Sequence[str]) -> Ru
         image_sends=images,
     )
     return RunResult(info, counts, tuple(failed))
+
+
+def _rows(case: Case, policy: Policy, answered: Answered) -> list[StepRow]:
+    """All steps of a case: as they were scored when they were answered, with those that were not asked."""
+    if _is_answered(case, answered):
+        return [answered[case.id][number].row for number in range(len(case.steps))]
+    walk = Walk(case, policy)
+    resume(walk, answered, failures=True)
+    return list(walk.rows())
 
 
 def read_rows(run: Path) -> list[StepRow]:
