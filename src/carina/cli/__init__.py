@@ -9,10 +9,10 @@ import typer
 from typer.core import TyperGroup
 
 from carina import __version__
-from carina.cli import audit, build, check, demo, export, import_, phantom, run, show, sources
+from carina.cli import audit, build, check, demo, export, import_, phantom, report, run, show, sources
 from carina.errors import CarinaError
 
-_COMMANDS = (demo, sources, phantom, import_, build, show, check, audit, run, export)
+_COMMANDS = (demo, sources, phantom, import_, build, show, check, audit, run, report, export)
 """Modules with a function `register(app)`, in the order in which help lists them."""
 
 

@@ -13,8 +13,6 @@ SHOWN = 24
 """Studies and conversations with a page of their own; every percept case has one."""
 SEED = 251  # all eleven findings are among its first 24 studies
 PER_CELL = 2
-REPORTED = 60
-"""Cases in the case browser of the report."""
 
 
 def register(app: typer.Typer) -> None:
@@ -85,13 +83,8 @@ def demo(
         for bench, model in runs:
             run_model(out / bench, model, _run(out, bench, model), RunOptions(seed=SEED))
             advance(1)
-    with progress("Report", REPORTED, quiet=json) as advance:
-        report = write_report(
-            [_run(out, bench, model) for bench, model in runs],
-            out / "report",
-            cases=REPORTED,
-            progress=advance,
-        )
+    with progress("Report", len(runs), quiet=json) as advance:
+        report = write_report([_run(out, *each) for each in runs], out / "report", progress=advance)
     if json:
         print_json(
             {

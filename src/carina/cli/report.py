@@ -33,6 +33,12 @@ def report(
         Path | None,
         typer.Option(metavar="DIR", help="Where the images lie, if not where the benchmark says."),
     ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Prices of models, in the layout of those that --estimate goes by."
+        ),
+    ] = None,
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in the browser when it is written.")
     ] = False,
@@ -55,7 +61,7 @@ def report(
 
     with progress("Runs", len(runs), quiet=json) as advance:
         written = write_report(
-            runs, out, cases=cases, benchmarks=bench or [], images=images, progress=advance
+            runs, out, cases=cases, benchmarks=bench or [], images=images, prices=prices, progress=advance
         )
     if json:
         print_json({"html": written.html, "tables": written.tables, "figures": written.figures})

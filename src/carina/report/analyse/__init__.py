@@ -1,0 +1,1 @@
+"""The figures of a report: pure functions from the steps of runs to numbers with intervals."""

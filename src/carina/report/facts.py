@@ -1,0 +1,102 @@
+"""What the benchmark knows of cases and steps beyond the rows of a run: size, severity, contour, view, finding."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import polars as pl
+
+from carina.cases import Benchmark, Case
+from carina.report.analyse.breakdown import Dimension, bands
+
+_MOST_FINDINGS: Final = 16
+_SEVERITIES: Final = ("low", "mid", "high")
+"""Ids of percept's options, in order."""
+_EDITS: Final = "number of edits"
+
+
+def dimensions(bench: Benchmark, cases: Iterable[str]) -> list[Dimension]:
+    """Every division that these cases' facts allow; each with at least two labels."""
+    gathered = _Gathered()
+    for case in bench.pick(sorted(cases)):
+        gathered.add(case)
+    return list(gathered.dimensions())
+
+
+class _Gathered:
+    """Facts of the cases that were seen so far."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[tuple[str, float]]] = {"size": [], "conspicuity": [], "contour": []}
+        self._severity: list[tuple[str, str]] = []
+        self._edits: list[tuple[str, str]] = []
+        self._views: list[tuple[str, str]] = []
+        self._findings: list[tuple[str, str, str]] = []
+        self._severity_texts: dict[str, str] = {}
+
+    def add(self, case: Case) -> None:
+        for name, fact in (("size", "lesion share of image"), ("conspicuity", "conspicuity")):
+            self._values[name] += [(case.id, value) for value in _numbers(case, fact)][:1]
+        shown = {fact.about for fact in case.facts if fact.name == "role" and fact.text == "shown"}
+        if case.path == "RR":
+            overlaps = [f for f in case.facts if f.name == "iou with truth" and f.about in shown]
+            self._values["contour"] += [(case.id, f.value) for f in overlaps if f.value is not None][:1]
+            edits = sum(fact.name == "operation" for fact in case.facts)
+            self._edits.append((case.id, str(edits)))
+        current = sorted({image.view for image in case.images if image.role == "current"})
+        self._views.append((case.id, " and ".join(current)))
+        for step in case.steps:
+            if step.task == "severity" and len(step.key.options) == 1 and step.options:
+                key = step.key.options[0]
+                if case.protocol == "percept":
+                    self._severity.append((case.id, key))
+                    self._severity_texts[key] = step.option(key).text
+            about = [fact.text for fact in step.facts if fact.name == "target" and fact.about == "finding"]
+            self._findings += [(case.id, step.id, text) for text in about if text][:1]
+
+    def dimensions(self) -> Iterator[Dimension]:
+        values = {name: _frame(found, pl.Float64) for name, found in self._values.items()}
+        order = sorted(self._severity_texts, key=lambda key: (key not in _SEVERITIES, _place(key), key))
+        named = [(case, self._severity_texts[key]) for case, key in self._severity]
+        yield from _plain("Severity", named, [self._severity_texts[key] for key in order])
+        made = [
+            bands(
+                "Lesion size", values["size"], "%", scale=100, note="share of the image, thirds of the cases"
+            ),
+            bands(
+                "Conspicuity", values["conspicuity"], "", note="contrast of the lesion, thirds of the cases"
+            ),
+            bands(
+                "Contour shown",
+                values["contour"],
+                "",
+                note="overlap (IoU) of the contour to be revised with the truth",
+            ),
+        ]
+        yield from (item for item in made if item is not None)
+        yield from _plain("Edits", self._edits, sorted({label for _, label in self._edits}))
+        yield from _plain("View", self._views, sorted({label for _, label in self._views}))
+        often = Counter(label for _, _, label in self._findings).most_common(_MOST_FINDINGS)
+        labels = tuple(sorted(label for label, _ in often))
+        if len(labels) > 1:
+            rows = pl.DataFrame(self._findings, ["case", "step", "part"], orient="row")
+            yield Dimension(
+                "Finding", labels, rows.filter(pl.col("part").is_in(labels)), "what the question is about"
+            )
+
+
+def _numbers(case: Case, name: str) -> list[float]:
+    return [fact.value for fact in case.facts if fact.name == name and fact.value is not None]
+
+
+def _place(key: str) -> int:
+    return _SEVERITIES.index(key) if key in _SEVERITIES else 0
+
+
+def _frame(rows: list[tuple[str, float]], kind: type[pl.Float64]) -> pl.DataFrame:
+    return pl.DataFrame(rows, {"case": pl.String, "value": kind}, orient="row")
+
+
+def _plain(title: str, rows: list[tuple[str, str]], labels: list[str]) -> Iterator[Dimension]:
+    if len(labels) > 1:
+        yield Dimension(title, tuple(labels), pl.DataFrame(rows, ["case", "part"], orient="row"))

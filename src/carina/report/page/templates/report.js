@@ -1,0 +1,195 @@
+(() => {
+  "use strict";
+  // ---- colours ----
+  const root = document.documentElement;
+  const themes = [...document.querySelectorAll("[data-theme-set]")];
+  for (const button of themes) {
+    button.addEventListener("click", () => {
+      if (button.dataset.themeSet === "auto") delete root.dataset.theme;
+      else root.dataset.theme = button.dataset.themeSet;
+      for (const other of themes) other.setAttribute("aria-pressed", String(other === button));
+    });
+  }
+  // What is folded away is printed too.
+  const folded = new Set();
+  window.addEventListener("beforeprint", () => {
+    for (const one of document.querySelectorAll("main details:not([open])")) { folded.add(one); one.open = true; }
+  });
+  window.addEventListener("afterprint", () => { for (const one of folded) one.open = false; folded.clear(); });
+
+  // ---- cases ----
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const runs = new Map(data.runs.map((run) => [run.id, run]));
+  const at = (id) => document.getElementById(id);
+  const [find, list, pane, left, large] = ["find", "list", "case", "left", "large"].map(at);
+  const filters = { exam: at("f-exam"), target: at("f-target"), path: at("f-path"), run: at("f-run"), stage: at("f-stage"), status: at("f-status") };
+  const empty = pane.firstElementChild;
+  let shown = [];
+  let current = null;
+
+  const make = (name, options = {}, ...children) => {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(options)) {
+      if (key === "class") element.className = value;
+      else if (key === "text") element.textContent = value;
+      else element.setAttribute(key, value);
+    }
+    element.append(...children.filter((child) => child !== null && child !== ""));
+    return element;
+  };
+  const distinct = (values) => [...new Set(values)].filter((value) => value !== "");
+  const fill = (select, first, entries) => {
+    select.append(...[["", first], ...entries].map(([value, text]) => make("option", { value, text })));
+  };
+  const stages = new Map(data.cases.flatMap((one) => one.steps.map((step) => [`${one.exam}/${step.stage}`, step])));
+  fill(filters.exam, "all", data.exams.map((name, place) => [String(place), name]));
+  if (data.exams.length < 2) document.querySelector("[data-filter-row=exam]").hidden = true;
+  fill(filters.target, "all", distinct(data.cases.map((one) => one.target)).sort().map((name) => [name, name]));
+  fill(filters.path, "all", distinct(data.cases.map((one) => one.path)).sort().map((name) => [name, name]));
+  fill(filters.run, "any", data.runs.map((run) => [run.id, data.exams.length > 1 ? `${run.name} (${data.exams[run.exam]})` : run.name]));
+  fill(filters.stage, "any or none", [...stages].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })).map(([key, step]) =>
+    [key, data.exams.length > 1 ? `${step.stage} ${step.stageName} (${data.exams[Number(key.split("/")[0])].split(" ")[0]})` : `${step.stage} ${step.stageName}`]));
+  fill(filters.status, "any", [["right", "right throughout"], ["wrong", "wrong somewhere"], ["unread", "answer not read"], ["incomplete", "incomplete"], ["split", "models disagree"]]);
+
+  const words = data.cases.map((one) => [one.id, one.target, one.path, one.pathName, one.study, one.patient,
+    ...one.steps.flatMap((step) => [step.task, step.question, step.gold, ...Object.values(step.answers).flatMap((a) => [a.raw, a.said])])].join("\n").toLowerCase());
+
+  const fits = (one, place) => {
+    const wanted = Object.fromEntries(Object.entries(filters).map(([name, select]) => [name, select.value]));
+    if (wanted.exam && String(one.exam) !== wanted.exam) return false;
+    if (wanted.target && one.target !== wanted.target) return false;
+    if (wanted.path && one.path !== wanted.path) return false;
+    const outcomes = wanted.run ? [one.outcomes[wanted.run]].filter(Boolean) : Object.values(one.outcomes);
+    if (!outcomes.length) return false;
+    if (wanted.stage) {
+      const [exam, stage] = wanted.stage.split("/").map(Number);
+      if (one.exam !== exam || !outcomes.some((told) => told.wrong.includes(stage))) return false;
+    }
+    if (wanted.status === "unread" && !outcomes.some((told) => told.unread)) return false;
+    if (wanted.status === "split" && new Set(Object.values(one.outcomes).map((told) => told.status)).size < 2) return false;
+    if (["right", "wrong", "incomplete"].includes(wanted.status) && !outcomes.some((told) => told.status === wanted.status)) return false;
+    const part = find.value.trim().toLowerCase();
+    return !part || words[place].includes(part);
+  };
+
+  const SIGNS = { right: "✓", wrong: "✕", incomplete: "…", words: "≈" };
+  const entries = data.cases.map((one) => {
+    const told = Object.values(one.outcomes);
+    const right = told.filter((outcome) => outcome.status === "right").length;
+    const judged = told.filter((outcome) => outcome.status !== "words").length;
+    const button = make("button", { type: "button", "data-case": one.id },
+      make("span", { class: "about", text: [one.target || one.study, one.path].filter(Boolean).join(" · ") }),
+      make("span", { class: "id", text: one.id }),
+      make("span", { class: "marks" }, judged ? `${right} of ${judged} runs right throughout` : "answers in words alone"));
+    button.addEventListener("click", () => select(one));
+    return { one, item: make("li", {}, button), button };
+  });
+  list.append(...entries.map((entry) => entry.item));
+
+  // ---- one case ----
+  const enlarge = (picture, boxes) => {
+    large.querySelector(".film").replaceWith(film(picture, boxes, "div"));
+    large.showModal();
+  };
+  const film = (name, boxes, tag = "span") => {
+    const picture = data.pictures[name];
+    const frame = make(tag, { class: "film" }, make("img", { src: picture.uri, width: picture.w, height: picture.h, alt: picture.alt, decoding: "async" }));
+    for (const { run, box, name: label } of boxes.filter((one) => one.picture === name)) {
+      const [x, y, w, h] = box;
+      const colour = run ? `--c:var(--${runs.get(run).colour});` : "";
+      frame.append(make("span", { class: run ? "box-said" : "box-right", title: `${run ? runs.get(run).name : "right"}${label ? `: ${label}` : ""}`, style: `${colour}left:${x}%;top:${y}%;width:${w}%;height:${h}%` }));
+    }
+    return frame;
+  };
+  const films = (names, boxes) => make("div", { class: "films" }, ...names.map((name) => {
+    const button = make("button", { type: "button", "aria-label": `Enlarge: ${data.pictures[name].alt}` }, film(name, boxes));
+    button.addEventListener("click", () => enlarge(name, boxes));
+    return button;
+  }));
+  const verdict = (answer) => {
+    if (answer.state === "incomplete") return ["other", "… incomplete"];
+    if (answer.state === "not_reached") return ["wrong", "✕ not reached"];
+    if (answer.read) return ["wrong", `✕ ${answer.read}`];
+    if (answer.right === null) return ["other", answer.score === null ? "≈ words" : `≈ score ${answer.score}`];
+    return answer.right ? ["right", "✓ right"] : ["wrong", "✕ wrong"];
+  };
+  const answered = (id, answer) => {
+    const [kind, text] = verdict(answer);
+    const score = answer.right !== null && answer.score !== null ? `overlap ${answer.score}` : "";
+    const notes = [score, answer.kinds.length ? `chose: ${answer.kinds.join(", ")}` : "", answer.form ? "not in the form demanded" : "", answer.error].filter(Boolean).join(" · ");
+    const said = answer.said || answer.raw;
+    const body = make("div", {}, make("span", { class: `verdict ${kind}`, text }),
+      notes ? make("span", { class: "quiet", text: ` ${notes}` }) : "",
+      said ? make("p", { class: said.length < 70 ? "words short" : "words", text: said.length > 400 ? `${said.slice(0, 400)} …` : said }) : "",
+      answer.hint ? make("p", { class: "hint", text: `Told before: ${answer.hint}` }) : "",
+      answer.raw && (answer.raw !== said || said.length > 400) ? make("details", {}, make("summary", { text: "As it was answered" }), make("pre", { text: answer.raw })) : "");
+    return make("li", { "data-run": id }, make("span", { class: "who", text: runs.get(id).name, style: `--c:var(--${runs.get(id).colour})` }), body);
+  };
+  const stepped = (step) => {
+    const boxes = [...step.boxes, ...Object.entries(step.answers).flatMap(([run, answer]) => answer.boxes.map((box) => ({ ...box, run })))];
+    const names = distinct([...step.pictures, ...boxes.map((box) => box.picture)]);
+    const text = make("div", {},
+      make("h4", {}, `${step.id} · ${step.task} `, make("span", { class: "quiet", text: `stage ${step.stage} ${step.stageName}` })),
+      step.context ? make("p", { class: "question quiet", text: step.context }) : "",
+      make("p", { class: "question", text: step.question }),
+      step.options.length ? make("ol", { class: "options" }, ...step.options.map((option, place) =>
+        make("li", {}, make("span", { class: "quiet", text: `(${place + 1})` }), make("span", { text: option.text }), option.right ? make("span", { class: "key", text: "✓ key" }) : ""))) : "",
+      make("p", { class: "gold", text: `Right answer: ${step.gold}` }),
+      make("ul", { class: "answers" }, ...data.runs.filter((run) => run.id in step.answers).map((run) => answered(run.id, step.answers[run.id]))));
+    return make("section", { class: names.length ? "step seen" : "step", "data-step": step.id }, names.length ? films(names, boxes) : "", text);
+  };
+  const select = (one, focus = false) => {
+    current = one;
+    for (const entry of entries) entry.button.setAttribute("aria-current", String(entry.one === one));
+    if (!one) { pane.replaceChildren(empty); return; }
+    const summary = make("ul", { class: "sum" }, ...data.runs.filter((run) => run.id in one.outcomes).map((run) => {
+      const told = one.outcomes[run.id];
+      const kind = { right: "right", wrong: "wrong" }[told.status] || "other";
+      return make("li", {}, make("span", { class: `verdict ${kind}`, text: SIGNS[told.status] }), ` ${run.name}: ${told.of ? `${told.right} of ${told.of} right` : "in words"}${told.status === "incomplete" ? ", incomplete" : ""}`);
+    }));
+    pane.replaceChildren(
+      make("h3", { text: [one.target, one.pathName].filter(Boolean).join(", ") || data.exams[one.exam] }),
+      make("p", { class: "meta quiet", text: [one.id, `study ${one.study}`, one.patient ? `patient ${one.patient}` : ""].filter(Boolean).join(" · ") }),
+      summary, ...one.steps.map(stepped));
+    pane.scrollTop = 0;
+    const entry = entries.find((candidate) => candidate.one === one);
+    // Only the list moves: the page stays where its reader is.
+    const { offsetTop: top, offsetHeight: height } = entry.item;
+    list.scrollTop = Math.min(top, Math.max(list.scrollTop, top + height - list.clientHeight));
+    if (focus) entry.button.focus();
+  };
+  const narrow = () => {
+    shown = entries.filter((entry) => { entry.item.hidden = !fits(entry.one, data.cases.indexOf(entry.one)); return !entry.item.hidden; });
+    left.textContent = `${shown.length} of ${entries.length} cases`;
+    if (!shown.some((entry) => entry.one === current)) select(shown.length ? shown[0].one : null);
+  };
+  const move = (step) => {
+    if (!shown.length) return;
+    const place = shown.findIndex((entry) => entry.one === current);
+    select(shown[Math.min(shown.length - 1, Math.max(0, place + step))].one, true);
+  };
+  for (const control of [find, ...Object.values(filters)]) control.addEventListener("input", narrow);
+  const form = document.querySelector(".filters");
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(narrow));
+  large.addEventListener("click", () => large.close());
+
+  const section = at("cases");
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || large.open) return;
+    const typing = event.target.matches("input, select, textarea");
+    if (event.key === "/" && !typing) { event.preventDefault(); find.focus(); section.scrollIntoView(); return; }
+    if (event.key === "Escape") {
+      if (event.target === find && find.value) { find.value = ""; narrow(); } else if (typing || event.target === pane) document.activeElement.blur();
+      return;
+    }
+    if (event.target === find && event.key === "Enter" && shown.length) { event.preventDefault(); select(shown[0].one, true); return; }
+    if (typing) return;
+    // Arrows move the page elsewhere; in the list they move the choice.
+    const inList = list.contains(event.target);
+    if (event.key === "j" || (inList && event.key === "ArrowDown")) { event.preventDefault(); move(1); }
+    else if (event.key === "k" || (inList && event.key === "ArrowUp")) { event.preventDefault(); move(-1); }
+    else if (event.key === "Enter" && inList) { event.preventDefault(); pane.focus(); }
+  });
+  narrow();
+})();

@@ -1,0 +1,79 @@
+"""`carina report`: from runs to a page, tables and figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from carina.errors import CarinaError
+from carina.files import write_bytes
+from carina.report.analysis import analyse
+from carina.report.draw import png_bytes, svg
+from carina.report.exam import Exam, exams
+from carina.report.page import render
+from carina.report.page.browser import browser
+from carina.report.page.charts import charts
+from carina.report.page.choice import chosen_cases
+from carina.report.page.styles import styles
+from carina.report.read import read_runs
+from carina.report.tables import write_tables
+from carina.run.prices import TABLE, read_prices
+
+HTML: Final = "report.html"
+FIGURES: Final = "figures"
+CASES: Final = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportPaths:
+    """What was written."""
+
+    html: Path
+    tables: tuple[Path, ...]
+    figures: tuple[Path, ...]
+
+
+def write_report(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    cases: int | None = None,
+    benchmarks: Sequence[Path] = (),
+    images: Path | None = None,
+    prices: Path | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> ReportPaths:
+    """Compare runs: `report.html`, `tables/*.csv`, `tables.parquet`, and `figures/*.svg` and `.png`.
+
+    `cases` is how many the page's browser holds, 60 unless given; `progress` is told when a run is worked out.
+    `prices` is a table in the layout of `carina/run/prices.yaml`, which is taken where none is given. Everything is
+    computed before anything is written, and the page comes last.
+    """
+    if out.exists() and not out.is_dir():
+        raise CarinaError(f"{out}: is a file, expected a directory for the report")
+    most = CASES if cases is None else cases
+    found = exams(read_runs(runs), benchmarks=benchmarks, images=images)
+    known = read_prices(prices or TABLE)
+    analyses = [analyse(exam, known, progress) for exam in found]
+    series = [styles(exam.runs) for exam in found]
+    drawn = [
+        charts(told, style, name) for told, style, name in zip(analyses, series, _names(found), strict=True)
+    ]
+    page = render(analyses, series, drawn, browser(found, series, chosen_cases(found, most)))
+    tables = write_tables(analyses, out)
+    figures = []
+    for drawing in (drawing for part in drawn for drawing in part.values()):
+        for ending, content in ((".svg", svg(drawing, alone=True).encode()), (".png", png_bytes(drawing))):
+            figures.append(out / FIGURES / f"{drawing.name}{ending}")
+            write_bytes(figures[-1], content)
+    write_bytes(out / HTML, page.encode())
+    return ReportPaths(html=out / HTML, tables=tuple(tables), figures=tuple(figures))
+
+
+def _names(found: Sequence[Exam]) -> list[str]:
+    """A short name for each exam's files: its protocol, numbered where that comes twice."""
+    protocols = [exam.protocol for exam in found]
+    return [
+        protocol if protocols.count(protocol) == 1 else f"{protocol}-{protocols[: place + 1].count(protocol)}"
+        for place, protocol in enumerate(protocols)
+    ]

@@ -1,0 +1,271 @@
+"""The page: every figure on it is one of the tables, it is whole in itself, and it is the same every time."""
+
+import csv
+import importlib.util
+import json
+import re
+import shutil
+from collections import defaultdict
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from carina.cases import Box, Provenance, open_benchmark, write_benchmark
+from carina.report import write_report
+from carina.studies import write_png
+
+
+class Page(HTMLParser):
+    """Cells of the page by key, and what else the tests ask for."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.source = path.read_text(encoding="utf-8")
+        self.cells: dict[str, list[dict[str, str]]] = defaultdict(list)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.data = ""
+        self._cell: dict[str, str] | None = None
+        self._part = ""
+        self._quiet = ""
+        self.feed(self.source)
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        self.tags.append((tag, named))
+        if tag == "td":
+            self._cell = {"class": named.get("class") or ""}
+            if named.get("data-key"):
+                self.cells[named["data-key"]].append(self._cell)
+        if tag == "span":
+            self._part = named.get("class") or ""
+        if tag in ("script", "style"):
+            self._quiet = named.get("type") or tag
+
+    def handle_endtag(self, tag):
+        if tag == "td":
+            self._cell = None
+        if tag in ("script", "style"):
+            self._quiet = ""
+
+    def handle_data(self, data):
+        if self._quiet:
+            self.data += data if self._quiet == "application/json" else ""
+            return
+        self.text += data
+        if self._cell is not None and data.strip():
+            self._cell[self._part] = data.strip()
+
+
+@pytest.fixture(scope="session")
+def page(report):
+    return Page(report.html)
+
+
+@pytest.fixture(scope="session")
+def tables(report):
+    return {
+        path.stem: list(csv.DictReader(path.read_text().splitlines()))
+        for path in report.tables
+        if path.suffix == ".csv"
+    }
+
+
+def percent(text: str) -> str:
+    return f"{100 * float(text):.1f}"
+
+
+def points(text: str) -> str:
+    told = f"{100 * float(text):+.1f}".replace("-", "−")
+    return "0.0" if told in ("+0.0", "−0.0") else told
+
+
+PLAIN = ("state", "status", "cost")
+"""Levels whose figures are counts."""
+
+
+def test_every_figure_of_the_page_is_in_the_tables(page, tables):
+    known = {}
+    for name, rows in tables.items():
+        for row in rows:
+            if "one" in row and name != "against-blind":
+                key = "|".join(row[part] for part in ("one", "other", "level", "name", "metric"))
+                bounds = f"{points(row['low'])} to {points(row['high'])}" if row["low"] else None
+                known[key] = (points(row["value"]), bounds)
+            elif "run" in row:
+                key = "|".join(row[part] for part in ("run", "level", "name", "metric"))
+                if row["level"] in PLAIN:
+                    known[key] = (row["value"], None)
+                else:
+                    bounds = f"{percent(row['low'])}–{percent(row['high'])}" if row["low"] else None
+                    known[key] = (percent(row["value"]) if row["value"] else "", bounds)
+    assert len(page.cells) > 250
+    for key, shown in page.cells.items():
+        value, bounds = known[key]
+        for cell in shown:
+            if key.split("|")[1] in PLAIN:
+                assert float(cell["value"].replace(",", "")) == pytest.approx(float(value), abs=0.05), key
+            else:
+                assert (cell["value"], cell.get("sub")) == (value, bounds), key
+
+
+def test_headline_cells_by_hand(page):
+    def shown(run, level, name, metric):
+        (cell,) = page.cells[f"{run}|{level}|{name}|{metric}"]
+        return cell["value"], cell["n"]
+
+    assert shown("alpha", "case", "", "mean over targets") == ("50.0", "n 6")
+    assert shown("alpha", "stage", "1", "balanced accuracy") == ("75.0", "n 6")
+    assert shown("alpha", "macro", "", "mean over stages") == ("68.8", "n 16")
+    assert shown("beta", "micro", "", "accuracy") == ("36.8", "n 19")
+    # A single patient has no interval.
+    (cell,) = page.cells["alpha|after first error|2|right from there on, left alone"]
+    assert "sub" not in cell
+
+
+def test_every_table_row_is_in_the_long_table(report, tables):
+    long = pl.read_parquet(next(path for path in report.tables if path.suffix == ".parquet"))
+    assert long.columns == [
+        "run",
+        "model",
+        "history",
+        "level",
+        "name",
+        "metric",
+        "value",
+        "low",
+        "high",
+        "n",
+        "chance",
+    ]
+    assert long.height == sum(map(len, tables.values()))
+    one = long.filter((pl.col("run") == "beta") & (pl.col("level") == "micro"))
+    assert one["value"].to_list() == pytest.approx([7 / 19])
+    gap = long.filter((pl.col("level") == "comparison") & (pl.col("name") == "micro, less beta"))
+    assert gap["value"].to_list() == pytest.approx([10 / 19])
+
+
+def test_warnings_come_first_and_are_plain(page):
+    text = " ".join(page.text.split())
+    assert "lab/beta · own: 1 of 6 percept cases are incomplete." in text
+    assert re.search(r"lab/beta · own on percept is not above the blind baseline builtin/majority", text)
+    assert "more than 2% of the answers could not be read: lab/beta · own (5.3% of 19)" in text
+    assert text.index("Before you read on") < text.index("Headline")
+
+
+def test_cells_without_figures_are_blank(page):
+    # Only alpha has been mended.
+    assert not any(key.startswith("beta|after first error") for key in page.cells)
+
+
+def test_the_page_is_whole_in_itself(page, report):
+    bare = re.sub(r"data:image/webp;base64,[A-Za-z0-9+/=]*", "", page.source)
+    assert not re.search(r"https?://|@import|url\(|<link", bare)
+    assert all(attrs.get("src", "").startswith("data:") for tag, attrs in page.tags if tag == "img")
+    assert all(attrs.get("aria-label") for _, attrs in page.tags if attrs.get("role") in ("img", "region"))
+    assert all(attrs.get("scope") in ("col", "row") for tag, attrs in page.tags if tag == "th")
+    ids = [attrs["id"] for _, attrs in page.tags if attrs.get("id")]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
+    assert all(link[1:] in ids for link in links)
+    # The answers hold tags, which must reach the reader as words.
+    assert "<b>I say</b>" not in page.source
+    assert report.html.parent.joinpath("tables.parquet").is_file()
+
+
+def test_the_browser_holds_cases_pictures_and_answers(page):
+    data = json.loads(page.data)
+    assert [case["id"] for case in data["cases"]] == ["c-RR1", "c-RR2", "c-RF1", "c-RF2", "c-LF1", "c-LF2"]
+    # Six cases show the same three pictures.
+    assert len(data["pictures"]) == 3
+    case = data["cases"][3]
+    assert case["outcomes"]["alpha"] == {
+        "status": "wrong",
+        "wrong": [2, 4],
+        "unread": False,
+        "right": 2,
+        "of": 4,
+    }
+    assert case["outcomes"]["beta"]["status"] == "incomplete"
+    step = next(step for step in case["steps"] if step["id"] == "4a")
+    assert step["gold"] == "(2) 2 zones"
+    assert step["answers"]["alpha"]["right"] is False
+    assert step["answers"]["alpha"]["said"] == "(1) 1 zones"
+    assert step["answers"]["alpha-gold"]["hint"] == "The contour needed no revision."
+    refused = data["cases"][1]["steps"][2]["answers"]["beta"]
+    assert (refused["read"], refused["said"]) == ("refused", "")
+
+
+def test_figures_are_written_as_svg_and_png(report):
+    names = {path.name for path in report.figures}
+    assert names == {
+        f"percept-{chart}.{ending}"
+        for chart in ("headline", "reach", "propagation", "first-error")
+        for ending in ("svg", "png")
+    }
+
+
+def test_fewer_cases_are_a_mix(runs, tmp_path):
+    written = write_report(runs, tmp_path, cases=2)
+    data = json.loads(Page(written.html).data)
+    # Over the four runs the deviations of RR2's steps add up to 2.37, of RR1's to 2.30; of no other case to 2.
+    assert [case["id"] for case in data["cases"]] == ["c-RR1", "c-RR2"]
+    assert "2 of 6 cases" in " ".join(Page(written.html).text.split())
+
+
+def bytes_of(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+    }
+
+
+def test_the_order_of_rows_changes_nothing(runs, report, tmp_path):
+    shutil.copytree(runs[0].parent, tmp_path / "all")
+    for run in runs:
+        path = tmp_path / "all" / run.name / "steps.parquet"
+        pl.read_parquet(path).sample(fraction=1, shuffle=True, seed=3).write_parquet(path)
+    write_report([tmp_path / "all" / run.name for run in runs], tmp_path / "again")
+    assert bytes_of(tmp_path / "again") == bytes_of(report.html.parent)
+
+
+def test_a_run_alone_has_a_report(runs, tmp_path):
+    written = write_report(runs[:1], tmp_path)
+    text = " ".join(Page(written.html).text.split())
+    assert "no blind baseline is among these runs" in text
+    assert "Propagation" not in text
+
+
+def test_benchmarks_of_two_protocols_stand_in_one_report(runs, small, tmp_path):
+    spec = importlib.util.spec_from_file_location(
+        "talk_like", Path(__file__).parents[1] / "show" / "talk_like.py"
+    )
+    like = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(like)
+    for key in like.KEYS:
+        write_png(tmp_path / "talks" / key, like.film())
+    talk = like.talk()
+    write_benchmark(tmp_path / "talks", [talk], Provenance(command="test"))
+    boxed = next(number for number, step in enumerate(talk.steps) if step.format == "boxes")
+    said = Box(image=like.KEYS[0], xyxy=(20, 10, 120, 60), frame="pixel")
+    rows = [
+        small.row(
+            talk, step, number, status="ok", raw="words", correct=False, score=0.25, iou=0.25, boxes=(said,)
+        )
+        if number == boxed
+        else small.row(talk, step, number, status="ok", raw="words", correct=None, score=0.5)
+        for number, step in enumerate(talk.steps)
+    ]
+    # As a run on another benchmark may: in a folder of the same name.
+    again = small.write_run(tmp_path / "alpha", open_benchmark(tmp_path / "talks"), rows, "lab/alpha", "own")
+    written = write_report([runs[0], again], tmp_path / "report")
+    page = Page(written.html)
+    data = json.loads(page.data)
+    assert [name.split(" ")[0] for name in data["exams"]] == ["percept", "trek"]
+    assert {path.name for path in written.figures} >= {"percept-headline.svg", "trek-headline.svg"}
+    step = data["cases"][-1]["steps"][boxed]
+    (answer,) = step["answers"].values()
+    # The films are 200 pixels wide and 100 high: left, top, width and height in percent.
+    assert [box["box"] for box in answer["boxes"]] == [[10.0, 10.0, 50.0, 50.0]]
+    assert step["boxes"][0]["picture"] == answer["boxes"][0]["picture"]
