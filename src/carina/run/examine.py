@@ -157,7 +157,7 @@ def _info(bench: Benchmark, model: str, out: Path, options: RunOptions) -> RunIn
         sampling=msgspec.to_builtins(options.sampling),
         benchmark=os.path.relpath(bench.directory.resolve(), out.resolve()),
         benchmark_command=manifest.command,
-        fingerprint=_fingerprint(bench),
+        fingerprint=fingerprint(bench),
         cases=chosen,
         selection=selection,
     )
@@ -171,7 +171,7 @@ def display_name(model: str) -> str:
     return model
 
 
-def _fingerprint(bench: Benchmark) -> str:
+def fingerprint(bench: Benchmark) -> str:
     """Of what is asked: the parts by content, wherever they lie."""
     return hashlib.sha256("".join(part.sha256 for part in bench.manifest.parts).encode()).hexdigest()
 
