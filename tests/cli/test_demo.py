@@ -31,7 +31,9 @@ def test_it_makes_studies_and_pages_and_says_where(tmp_path):
     result = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert len(open_studies(out / "studies")) == 3
-    *_, studies, cases, talks = result.stdout.splitlines()
+    *_, studies, cases, talks, compared = result.stdout.splitlines()
+    assert compared.removeprefix("Compare the models:").strip() == str(out / "report" / "report.html")
+    assert "builtin/reader" in (out / "report" / "report.html").read_text()
     assert studies.removeprefix("Look at the studies:").strip() == str(out / "pages" / "index.html")
     assert cases.removeprefix("Look at the cases:").strip() == str(out / "pages" / "percept" / "index.html")
     assert talks.removeprefix("Read conversations:").strip() == str(out / "pages" / "trek" / "index.html")
@@ -50,7 +52,10 @@ def test_json_names_what_was_made(tmp_path):
     result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path), "--json"])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert set(told) == {"studies", "percept", "trek", "html", "png", "percept_html", "trek_html"}
+    assert set(told) == {
+        "studies", "percept", "trek", "html", "png", "percept_html", "trek_html", "runs", "report"
+    }  # fmt: skip
+    assert len(told["runs"]) == 8
     assert told["studies"] == str(tmp_path / "studies")
 
 

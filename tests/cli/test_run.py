@@ -104,5 +104,7 @@ def test_another_run_is_refused(bench, tmp_path):
 
 def test_a_picture_that_is_missing_is_named(bench, tmp_path):
     done = carina(bench, "--model", "builtin/reader", "-o", tmp_path / "run")
-    assert done.exit_code == 2
+    assert done.exit_code == 1
+    assert "failed: lf: " in done.stderr
     assert "lf.png" in done.stderr
+    assert {row.state for row in read_rows(tmp_path / "run")} == {"incomplete"}

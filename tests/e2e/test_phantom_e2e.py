@@ -10,9 +10,11 @@ from pathlib import Path
 
 import cv2
 import pytest
+from scipy.stats import binomtest
 
 from carina.cases import open_benchmark
 from carina.files import alone_in
+from carina.run import read_rows
 from carina.studies import open_studies
 
 PROGRAM = [sys.executable, "-c", "from carina.cli import main; main()"]
@@ -37,7 +39,7 @@ def command(out, *, workers):
 
 
 def run(arguments):
-    return subprocess.run(arguments, env=ONE_THREAD, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(arguments, env=ONE_THREAD, capture_output=True, text=True, check=False, timeout=900)
 
 
 def digests(directory: Path):
@@ -106,6 +108,26 @@ def test_the_demo_as_it_comes(tmp_path):
         Path(line.split(":", 1)[1].strip()) for line in result.stdout.splitlines() if "picture" in line
     )
     assert min(cv2.imread(str(sheet)).shape[:2]) > 500
+    assert "builtin/reader" in Path(told["Compare the models"].strip()).read_text()
+    _check_models(tmp_path / "runs")
+
+
+def _check_models(runs):
+    """The key is always right, a draw is at chance, and who looks is above who does not."""
+    rows = {path.name: read_rows(path) for path in runs.iterdir()}
+    for protocol in ("percept", "trek"):
+        assert all(row.correct is not False and row.score == 1.0 for row in rows[f"{protocol}-oracle"])
+        for name in ("oracle", "random", "majority", "reader"):
+            assert {row.status for row in rows[f"{protocol}-{name}"]} == {"ok"}
+    drawn = [row for row in rows["percept-random"] + rows["trek-random"] if row.chance is not None]
+    for format_ in ("choice", "yes_no"):
+        chances = [row.chance for row in drawn if row.format == format_ and row.gold_label != "uncertain"]
+        right = sum(row.correct for row in drawn if row.format == format_ and row.gold_label != "uncertain")
+        spread = sum(chance * (1 - chance) for chance in chances) ** 0.5
+        assert abs(right - sum(chances)) < 3 * spread
+    found = [row for row in rows["percept-reader"] if row.task == "detection"]
+    assert binomtest(sum(row.correct for row in found), len(found), 0.5).pvalue < 0.001
+    assert sum(row.correct for row in found) > len(found) / 2
 
 
 def children_of(pid: int) -> list[int]:

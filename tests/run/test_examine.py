@@ -194,3 +194,38 @@ def test_processes_share_the_cases_and_the_table_is_the_same(bench, tmp_path, mo
     run(bench, tmp_path / "two", "builtin/random", processes=2)
     assert len(list((tmp_path / "two").glob("steps-*.jsonl"))) == 3
     assert timeless(read_rows(tmp_path / "two")) == timeless(read_rows(tmp_path / "one"))
+
+
+def test_a_call_that_could_not_begin_binds_nobody(bench, tmp_path):
+    out = tmp_path / "run"
+    with pytest.raises(CarinaError, match="no built-in model"):
+        run(bench, out, "builtin/nobody")
+    (out / ".run.json.123.tmp").touch()
+    assert run(bench, out, "builtin/random", limit=1).info.model == "builtin/random"
+
+
+def test_a_benchmark_without_cases_is_refused(tmp_path):
+    from carina.cases import Provenance, write_benchmark
+
+    write_benchmark(tmp_path / "empty", [], Provenance(command="nothing"))
+    with pytest.raises(CarinaError, match="holds no case to ask about"):
+        run_model(tmp_path / "empty", "builtin/random", tmp_path / "run", RunOptions())
+
+
+def test_a_case_without_steps_has_ended(tmp_path):
+    from carina.cases import Provenance, write_benchmark
+
+    bare = msgspec.structs.replace(CASES[0], id="bare", steps=())
+    write_benchmark(tmp_path / "bench", [bare, CASES[0]], Provenance(command="test"))
+    result = run_model(tmp_path / "bench", "builtin/oracle", tmp_path / "run", RunOptions())
+    assert (result.counts.cases, result.counts.complete, result.counts.steps) == (2, 2, 1)
+
+
+def test_half_a_character_does_not_end_a_run(bench, tmp_path, examinee):
+    class Halved(Failing):
+        def answer(self, turns, pictures):
+            return [Reply(text=f"{one.text} \ud83d") for one in super().answer(turns, pictures)]
+
+    examinee(Halved(bench))
+    run(bench, tmp_path / "run", limit=2)
+    assert run(bench, tmp_path / "run", limit=2).counts.complete == 2

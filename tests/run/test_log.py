@@ -42,7 +42,10 @@ def test_a_line_that_was_cut_off_is_left_aside_and_the_file_goes_on(tmp_path, cu
     written(tmp_path, Entry(row=row()), Entry(row=row(number=1)))
     path = log_path(tmp_path)
     path.write_bytes(path.read_bytes()[:-cut])
+    # Whoever else may be writing leaves the file alone.
     assert sorted(read_log(tmp_path)["a"]) == [0]
+    assert not path.read_bytes().endswith(b"\n")
+    assert sorted(read_log(tmp_path, mend=True)["a"]) == [0]
     written(tmp_path, Entry(row=row(number=2)))
     assert sorted(read_log(tmp_path)["a"]) == [0, 2]
 
@@ -67,3 +70,11 @@ def test_entries_survive_the_round_trip(tmp_path):
     written(tmp_path, entry)
     assert read_log(tmp_path)["a"][0] == entry
     assert msgspec.json.decode(log_path(tmp_path).read_bytes(), type=Entry) == entry
+
+
+def test_bytes_that_are_no_text_are_told_by_line(tmp_path):
+    written(tmp_path, Entry(row=row(raw="abc")))
+    path = log_path(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"abc", b"\xff\xfe\xfd"))
+    with pytest.raises(CarinaError, match=r"steps-00\.jsonl, line 1: not an answered step"):
+        dict(read_log(tmp_path))

@@ -2,9 +2,13 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from carina.errors import CarinaError
 from carina.run.log import Entry, StepLog
+
+_GATHER: Final = 0.002
+"""Seconds in which answers wait for others, to be brought to disk with them."""
 
 
 class Commits:
@@ -34,6 +38,7 @@ class Commits:
 
     async def _flush(self) -> None:
         while self._waiting:
+            await asyncio.sleep(_GATHER)
             waiting, self._waiting = self._waiting, []
             try:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._log.sync)

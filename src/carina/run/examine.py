@@ -80,19 +80,21 @@ def run_model(
 ) -> RunResult:
     """Examine a model; an interrupted call is taken up at the turn where it was. `progress` is told of ended cases."""
     bench = open_benchmark(benchmark, options.images)
-    info = _info(bench, model, out, options)
+    info = run_info(bench, model, out, options)
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out) as alone:
         if not alone:
             raise CarinaError(f"{out}: another process is writing this run")
-        _claim(out, info)
-        answered = read_log(out)
+        claim_run(out, info)
+        answered = read_log(out, mend=True)
         ids = info.cases if info.cases is not None else tuple(bench.ids())
+        if not ids:
+            raise CarinaError(f"{benchmark}: holds no case to ask about")
         left = _left(bench, ids, answered, options.policy)
         progress(len(ids) - len(left))
         if left:
             _run(bench, model, out, options, answered=answered, left=left, done=lambda: progress(1))
-        return _close(bench, out, info, ids)
+        return close_run(bench, out, info, ids)
 
 
 def _left(bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy) -> list[str]:
@@ -130,13 +132,13 @@ def _run(
 
         run_served(bench, model, out, options, answered=answered, left=left, done=done)
         return
-    run_beside(bench, model, out, options, left, done=done)
+    run_beside(bench, model, out, options, answered=answered, left=left, done=done)
 
 
 # ---- what a run is --------------------------------------------------------------------------------------------------
 
 
-def _info(bench: Benchmark, model: str, out: Path, options: RunOptions) -> RunInfo:
+def run_info(bench: Benchmark, model: str, out: Path, options: RunOptions) -> RunInfo:
     manifest = bench.manifest
     selection: dict[str, int | str | None] = {
         "limit": options.limit,
@@ -180,12 +182,15 @@ _MAY_DIFFER: Final = frozenset({"carina", "id", "benchmark"})
 """What does not decide what is asked."""
 
 
-def _claim(out: Path, info: RunInfo) -> None:
+def claim_run(out: Path, info: RunInfo) -> None:
     """Take up the run that lies there, if it is this one; refuse any other with the difference."""
     path = out / RUN_FILE
-    if not path.exists():
-        if any(out.iterdir()):
-            raise CarinaError(f"{out}: is not empty and holds no run: choose another directory")
+    # What a killed call left under a temporary name is nobody's.
+    others = [each for each in out.iterdir() if each != path and not each.name.startswith(f".{RUN_FILE}.")]
+    if not path.exists() and others:
+        raise CarinaError(f"{out}: is not empty and holds no run: choose another directory")
+    if not any(each.stat().st_size for each in others):
+        # Nothing was answered yet, so a call that could not begin binds nobody.
         write_bytes(path, msgspec.json.format(msgspec.json.encode(info), indent=2) + b"\n")
         return
     there = read_info(out)
@@ -215,7 +220,7 @@ def read_info(run: Path) -> RunInfo:
 # ---- closing --------------------------------------------------------------------------------------------------------
 
 
-def _close(bench: Benchmark, out: Path, info: RunInfo, ids: Sequence[str]) -> RunResult:
+def close_run(bench: Benchmark, out: Path, info: RunInfo, ids: Sequence[str]) -> RunResult:
     """Write the table of all steps in the order of the benchmark, and count."""
     answered = read_log(out)
     statuses: Counter[str] = Counter()
@@ -253,11 +258,12 @@ def _close(bench: Benchmark, out: Path, info: RunInfo, ids: Sequence[str]) -> Ru
 
 def _rows(case: Case, policy: Policy, answered: Answered) -> list[StepRow]:
     """All steps of a case: as they were scored when they were answered, with those that were not asked."""
-    if _is_answered(case, answered):
-        return [answered[case.id][number].row for number in range(len(case.steps))]
+    rows = {number: entry.row for number, entry in answered.get(case.id, {}).items()}
+    if len(rows) == len(case.steps):
+        return [rows[number] for number in range(len(case.steps))]
     walk = Walk(case, policy)
     resume(walk, answered, failures=True)
-    return list(walk.rows())
+    return [rows.get(row.number, row) for row in walk.rows()]
 
 
 def read_rows(run: Path) -> list[StepRow]:

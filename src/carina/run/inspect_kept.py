@@ -16,7 +16,7 @@ from carina.errors import CarinaError
 from carina.files import alone_in
 from carina.models.served import Reply, Sampling
 from carina.run.commits import Commits
-from carina.run.examine import RunOptions, _claim, _close, _info
+from carina.run.examine import RunOptions, claim_run, close_run, run_info
 from carina.run.log import Answered, StepLog, log_path, read_log
 from carina.run.records import RunInfo, StepRow
 from carina.run.wavefront import entry
@@ -33,7 +33,7 @@ class KeptRun:
         self._stack = ExitStack()
         self._opening = asyncio.Lock()
         self._answered: Answered | None = None
-        self._info: RunInfo
+        self._about: RunInfo
         self._commits: Commits
 
     async def answered(self, model: str) -> Answered:
@@ -58,18 +58,18 @@ class KeptRun:
     async def close(self) -> None:
         """Write the table of all steps."""
         await self._commits.close()
-        _close(self._bench, self.out, self._info, self._ids)
+        close_run(self._bench, self.out, self._about, self._ids)
         self._stack.close()
         self._answered = None
 
     def _open(self, model: str, sampling: Sampling) -> Answered:
-        self._info = _info(self._bench, model, self.out, replace(self._options, sampling=sampling))
+        self._about = run_info(self._bench, model, self.out, replace(self._options, sampling=sampling))
         if len(self._ids) < self._bench.manifest.counts.cases:
-            self._info = msgspec.structs.replace(self._info, cases=self._ids)
+            self._about = msgspec.structs.replace(self._about, cases=self._ids)
         self.out.mkdir(parents=True, exist_ok=True)
         if not self._stack.enter_context(alone_in(self.out)):
             raise CarinaError(f"{self.out}: another process is writing this run")
-        _claim(self.out, self._info)
+        claim_run(self.out, self._about)
         found = read_log(self.out)
         self._commits = Commits(self._stack.enter_context(StepLog(log_path(self.out))))
         return found

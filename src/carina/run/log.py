@@ -5,9 +5,9 @@ about one step the last counts, so a step that failed on the way is mended by a 
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
@@ -61,29 +61,84 @@ def log_path(run: Path, process: int = 0) -> Path:
     return run / f"steps-{process:02d}.jsonl"
 
 
-def read_log(run: Path) -> dict[str, dict[int, Entry]]:
-    """What earlier calls have brought to disk, from all processes; cuts off what an interruption left of a line."""
-    found: dict[str, dict[int, Entry]] = {}
+def read_log(run: Path, *, mend: bool = False) -> "LoggedAnswers":
+    """What earlier calls have brought to disk, from all processes.
+
+    `mend` cuts off what an interruption left of a last line; for whoever knows that nobody else is writing.
+    """
+    places: dict[str, list[_Place]] = {}
     for path in sorted(run.glob("steps-*.jsonl")):
-        for entry in _entries(path):
-            of_case = found.setdefault(entry.row.case, {})
-            there = of_case.get(entry.row.number)
+        for case, place in _places(path, mend=mend):
+            places.setdefault(case, []).append(place)
+    return LoggedAnswers(places)
+
+
+class LoggedAnswers(Mapping[str, Mapping[int, Entry]]):
+    """Entries by case, read when asked for: of a long run only the places of its lines are held in memory."""
+
+    def __init__(self, places: Mapping[str, Sequence["_Place"]]) -> None:
+        self._places = places
+
+    def __getitem__(self, case: str) -> dict[int, Entry]:
+        found: dict[int, Entry] = {}
+        for place in self._places[case]:
+            entry = place.read()
+            there = found.get(entry.row.number)
             # An answer is never given up for a failure, whichever file is read last.
             if there is None or entry.row.state == "answered" or there.row.state != "answered":
-                of_case[entry.row.number] = entry
-    return found
+                found[entry.row.number] = entry
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
-def _entries(path: Path) -> Iterator[Entry]:
-    decoder = msgspec.json.Decoder(Entry)
-    place = 0
-    with path.open("r+b") as file:
+class _Place(NamedTuple):
+    """Where a line lies."""
+
+    path: Path
+    number: int
+    """Of the line, from 1."""
+    start: int
+    size: int
+
+    def read(self) -> Entry:
+        with self.path.open("rb") as file:
+            file.seek(self.start)
+            try:
+                return _ENTRY.decode(file.read(self.size))
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise CarinaError(f"{self.path}, line {self.number}: not an answered step ({error})") from error
+
+
+class _Case(msgspec.Struct):
+    case: str
+
+
+class _Line(msgspec.Struct):
+    """What must be known of a line to find it again."""
+
+    row: _Case
+
+
+_ENTRY: Final = msgspec.json.Decoder(Entry)
+_LINE: Final = msgspec.json.Decoder(_Line)
+
+
+def _places(path: Path, *, mend: bool) -> Iterator[tuple[str, _Place]]:
+    start = 0
+    with path.open("r+b" if mend else "rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
-                file.truncate(place)
+                if mend:
+                    file.truncate(start)
                 return
             try:
-                yield decoder.decode(line)
-            except msgspec.DecodeError as error:
+                case = _LINE.decode(line).row.case
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise CarinaError(f"{path}, line {number}: not an answered step ({error})") from error
-            place += len(line)
+            yield case, _Place(path, number, start, len(line))
+            start += len(line)

@@ -1,6 +1,9 @@
-"""What a model is told before the first question, by protocol, and how the truth of a failed step is told."""
+"""What a model is told before the first question, by protocol, and how the truth of a step is told."""
 
 from typing import Final
+
+from carina.cases import Case, Step
+from carina.cases.chat import answer
 
 PERCEPT: Final = (
     "You are an expert thoracic radiologist who is examined on chest X-rays. Every question has numbered options. "
@@ -9,7 +12,8 @@ PERCEPT: Final = (
 )
 CONVERSATION: Final = (
     "You are an expert thoracic radiologist who reads chest X-rays step by step. Answer each question from the images "
-    "and from what was said before, and keep to the form and the length that the question asks for."
+    "and from what was said before, and keep to the form and the length that the question asks for. Where options are "
+    "listed, reply with the right one as it stands there, its letter or number first."
 )
 _BY_PROTOCOL: Final = {"percept": PERCEPT}
 
@@ -28,3 +32,21 @@ def hint(question: str, answer: str) -> str:
     """The truth of an earlier step, as a fact."""
     told = answer if answer.rstrip().endswith((".", "!", "?")) else f"{answer}."
     return _HINT.format(question=" ".join(question.split()), answer=told)
+
+
+NO_ANSWER: Final = "(no answer)"
+"""Stands in the history for an answer without words, which some services refuse."""
+
+
+def as_answer(case: Case, step: Step) -> str:
+    """A key in the words of an answer: options by number behind the marker where the key has no words of its own."""
+    if step.format == "choice" and step.key.text is None:
+        return f"Answer: {', '.join(map(str, step.right))}"
+    return answer(case, step)
+
+
+def which_images(current: int, reference: int) -> str:
+    """Which of the pictures that come together are of which study."""
+    first = "The first image is" if current == 1 else f"The first {current} images are"
+    rest = "the other one" if reference == 1 else f"the other {reference}"
+    return f"{first} of the current study, {rest} of the reference study."

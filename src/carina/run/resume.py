@@ -20,10 +20,11 @@ def resume(walk: Walk, answered: Answered, *, failures: bool = False) -> None:
     """Walk a case as far as its answers go; also over a failure, where the table shall show it."""
     entries = answered.get(walk.case.id, {})
     for number in range(len(walk.case.steps)):
+        if walk.over:
+            return
         entry = entries.get(number)
-        if walk.over or entry is None:
+        failed = entry is None or entry.row.state != "answered"
+        if entry is not None and (failures or not failed):
+            walk.replay(entry.row, None if failed else entry.reply)
+        elif walk.policy.history != "none":
             return
-        failed = entry.row.state != "answered"
-        if failed and not failures:
-            return
-        walk.replay(entry.row, None if failed else entry.reply)

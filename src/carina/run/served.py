@@ -5,7 +5,7 @@ processes each has its own share of the cases and its own log.
 """
 
 import asyncio
-import base64
+import gc
 import multiprocessing
 import os
 import threading
@@ -16,11 +16,11 @@ from pathlib import Path
 from queue import Empty
 from typing import TYPE_CHECKING, Any, Final
 
-from carina.cases import Benchmark, Case, open_benchmark
+from carina.cases import Benchmark, open_benchmark
 from carina.errors import CarinaError
 from carina.models.served import Reply, Said, ServedModel
 from carina.run.commits import Commits
-from carina.run.log import Answered, Entry, StepLog, log_path, read_log
+from carina.run.log import Answered, StepLog, log_path, read_log
 from carina.run.pictures import CasePictures
 from carina.run.records import Policy, Turn
 from carina.run.resume import walks
@@ -79,11 +79,11 @@ async def _examine(
         attempt_seconds=options.timeout,
         connections=options.connections,
     )
-    pictures = CasePictures(
-        bench, max_side=options.max_side, blind=options.blind, cases=2 * options.connections
-    )
+    pictures = CasePictures(bench, max_side=options.max_side, blind=options.blind)
     commits = Commits(log)
     examination = _Examination(job.model, served, pictures, commits, done)
+    # What the providers' packages have loaded stays: looked through again and again it costs a tenth of a turn.
+    gc.freeze()
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(options.connections):
@@ -92,6 +92,7 @@ async def _examine(
         # Whichever task met it first: the others were only told to stop.
         raise _first(failed) from None
     finally:
+        gc.unfreeze()
         await commits.close()
         await served.close()
 
@@ -108,21 +109,12 @@ class _Todo:
 
     def __init__(self, bench: Benchmark, left: Sequence[str], answered: Answered, policy: Policy) -> None:
         self._walks = walks(bench, left, answered, policy)
-        self._answered = answered
         self._reading = asyncio.Lock()
 
     async def next(self) -> Walk | None:
         # Cases are read beside the event loop, and by one thread at a time.
         async with self._reading:
             return await asyncio.to_thread(next, self._walks, None)
-
-    def known(self, walk: Walk, turn: Turn) -> Entry | None:
-        """The answer that is there behind a step that failed, where each step stands for itself."""
-        if walk.policy.history != "none":
-            return None
-        entries = self._answered.get(walk.case.id, {})
-        found = next((one for one in entries.values() if one.row.step == turn.step.id), None)
-        return found if found is not None and found.row.state == "answered" else None
 
 
 class _Examination:
@@ -145,35 +137,32 @@ class _Examination:
 
     async def work(self, todo: "_Todo") -> None:
         while (walk := await todo.next()) is not None:
-            await self._walk(walk, todo)
+            await self._walk(walk)
             self._done()
 
-    async def _walk(self, walk: Walk, todo: "_Todo") -> None:
+    async def _walk(self, walk: Walk) -> None:
         uris: dict[str, str] = {}
         conversation = self._served.conversation(walk.system)
         while (turn := walk.turn) is not None:
-            known = todo.known(walk, turn)
-            if known is not None:
-                walk.replay(known.row, known.reply)
-                continue
-            # All of a case that was taken up in its midst: earlier messages show pictures too.
-            missing = [view for message in turn.messages for view in message.shows if view not in uris]
-            if missing:
-                # Drawn and encoded once a case, beside the event loop.
-                uris |= await asyncio.to_thread(self._uris, walk.case, missing)
             began = time.perf_counter()
-            reply = await conversation.answer(spoken(turn, uris))
+            try:
+                await self._draw(walk, turn, uris)
+            except CarinaError as error:
+                # A picture that cannot be had concerns its case alone.
+                reply = Reply(text=None, error=str(error))
+            else:
+                began = time.perf_counter()
+                reply = await conversation.answer(spoken(turn, uris))
             row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
             await self._commits.commit(entry(row, reply))
             self._watch(reply)
 
-    def _uris(self, case: Case, views: Sequence[str]) -> dict[str, str]:
-        # Known to be on the way now, however long its last answer took.
-        self._pictures.add(case)
-        return {
-            view: f"data:image/png;base64,{base64.b64encode(self._pictures(case.id, view)).decode()}"
-            for view in views
-        }
+    async def _draw(self, walk: Walk, turn: Turn, uris: dict[str, str]) -> None:
+        """Add the pictures that a conversation has not shown yet, drawn and encoded once and beside the event loop."""
+        # All of a case that was taken up in its midst: earlier messages show pictures too.
+        missing = [view for message in turn.messages for view in message.shows if view not in uris]
+        if missing:
+            uris |= await asyncio.to_thread(self._pictures.data_uris, walk.case, missing)
 
     def _watch(self, reply: Reply) -> None:
         self._failed = 0 if reply.error is None else self._failed + 1

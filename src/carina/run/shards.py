@@ -4,7 +4,7 @@ Every share has a log of its own, so nothing but the file system is shared; the 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from carina.cases import Benchmark, open_benchmark
 from carina.run.builtin import PREFIX, open_builtin
 from carina.run.examinee import Examinee
-from carina.run.log import StepLog, log_path, read_log
+from carina.run.log import Answered, StepLog, log_path
 from carina.run.pictures import CasePictures
 from carina.run.resume import walks
 from carina.run.wavefront import run_wavefront
@@ -36,6 +36,8 @@ class Share:
     out: Path
     options: "RunOptions"
     cases: tuple[str, ...]
+    answered: Answered
+    """What is there of these cases already."""
     number: int
 
 
@@ -44,25 +46,21 @@ def run_beside(
     model: str,
     out: Path,
     options: "RunOptions",
-    left: Sequence[str],
     *,
+    answered: Answered,
+    left: Sequence[str],
     done: Callable[[], object],
 ) -> None:
     """Examine a model on the cases that are left; `done` is told of each that has ended."""
     if options.engine == "local" and options.processes == 1:
-        _examine(bench, Share(bench.directory, model, out, options, tuple(left), 0), done)
+        _examine(bench, Share(bench.directory, model, out, options, tuple(left), answered, 0), done)
         return
-    shares = [
-        Share(
-            bench.directory.resolve(),
-            model,
-            out.resolve(),
-            options,
-            tuple(left[start : start + _SHARE]),
-            number,
+    shares = (
+        _share(
+            Share(bench.directory.resolve(), model, out.resolve(), options, tuple(cases), answered, number)
         )
-        for number, start in enumerate(range(0, len(left), _SHARE))
-    ]
+        for number, cases in enumerate(left[at : at + _SHARE] for at in range(0, len(left), _SHARE))
+    )
     ended = in_order(
         examine_share,
         shares,
@@ -76,6 +74,12 @@ def run_beside(
             done()
 
 
+def _share(whole: Share) -> Share:
+    """A share with no more of the log than its own cases need, to be sent to a worker."""
+    own = {case: dict(whole.answered[case]) for case in whole.cases if case in whole.answered}
+    return replace(whole, answered=own)
+
+
 def examine_share(share: Share) -> int:
     """Examine the cases of one share, wherever this runs; how many there were."""
     bench = open_benchmark(share.bench, share.options.images, verify=False)
@@ -87,7 +91,7 @@ def _examine(bench: Benchmark, share: Share, done: Callable[[], object]) -> None
     options = share.options
     examinee = _examinee(share.bench, share.model, options)
     pictures = CasePictures(bench, max_side=options.max_side, blind=options.blind)
-    todo = walks(bench, share.cases, read_log(share.out), options.policy)
+    todo = walks(bench, share.cases, share.answered, options.policy)
     with StepLog(log_path(share.out, share.number)) as log:
         run_wavefront(todo, examinee, pictures, log, done=done)
 

@@ -16,7 +16,7 @@ from carina.cases.chat import Message, answer, asked, plain
 from carina.models.served import Reply
 from carina.run.parse import parse, parse_chexpercept
 from carina.run.parse.normalise import spoken, storable
-from carina.run.prompts import hint, system_prompt
+from carina.run.prompts import NO_ANSWER, as_answer, hint, system_prompt, which_images
 from carina.run.records import Parsed, Policy, Scores, StepRow, Turn
 from carina.run.score import chance, score
 
@@ -50,6 +50,7 @@ class Walk:
         self.system = system_prompt(case.protocol)
         self._past: list[_Past] = []
         self._next = 0
+        """Number of the step that is asked next; as many as there are where none is left."""
         self._rows: dict[int, StepRow] = {}
         self._wrong_stage: int | None = None
         self._broken = False
@@ -90,12 +91,22 @@ class Walk:
             row = _scored(common, step, raw, parsed, scores)
             self._remember(step, turn.messages[-1], spoken(raw).text, scores)
         self._rows[self._next] = row
-        self._next += 1
-        self._turn = None
+        self._go_to(0)
         return row
 
+    def _go_to(self, number: int) -> None:
+        """The next step from this one on that was not walked."""
+        while number in self._rows:
+            number += 1
+        self._next, self._turn = number, None
+
     def replay(self, row: StepRow, text: str | None) -> None:
-        """Take up a step that was answered in an earlier call: `text` is the reply as it came."""
+        """Take up a step that was answered in an earlier call: `text` is the reply as it came.
+
+        In order, unless there is no history: then every question stands for itself, and one that failed is asked last.
+        """
+        if self.policy.history == "none":
+            self._go_to(row.number)
         reply = Reply(
             text=text,
             stop=row.stop or "",
@@ -122,13 +133,22 @@ class Walk:
         past = [] if history == "none" else self._past
         self._hints = self._mend(step) if history in ("gold", "hint") else ()
         seen = {view for one in past for view in one.sent.shows}
-        shows = tuple(dict.fromkeys(view for view in (*step.shows, *step.uses) if view not in seen))
-        text = "\n".join([*self._hints, asked(step)])
+        wanted = {*step.shows, *step.uses} - seen
+        shows = tuple(view.id for view in self.case.views if view.id in wanted)
+        text = "\n".join([*self._hints, *self._told_apart(step, shows), asked(step)])
         said: list[Message] = []
         for one in past:
             said += [one.sent, Message(role="assistant", step=one.step.id, text=one.said)]
         said.append(Message(role="user", step=step.id, text=text, shows=shows))
         return Turn(case=self.case.id, step=without_key(step), system=self.system, messages=tuple(said))
+
+    def _told_apart(self, step: Step, shows: tuple[str, ...]) -> list[str]:
+        """Which pictures are of which study, where they come together and the question speaks of one of them."""
+        roles = {image.key: image.role for image in self.case.images}
+        shown = [roles[view.panels[0].image] for view in self.case.views if view.id in shows]
+        reference = shown.count("reference")
+        together = 0 < reference < len(shown) and set(shows) != set(step.shows)
+        return [which_images(len(shown) - reference, reference)] if together else []
 
     def _mend(self, step: Step) -> tuple[str, ...]:
         """Replace wrong answers that are due before this step, or tell their truth."""
@@ -137,11 +157,10 @@ class Walk:
             due = self.policy.scope == "step" or one.step.stage < step.stage or one.step.id in step.depends_on
             if one.mended or not due:
                 continue
-            right = answer(self.case, one.step)
             if self.policy.history == "gold" and not one.is_exact:
-                one.said, one.mended = _as_answer(one.step, right), True
+                one.said, one.mended = as_answer(self.case, one.step), True
             elif self.policy.history == "hint" and one.failed:
-                hints.append(hint(one.step.question, right))
+                hints.append(hint(one.step.question, answer(self.case, one.step)))
                 one.mended = True
         return tuple(hints)
 
@@ -161,11 +180,12 @@ class Walk:
 
     def _remember(self, step: Step, sent: Message, words: str, scores: Scores) -> None:
         """Keep what later turns show of an answer: its words without reasoning, and nothing taken for a picture."""
-        said = plain(words)[-LONGEST_IN_HISTORY:]
-        failed = not scores.correct if scores.correct is not None else scores.score < _CONVINCING
-        # What has no right or wrong is as good as the key only where it says the same.
-        exact = bool(scores.correct) and step.format in ("choice", "yes_no")
-        self._past.append(_Past(step, sent, said, failed, exact or said == answer(self.case, step)))
+        said = plain(words)[-LONGEST_IN_HISTORY:] or NO_ANSWER
+        right = scores.correct
+        failed = not right if right is not None else scores.score < _CONVINCING
+        # Words that have no right or wrong are as good as the key only where they say the same.
+        exact = right and step.format != "boxes" if right is not None else scores.score >= 1
+        self._past.append(_Past(step, sent, said, failed, bool(exact)))
         if scores.correct is False and self._wrong_stage is None:
             self._wrong_stage = step.stage
 
@@ -221,11 +241,6 @@ class Walk:
 def without_key(step: Step) -> Step:
     """A step as it may be handed to whoever answers it."""
     return msgspec.structs.replace(step, key=Key(), facts=(), evidence=(), reached_by=(), depends_on=())
-
-
-def _as_answer(step: Step, right: str) -> str:
-    """A key in the words of an answer: with the marker that is asked for where the key has no words of its own."""
-    return right if step.key.text is not None else f"Answer: {right}"
 
 
 def _scored(row: StepRow, step: Step, raw: str, parsed: Parsed, scores: Scores) -> StepRow:

@@ -4,9 +4,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
+from carina.errors import CarinaError
 from carina.models.served import Reply
 from carina.run.examinee import Examinee
 from carina.run.log import Entry, StepLog
+from carina.run.parse.normalise import storable
 from carina.run.pictures import CasePictures
 from carina.run.records import StepRow, Turn
 from carina.run.walk import Walk
@@ -25,7 +27,8 @@ def run_wavefront(
 ) -> None:
     """Walk all cases to their end; every batch of answers is on disk before the next one is asked."""
     waiting = iter(walks)
-    on_the_way: deque[Walk] = deque(_started(waiting, max(1, int(_DEPTH * examinee.batch)), pictures))
+    on_the_way: deque[Walk] = deque()
+    _start(waiting, max(1, int(_DEPTH * examinee.batch)), on_the_way, pictures, done)
     while on_the_way:
         # The least advanced first: cases keep step with each other.
         batch = [on_the_way.popleft() for _ in range(min(examinee.batch, len(on_the_way)))]
@@ -42,14 +45,15 @@ def run_wavefront(
             if walk.over:
                 pictures.drop(walk.case)
                 done()
-                on_the_way.extend(_started(waiting, 1, pictures))
+                _start(waiting, 1, on_the_way, pictures, done)
             else:
                 on_the_way.append(walk)
 
 
 def entry(row: StepRow, reply: Reply) -> Entry:
     """A line of the log, which holds the whole reply."""
-    return Entry(row=row, text=None if row.raw == reply.text else reply.text)
+    text = None if reply.text is None else storable(reply.text)
+    return Entry(row=row, text=None if row.raw == text else text)
 
 
 def _turn_of(walk: Walk) -> Turn:
@@ -59,18 +63,30 @@ def _turn_of(walk: Walk) -> Turn:
 
 
 def _answers(examinee: Examinee, turns: list[Turn], pictures: CasePictures) -> list[Reply]:
-    replies = examinee.answer(turns, pictures)
+    """The replies to a batch; what keeps one turn from being answered, such as a missing image, concerns it alone."""
+    try:
+        replies = examinee.answer(turns, pictures)
+    except CarinaError as error:
+        if len(turns) == 1:
+            return [Reply(text=None, error=str(error))]
+        return [reply for turn in turns for reply in _answers(examinee, [turn], pictures)]
     if len(replies) != len(turns):
         raise RuntimeError(f"{examinee.name}: {len(replies)} replies to {len(turns)} turns")
     return replies
 
 
-def _started(waiting: Iterator[Walk], number: int, pictures: CasePictures) -> Iterator[Walk]:
-    for walk in waiting:
-        if number < 1:
-            return
-        number -= 1
+def _start(
+    waiting: Iterator[Walk],
+    number: int,
+    on_the_way: deque[Walk],
+    pictures: CasePictures,
+    done: Callable[[], object],
+) -> None:
+    """Take up so many more cases; one that has nothing left to ask has ended."""
+    while number > 0 and (walk := next(waiting, None)) is not None:
+        if walk.over:
+            done()
+            continue
         pictures.add(walk.case)
-        yield walk
-        if number < 1:
-            return
+        on_the_way.append(walk)
+        number -= 1

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from carina.errors import CarinaError
-from carina.models.served.lean import as_it_is, unlogged
+from carina.models.served.lean import as_it_is, nowhere, unlogged
 from carina.models.served.records import Prompt, Reply, Said, Sampling
 
 _LONGEST_MESSAGE: Final = 300
@@ -51,6 +51,7 @@ class ServedModel:
         except Exception as error:  # a provider may raise anything about its settings
             raise CarinaError(f"model {name!r} cannot be opened: {_words_of(error)}") from None
         as_it_is(self._model.api)
+        unlogged(self._model)
 
     async def answer(self, prompt: Prompt) -> Reply:
         """The model's answer, or what kept it from coming; raises where no prompt would be answered."""
@@ -64,7 +65,7 @@ class ServedModel:
         return Conversation(self._reply, system)
 
     async def _reply(self, messages: list[Any]) -> Reply:
-        unlogged()
+        nowhere()
         return await generated(self._model, messages, name=self.name)
 
     async def close(self) -> None:

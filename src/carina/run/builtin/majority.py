@@ -1,12 +1,14 @@
 """The examinee that never looks but knows what is usually right: what it reaches, a benchmark gives away.
 
 It learns from the keys of the benchmark itself, crosswise: what it says of one half of the patients it has learnt from
-the other, so that no case tells its own key.
+the other, so that no case tells its own key. Hardly any two answers in words are worded alike, so they are counted by
+the facts that they rest on, and one of those that tell the commonest facts is given.
 """
 
 import hashlib
+import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,12 +20,22 @@ from carina.models.served import Reply
 from carina.run.builtin.draw import NOTHING, SPOKEN, is_none
 from carina.run.examinee import Pictures
 from carina.run.records import Turn
+from carina.run.score.entities import said_in
 
 _WHOLE: Final = Box(image="", xyxy=(0.0, 0.0, 100.0, 100.0), frame="percent")
-_NAMES: Final = ("the_region", "the_finding", "finding")
+_NAMES: Final = ("the_region", "the_finding", "the_other", "a_finding", "finding")
 """Slots that name what a question is about."""
+_THINGS: Final = frozenset({"finding", "device"})
+"""Kinds of targets that have an id of their own in a case."""
+_ID: Final = re.compile(r"\b[a-z]\d+\b")
+"""The number of a finding or device, which means nothing in another case."""
+_UNNAMED: Final = "?"
+_TRIED: Final = 20
+"""Wordings of the same facts that are tried, the shortest: to say that a list is complete is no answer by itself."""
 
 Kind = tuple[str, ...]
+Facts = tuple[tuple[str, str, str], ...]
+"""What a key rests on, in order: name, what it concerns, and what it says of it."""
 
 
 @dataclass
@@ -33,7 +45,12 @@ class _Learnt:
     offered: Counter[tuple[Kind, str]] = field(default_factory=Counter)
     right: Counter[tuple[Kind, str]] = field(default_factory=Counter)
     """Options by what they say."""
-    words: defaultdict[Kind, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    labels: defaultdict[Kind, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    told: defaultdict[Kind, Counter[Facts]] = field(default_factory=lambda: defaultdict(Counter))
+    """Answers in words by their facts."""
+    wordings: defaultdict[tuple[Kind, Facts], set[str]] = field(default_factory=lambda: defaultdict(set))
+    usual: dict[Kind, str] = field(default_factory=dict)
+    """Words that have been decided on."""
     corners: defaultdict[Kind, list[tuple[float, ...]]] = field(default_factory=lambda: defaultdict(list))
     frames: dict[Kind, Box] = field(default_factory=dict)
 
@@ -47,23 +64,39 @@ class Majority:
     def __init__(self, benchmark: Benchmark) -> None:
         self._halves = (_Learnt(), _Learnt())
         self._half_of: dict[str, int] = {}
+        self._shown: dict[str, dict[str, str]] = {}
         for case in benchmark.without("regions"):
             half = _half(case.patient or case.id)
             self._half_of[case.id] = half
+            self._shown[case.id] = _projections(case)
             # What is learnt here serves the other half.
             _learn(self._halves[1 - half], case)
 
     def answer(self, turns: Sequence[Turn], pictures: Pictures) -> list[Reply]:
         """The likeliest answers; no picture is looked at."""
         del pictures
-        return [Reply(text=_say(self._halves[self._half_of[t.case]], t.step), stop="stop") for t in turns]
+        return [Reply(text=self._say(turn), stop="stop") for turn in turns]
+
+    def _say(self, turn: Turn) -> str:
+        learnt, step = self._halves[self._half_of[turn.case]], turn.step
+        if step.format == "choice":
+            return f"Answer: {', '.join(map(str, _likeliest(learnt, step)))}"
+        if step.format == "boxes":
+            return box_text(_mean_box(learnt, step, _projection(step, self._shown[turn.case])))
+        if step.format == "yes_no":
+            return SPOKEN[_usual_label(learnt, step)]
+        return _usual_words(learnt, step)
 
 
 def _half(name: str) -> int:
     return hashlib.sha256(name.encode()).digest()[0] & 1
 
 
+# ---- learning -------------------------------------------------------------------------------------------------------
+
+
 def _learn(learnt: _Learnt, case: Case) -> None:
+    names = _names(case)
     for step in case.steps:
         key = step.key
         if step.format == "choice":
@@ -72,22 +105,64 @@ def _learn(learnt: _Learnt, case: Case) -> None:
                 learnt.right[_kind(step), option.text] += option.id in key.options
         elif step.format == "boxes":
             for box in key.boxes:
-                learnt.corners[_about(step)].append(box.xyxy)
-                learnt.frames[_about(step)] = box
+                for kind in ((*_about(step), case.image(box.image).view), _about(step)):
+                    learnt.corners[kind].append(box.xyxy)
+                    learnt.frames[kind] = box
+        elif step.format == "yes_no" and key.label is not None:
+            for kind in {_kind(step), _about(step)}:
+                learnt.labels[kind][key.label] += 1
         else:
-            for kind in (_kind(step), _about(step)):
-                learnt.words[kind][key.label or answer(case, step)] += 1
+            _learn_words(learnt, step, answer(case, step), names)
 
 
-def _say(learnt: _Learnt, step: Step) -> str:
-    if step.format == "choice":
-        return f"Answer: {', '.join(map(str, _likeliest(learnt, step)))}"
-    if step.format == "boxes":
-        return box_text(_mean_box(learnt, step))
-    counted = learnt.words.get(_about(step)) or learnt.words.get(_kind(step))
-    if step.format == "yes_no":
-        return SPOKEN[_most_common(counted)] if counted else SPOKEN["no"]
-    return _most_common(counted) if counted else NOTHING
+def _learn_words(learnt: _Learnt, step: Step, text: str, names: Mapping[str, str]) -> None:
+    facts = _facts(step, text, names)
+    for kind in {_kind(step), _about(step)}:
+        learnt.told[kind][facts] += 1
+        learnt.wordings[kind, facts].add(text)
+
+
+def _facts(step: Step, text: str, names: Mapping[str, str]) -> Facts:
+    """What a key says, comparable with that of another case: things by their names, not by their ids.
+
+    What the question itself names is no part of it, and what can't be told apart by facts is by its words.
+    """
+    asks_by_name = _about(step) != _kind(step)
+    told: list[tuple[str, str, str]] = []
+    for fact in step.facts:
+        if fact.name == "target" and asks_by_name:
+            continue
+        says = _named(fact.text or "", names)
+        # Words that name things themselves stand under the number of a relation, not of a thing.
+        about = _named(fact.about, names) if says == (fact.text or "") else ""
+        told.append((fact.name, about, says))
+    if not step.facts or any(_UNNAMED in about + says for _, about, says in told):
+        told.append(("words", "", text))
+    return tuple(sorted(told))
+
+
+def _named(words: str, names: Mapping[str, str]) -> str:
+    return _ID.sub(lambda found: names.get(found.group(), _UNNAMED), words)
+
+
+def _names(case: Case) -> dict[str, str]:
+    """What the ids of findings and devices stand for, as far as a step about one alone tells."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for step in case.steps:
+        targets = {fact.text or "" for fact in step.facts if fact.name == "target" and fact.about in _THINGS}
+        ids = {fact.about for fact in step.facts if _ID.fullmatch(fact.about)}
+        if len(targets) == len(ids) == 1:
+            found[ids.pop()] |= targets
+    return {name: said.pop() for name, said in found.items() if len(said) == 1}
+
+
+def _projections(case: Case) -> dict[str, str]:
+    """Of each view with one panel, the projection of its image; a case tells it to everybody."""
+    of_image = {image.key: image.view for image in case.images}
+    return {view.id: of_image[view.panels[0].image] for view in case.views if len(view.panels) == 1}
+
+
+# ---- answering ------------------------------------------------------------------------------------------------------
 
 
 def _likeliest(learnt: _Learnt, step: Step) -> list[int]:
@@ -103,18 +178,50 @@ def _likeliest(learnt: _Learnt, step: Step) -> list[int]:
     return [n for n, share in enumerate(shares, start=1) if share > 0.5 and n not in none] or [best]
 
 
-def _mean_box(learnt: _Learnt, step: Step) -> Box:
-    corners = learnt.corners.get(_about(step))
-    if not corners:
-        return _WHOLE
-    x1, y1, x2, y2 = np.mean(corners, axis=0).tolist()
-    frame = learnt.frames[_about(step)]
-    return Box(image=frame.image, xyxy=(x1, y1, x2, y2), frame=frame.frame, name=frame.name)
+def _usual_label(learnt: _Learnt, step: Step) -> str:
+    counted = learnt.labels.get(_about(step)) or learnt.labels.get(_kind(step))
+    return min(counted, key=lambda label: (-counted[label], label)) if counted else "no"
 
 
-def _most_common(counted: Counter[str]) -> str:
-    """Of several that are as common the first in order, so that the result is the same everywhere."""
-    return min(counted, key=lambda word: (-counted[word], word))
+def _usual_words(learnt: _Learnt, step: Step) -> str:
+    """Words for the commonest facts of this kind of question about one thing, or of this kind."""
+    for kind in (_about(step), _kind(step)):
+        if kind in learnt.told:
+            if kind not in learnt.usual:
+                learnt.usual[kind] = _decided(learnt, kind)
+            return learnt.usual[kind]
+    return NOTHING
+
+
+def _decided(learnt: _Learnt, kind: Kind) -> str:
+    """Of words for the commonest facts the shortest that our reader understands, the first in order of those as short.
+
+    Nothing is left to the order of the cases, so that the result is the same everywhere.
+    """
+    counted = learnt.told[kind]
+    facts = min(counted, key=lambda one: (-counted[one], one))
+    shortest = sorted(learnt.wordings[kind, facts], key=lambda text: (len(text), text))
+    return next((text for text in shortest[:_TRIED] if said_in(text).entities), shortest[0])
+
+
+def _mean_box(learnt: _Learnt, step: Step, projection: str) -> Box:
+    for kind in ((*_about(step), projection), _about(step)):
+        corners = learnt.corners.get(kind)
+        if corners:
+            x1, y1, x2, y2 = np.mean(corners, axis=0).tolist()
+            frame = learnt.frames[kind]
+            return Box(image=frame.image, xyxy=(x1, y1, x2, y2), frame=frame.frame, name=frame.name)
+    return _WHOLE
+
+
+def _projection(step: Step, shown: Mapping[str, str]) -> str:
+    """The projection that a box is asked for on: of several, the lateral one only where the question says so."""
+    used = sorted({shown[view] for view in step.uses if view in shown})
+    wanted = [view for view in used if (view == "lateral") == ("lateral" in step.question.lower())]
+    return (wanted or used or [""])[0]
+
+
+# ---- kinds of questions ---------------------------------------------------------------------------------------------
 
 
 def _kind(step: Step) -> Kind:
@@ -122,5 +229,6 @@ def _kind(step: Step) -> Kind:
 
 
 def _about(step: Step) -> Kind:
-    """A kind of question about one thing."""
-    return (*_kind(step), *(slot.value for slot in step.slots if slot.name in _NAMES))
+    """A kind of question about one thing; where it asks for projections, about so many pictures."""
+    named = tuple(slot.value for slot in step.slots if slot.name in _NAMES)
+    return (*_kind(step), *named, str(len(step.uses))) if step.task == "view" else (*_kind(step), *named)

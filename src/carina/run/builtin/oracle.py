@@ -3,10 +3,10 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from carina.cases import Benchmark, Case, Step
-from carina.cases.chat import answer
+from carina.cases import Benchmark, Case
 from carina.models.served import Reply
 from carina.run.examinee import Pictures
+from carina.run.prompts import as_answer
 from carina.run.records import Turn
 
 _KEPT = 1024
@@ -35,11 +35,4 @@ class Oracle:
 
     def _reply(self, turn: Turn) -> Reply:
         case = self._cases[turn.case]
-        return Reply(text=said(case, case.step(turn.step.id)), stop="stop")
-
-
-def said(case: Case, step: Step) -> str:
-    """A key as an answer: options by number behind the marker, all else as the key puts it."""
-    if step.format == "choice":
-        return f"Answer: {', '.join(map(str, step.right))}"
-    return answer(case, step)
+        return Reply(text=as_answer(case, case.step(turn.step.id)), stop="stop")
