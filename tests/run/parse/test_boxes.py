@@ -110,3 +110,62 @@ def test_the_image_that_the_question_names():
 def test_without_the_size_of_an_image_a_box_keeps_its_unit():
     (box,) = parse(PIXEL, "[10%, 20%, 30%, 40%]").boxes
     assert (box.frame, box.xyxy, box.image) == ("percent", HEART, "")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Top-left: (10, 20)\nBottom-right: (30, 40)",
+        "Top-left corner:\n(10, 20)\nBottom-right corner:\n(30, 40)",
+        "**Top-left:** (10, 20)\n**Bottom-right:** (30, 40)",
+        "Upper left (10%, 20%), lower right (30%, 40%)",
+        "The upper left corner is at (10, 20) and the lower right corner is at (30, 40).",
+        "Top right: (30, 20), bottom left: (10, 40)",
+        "x1, y1 = 10, 20; x2, y2 = 30, 40",
+        "(x1, y1) = (10, 20), (x2, y2) = (30, 40)",
+        "xmin, ymin: 10, 20\nxmax, ymax: 30, 40",
+        "x from 10% to 30%, y from 20% to 40%",
+        "x: 10-30, y: 20-40",
+        "x ranges from 10 to 30 and y ranges from 20 to 40",
+        "I think [1, 1, 2, 2] at first. Final: [10, 20, 30, 40]",
+        "I think [1, 1, 2, 2] at first. **Final:** [10, 20, 30, 40]",
+        "[1, 1, 2, 2]? No. The final box is [10, 20, 30, 40].",
+        "1. [10, 20, 30, 40]",
+        "Box 1: [10, 20, 30, 40]",
+        "Figure 1: 10, 20, 30, 40",
+        "Image 1: 10, 20, 30, 40",
+        "In view 1 (10, 20, 30, 40)",
+    ],
+)
+def test_a_box_in_the_words_of_the_question(reply):
+    (box,) = parse(PERCENT, reply, images=IMAGES).boxes
+    assert (box.xyxy, box.frame, box.image) == (HEART, "percent", "a.png")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Top-left: (51.56, 42.19)\nBottom-right: (60.16, 55.47)",
+        "Upper left (51.56%, 42.19%), lower right (60.16%, 55.47%)",
+        "x1, y1 = 51.56, 42.19; x2, y2 = 60.16, 55.47",
+    ],
+)
+def test_corners_with_decimals(reply):
+    (box,) = parse(PERCENT, reply, images=IMAGES).boxes
+    assert box.xyxy == (51.56, 42.19, 60.16, 55.47)
+
+
+def test_the_number_of_an_image_is_no_coordinate():
+    (box,) = parse(PERCENT, "On image 2: [51.56, 42.19, 60.16, 55.47]", images=IMAGES).boxes
+    assert (box.xyxy, box.image) == ((51.56, 42.19, 60.16, 55.47), "b.png")
+
+
+def test_two_boxes_by_their_corners():
+    said = "Top-left (10, 20), bottom-right (30, 40). Top-left (50, 60), bottom-right (70, 80)."
+    boxes = parse(PERCENT, said, images=IMAGES).boxes
+    assert [box.xyxy for box in boxes] == [HEART, (50.0, 60.0, 70.0, 80.0)]
+
+
+@pytest.mark.parametrize("reply", ["Top-left: (10, 20)", "x from 10 to 30", "The top left is clear."])
+def test_half_a_box_is_none(reply):
+    assert parse(PERCENT, reply, images=IMAGES).status == "no_answer"

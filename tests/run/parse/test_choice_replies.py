@@ -1,7 +1,7 @@
 """Replies of the kinds that models give, beyond the examples of the specification."""
 
 import pytest
-from tests.run.parse.steps import NY, YN, C, K, L, M, P, T, V, Z, numbers
+from tests.run.parse.steps import NY, YN, C, K, L, M, P, T, V, Z, lettered, numbers
 
 from carina.run.parse import parse
 
@@ -177,7 +177,7 @@ REPLIES = [
     (Z, "Answer: 4 zones", {1}),
     (V, "Answer: 1/3 to less than 2/3", {2}),
     (V, "Answer: ⅓ to less than ⅔", {2}),
-    (V, "Answer: less than 1/3 of the lung", "no_answer"),
+    (V, "Answer: less than 1/3 of the lung", {1}),
     (V, "Less than 1/3.", {1}),
     (C, "Answer: Larger in left lung", {2}),
     (C, "Answer: larger in the", "no_answer"),
@@ -221,6 +221,81 @@ REPLIES = [
     (K, "I am not a doctor and cannot diagnose. That said, my answer is 3.", {3}),
     (K, "As an AI I must be careful, but the best option is 3.", {3}),
 ]
+
+SIDES = lettered("on the left", "on the right")
+THREE_SIDES = lettered("on the left", "on the right", "on both sides")
+VIEWS = lettered("a PA projection", "a lateral projection", "an AP projection")
+SHORT_VIEWS = lettered("AP", "PA", "lateral", "PA and lateral")
+LONG_VIEWS = lettered("posteroanterior", "antero-posterior", "lateral")
+ZONES = lettered(
+    "in the left lower zone",
+    "in the right lower zone",
+    "in the right mid and lower zones",
+    "throughout the right lung",
+)
+NATURAL = [
+    (SIDES, "Right", {2}),
+    (SIDES, "left", {1}),
+    (SIDES, "Left.", {1}),
+    (SIDES, "on the right side", {2}),
+    (SIDES, "It is on the right.", {2}),
+    (SIDES, "Answer: the right side", {2}),
+    (SIDES, '{"answer": "right side"}', {2}),
+    (SIDES, "The effusion is seen on the right.", {2}),
+    (SIDES, "It is not on the right.", "no_answer"),
+    (SIDES, "It isn't on the right.", "no_answer"),
+    (SIDES, "Left and right differ.", "no_answer"),
+    (SIDES, "Is it on the right?", "no_answer"),
+    (SIDES, "The right lung is large. The heart is small.", "no_answer"),
+    (SIDES, "The 3rd rib on the right is broken.", "no_answer"),
+    (SIDES, "I'm sorry, but I cannot help with the right side.", "refusal"),
+    (THREE_SIDES, "It is on both sides.", {3}),
+    (THREE_SIDES, "It lies on the left side.", {1}),
+    (VIEWS, "AP view", {3}),
+    (VIEWS, "This is an AP projection.", {3}),
+    (VIEWS, "Anteroposterior", {3}),
+    (VIEWS, "A lateral view", {2}),
+    (VIEWS, "The view is postero-anterior.", {1}),
+    (VIEWS, "Answer: frontal PA view", {1}),
+    (VIEWS, "AP or PA", "no_answer"),
+    (SHORT_VIEWS, "Anteroposterior view", {1}),
+    (SHORT_VIEWS, "A PA view and a lateral view.", {4}),
+    (LONG_VIEWS, "It is an AP film.", {2}),
+    (LONG_VIEWS, "PA", {1}),
+    (ZONES, "It lies in the right lower zone.", {2}),
+    (ZONES, "The right mid zone and lower zone are affected.", {3}),
+    (ZONES, "It lies in the lower zone.", "no_answer"),
+    (V, "Answer: less than one third", {1}),
+    (V, "Answer: less than a third of the lung", {1}),
+    (V, "Answer: < 1/3", {1}),
+    (V, "Answer: <1/3", {1}),
+    (V, "Answer: 1/3 to 2/3", {2}),
+    (V, "Answer: one-third to two-thirds", {2}),
+    (V, "Answer: between 1/3 and 2/3", {2}),
+    (V, "Answer: ≥ 1/3 and < 2/3", {2}),
+    (V, "Answer: >= 2/3", {3}),
+    (V, "Answer: ≥ 2/3", {3}),
+    (V, "Answer: at least two thirds", {3}),
+    (V, "Answer: two thirds or more", {3}),
+    (V, "About 1/3 of the lung.", "no_answer"),
+    (V, "Answer: < 2/3", "no_answer"),
+    (V, "Less than two thirds of the lung.", "no_answer"),
+    (K, "The 3rd rib is covered.", "no_answer"),
+    (C, "The left lung is covered.", "no_answer"),
+    (C, "Larger in the left lung than in the right.", "no_answer"),
+    (T, "The film shows consolidation.", {2}),
+    (T, "Consolidation is excluded.", "no_answer"),
+    (T, "There is a right pneumothorax.", {3}),
+]
+
+
+@pytest.mark.parametrize(("step", "reply", "expected"), NATURAL, ids=[reply[:50] for _, reply, _ in NATURAL])
+def test_options_in_natural_words(step, reply, expected):
+    assert numbers(step, parse(step, reply)) == expected
+
+
+def test_natural_words_of_a_reply_that_ended_by_length_are_no_answer():
+    assert numbers(SIDES, parse(SIDES, "It is on the right", stop="max_tokens")) == "truncated"
 
 
 @pytest.mark.parametrize(("step", "reply", "expected"), REPLIES, ids=[reply[:50] for _, reply, _ in REPLIES])

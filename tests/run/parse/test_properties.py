@@ -204,3 +204,36 @@ def test_the_last_answer_of_ten_megabytes_is_found():
     assert len(text) > 10_000_000
     assert numbers(K, parse(K, f"{text}\nAnswer: 3")) == {3}
     assert numbers(K, parse(K, f"Answer: 3\n{text}")) == {3}
+
+
+LABELLED = asked("yes_no", "Is there an effusion?")
+
+
+def test_only_the_ends_of_a_huge_reply_are_looked_at(monkeypatch):
+    """Whatever a reply's length, the text that is searched is bounded."""
+    seen = []
+
+    def searched(words):
+        seen.append(len(words))
+        return iter(())
+
+    monkeypatch.setattr("carina.run.parse.labels.last_answers", searched)
+    monkeypatch.setattr("carina.run.parse.choice.last_answers", searched)
+    for step in (LABELLED, K):
+        parse(step, "The apex is covered by a mask. " * 100_000)
+    assert seen
+    assert max(seen) < 500_000
+
+
+def test_the_last_answer_of_a_huge_reply_is_found_in_every_format():
+    text = "The apex is covered by a mask. " * 40_000
+    assert parse(LABELLED, f"{text}\nAnswer: yes").label == "yes"
+    assert parse(LABELLED, f"<think>{text}</think>{text}\nAnswer: no").label == "no"
+    assert numbers(K, parse(K, f"{text}\nAnswer: 3")) == {3}
+    assert len(parse(OTHERS[1], f"{text}\nAnswer: [10, 20, 30, 40]", images=IMAGES).boxes) == 1
+    assert parse(OTHERS[3], text).text == text.strip()
+
+
+def test_a_cut_in_the_middle_makes_no_answer():
+    filler = "x " * 99_996
+    assert parse(K, f"{filler}Answer: 3 of the ribs, {'as one sees ' * 100_000}").status == "no_answer"

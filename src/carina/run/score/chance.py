@@ -1,18 +1,32 @@
 """How often a blind draw is right."""
 
+from typing import Final, get_args
+
 from carina.cases import Step
 from carina.cases.audit.steps import excludes
+from carina.cases.model import Label
+
+_LABELS: Final = len(get_args(Label))
+
+
+def offers_uncertain(step: Step) -> bool:
+    """Whether "uncertain" is among the answers that may be drawn: it is for every yes/no question.
+
+    Only some questions name it, and it is the key of those that do not about as often. A draw of yes or no would never
+    be right there, so that its chance would hang on the key.
+    """
+    return step.format == "yes_no"
 
 
 def chance(step: Step) -> float | None:
-    """Exact probability that a uniform draw among the admissible answers is right.
+    """Exact probability that a uniform draw among the admissible answers is right, whatever the key is.
 
     A single choice is drawn among its options. Of several options every non-empty set may be drawn, and "none of them"
-    only by itself. A yes/no question is drawn as yes or no, also where it allows for "uncertain": that is rarely the
-    key, and nobody's guess. Boxes and words cannot be drawn: None.
+    only by itself. A yes/no question has three answers, uncertain among them (`offers_uncertain`). Boxes and words
+    cannot be drawn: None.
     """
-    if step.format == "yes_no":
-        return 1 / 2
+    if offers_uncertain(step):
+        return 1 / _LABELS
     if step.format != "choice" or not step.options:
         return None
     count = len(step.options)

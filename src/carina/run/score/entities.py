@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from carina.run.score.denial import denied, spelled_out
+from carina.run.score.positions import position_of
 from carina.run.score.trends import trend_of
 from carina.studies.model import Device, Finding
 from carina.trek.reports import read_report
 from carina.trek.reports.lexicon import lexicon
-from carina.trek.reports.phrases import words
-from carina.trek.reports.places import find_places
+from carina.trek.reports.phrases import Word, words
+from carina.trek.reports.places import Place, find_places
 
 REMEMBERED: Final = 2048
 """Texts kept read: keys are met again, and many answers are alike."""
@@ -23,14 +25,31 @@ KINDS: Final = {
     "severity": "severity",
     "distribution": "distribution",
     "look": "appearance",
-    "position": "position",
 }
 """Kinds of phrases in the reader's lexicon that name an attribute by themselves."""
 NOTHING: Final[Entity] = ("", "absent")
 """What a text says that names nothing and denies all the same: "No device is seen."."""
 _DENIES: Final = re.compile(
-    r"\b(?:no|none|nothing|not|neither|nor|without|free|clear|normal|unremarkable|negative)\b", re.IGNORECASE
+    r"\b(?:no|none|nothing|neither|nor|without|free|clear|normal|unremarkable|negative)\b"
+    r"|\bnot (?:\w+ )?(?:any\w*|see|seen|present|visible|identif\w+|found|find|show|detect\w*|contain|there)\b"
+    r"|\blist is complete\b|\bcovered all\b|\beverything (?:\w+ )?has been\b",
+    re.IGNORECASE,
 )
+_NO_DENIAL: Final = re.compile(
+    r"\b(?:not|neither)(?: \w+)? (?:normal|clear|free|unremarkable|negative)\b"
+    r"|\bno (?:idea|clear|opinion|answer|comment|doubt)\b"
+    r"|\b(?:not|cannot|unable to)(?: \w+)? (?:tell|judge|assess|determine|say|see (?:the|an?|your) (?:image|picture))\b",
+    re.IGNORECASE,
+)
+"""What looks like a denial of anything abnormal and is none: "not normal", "I cannot see the image"."""
+_CLEAR: Final = frozenset("clear normal spared unremarkable unaffected uninvolved intact healthy".split())
+_SPARES: Final = _CLEAR | {"sparing", "spares", "spare"}
+_LINKS: Final = frozenset(
+    "lung lungs side sides field fields hemithorax zone zones base apex is are was remains remain looks look appears "
+    "appear seems seem completely entirely otherwise to be being both all the".split()
+)
+"""What may stand between a place and the word that it is clear."""
+_TOUCHED: Final = frozenset({"affected", "involved", "abnormal", "diseased"})
 _SENTENCE: Final = re.compile(r"[.;!?]\s+|\n+")
 
 
@@ -39,6 +58,8 @@ class Said(NamedTuple):
 
     entities: frozenset[Entity]
     attributes: frozenset[Attribute]
+    devices: frozenset[str] = frozenset()
+    """Names of the entities that are devices."""
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -47,7 +68,7 @@ def said_in(text: str) -> Said:
     reading = read_report(text)
     things: tuple[Finding | Device, ...] = (*reading.findings, *reading.devices)
     entities: frozenset[Entity] = frozenset((thing.name, thing.certainty) for thing in things)
-    if not entities and _DENIES.search(text):
+    if not entities and denies(text):
         entities = frozenset({NOTHING})
     attributes = {triple for finding in reading.findings for triple in _of_finding(finding)}
     attributes.update(triple for device in reading.devices for triple in _of_device(device))
@@ -56,7 +77,12 @@ def said_in(text: str) -> Said:
         (names[link.subject], "relation", f"{link.kind} {names[link.object]}") for link in reading.relations
     )
     attributes.update(("", "recommendation", advice.action) for advice in reading.recommendations)
-    return Said(entities, frozenset(attributes))
+    return Said(entities, frozenset(attributes), frozenset(device.name for device in reading.devices))
+
+
+def denies(text: str) -> bool:
+    """Whether a text says of anything that it is not there."""
+    return _DENIES.search(_NO_DENIAL.sub(" ", spelled_out(text))) is not None
 
 
 def _of_finding(finding: Finding) -> Iterator[Attribute]:
@@ -100,19 +126,45 @@ def named_in(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=REMEMBERED)
 def said_of(name: str, text: str) -> frozenset[Attribute]:
-    """Attributes in a text that is about one thing and need not name it: "moderate", "on the left"."""
+    """Attributes in a text that is about one thing and need not name it: "moderate", "on the left".
+
+    What is denied does not count ("moderate, not severe"), nor do places that are called clear.
+    """
+    text = spelled_out(text)
     known, signs = lexicon(), words(text)
-    items = known.phrases.find(signs)
+    reach = denied(signs)
+    items = [item for item in known.phrases.find(signs) if not reach[item.start]]
     found = {
         (name, KINDS[role.kind], role.key) for item in items for role in item.roles if role.kind in KINDS
     }
+    position = position_of(text)
+    if position is not None:
+        found.add((name, "position", position))
     sides: set[str] = set()
     for place in find_places(text, signs, items, known):
+        if _is_clear(place, signs):
+            continue
         found.update((name, "location", zone) for zone in place.zones)
         sides.update(("right", "left") if place.side == "bilateral" else filter(None, (place.side,)))
     if sides:
         found.add((name, "side", "bilateral" if {"right", "left"} <= sides else min(sides)))
     return frozenset(found)
+
+
+def _is_clear(place: Place, signs: list[Word]) -> bool:
+    """Whether a place is named to say that it is clear: "the right lung is clear", "sparing the left base"."""
+    before = place.start - 1
+    while before >= 0 and signs[before].text in ("the", "of"):
+        before -= 1
+    if before >= 0 and signs[before].text in _SPARES:
+        return True
+    after = place.end
+    while after < len(signs) and signs[after].text in _LINKS:
+        after += 1
+    here, behind = (signs[n].text if n < len(signs) else "" for n in (after, after + 1))
+    return (
+        here in _CLEAR or (here == "free" and behind == "of") or (here in ("not", "never") and behind in _TOUCHED)
+    )
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -13,6 +13,10 @@ _MARKED: Final = (
 _WORSE: Final = r"(?:wors(?:e|en\w*)|increas\w*|progress\w*|enlarg\w*|deteriorat\w*|larger|bigger|greater)"
 _BETTER: Final = r"(?:better|improv\w*|decreas\w*|regress\w*|reced\w*|diminish\w*|smaller|reduc\w*)"
 _CHANGE: Final = rf"(?:{_WORSE}|{_BETTER}|resol\w+|disappear\w*|vanish\w*|gone|new\w*)"
+_WHOLLY: Final = r"(?:complete(?:ly)?|entire(?:ly)?|full(?:y)?|total(?:ly)?)"
+_NEARLY: Final = (
+    rf"(?:(?:almost|near|nearly|largely|mostly)(?: {_WHOLLY})?|incomplete(?:ly)?|not(?: yet| been)? {_WHOLLY})"
+)
 _SEEN: Final = r"(?:seen|present|visible|there|identified|known|in place)"
 _BEFORE: Final = r"(?:earlier|prior|previous)"
 _NONE: Final = ""
@@ -25,6 +29,8 @@ _PHRASES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "unchanged",
         (
             r"neither \w+(?: \w+){0,2} nor \w+",
+            rf"(?:no|not|without)(?: \w+){{0,3}} {_WORSE} (?:or|nor) (?:\w+ )?{_BETTER}",
+            rf"(?:no|not|without)(?: \w+){{0,3}} {_BETTER} (?:or|nor) (?:\w+ )?{_WORSE}",
             rf"(?:not|cannot) (?:call|be called) [^.;]{{0,80}}?\b{_BETTER} (?:or|nor) {_WORSE}",
         ),
     ),
@@ -57,6 +63,13 @@ _PHRASES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ),
     ),
     (
+        "improved",
+        (
+            rf"{_NEARLY}(?: interval)? (?:resol\w+|clear\w*|regress\w*|disappear\w*|gone|vanish\w*)",
+            rf"not (?:yet )?(?:resolved|cleared|disappeared) {_WHOLLY}",
+        ),
+    ),
+    (
         "resolved",
         (
             r"no longer|not (?:be )?\w+ any ?more",
@@ -73,7 +86,8 @@ _PHRASES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         _NONE,
         (
             r"(?:no|not|never|without|nor)"
-            r"(?: (?:an?|any|been|yet|interval|signs?|evidence|of|significant(?:ly)?|clear(?:ly)?)){0,4}"
+            r"(?: (?:an?|any|been|yet|interval|signs?|evidence|of|significant(?:ly)?|clear(?:ly)?|show\w*|demonstrate"
+            r"|see|seen|further|definite(?:ly)?|appreciabl[ey]|become|got(?:ten)?)){0,4}"
             rf" {_CHANGE}",
         ),
     ),
@@ -88,7 +102,7 @@ _PHRASES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (
         "worse",
         (
-            rf"(?:more|further) {_MARKED}|(?:more of|stands out more)",
+            rf"(?:more|further) {_MARKED}|denser|(?:more of|stands out more)",
             r"less favou?rable|unfavou?rable|stronger words",
         ),
     ),
@@ -116,6 +130,7 @@ _PHRASES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             r"(?:is|are|be|looks?|remain(?:s|ed)?|appears?|stays?|much|probably) the same"
             r"(?! (?:place|region|site|order))",
             r"the same (?:picture|state|appearance|as|now|way|words)|comes to the same|looks? alike",
+            rf"(?:about|roughly|essentially|more or less) the same|same as|as (?:before|previously)|as on the {_BEFORE}",
             r"as it (?:is|was)|where it (?:is|was)|in either direction",
             r"(?:remains?|stays?|stayed|stay|still) (?:in place|what it is)",
             r"keep its present|kept its earlier|as much of it as now",

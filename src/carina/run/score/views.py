@@ -3,9 +3,11 @@
 import re
 from typing import Final
 
+from carina.run.score.denial import spelled_out
+
 _NAMES: Final = {
-    "PA": r"\bp\.?a\b|\bpostero[- ]?anterior|\bposterior[- ](?:to[- ])?anterior|\bback[- ]to[- ]front",
-    "AP": r"\ba\.?p\b|\bantero[- ]?posterior|\banterior[- ](?:to[- ])?posterior|\bfront[- ]to[- ]back",
+    "PA": r"\bp[.-]?a\b|\bpostero[- ]?anterior|\bposterior[- ](?:to[- ])?anterior|\bback[- ]to[- ]front",
+    "AP": r"\ba[.-]?p\b|\bantero[- ]?posterior|\banterior[- ](?:to[- ])?posterior|\bfront[- ]to[- ]back",
     "lateral": (
         r"\blaterals?\b|\blat\b|\bll\b|\blatero[- ]?lateral|\bin profile\b"
         r"|\b(?:side|profile)[- ](?:view|projection|image|radiograph|film|x-?ray)"
@@ -17,13 +19,20 @@ _DENIED: Final = re.compile(
     r"\b(?:not(?! only\b)|no|nor|without|rather than|instead of)\s+(?:an?\s+|the\s+|any\s+)?(?:frontal\s+)?"
     rf"(?:{'|'.join(_NAMES.values())})"
 )
+_LATERAL_OF_WHAT: Final = re.compile(
+    r"\blateral (?!(?:chest |thora\w+ |x-?ray |one)?(?:views?|projections?|films?|radio\w+|images?|x-?rays?|exposures?|ones?"
+    r"|chest)\b|(?:and|or|plus|with|but|as|is|are|was|were|view)\b)(?=[a-z])"
+)
+"""Said beside a frontal view, "lateral" may tell where: "the lateral border"."""
 _ASKS_DIRECTION: Final = re.compile(rf"{_NAMES['PA']}|{_NAMES['AP']}|\bprojection|\bbeam")
 
 
 def views_of(text: str) -> frozenset[str]:
     """The projections that a text names: PA, AP, lateral; "frontal" where it does not say which way."""
-    said = _DENIED.sub(" ", " ".join(text.lower().split()))
+    said = _DENIED.sub(" ", " ".join(spelled_out(text).lower().split()))
     found = {name for name, pattern in _VIEWS.items() if pattern.search(said)}
+    if len(found) > 1 and not _VIEWS["lateral"].search(_LATERAL_OF_WHAT.sub(" ", said)):
+        found.discard("lateral")
     if found & {"PA", "AP"}:
         found.discard("frontal")
     return frozenset(found)
