@@ -15,7 +15,9 @@ from carina.run.records import Parsed
 _HEAD: Final = 2000
 """Characters from either end of a reply in which it may state its units."""
 _FINAL: Final = re.compile(
-    r"(?:final answer|\banswer\b)[^\n]{0,20}[:=\n]|<answer>|\\boxed\s?\{", re.IGNORECASE
+    r"(?:final answer|\banswer\b)[^\n]{0,20}[:=\n]|\bfinal(?: [a-z]{1,12}){0,2}?[*_]{0,2}\s?(?:[:=]|is\b|are\b)"
+    r"|<answer>|\\boxed\s?\{",
+    re.IGNORECASE,
 )
 _NUMBERED_IMAGE: Final = re.compile(
     r"\bimage\s?(?:no\.?\s?)?#?(\d{1,2})\b|\b(1st|2nd|3rd|4th|first|second|third|fourth) image\b"

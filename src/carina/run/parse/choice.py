@@ -9,6 +9,7 @@ from carina.run.parse.choices import ARTICLES, Choices, choices, is_word, tokens
 from carina.run.parse.expression import Read, read
 from carina.run.parse.failure import CUT, failed, is_cut
 from carina.run.parse.markers import last_answers
+from carina.run.parse.natural import natural
 from carina.run.parse.normalise import Spoken, plain
 from carina.run.parse.structured import NOTHING, answer_in, decoded
 from carina.run.records import Parsed
@@ -25,6 +26,7 @@ _MINUS: Final = re.compile(r"\s*(?:is|are|:|=)+\s+-\d")
 _SENTENCE: Final = re.compile(r"[.!?;\n][\s\"')\]]*")
 _OFFERED: Final = re.compile(r"(?:options|choices)(?: (?:are|were))?\s*:?$")
 _NO_WORDS: Final = frozenset(("is", "are", "=", ">", "option", "options", "choice", "s"))
+_SIGNS_AFTER: Final = " \t\n:=-\x01\"'(["
 _OUT: Final = Read("out_of_range", frozenset(), open=False)
 _UNCLEAR: Final = Read("ambiguous", frozenset(), open=False)
 
@@ -61,11 +63,22 @@ _remembered = lru_cache(maxsize=1 << 14)(_found)
 
 
 def _answer(words: str, options: Choices, *, cut: bool) -> Read | None:
-    """The answer in a plain text: after the last marker, or as the whole, the end or the opening of the reply."""
+    """The answer in a plain text: after the last marker, or as the whole, the end or the opening of the reply; failing
+    that, in natural words."""
+    last: str | None = None
     for tail in last_answers(words):
         found = _marked_again(tail, options) if len(tail) <= _SHORT else _marked(tail, options)
         if found is not None:
             return found
+        last = tail if last is None else last
+    found = _without_marker(words, options, cut=cut)
+    if found is not None or cut:
+        return found
+    number = natural(words if last is None else _first_sentence(last), options)
+    return None if number is None else Read("ok", frozenset((number,)), open=False)
+
+
+def _without_marker(words: str, options: Choices, *, cut: bool) -> Read | None:
     closing, whole = _closing(words, options, cut=cut)
     if whole:
         return closing
@@ -148,6 +161,13 @@ def _together(found: list[Read], options: Choices) -> Read:
     if len(chosen) > 1 and not options.multiple:
         return Read("too_many", chosen, open=False)
     return Read("ok", chosen, open=found[-1].open)
+
+
+def _first_sentence(tail: str) -> str:
+    """What a marker announces, without what is said about it afterwards."""
+    text = tail[:_OPENING].lstrip(_SIGNS_AFTER)
+    end = _SENTENCE.search(text)
+    return text if end is None else text[: end.end()]
 
 
 # ---- without a marker -----------------------------------------------------------------------------------------------

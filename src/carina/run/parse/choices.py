@@ -27,9 +27,13 @@ _SAME: Final = {
         )
     ),
 }
+_THIRDS: Final = re.compile(r"\b(?:one[ -]third|two[ -]thirds)\b")
 ARTICLES: Final = frozenset(("the", "a", "an"))
 _NONE: Final = re.compile(
-    r"none\b|nothing on this list|no option applies|not any of these|neither this nor any other|no answer in this list"
+    r"[\s\"'(\[]*(?:none\b|nothing (?:(?:on|in|from) (?:this|the) list|of the kind|of these|of the above|listed)\b"
+    r"|no (?:option|answer|statement|choice)s? (?:applies|apply|fits?|[io]n this list|(?:is|are) (?:right|correct))\b"
+    r"|not (?:any|one) of (?:these|those|the (?:above|options|others))\b|neither this nor any other\b"
+    r"|neither of (?:these|those|the (?:above|options|others))\b)"
 )
 
 _FULL: Final = ""
@@ -47,6 +51,8 @@ def word_set(words: str) -> frozenset[str]:
 
 def tokens(text: str) -> list[str]:
     """The words and signs of a plain text; numbers and ordinals always in figures."""
+    if "third" in text:
+        text = _THIRDS.sub(lambda said: "1/3" if said[0][0] == "o" else "2/3", text)
     same = _SAME
     return [same.get(token, token) for token in TOKEN.findall(text)]
 
@@ -56,19 +62,24 @@ def is_word(token: str) -> bool:
     return _WORD.match(token) is not None
 
 
+def says_none(text: str) -> bool:
+    """Whether the text of an option says that none of the others is right."""
+    return _NONE.match(plain(text)) is not None
+
+
 class Choices:
     """What can be chosen, and in which words."""
 
-    __slots__ = ("bare", "ids", "letters", "multiple", "none", "number", "root", "short")
+    __slots__ = ("bare", "ids", "letters", "multiple", "none", "number", "root", "short", "texts")
 
     def __init__(self, options: tuple[Option, ...], *, multiple: bool) -> None:
         self.ids = tuple(option.id for option in options)
         self.number = len(options)
         self.multiple = multiple
         self.root: Node = {}
-        texts = [plain(option.text) for option in options]
+        self.texts = texts = tuple(plain(option.text) for option in options)
         self.none = next(
-            (n for n, option in enumerate(options) if option.id == "none" or _NONE.match(texts[n])), None
+            (n for n, option in enumerate(options) if option.id == "none" or says_none(texts[n])), None
         )
         labels = [option.id.lower() for option in options]
         lettered = all(len(label) == 1 and "a" <= label <= "z" for label in labels)

@@ -16,8 +16,31 @@ _LEVELS: Final = 6
 
 _N: Final = r"[-+]?(?:\d{1,7}(?:\.\d{0,12})?|\.\d{1,12})"
 _GAP: Final = r"\s?(%|px|pixels)?[\s,;:()\[\]<>|]{1,8}(?:(?:to|and|-)[\s(\[]{1,4})?"
+_FIRST: Final = r"[-+]?(?:\d{1,7}(?:\.(?:\d{1,12}|(?=\s?,)))?|\.\d{1,12})"
+_FIRST_GAP: Final = r"\s?(%|px|pixels)?[\s,;<>|]{1,8}(?:(?:to|and|-)\s{1,4})?"
+"""Nothing opens or ends after the first coordinate: in "1. [10, ..." and "Box 1: (10, ..." a number counts a list."""
+_NOT_AFTER: Final = "".join(
+    rf"(?<!\b{word}\s)(?<!\b{word}\s#)"
+    for word in ("image", "figure", "fig.", "view", "film", "picture", "panel")
+).replace(".", r"\.")
 _QUAD: Final = re.compile(
-    rf"(?<![\w.\-])({_N}){_GAP}({_N}){_GAP}({_N}){_GAP}({_N})\s?(%|px|pixels)?(?!\w|\.\d)", re.IGNORECASE
+    rf"(?<![\w.\-]){_NOT_AFTER}({_FIRST}){_FIRST_GAP}({_N}){_GAP}({_N}){_GAP}({_N})\s?(%|px|pixels)?(?!\w|\.\d)",
+    re.IGNORECASE,
+)
+_TWO: Final = rf"[\s(\[]{{0,4}}({_N})\s?(%|px|pixels)?\s?[,;]\s?({_N})\s?(%|px|pixels)?"
+_CORNER: Final = re.compile(
+    r"\b(top|upper|bottom|lower)[\s_-]?(left|right)\b(?:\s(?:corner|point|coordinates?)\b)?"
+    rf"[\s:=*_]{{0,6}}(?:(?:is|at|of|lies|located|are)\s){{0,3}}{_TWO}",
+    re.IGNORECASE,
+)
+_PAIR: Final = re.compile(
+    rf"\bx_?(1|2|min|max)\s?,\s?y_?(1|2|min|max)\b\s?[)\]]?\s?(?:[=:]|is|at){_TWO}", re.IGNORECASE
+)
+_SPAN: Final = re.compile(
+    r"\b(x|y)(?:[\s-](?:axis|coordinates?|values?|ranges?|runs|goes|extends|direction|is)){0,2}"
+    rf"[\s:=]{{0,3}}(?:(?:from|between|in)\s)?[\s(\[]{{0,3}}({_N})\s?(%|px|pixels)?\s?(?:to|-|and|\.\.)\s?({_N})"
+    r"\s?(%|px|pixels)?",
+    re.IGNORECASE,
 )
 _LOCATION: Final = re.compile(r"<loc(\d{4})>\s?<loc(\d{4})>\s?<loc(\d{4})>\s?<loc(\d{4})>\s?([^<;\n]{0,80})")
 _REFERENCE: Final = re.compile(
@@ -38,6 +61,10 @@ _PLACES: Final = {
     **dict.fromkeys(("y2", "ymax", "bottom"), "y2"),
     **dict.fromkeys(("width", "w"), "w"),
     **dict.fromkeys(("height", "h"), "h"),
+}
+_CORNER_PLACES: Final = {
+    **dict.fromkeys(("left", "top", "upper", "1", "min"), 1),
+    **dict.fromkeys(("right", "bottom", "lower", "2", "max"), 2),
 }
 _BOX_KEYS: Final = word_set(
     "bbox bbox2d box box2d boxes bboxes boundingbox boundingboxes coordinates coords rectangle xyxy location"
@@ -73,7 +100,13 @@ def corners_in(text: str) -> list[Corners]:
         boxes = _few(_locations(text))
         if boxes:
             return boxes
-    return _few(_plain(text)) or _few(_labelled(text))
+    return (
+        _few(_plain(text))
+        or _few(_by_corners(_CORNER, text))
+        or _few(_by_corners(_PAIR, text))
+        or _few(_spans(text))
+        or _few(_labelled(text))
+    )
 
 
 def _few(found: Iterator[Corners]) -> list[Corners]:
@@ -141,6 +174,41 @@ def _labelled(text: str) -> Iterator[Corners]:
         if box is not None:
             yield Corners(box, "", unit)
             parts, unit = {}, None
+
+
+def _by_corners(pattern: re.Pattern[str], text: str) -> Iterator[Corners]:
+    """Two opposite corners, each with its name: "top-left: (10, 20), bottom-right: (30, 40)", "x1, y1 = 10, 20"."""
+    parts: dict[str, float] = {}
+    units: list[str | None] = []
+    for match in pattern.finditer(text):
+        across, down = _CORNER_PLACES[match[2].lower()], _CORNER_PLACES[match[1].lower()]
+        if pattern is _PAIR:
+            across, down = down, across
+        x, y = f"x{across}", f"y{down}"
+        if x in parts or y in parts:
+            parts, units = {}, []
+        parts[x], parts[y] = float(match[3]), float(match[5])
+        units += [match[4], match[6]]
+        box = _from_parts(parts)
+        if box is not None:
+            yield Corners(box, "", _unit(tuple(units)))
+            parts, units = {}, []
+
+
+def _spans(text: str) -> Iterator[Corners]:
+    """`x from 10 to 30, y from 20 to 40`."""
+    parts: dict[str, float] = {}
+    units: list[str | None] = []
+    for match in _SPAN.finditer(text):
+        axis = match[1].lower()
+        if f"{axis}1" in parts:
+            parts, units = {}, []
+        parts[f"{axis}1"], parts[f"{axis}2"] = float(match[2]), float(match[4])
+        units += [match[3], match[5]]
+        box = _from_parts(parts)
+        if box is not None:
+            yield Corners(box, "", _unit(tuple(units)))
+            parts, units = {}, []
 
 
 def _from_parts(parts: dict[str, float]) -> tuple[float, float, float, float] | None:

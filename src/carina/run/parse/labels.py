@@ -35,6 +35,11 @@ _OTHER: Final = re.compile(
     r"[\s\"')\]]{0,4}(?:/|,?\s?(?:or|and)\b)[\s\"'(\[]{0,4}(?:yes|no|uncertain|unclear|maybe)\b(?! \w)"
 )
 _ENDED: Final = re.compile(r"[\s\"')\]}]{0,8}(?:[,.;:!?\n(-]|$)")
+_UNSEEN: Final = re.compile(
+    r"\bcan(?:'t|not| not) (see|find|identify|detect|make out)\b(?! (?:\w{1,12} ){0,3}(?:images?|pictures?|attachments?"
+    r"|x-?rays?|radiographs?|films?|scans?|photos?|files?)\b)"
+)
+"""Who cannot see an effusion denies it; who cannot see the image declines."""
 _LETTER: Final = re.compile(r"[\s\x01\"'(\[:=]{0,8}([yn])[\s\"')\].!]{0,8}(?:\n|$)")
 _LETTERS: Final[dict[str, Label]] = {"y": "yes", "n": "no"}
 _ENTRY: Final = re.compile(r"(?:^|\n|[.;,])[\s\"'#-]{0,8}([a-z][^:\n.;,]{0,80}):[ \t]{0,8}(?=[a-z\"'(\[])")
@@ -49,7 +54,7 @@ def parse_label(step: Step, said: Spoken, stop: str) -> Parsed:
     found = _remembered(text) if len(text) <= _SHORT else _found(text)
     if found is not None:
         return Parsed(status="ambiguous") if found == "both" else Parsed(status="ok", label=found)
-    words = plain(text)
+    words = _UNSEEN.sub(r"do not \1", plain(text))
     lost = failed(words, said, stop)
     if lost.status != "no_answer" or decoded(text) is not NOTHING:
         return lost

@@ -10,6 +10,10 @@ SIGN: Final = "\x01"
 _CHUNK: Final = 512
 """Unicode's reordering of combining marks is quadratic in a run of them: short pieces bound it."""
 
+LONG: Final = 400_000
+"""Characters of a reply that are searched for an answer, half of them from either end; nobody answers in the middle of
+a book."""
+
 _REASONING: Final = re.compile(
     r"<(?P<end>/?)(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad|seed:think)\b[^<>]{0,40}>"
     r"|(?P<open>\[think\]|◁think▷|<unused94>|<\|channel>|<\|channel\|>\s?(?:analysis|commentary))"
@@ -84,6 +88,13 @@ def spoken(reply: str) -> Spoken:
     if not inside:
         kept.append(reply[at:])
     return Spoken(_NAMELESS.sub(_of_token, "".join(kept)).strip(), thought=thought, cut=inside)
+
+
+def ends(said: Spoken) -> Spoken:
+    """What is said, without the middle of a text that is longer than any answer needs."""
+    # The dots keep what stands before the cut from being read together with what comes after it.
+    head, tail = said.text[: LONG // 2], said.text[-LONG // 2 :]
+    return said._replace(text=f"{head}...\n...\n...{tail}")
 
 
 def _of_token(token: re.Match[str]) -> str:
