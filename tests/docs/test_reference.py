@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("mkdocs", reason="the documentation's packages are not installed")
 
-from carina.run.records import RunInfo, StepRow  # noqa: E402
+from carina.run.records import RunInfo, StepRow
 
 ROOT = Path(__file__).parents[2]
 spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
@@ -39,7 +39,19 @@ def test_every_field_has_a_meaning_written_once() -> None:
 
 def test_every_command_and_option_is_listed() -> None:
     text = hooks.command_line()
-    commands = ("demo", "phantom", "show", "sources", "build percept", "import", "export", "audit", "check", "run", "report")
+    commands = (
+        "demo",
+        "phantom",
+        "show",
+        "sources",
+        "build percept",
+        "import",
+        "export",
+        "audit",
+        "check",
+        "run",
+        "report",
+    )
     for command in commands:
         assert f"## carina {command}\n" in text
     for written in (

@@ -121,8 +121,8 @@ def _check_models(runs):
             assert {row.status for row in rows[f"{protocol}-{name}"]} == {"ok"}
     drawn = [row for row in rows["percept-random"] + rows["trek-random"] if row.chance is not None]
     for format_ in ("choice", "yes_no"):
-        chances = [row.chance for row in drawn if row.format == format_ and row.gold_label != "uncertain"]
-        right = sum(row.correct for row in drawn if row.format == format_ and row.gold_label != "uncertain")
+        chances = [row.chance for row in drawn if row.format == format_]
+        right = sum(row.correct for row in drawn if row.format == format_)
         spread = sum(chance * (1 - chance) for chance in chances) ** 0.5
         assert abs(right - sum(chances)) < 3 * spread
     found = [row for row in rows["percept-reader"] if row.task == "detection"]

@@ -111,7 +111,9 @@ class _Place(NamedTuple):
             try:
                 return _ENTRY.decode(file.read(self.size))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise CarinaError(f"{self.path}, line {self.number}: not an answered step ({error})") from error
+                raise CarinaError(
+                    f"{self.path}, line {self.number}: not an answered step ({error})"
+                ) from error
 
 
 class _Case(msgspec.Struct):

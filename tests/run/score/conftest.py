@@ -99,6 +99,11 @@ def scored(step, *, status="ok", raw="", regions=(), **said):
     return score(case(step, regions=regions), step, Parsed(status=status, **said), raw)
 
 
+def scored_in(whole, step, text):
+    """Scores of an answer in words to a step of a case."""
+    return score(whole, step, Parsed(status="ok", text=text), text)
+
+
 def said(step, text):
     """Scores of an answer in words."""
     return scored(step, raw=text)
@@ -117,5 +122,6 @@ def made():
         told=told,
         scored=scored,
         said=said,
+        scored_in=scored_in,
         replace=msgspec.structs.replace,
     )

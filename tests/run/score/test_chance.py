@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from carina.run.score import chance
+from carina.run.score import chance, offers_uncertain
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 7])
@@ -32,8 +32,19 @@ def test_none_of_these_as_a_kind_and_as_the_key_by_its_words(made):
     assert chance(wrong) == chance(right) == 1 / 4
 
 
-def test_yes_or_no_is_a_coin_and_words_and_boxes_are_not_drawn(made):
-    assert chance(made.yes_no("uncertain")) == 1 / 2
+@pytest.mark.parametrize(
+    "question", ["Is there an effusion?", "Is there an effusion? Say yes, no or uncertain."]
+)
+def test_yes_or_no_has_three_answers_of_which_one_is_right_whatever_the_key(made, question):
+    for label in ("yes", "no", "uncertain"):
+        step = made.replace(made.yes_no(label), question=question)
+        right = [made.scored(step, label=drawn).correct for drawn in ("yes", "no", "uncertain")]
+        assert chance(step) == sum(right) / len(right) == 1 / 3
+        assert offers_uncertain(step)
+
+
+def test_words_and_boxes_are_not_drawn(made):
     assert chance(made.told("Edema.")) is None
     assert chance(made.boxed(made.box(0, 0, 1, 1))) is None
     assert chance(made.choice([], [])) is None
+    assert not offers_uncertain(made.choice("ab", "A"))

@@ -18,6 +18,7 @@ OTHERS = {
         "The effusion is larger now.",
         "It has progressed.",
         "more extensive than before",
+        "Denser than before",
     ],
     "improved": [
         "Improved.",
@@ -25,6 +26,9 @@ OTHERS = {
         "Less prominent.",
         "partially resolved",
         "The effusion is resolving.",
+        "Almost completely resolved",
+        "Improved, although not completely resolved.",
+        "It has not resolved completely.",
     ],
     "unchanged": [
         "Stable.",
@@ -34,9 +38,15 @@ OTHERS = {
         "Unchanged compared with the prior; no new finding.",
         "It is neither better nor worse.",
         "similar to prior",
+        "No interval worsening or improvement",
+        "It shows neither improvement nor worsening.",
+        "Same as before",
+        "As before",
+        "It has remained about the same.",
     ],
     "resolved": [
         "It has resolved.",
+        "It has completely resolved.",
         "No longer seen.",
         "The effusion is gone.",
         "not seen on the current image",
@@ -46,6 +56,7 @@ OTHERS = {
         "There is a moderate effusion.",
         "It is better on the left and worse on the right.",
         "not improved",
+        "The film does not show any progression.",
     ],
 }
 

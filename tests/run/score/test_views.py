@@ -27,6 +27,12 @@ from carina.run.score.views import same_views, views_of
         ("A PA view without a lateral", "PA"),
         ("not only a PA view but also a lateral one", "PA lateral"),
         ("The apical zones of the patient", ""),
+        ("A-P", "AP"),
+        ("P-A", "PA"),
+        ("It isn't AP but PA", "PA"),
+        ("AP view; the lateral border is cut", "AP"),
+        ("PA and lateral.", "PA lateral"),
+        ("PA and lateral chest radiographs", "PA lateral"),
     ],
 )
 def test_views_of_a_text(text, views):

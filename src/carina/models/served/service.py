@@ -5,7 +5,9 @@ Everything that touches inspect-ai is here, and nothing of it is imported before
 
 import importlib.util
 import re
+import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import redirect_stdout
 from typing import Any, Final
 
 from carina.errors import CarinaError
@@ -47,7 +49,9 @@ class ServedModel:
             max_connections=connections,
         )
         try:
-            self._model: Any = get_model(name, config=config, base_url=base_url, memoize=False)
+            # Inspect greets on standard output, where results go.
+            with redirect_stdout(sys.stderr):
+                self._model: Any = get_model(name, config=config, base_url=base_url, memoize=False)
         except Exception as error:  # a provider may raise anything about its settings
             raise CarinaError(f"model {name!r} cannot be opened: {_words_of(error)}") from None
         as_it_is(self._model.api)

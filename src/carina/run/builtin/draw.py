@@ -9,18 +9,15 @@ from carina.cases.chat import box_text
 from carina.cases.model import Label
 from carina.models.served import Reply
 from carina.run.examinee import Pictures
+from carina.run.parse.choices import says_none
 from carina.run.records import Turn
+from carina.run.score.chance import offers_uncertain
 from carina.seeding import shares
 
-_LABELS: Final[tuple[Label, ...]] = ("yes", "no")
+_LABELS: Final[tuple[Label, ...]] = ("yes", "no", "uncertain")
 SPOKEN: Final[dict[str, str]] = {"yes": "Yes.", "no": "No.", "uncertain": "Uncertain."}
 NOTHING: Final = "No acute cardiopulmonary abnormality."
 """What somebody who can't see says of most images, and is right."""
-
-
-def is_none(option_text: str) -> bool:
-    """Whether an option says that none of the others is right."""
-    return option_text.strip().lower().startswith("none")
 
 
 class RandomDraw:
@@ -43,7 +40,8 @@ class RandomDraw:
             sets = _admissible(step)
             return f"Answer: {', '.join(map(str, sets[int(share() * len(sets))]))}"
         if step.format == "yes_no":
-            return SPOKEN[_LABELS[int(share() * len(_LABELS))]]
+            labels = _LABELS if offers_uncertain(step) else _LABELS[:2]
+            return SPOKEN[labels[int(share() * len(labels))]]
         if step.format == "boxes":
             left, right = sorted((share() * 100, share() * 100))
             top, bottom = sorted((share() * 100, share() * 100))
@@ -57,7 +55,7 @@ def _admissible(step: Step) -> list[tuple[int, ...]]:
     numbers = range(1, len(step.options) + 1)
     if not step.multiple:
         return [(number,) for number in numbers]
-    none = [n for n in numbers if is_none(step.options[n - 1].text)]
+    none = [n for n in numbers if says_none(step.options[n - 1].text)]
     others = [n for n in numbers if n not in none]
     sets = [chosen for size in range(1, len(others) + 1) for chosen in combinations(others, size)]
     return sets + [(number,) for number in none]

@@ -17,8 +17,9 @@ import numpy as np
 from carina.cases import Benchmark, Box, Case, Step
 from carina.cases.chat import answer, box_text
 from carina.models.served import Reply
-from carina.run.builtin.draw import NOTHING, SPOKEN, is_none
+from carina.run.builtin.draw import NOTHING, SPOKEN
 from carina.run.examinee import Pictures
+from carina.run.parse.choices import says_none
 from carina.run.records import Turn
 from carina.run.score.entities import said_in
 
@@ -174,7 +175,7 @@ def _likeliest(learnt: _Learnt, step: Step) -> list[int]:
     best = int(np.argmax(shares)) + 1
     if not step.multiple:
         return [best]
-    none = {n for n, option in enumerate(step.options, start=1) if is_none(option.text)}
+    none = {n for n, option in enumerate(step.options, start=1) if says_none(option.text)}
     return [n for n, share in enumerate(shares, start=1) if share > 0.5 and n not in none] or [best]
 
 

@@ -5,6 +5,6 @@
 """
 
 from carina.run.score.answers import score
-from carina.run.score.chance import chance
+from carina.run.score.chance import chance, offers_uncertain
 
-__all__ = ["chance", "score"]
+__all__ = ["chance", "offers_uncertain", "score"]

@@ -3,8 +3,8 @@
 from typing import Final, get_args
 
 from carina.cases import Step
-from carina.cases.audit.steps import excludes
 from carina.cases.model import Label
+from carina.run.parse.choices import says_none
 
 _LABELS: Final = len(get_args(Label))
 
@@ -32,6 +32,6 @@ def chance(step: Step) -> float | None:
     count = len(step.options)
     if not step.multiple:
         return 1 / count
-    alone = sum(excludes(step, place) for place in range(count))
+    alone = sum(says_none(option.text) for option in step.options)
     sets: int = 2 ** (count - alone) - 1
     return 1 / (sets + alone)

@@ -11,7 +11,7 @@ from carina.run.score.trends import trend_of
 from carina.studies.model import Device, Finding
 from carina.trek.reports import read_report
 from carina.trek.reports.lexicon import lexicon
-from carina.trek.reports.phrases import Word, words
+from carina.trek.reports.phrases import Word, word_set, words
 from carina.trek.reports.places import Place, find_places
 
 REMEMBERED: Final = 2048
@@ -31,24 +31,28 @@ NOTHING: Final[Entity] = ("", "absent")
 """What a text says that names nothing and denies all the same: "No device is seen."."""
 _DENIES: Final = re.compile(
     r"\b(?:no|none|nothing|neither|nor|without|free|clear|normal|unremarkable|negative)\b"
-    r"|\bnot (?:\w+ )?(?:any\w*|see|seen|present|visible|identif\w+|found|find|show|detect\w*|contain|there)\b"
-    r"|\blist is complete\b|\bcovered all\b|\beverything (?:\w+ )?has been\b",
+    r"|\bnot (?:\w+ )?(?:any\w*|see|seen|present|visible|identif\w+|found|find|show|detect\w*|contain|there)\b",
     re.IGNORECASE,
 )
+_COMPLETE: Final = re.compile(
+    r"\blist is complete\b|\bcovered all\b|\beverything (?:\w+ )?has been\b", re.IGNORECASE
+)
+"""That there is nothing else, in words that by themselves say nothing of the chest."""
 _NO_DENIAL: Final = re.compile(
     r"\b(?:not|neither)(?: \w+)? (?:normal|clear|free|unremarkable|negative)\b"
     r"|\bno (?:idea|clear|opinion|answer|comment|doubt)\b"
-    r"|\b(?:not|cannot|unable to)(?: \w+)? (?:tell|judge|assess|determine|say|see (?:the|an?|your) (?:image|picture))\b",
+    r"|\b(?:not|cannot|unable to)(?: \w+)? (?:tell|judge|assess|determine|say|see (?:the|an?) (?:image|picture))\b",
     re.IGNORECASE,
 )
 """What looks like a denial of anything abnormal and is none: "not normal", "I cannot see the image"."""
-_CLEAR: Final = frozenset("clear normal spared unremarkable unaffected uninvolved intact healthy".split())
+_CLEAR: Final = word_set("clear normal spared unremarkable unaffected uninvolved intact healthy")
 _SPARES: Final = _CLEAR | {"sparing", "spares", "spare"}
-_LINKS: Final = frozenset(
+_LINKS: Final = word_set(
     "lung lungs side sides field fields hemithorax zone zones base apex is are was remains remain looks look appears "
-    "appear seems seem completely entirely otherwise to be being both all the".split()
+    "appear seems seem completely entirely otherwise to be being both all the"
 )
 """What may stand between a place and the word that it is clear."""
+_SMALL: Final = word_set("the a an in at of its on")
 _TOUCHED: Final = frozenset({"affected", "involved", "abnormal", "diseased"})
 _SENTENCE: Final = re.compile(r"[.;!?]\s+|\n+")
 
@@ -68,7 +72,7 @@ def said_in(text: str) -> Said:
     reading = read_report(text)
     things: tuple[Finding | Device, ...] = (*reading.findings, *reading.devices)
     entities: frozenset[Entity] = frozenset((thing.name, thing.certainty) for thing in things)
-    if not entities and denies(text):
+    if not entities and _says_no(text):
         entities = frozenset({NOTHING})
     attributes = {triple for finding in reading.findings for triple in _of_finding(finding)}
     attributes.update(triple for device in reading.devices for triple in _of_device(device))
@@ -81,7 +85,11 @@ def said_in(text: str) -> Said:
 
 
 def denies(text: str) -> bool:
-    """Whether a text says of anything that it is not there."""
+    """Whether a text says of anything that it is not there, or that there is nothing to add."""
+    return _says_no(text) or _COMPLETE.search(text) is not None
+
+
+def _says_no(text: str) -> bool:
     return _DENIES.search(_NO_DENIAL.sub(" ", spelled_out(text))) is not None
 
 
@@ -151,6 +159,19 @@ def said_of(name: str, text: str) -> frozenset[Attribute]:
     return frozenset(found)
 
 
+def says(term: str, text: str) -> bool:
+    """Whether a text has the words of a term in a row, small words aside, and does not deny them."""
+    wanted = [sign.text for sign in words(term) if sign.text not in _SMALL]
+    signs = words(spelled_out(text))
+    kept = [
+        (sign.text, off) for sign, off in zip(signs, denied(signs), strict=True) if sign.text not in _SMALL
+    ]
+    return bool(wanted) and any(
+        not kept[start][1] and [word for word, _ in kept[start : start + len(wanted)]] == wanted
+        for start in range(len(kept) - len(wanted) + 1)
+    )
+
+
 def _is_clear(place: Place, signs: list[Word]) -> bool:
     """Whether a place is named to say that it is clear: "the right lung is clear", "sparing the left base"."""
     before = place.start - 1
@@ -163,7 +184,9 @@ def _is_clear(place: Place, signs: list[Word]) -> bool:
         after += 1
     here, behind = (signs[n].text if n < len(signs) else "" for n in (after, after + 1))
     return (
-        here in _CLEAR or (here == "free" and behind == "of") or (here in ("not", "never") and behind in _TOUCHED)
+        here in _CLEAR
+        or (here == "free" and behind == "of")
+        or (here in ("not", "never") and behind in _TOUCHED)
     )
 
 

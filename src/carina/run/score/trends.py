@@ -15,7 +15,7 @@ _BETTER: Final = r"(?:better|improv\w*|decreas\w*|regress\w*|reced\w*|diminish\w
 _CHANGE: Final = rf"(?:{_WORSE}|{_BETTER}|resol\w+|disappear\w*|vanish\w*|gone|new\w*)"
 _WHOLLY: Final = r"(?:complete(?:ly)?|entire(?:ly)?|full(?:y)?|total(?:ly)?)"
 _NEARLY: Final = (
-    rf"(?:(?:almost|near|nearly|largely|mostly)(?: {_WHOLLY})?|incomplete(?:ly)?|not(?: yet| been)? {_WHOLLY})"
+    rf"(?:(?:almost|near(?:ly)?|largely|mostly)(?: {_WHOLLY})?|incomplete(?:ly)?|not(?: yet)? {_WHOLLY})"
 )
 _SEEN: Final = r"(?:seen|present|visible|there|identified|known|in place)"
 _BEFORE: Final = r"(?:earlier|prior|previous)"
@@ -130,7 +130,8 @@ _PHRASES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             r"(?:is|are|be|looks?|remain(?:s|ed)?|appears?|stays?|much|probably) the same"
             r"(?! (?:place|region|site|order))",
             r"the same (?:picture|state|appearance|as|now|way|words)|comes to the same|looks? alike",
-            rf"(?:about|roughly|essentially|more or less) the same|same as|as (?:before|previously)|as on the {_BEFORE}",
+            r"(?:about|roughly|essentially|more or less) the same|same as|as (?:before|previously)",
+            rf"as on the {_BEFORE}",
             r"as it (?:is|was)|where it (?:is|was)|in either direction",
             r"(?:remains?|stays?|stayed|stay|still) (?:in place|what it is)",
             r"keep its present|kept its earlier|as much of it as now",

@@ -20,8 +20,8 @@ _DENIED: Final = re.compile(
     rf"(?:{'|'.join(_NAMES.values())})"
 )
 _LATERAL_OF_WHAT: Final = re.compile(
-    r"\blateral (?!(?:chest |thora\w+ |x-?ray |one)?(?:views?|projections?|films?|radio\w+|images?|x-?rays?|exposures?|ones?"
-    r"|chest)\b|(?:and|or|plus|with|but|as|is|are|was|were|view)\b)(?=[a-z])"
+    r"\blateral (?!(?:chest |thora\w+ )?(?:views?|projections?|films?|radio\w+|images?|x-?rays?|exposures?|ones?)\b"
+    r"|(?:chest|and|or|plus|with|but|as|is|are|was|were)\b)(?=[a-z])"
 )
 """Said beside a frontal view, "lateral" may tell where: "the lateral border"."""
 _ASKS_DIRECTION: Final = re.compile(rf"{_NAMES['PA']}|{_NAMES['AP']}|\bprojection|\bbeam")
