@@ -55,7 +55,7 @@ def test_json_names_what_was_made(tmp_path):
     assert set(told) == {
         "studies", "percept", "trek", "html", "png", "percept_html", "trek_html", "runs", "report"
     }  # fmt: skip
-    assert len(told["runs"]) == 8
+    assert len(told["runs"]) == 9
     assert told["studies"] == str(tmp_path / "studies")
 
 

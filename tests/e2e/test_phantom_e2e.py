@@ -126,6 +126,7 @@ def _check_models(runs):
         spread = sum(chance * (1 - chance) for chance in chances) ** 0.5
         assert abs(right - sum(chances)) < 3 * spread
     found = [row for row in rows["percept-reader"] if row.task == "detection"]
+    assert {row.answer for row in rows["percept-reader-blind"] if row.task == "detection"} == {("no",)}
     assert binomtest(sum(row.correct for row in found), len(found), 0.5).pvalue < 0.001
     assert sum(row.correct for row in found) > len(found) / 2
 

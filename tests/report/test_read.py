@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from carina.errors import CarinaError
-from carina.report import read_run, write_report
+from carina.report import read_run, runs_in, write_report
 from carina.report.exam import exams
 from carina.report.read import read_runs
 
@@ -125,3 +125,16 @@ def test_a_file_where_the_report_should_be(runs, tmp_path):
     (tmp_path / "report").write_text("")
     with pytest.raises(CarinaError, match="is a file, expected a directory"):
         write_report(runs, tmp_path / "report")
+
+
+def test_a_directory_of_runs_stands_for_all_of_them(runs):
+    root = runs[0].parent
+    assert runs_in([root]) == sorted(runs)
+    assert runs_in([runs[0], root / "nothing"]) == [runs[0], root / "nothing"]
+
+
+def test_runs_that_would_read_the_same_carry_their_names(copied, runs):
+    told = read_runs([runs[0], copied[0], runs[1]])
+    assert told[0].model != told[1].model
+    assert told[0].model.endswith(f"({told[0].id})")
+    assert told[2].model == read_run(runs[1]).model

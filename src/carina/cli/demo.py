@@ -83,8 +83,10 @@ def demo(
         for bench, model in runs:
             run_model(out / bench, model, _run(out, bench, model), RunOptions(seed=SEED))
             advance(1)
+        blind = out / "runs" / "percept-reader-blind"
+        run_model(out / "percept", "builtin/reader", blind, RunOptions(seed=SEED, blind=True))
     with progress("Report", len(runs), quiet=json) as advance:
-        report = write_report([_run(out, *each) for each in runs], out / "report", progress=advance)
+        report = write_report([*(_run(out, *each) for each in runs), blind], out / "report", progress=advance)
     if json:
         print_json(
             {
@@ -95,7 +97,7 @@ def demo(
                 "png": sheet.png,
                 "percept_html": index.html,
                 "trek_html": talks.html,
-                "runs": [_run(out, bench, model) for bench, model in runs],
+                "runs": [*(_run(out, bench, model) for bench, model in runs), blind],
                 "report": report.html,
             }
         )

@@ -54,14 +54,15 @@ def report(
     \b
     Examples:
       carina report runs/gpt runs/majority -o report
-      carina report runs/* -o report --cases 200 --open
+      carina report runs -o report --cases 200 --open                 every run in a directory
       carina report runs/* -o report --bench ~/benchmarks/percept     a benchmark that has moved
     """
-    from carina.report import write_report
+    from carina.report import runs_in, write_report
 
-    with progress("Runs", len(runs), quiet=json) as advance:
+    given = runs_in(runs)
+    with progress("Runs", len(given), quiet=json) as advance:
         written = write_report(
-            runs, out, cases=cases, benchmarks=bench or [], images=images, prices=prices, progress=advance
+            given, out, cases=cases, benchmarks=bench or [], images=images, prices=prices, progress=advance
         )
     if json:
         print_json({"html": written.html, "tables": written.tables, "figures": written.figures})

@@ -26,7 +26,7 @@ def run(
     *,
     model: Annotated[
         str,
-        typer.Option("--model", "-m", metavar="MODEL", help="Who is examined; see Models below."),
+        typer.Option("--model", "-m", metavar="MODEL", help="Who is examined; see Models."),
     ],
     out: Annotated[
         Path | None,

@@ -3,7 +3,7 @@
 >>> write_report([Path("runs/gpt"), Path("runs/majority")], Path("report"))
 """
 
-from carina.report.read import Run, read_run
+from carina.report.read import Run, read_run, runs_in
 from carina.report.write import ReportPaths, write_report
 
-__all__ = ["ReportPaths", "Run", "read_run", "write_report"]
+__all__ = ["ReportPaths", "Run", "read_run", "runs_in", "write_report"]

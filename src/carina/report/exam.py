@@ -26,7 +26,8 @@ class Exam:
 
     @property
     def title(self) -> str:
-        return f"{self.protocol} · {self.bench.directory.resolve().name}"
+        name = self.bench.directory.resolve().name
+        return name if name == self.protocol else f"{self.protocol} · {name}"
 
     @property
     def cases(self) -> list[str]:

@@ -30,10 +30,13 @@ class Run:
     info: RunInfo
     steps: pl.DataFrame
     """Columns of `StepRow`, sorted by case and number."""
+    named: str = ""
+    """What tells it from another run of the same model and history on the same benchmark."""
 
     @property
     def model(self) -> str:
-        return model_name(self.info)
+        name = model_name(self.info)
+        return f"{name} ({self.named})" if self.named else name
 
     @property
     def history(self) -> str:
@@ -84,7 +87,22 @@ def read_runs(paths: Sequence[Path]) -> list[Run]:
     again = [name for name, count in Counter(run.id for run in told).items() if count > 1]
     if again:
         raise CarinaError(f"{len(paths)} runs: several are {again[0]!r}; expected folders of different names")
-    return told
+    alike = Counter(_asked(run) for run in told)
+    return [replace(run, named=run.id if alike[_asked(run)] > 1 else "") for run in told]
+
+
+def _asked(run: Run) -> tuple[str, ...]:
+    """Runs that would read the same in a table."""
+    return run.info.fingerprint, run.model, run.history
+
+
+def runs_in(paths: Sequence[Path]) -> list[Path]:
+    """Runs as they are given; a directory that holds runs stands for all of them."""
+    found: list[Path] = []
+    for path in paths:
+        below = sorted(each.parent for each in path.glob(f"*/{INFO}")) if path.is_dir() else []
+        found += below if below and not (path / INFO).exists() else [path]
+    return found
 
 
 def _info(path: Path) -> RunInfo:

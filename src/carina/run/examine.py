@@ -3,10 +3,10 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pyarrow.parquet as pq
@@ -16,6 +16,7 @@ from carina.cases import Benchmark, Case, open_benchmark
 from carina.errors import CarinaError
 from carina.files import alone_in, replacing, write_bytes
 from carina.models.served import Sampling
+from carina.run.builtin import NAMES as BUILTIN
 from carina.run.choose import chosen_cases
 from carina.run.log import Answered, read_log
 from carina.run.prompts import system_prompt
@@ -128,6 +129,11 @@ def _run(
     done: Callable[[], object],
 ) -> None:
     if not model.startswith(BESIDE):
+        if "/" not in model.strip("/"):
+            raise CarinaError(
+                f"--model {model!r}: expected PROVIDER/NAME such as openai/{model or 'gpt-5'}, {', '.join(BUILTIN)}, "
+                "hf:PATH or onnx:PATH"
+            )
         from carina.run.served import run_served  # noqa: PLC0415  needs an extra
 
         run_served(bench, model, out, options, answered=answered, left=left, done=done)
@@ -195,10 +201,27 @@ def claim_run(out: Path, info: RunInfo) -> None:
         return
     there = read_info(out)
     ours, theirs = msgspec.to_builtins(info), msgspec.to_builtins(there)
-    differing = [name for name in ours if name not in _MAY_DIFFER and ours[name] != theirs[name]]
-    if differing:
-        told = "; ".join(f"{name} {_short(theirs[name])}, not {_short(ours[name])}" for name in differing)
+    told = "; ".join(_differences(ours, theirs))
+    if told:
         raise CarinaError(f"{out}: holds another run ({told}): choose another directory for this one")
+
+
+def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+    """What is not the same, field by field."""
+    for name, mine in ours.items():
+        yours = theirs.get(name)
+        if name in _MAY_DIFFER or mine == yours:
+            continue
+        if isinstance(mine, dict) and isinstance(yours, dict):
+            yield from _differences(mine, yours)
+        elif name == "cases":
+            yield f"{_number(yours)} chosen, not {_number(mine)}"
+        else:
+            yield f"{name} {_short(yours)}, not {_short(mine)}"
+
+
+def _number(cases: Sequence[str] | None) -> str:
+    return "all cases" if cases is None else f"{len(cases)} cases"
 
 
 def _short(value: object) -> str:

@@ -4,12 +4,11 @@ Terms of a source cover its images and what was drawn from its reports alike: wi
 """
 
 import os
-from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
 
 from carina.cases import Benchmark
 from carina.errors import CarinaError
+from carina.models.served.address import is_local
 
 _OPEN: Final = ("cc", "public domain", "mit", "apache", "bsd", "synthetic", "none needed", "open data")
 """How licences begin under which data may be handed on."""
@@ -37,13 +36,4 @@ def _is_here(model: str, base_url: str | None) -> bool:
         or os.environ.get(f"{service.upper().replace('-', '_')}_BASE_URL")
         or os.environ.get("INSPECT_EVAL_MODEL_BASE_URL")
     )
-    return provider in _OWN_MACHINE if address is None else _is_loopback(address)
-
-
-def _is_loopback(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
-    try:
-        found = ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    return found.is_loopback or found.is_unspecified
+    return provider in _OWN_MACHINE if address is None else is_local(address)

@@ -106,7 +106,7 @@ def everything(location):
 def test_a_run_of_more_cases_does_not_take_it_up(bench, evaluated):
     folder, _, exam = evaluated
     options = RunOptions(base_url=exam.service.url, retries=0)
-    with pytest.raises(CarinaError, match=r"holds another run \(cases"):
+    with pytest.raises(CarinaError, match=r"holds another run \(4 cases chosen"):
         run_model(bench.directory, MODEL, folder / "run", options)
 
 

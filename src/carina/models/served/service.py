@@ -4,13 +4,15 @@ Everything that touches inspect-ai is here, and nothing of it is imported before
 """
 
 import importlib.util
+import io
+import os
 import re
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import redirect_stdout
 from typing import Any, Final
 
 from carina.errors import CarinaError
+from carina.models.served.address import is_local, key_variable
 from carina.models.served.lean import as_it_is, nowhere, unlogged
 from carina.models.served.records import Prompt, Reply, Said, Sampling
 
@@ -49,9 +51,11 @@ class ServedModel:
             max_connections=connections,
         )
         try:
-            # Inspect greets on standard output, where results go.
-            with redirect_stdout(sys.stderr):
-                self._model: Any = get_model(name, config=config, base_url=base_url, memoize=False)
+            # Inspect greets on standard output, where results go, whoever has not called for it.
+            with redirect_stdout(io.StringIO()):
+                self._model: Any = get_model(
+                    name, config=config, base_url=base_url, api_key=_key(name, base_url), memoize=False
+                )
         except Exception as error:  # a provider may raise anything about its settings
             raise CarinaError(f"model {name!r} cannot be opened: {_words_of(error)}") from None
         as_it_is(self._model.api)
@@ -174,3 +178,11 @@ def _words_of(error: BaseException) -> str:
     line = " ".join(_MARKUP.sub("", str(told)).split()).removeprefix("ERROR: ")
     kind = f"HTTP {status}" if status else type(error).__name__
     return f"{kind}: {line}" if line else kind
+
+
+def _key(name: str, base_url: str | None) -> str | None:
+    """A key for a server on this machine where none is set: it usually asks for none, but its client does."""
+    variable = key_variable(name)
+    if variable is None or base_url is None or not is_local(base_url) or os.environ.get(variable):
+        return None
+    return "no-key-is-needed"

@@ -100,6 +100,9 @@ def _lead(told: Analysis) -> str:
         for run in primary(told.exam.runs)
         if not run.oracle and (figure := told.headline[run.id, measure.key]).value is not None
     ]
+    # Who was asked about a few cases only is not compared with who was asked about all.
+    cases = {run.id: told.exam.outcomes[run.id].all_steps["case"].n_unique() for _, run, _ in rated}
+    rated = [item for item in rated if cases[item[1].id] == max(cases.values())]
     seeing = [item for item in rated if not item[1].baseline]
     blind = [item for item in rated if item[1].baseline]
     parts = []
