@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 
-.PHONY: help demo test browser lint docs pictures snippets constraints format clean
+.PHONY: help demo test browser coverage lint docs pictures snippets constraints format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -29,12 +29,16 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.installed-light
 	$(PIP) install -e '.[test,lint,docs,torch]'
 	@touch $@
 
-demo: $(VENV)/.installed-light  ## Make phantom studies, an examination of them, and pages of both, in demo/
+demo: $(VENV)/.installed-light  ## Make phantom studies and examinations, examine four models, and show it all, in demo/
 	$(BIN)/carina demo --out demo
 	@echo "The command is $(BIN)/carina: try $(BIN)/carina --help"
 
 test: lint browser  ## Set up everything, check style and types, build the docs, run every test
 	$(MAKE) --no-print-directory docs
+	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+# Apart, because counting lines takes a third of the time again.
+coverage: $(VENV)/.installed-dev  ## Run every test and tell which lines none of them reaches
 	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term
 
 # The pages are tested in a real browser; where there is none and none can be installed, those tests are skipped.
