@@ -13,6 +13,8 @@ SHOWN = 24
 """Studies and conversations with a page of their own; every percept case has one."""
 SEED = 251  # all eleven findings are among its first 24 studies
 PER_CELL = 2
+ASKED = 60
+"""Conversations that models are examined in; percept cases all are."""
 
 
 def register(app: typer.Typer) -> None:
@@ -81,7 +83,8 @@ def demo(
     runs = [(bench, model) for bench in ("percept", "trek") for model in NAMES]
     with progress("Models examined", len(runs), quiet=json) as advance:
         for bench, model in runs:
-            run_model(out / bench, model, _run(out, bench, model), RunOptions(seed=SEED))
+            asked = RunOptions(seed=SEED, limit=ASKED if bench == "trek" else None)
+            run_model(out / bench, model, _run(out, bench, model), asked)
             advance(1)
         blind = out / "runs" / "percept-reader-blind"
         run_model(out / "percept", "builtin/reader", blind, RunOptions(seed=SEED, blind=True))
