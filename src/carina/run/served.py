@@ -10,7 +10,8 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty
@@ -61,7 +62,18 @@ def run_served(
         _share(job, bench.directory, left, done)
         return
     with StepLog(log_path(out)) as log:
-        asyncio.run(_examine(job, bench, _Todo(bench, left, answered, options.policy), log, done))
+        _in_a_loop(_examine(job, bench, _Todo(bench, left, answered, options.policy), log, done))
+
+
+def _in_a_loop(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end; beside the loop that may be running here already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+    else:
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            beside.submit(asyncio.run, work).result()
 
 
 # ---- one process ----------------------------------------------------------------------------------------------------

@@ -504,3 +504,12 @@ def test_nothing_of_the_extra_is_imported_to_run_a_builtin_model(bench, tmp_path
     )
     assert ended.returncode == 0
     assert Path(tmp_path / "run" / "steps.parquet").exists()
+
+
+def test_a_run_can_be_started_where_a_loop_is_running(bench, tmp_path):
+    async def notebook(exam):
+        return run(bench, tmp_path / "run", exam, limit=2)
+
+    with examined(NAMES) as exam:
+        result = asyncio.run(notebook(exam))
+    assert result.counts.complete == 2
