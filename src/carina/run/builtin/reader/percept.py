@@ -7,9 +7,10 @@ import cv2
 import numpy as np
 
 from carina.cases import Step
-from carina.run.builtin.reader import attributes, questions
+from carina.run.builtin.reader import attributes
 from carina.run.builtin.reader.contour import Estimate, best_mask, needs_revision
 from carina.run.builtin.reader.reading import Reading
+from carina.run.parse.choices import says_none
 from carina.studies.lungs import ZONE_COVERED
 from carina.studies.region import Mask
 from carina.studies.vocabulary import SIDES
@@ -63,7 +64,7 @@ class Examination:
         return self._saying("yes" if yes else "no")
 
     def _or_none(self, numbers: list[int]) -> list[int]:
-        none = [n for n, option in enumerate(self._step.options, start=1) if questions.is_none(option.text)]
+        none = [n for n, option in enumerate(self._step.options, start=1) if says_none(option.text)]
         return numbers or none
 
     # ---- contours -----------------------------------------------------------------------------------------------

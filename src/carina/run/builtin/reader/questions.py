@@ -98,11 +98,6 @@ def frame(text: str) -> Frame:
     return "percent"
 
 
-def is_none(option: str) -> bool:
-    """Whether an option says that none of the others is right."""
-    return option.strip().lower().startswith("none")
-
-
 def asked(step: Step) -> str:
     """Question without the list of its options, which name what is not there as well."""
     text = step.question

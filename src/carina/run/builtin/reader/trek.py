@@ -9,6 +9,7 @@ from carina.run.builtin.reader import boxes, questions, report
 from carina.run.builtin.reader.attributes import region
 from carina.run.builtin.reader.reading import Reading
 from carina.run.builtin.reader.signs import margin
+from carina.run.parse.choices import says_none
 
 _GRADES: Final = ("mild", "moderate", "severe")
 _SPREADS: Final = ("multifocal", "focal", "diffuse")
@@ -101,9 +102,7 @@ class Visit:
         worth = [self._worth(text) for text in texts]
         if self._step.multiple:
             several = [
-                n
-                for n, value in enumerate(worth, start=1)
-                if value > 0 and not questions.is_none(texts[n - 1])
+                n for n, value in enumerate(worth, start=1) if value > 0 and not says_none(texts[n - 1])
             ]
             if several:
                 return several
@@ -112,7 +111,7 @@ class Visit:
     def _worth(self, text: str) -> float:
         """How well an option agrees with the image; above 0 where it does."""
         main, said = self._main, text.lower()
-        if questions.is_none(text):
+        if says_none(text):
             return 0.0
         if self._step.task == "view":
             return 1.0 if self._projection() in _projections(text) else -1.0
