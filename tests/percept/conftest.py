@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -75,10 +76,7 @@ def study(*findings, fields=None, name="s1", patient=None, view="PA", split="tra
             **{
                 **{field: getattr(one, field) for field in one.__struct_fields__},
                 "annotations": tuple(
-                    Annotation(
-                        image=image.key, region=drawn.region, drawn=drawn.drawn, annotator=drawn.annotator
-                    )
-                    for drawn in one.annotations
+                    msgspec.structs.replace(drawn, image=image.key) for drawn in one.annotations
                 ),
             }
         )

@@ -68,6 +68,13 @@ def test_cases_are_sound(cases):
                 assert fact.high is None or fact.value <= fact.high, (case.id, fact)
 
 
+def test_a_case_tells_how_conspicuous_its_lesion_is_where_that_is_known(examined):
+    for known in (2.5, None):
+        case = made(msgspec.structs.replace(examined[0], conspicuity=known), "RF")
+        told = [fact.value for fact in case.facts if fact.name == "conspicuity"]
+        assert told == [known] * (known is not None)
+
+
 def test_every_path_has_its_questions_in_order(cases):
     for case in cases:
         heart = case.target == "cardiomegaly"

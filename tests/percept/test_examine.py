@@ -152,6 +152,20 @@ def test_all_findings_of_a_name_are_one_lesion_by_one_annotator(chest):
     assert reason(by_two) == ("not drawn", "no annotator has drawn every finding of the name")
 
 
+def test_a_lesion_is_as_conspicuous_as_the_piece_that_is_seen_best(chest):
+    right, left = (chest.lesions()["lower"] & lung for lung in chest.lungs())
+    pieces = [chest.finding("edema", right), chest.finding("edema", left, number=2)]
+
+    def seen(*values):
+        known = [
+            replace(piece, annotations=tuple(replace(one, conspicuity=value) for one in piece.annotations))
+            for piece, value in zip(pieces, values, strict=True)
+        ]
+        return examine(chest.study(*known), "edema", seed=1, rules=RULES).conspicuity
+
+    assert [seen(1.5, 2.5), seen(1.5, None), seen(None, None)] == [2.5, 1.5, None]
+
+
 def test_absent_and_uncertain_findings_draw_nothing(chest):
     right, left = (chest.lesions()["bilateral"] & lung for lung in chest.lungs())
     drawn = chest.study(

@@ -49,6 +49,8 @@ CASES = {
     "LF2": ("E", "edema", None, None),
 }
 """Patient, target, severity and lesion size by case."""
+SEEN = {"RR1": 1.0, "RF1": 2.0, "RF2": 3.0, "RR2": 4.0}
+"""How conspicuous the lesions are."""
 WRONG = {
     "alpha": {"RR2": ("3a",), "RF2": ("2", "4a"), "LF2": ("1",)},
     "alpha-gold": {"RR2": ("3a",), "RF2": ("2",), "LF2": ("1",)},
@@ -125,7 +127,8 @@ def case(name: str) -> Case:
                  [severity or "low"], reached_by=(there,)),
     ]  # fmt: skip
     kept = {"RR": "1 2 3a 3c 4a 4c", "RF": "1 2 4a 4c", "LF": "1"}[path].split()
-    facts = () if size is None else (Fact(name="lesion share of image", value=size),)
+    facts = [Fact(name="lesion share of image", value=size)] if size is not None else []
+    facts += [Fact(name="conspicuity", value=SEEN[name])] if name in SEEN else []
     return Case(
         id=f"c-{name}",
         protocol="percept",
@@ -138,7 +141,7 @@ def case(name: str) -> Case:
         regions=(CaseRegion(name="r1", image=IMAGE, region=Region.from_mask(mask)),),
         views=views if path == "RR" else views[: 1 + (path == "RF")],
         steps=tuple(step for step in steps if step.id in kept),
-        facts=facts,
+        facts=tuple(facts),
     )
 
 

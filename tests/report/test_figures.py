@@ -212,6 +212,10 @@ def test_models_stand_beside_the_blind_baseline(analysis):
         ("lesion size", "below 4%", "accuracy", (6, 6)),
         ("lesion size", "4% to 6%", "accuracy", (5, 6)),
         ("lesion size", "6% or more", "accuracy", (6, 8)),
+        ("conspicuity", "below 2", "accuracy", (6, 6)),
+        ("conspicuity", "2 to 3", "accuracy", (4, 4)),
+        ("conspicuity", "3 or more", "accuracy", (7, 10)),
+        ("conspicuity", "3 or more", "case success", (0, 2)),
         ("view", "AP", "case success", (1, 3)),
     ],
 )

@@ -150,6 +150,8 @@ class Drawing:
             )
         facts.append(Fact(name="lesion area", value=float(examined.area)))
         facts.append(Fact(name="lesion share of image", value=examined.share))
+        if examined.conspicuity is not None:
+            facts.append(Fact(name="conspicuity", value=examined.conspicuity))
         if examined.described is not None:
             facts.append(Fact(name="share outside the lungs", value=examined.described.outside_share))
         return tuple(facts)

@@ -117,6 +117,7 @@ def _examine(
         truth=Region.from_mask(truth),
         provenance=found.provenance,
         reviewed=found.reviewed,
+        conspicuity=found.conspicuity,
         deformer=deformer.name,
         revised=Region.from_mask(redrawn),
         agreement=iou(redrawn, truth),

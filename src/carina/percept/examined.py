@@ -99,6 +99,8 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True, tag="examined"):
     """Where the truth comes from."""
     reviewed: bool
     """Whether somebody who knows has drawn or approved the truth."""
+    conspicuity: float | None
+    """How far the lesion stands out, where the source knows it."""
     revised: Region
     """The truth as a careful reader might have drawn it."""
     agreement: float

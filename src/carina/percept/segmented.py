@@ -17,7 +17,7 @@ from carina.percept.grey import GreyOf
 from carina.percept.lesions import Lesion
 from carina.percept.outline import iou
 from carina.percept.rules import Ineligible, Rules
-from carina.percept.truth import Truth, whole
+from carina.percept.truth import Truth, conspicuity, whole
 from carina.studies.model import Annotation, Image, Study
 from carina.studies.region import Mask, Region
 
@@ -46,7 +46,12 @@ class Segmented:
         for finding, annotation in drawn:
             for piece, prompts in self._pieces(image, finding, annotation):
                 mask |= self._outlined(pixels, piece, prompts, box=annotation.drawn == "box")
-        return Truth(mask=mask, provenance=self._provenance(annotator, drawn), reviewed=False)
+        return Truth(
+            mask=mask,
+            provenance=self._provenance(annotator, drawn),
+            reviewed=False,
+            conspicuity=conspicuity(drawn),
+        )
 
     def _pieces(self, image: Image, finding: str, annotation: Annotation) -> Iterator[tuple[Mask, Prompts]]:
         """What was drawn, one object at a time, and how the segmenter is asked for it."""

@@ -26,6 +26,8 @@ class Truth:
     """In words."""
     reviewed: bool
     """Whether somebody who knows has drawn or approved this very mask."""
+    conspicuity: float | None
+    """Contrast-to-noise ratio of the piece that is seen best, where the source knows it."""
 
 
 class TruthSource(Protocol):
@@ -61,7 +63,14 @@ def drawn_masks(study: Study, image: Image, lesion: Lesion) -> Truth:
         if not agreement >= AGREEMENT:
             raise Ineligible("annotators disagree", f"{first} and {other} overlap by {agreement:.2f}")
         provenance += f"; {other} agrees to {agreement:.2f}"
-    return Truth(mask=masks[first], provenance=provenance, reviewed=True)
+    seen = conspicuity(contours[first])
+    return Truth(mask=masks[first], provenance=provenance, reviewed=True, conspicuity=seen)
+
+
+def conspicuity(drawn: list[tuple[str, Annotation]]) -> float | None:
+    """Of a lesion in pieces: who sees one of them has found it."""
+    known = [annotation.conspicuity for _, annotation in drawn if annotation.conspicuity is not None]
+    return max(known, default=None)
 
 
 def drawn_on(study: Study, image: Image, lesion: Lesion) -> Iterator[tuple[str, Annotation]]:
