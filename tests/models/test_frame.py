@@ -13,9 +13,15 @@ sides = st.integers(1, 70)
 @st.composite
 def frames(draw):
     height, width = draw(sides), draw(sides)
-    if draw(st.booleans()):
-        return Frame.stretched(height, width, side=64)
-    return Frame.padded(height, width, longest=draw(st.sampled_from([48, 64])), side=64)
+    made = {
+        "stretched": lambda: Frame.stretched(height, width, side=64),
+        "padded": lambda: Frame.padded(height, width, longest=draw(st.sampled_from([48, 64])), side=64),
+        "letterboxed": lambda: Frame.letterboxed(
+            height, width, longest=draw(st.sampled_from([64, 73])), side=64
+        ),
+        "cropped": lambda: Frame.cropped(height, width, shortest=draw(st.sampled_from([64, 69])), side=64),
+    }
+    return made[draw(st.sampled_from(sorted(made)))]()
 
 
 def test_the_longer_side_fills_the_input():
@@ -43,7 +49,7 @@ def test_what_is_linear_comes_back_exactly(frame, low, slope):
     """A linear function of the image's own coordinates, as the model would give it at the centres of its cells."""
     a, b, c = slope
     centres = (np.arange(low) + 0.5) * 64 / low
-    x, y = centres * frame.width / frame.columns, centres * frame.height / frame.rows
+    x, y = frame.from_input(np.stack([centres, centres], axis=1)).T
     values = (a * x + b * y[:, None] + c).astype(np.float32)
     got = frame.to_image(values)
     assert got.shape == (frame.height, frame.width)
@@ -55,6 +61,7 @@ def test_what_is_linear_comes_back_exactly(frame, low, slope):
 
 @given(frame=frames(), seed=st.integers(0, 99))
 def test_a_mask_keeps_its_area(frame, seed):
+    assume(frame.sees_all)
     mask = np.random.default_rng(seed).random((frame.height, frame.width)) < 0.4
     cell = (64 / 16) ** 2 * (frame.height / frame.rows) * (frame.width / frame.columns)
     assert float(frame.cover(mask, 16).sum(dtype=np.float64)) * cell == pytest.approx(mask.sum(), rel=1e-5)
@@ -66,11 +73,9 @@ def test_a_mask_covers_the_cells_it_lies_on(frame, seed):
     mask = np.random.default_rng(seed).random((frame.height, frame.width)) < 0.5
     fine = np.zeros((16 * 60, 16 * 60))
     centres = (np.arange(16 * 60) + 0.5) * 64 / (16 * 60)
-    rows, columns = centres * frame.height / frame.rows, centres * frame.width / frame.columns
-    there = np.ix_(rows < frame.height, columns < frame.width)
-    fine[there] = mask[
-        np.ix_(rows[rows < frame.height].astype(int), columns[columns < frame.width].astype(int))
-    ]
+    columns, rows = frame.from_input(np.stack([centres, centres], axis=1)).T
+    down, right = (rows >= 0) & (rows < frame.height), (columns >= 0) & (columns < frame.width)
+    fine[np.ix_(down, right)] = mask[np.ix_(rows[down].astype(int), columns[right].astype(int))]
     by_hand = fine.reshape(16, 60, 16, 60).mean(axis=(1, 3))
     np.testing.assert_allclose(frame.cover(mask, 16), by_hand, atol=0.14)
     assert abs(frame.cover(mask, 16) - by_hand).mean() < 0.03
@@ -80,7 +85,9 @@ def test_a_mask_covers_the_cells_it_lies_on(frame, seed):
 def test_what_the_model_marks_at_a_point_is_seen_at_that_point(frame, x, y):
     assume(min(frame.height, frame.width) >= 16)  # else whole cells lie between two pixels
     x, y = x * frame.width, y * frame.height
-    column, row = (frame.to_input(np.array([[x, y]]))[0] * 16 / 64).astype(int)
+    at = frame.to_input(np.array([[x, y]]))[0]
+    assume(((at >= 0) & (at < 64)).all())
+    column, row = (at * 16 / 64).astype(int)
     low = np.zeros((16, 16), np.float32)
     low[row, column] = 1
     seen = frame.to_image(low)
@@ -98,3 +105,55 @@ def test_mask_and_map_are_inverse_where_cells_are_pixels():
     covered = frame.cover(mask, 32)
     assert covered[:, 24:].sum() == 0
     np.testing.assert_array_equal(frame.to_image(covered) > 0.5, mask)
+
+
+def test_the_middle_is_seen():
+    # 200 x 100 to 256: 256 x 128, 64 columns of padding at each side; the middle 224 begin 16 further in.
+    frame = Frame.letterboxed(200, 100, longest=256, side=224)
+    assert frame == Frame(200, 100, 256, 128, 224, -16, 48)
+    assert not frame.sees_all
+    # 16 rows of 256 are 12.5 of 200: rows 0-11 are not seen, the centre of row 12 is on the edge.
+    assert frame.seen()[:, 0].nonzero()[0][[0, -1]].tolist() == [12, 187]
+    assert frame.seen().all(axis=0).sum() == 0
+    assert Frame.letterboxed(200, 100, longest=320) == Frame(200, 100, 320, 160, 320, 0, 80)
+    # The shorter side to 512, of which 480: 16 off it, and 272 off either end of the longer one.
+    frame = Frame.cropped(200, 100, shortest=512, side=480)
+    assert frame == Frame(200, 100, 1024, 512, 480, -272, -16)
+    assert frame.seen().sum() == sum(272 <= (n + 0.5) * 5.12 <= 752 for n in range(200)) * sum(
+        16 <= (n + 0.5) * 5.12 <= 496 for n in range(100)
+    )
+
+
+@given(frame=frames(), x=st.floats(-50, 150), y=st.floats(-50, 150))
+def test_there_and_back(frame, x, y):
+    points = np.array([[x, y]])
+    np.testing.assert_allclose(frame.from_input(frame.to_input(points)), points, atol=1e-9)
+
+
+@given(frame=frames(), seed=st.integers(0, 99))
+def test_the_square_shows_the_image_where_the_frame_says(frame, seed):
+    """Every pixel of the square is that of the resized image at its place, or padding."""
+    resized = np.random.default_rng(seed).integers(1, 255, (frame.rows, frame.columns, 3), np.uint8)
+    square = frame.lay(resized)
+    for row, column in np.random.default_rng(seed).integers(0, 64, (20, 2)):
+        y, x = row - frame.top, column - frame.left
+        inside = 0 <= y < frame.rows and 0 <= x < frame.columns
+        assert square[row, column].tolist() == (resized[y, x].tolist() if inside else [0, 0, 0])
+
+
+@given(frame=frames(), low=st.sampled_from([7, 14, 16]), data=st.data())
+def test_a_hot_cell_lands_on_the_pixels_it_was_computed_from(frame, low, data):
+    row, column = data.draw(st.integers(0, low - 1)), data.draw(st.integers(0, low - 1))
+    hot = np.zeros((low, low), np.float32)
+    hot[row, column] = 1
+    placed = frame.to_image(hot, "nearest") > 0
+    for y, x in np.argwhere(placed & frame.seen()):
+        at_x, at_y = frame.to_input(np.array([[x + 0.5, y + 0.5]]))[0] * low / 64
+        assert column - 1e-9 <= at_x <= column + 1 + 1e-9
+        assert row - 1e-9 <= at_y <= row + 1 + 1e-9
+    # What is far from the cell, seen or not, is cold: the area of all cells is the image.
+    whole = sum(
+        frame.to_image(np.eye(1, low * low, n, dtype=np.float32).reshape(low, low), "nearest")
+        for n in range(low * low)
+    )
+    assert (whole == 1).all()

@@ -4,6 +4,7 @@ Continuous coordinates on both sides, so nothing is shifted by half a pixel on t
 """
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,54 +12,129 @@ from numpy.typing import NDArray
 from carina.studies.region import Mask
 
 Map = NDArray[np.float32]
+Resampling = Literal["linear", "nearest"]
 
 
 @dataclass(frozen=True)
 class Frame:
-    """An image of `height` x `width`, resized to `rows` x `columns` in the upper left corner of a square of `side`."""
+    """An image of `height` x `width`, resized to `rows` x `columns` and laid into a square of `side`.
+
+    Its upper left corner comes to lie at (`top`, `left`): what is above zero is padding before it, what is below is cut
+    off. A map of any size lies over the whole square; that a model resizes the square once more changes nothing.
+    """
 
     height: int
     width: int
     rows: int
     columns: int
     side: int
+    top: int = 0
+    left: int = 0
 
     @classmethod
     def padded(cls, height: int, width: int, *, longest: int, side: int) -> "Frame":
-        """The longer side resized to `longest`, the rest of the square left empty (SAM)."""
+        """The longer side resized to `longest`, in the upper left corner, the rest of the square left empty (SAM)."""
         scale = longest / max(height, width)
         return cls(height, width, max(1, int(height * scale + 0.5)), max(1, int(width * scale + 0.5)), side)
 
     @classmethod
     def stretched(cls, height: int, width: int, *, side: int) -> "Frame":
-        """Both sides resized to fill the square (SAM 2 and later)."""
+        """Both sides resized to fill the square (SAM 2 and later, MedKLIP, KAD, MAVL, SigLIP)."""
         return cls(height, width, side, side, side)
 
-    def to_input(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Points (x, y) of the image, on the input."""
-        return np.asarray(points * (self.columns / self.width, self.rows / self.height), np.float64)
+    @classmethod
+    def letterboxed(cls, height: int, width: int, *, longest: int, side: int | None = None) -> "Frame":
+        """The longer side resized to `longest`, in the middle of a square of that, of which the middle `side` is seen.
 
-    def to_image(self, values: Map) -> Map:
-        """A map over the whole input, of any size: its values at the image's pixels, linear between its own."""
-        low_rows, low_columns = values.shape
-        upright = _sampled(values, self._centres(self.height, self.rows, low_rows), axis=0)
-        return _sampled(upright, self._centres(self.width, self.columns, low_columns), axis=1)
+        As GLoRIA, CARZero and AFLoc do it with 256 and 224, MedCLIP and CheXzero without the cut.
+        """
+        rows, columns = (max(1, length * longest // max(height, width)) for length in (height, width))
+        cut = (longest - (side or longest)) // 2
+        top, left = (longest - rows) // 2 - cut, (longest - columns) // 2 - cut
+        return cls(height, width, rows, columns, side or longest, top, left)
+
+    @classmethod
+    def cropped(cls, height: int, width: int, *, shortest: int, side: int) -> "Frame":
+        """The shorter side resized to `shortest`, of which the middle square of `side` is seen (CLIP, BioViL)."""
+        rows, columns = (length * shortest // min(height, width) for length in (height, width))
+        return cls(height, width, rows, columns, side, -((rows - side) // 2), -((columns - side) // 2))
+
+    def to_input(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Points (x, y) of the image, on the square."""
+        scaled = points * (self.columns / self.width, self.rows / self.height)
+        return np.asarray(scaled + (self.left, self.top), np.float64)
+
+    def from_input(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Points (x, y) of the square, on the image; those of padding lie outside it."""
+        laid = points - (self.left, self.top)
+        return np.asarray(laid * (self.width / self.columns, self.height / self.rows), np.float64)
+
+    def lay(self, resized: NDArray[Any]) -> NDArray[Any]:
+        """The square that the model gets of an image of `rows` x `columns`, with any channels behind; padding is 0."""
+        made = np.zeros((self.side, self.side, *resized.shape[2:]), resized.dtype)
+        (rows, from_row), (columns, from_column) = (
+            (slice(max(at, 0), min(at + length, self.side)), max(-at, 0))
+            for at, length in ((self.top, self.rows), (self.left, self.columns))
+        )
+        made[rows, columns] = resized[
+            from_row : from_row + rows.stop - rows.start,
+            from_column : from_column + columns.stop - columns.start,
+        ]
+        return made
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether no part of the image is cut off."""
+        return all(
+            at >= 0 and at + length <= self.side
+            for at, length in ((self.top, self.rows), (self.left, self.columns))
+        )
+
+    def seen(self) -> Mask:
+        """Pixels of the image whose centre the model sees."""
+        rows, columns = (
+            (at >= 0) & (at <= self.side)
+            for at in (
+                (np.arange(self.height) + 0.5) * (self.rows / self.height) + self.top,
+                (np.arange(self.width) + 0.5) * (self.columns / self.width) + self.left,
+            )
+        )
+        return np.asarray(rows[:, None] & columns, bool)
+
+    def to_image(self, values: Map, how: Resampling = "linear") -> Map:
+        """A map over the whole square, of any size: its values at the image's pixels.
+
+        Linear between the centres of its cells and constant beyond the outermost, or those of the nearest cell. Pixels
+        that the model does not see have a value too, which says nothing: see `seen`.
+        """
+        rows = self._centres(self.height, self.rows, self.top, values.shape[0])
+        columns = self._centres(self.width, self.columns, self.left, values.shape[1])
+        if how == "nearest":
+            return np.asarray(values[np.ix_(_cells(rows, len(values)), _cells(columns, values.shape[1]))])
+        return _sampled(_sampled(values, rows, axis=0), columns, axis=1)
 
     def cover(self, mask: Mask, size: int) -> Map:
-        """How much of each cell of a map of `size` x `size` over the input a mask of the image covers."""
-        rows = _integrated(mask.astype(np.float64), self._edges(self.height, self.rows, size), axis=0)
-        cells = _integrated(rows, self._edges(self.width, self.columns, size), axis=1)
+        """How much of each cell of a map of `size` x `size` over the square a mask of the image covers."""
+        rows = _integrated(
+            mask.astype(np.float64), self._edges(self.height, self.rows, self.top, size), axis=0
+        )
+        cells = _integrated(rows, self._edges(self.width, self.columns, self.left, size), axis=1)
         per_cell = (self.height / self.rows) * (self.width / self.columns) * (self.side / size) ** 2
         return np.asarray(np.clip(cells / per_cell, 0, 1), np.float32)
 
-    def _centres(self, length: int, content: int, low: int) -> NDArray[np.float64]:
+    def _centres(self, length: int, content: int, at: int, low: int) -> NDArray[np.float64]:
         """Centres of the image's pixels along one axis, as indices of a map."""
-        scale = (content / length) * (low / self.side)
-        return np.asarray((np.arange(length) + 0.5) * scale - 0.5, np.float64)
+        laid = (np.arange(length) + 0.5) * (content / length) + at
+        return np.asarray(laid * (low / self.side) - 0.5, np.float64)
 
-    def _edges(self, length: int, content: int, low: int) -> NDArray[np.float64]:
+    def _edges(self, length: int, content: int, at: int, low: int) -> NDArray[np.float64]:
         """Edges of a map's cells along one axis, as pixels of the image."""
-        return np.asarray(np.arange(low + 1) * (self.side / low) * (length / content), np.float64)
+        return np.asarray((np.arange(low + 1) * (self.side / low) - at) * (length / content), np.float64)
+
+
+def _cells(at: NDArray[np.float64], number: int) -> NDArray[np.intp]:
+    """The cell in which each place lies."""
+    return np.clip(np.floor(at + 0.5).astype(np.intp), 0, number - 1)
 
 
 def _sampled(values: Map, at: NDArray[np.float64], *, axis: int) -> Map:

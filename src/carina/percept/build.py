@@ -44,7 +44,7 @@ from carina.studies import Studies, open_studies
 from carina.studies.vocabulary import Split
 from carina.workers import in_order
 
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and rules give other cases."""
 PART_SIZE: Final = 256
 SKIPPED: Final = "skipped.csv"
