@@ -9,6 +9,7 @@ import typer
 from carina.cli.console import print_json, print_table, progress
 
 if TYPE_CHECKING:
+    from carina.ground.probes import Built as BuiltGround
     from carina.percept import Built
     from carina.trek import Built as BuiltTrek
 
@@ -191,6 +192,98 @@ def trek(
     if not built.report.conversations:
         typer.echo(f"Error: none of {built.report.studies} studies can be asked about", err=True)
         raise typer.Exit(1)
+
+
+@_PROTOCOLS.command(name="ground", no_args_is_help=True)
+def ground(
+    studies: Annotated[Path, typer.Argument(metavar="STUDIES", help="Directory of a study set.")],
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="BENCH", help="Where the benchmark is written.")
+    ],
+    per_target: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most probes of a finding that is there.", show_default="all"),
+    ] = None,
+    absent: Annotated[
+        float,
+        typer.Option(min=0, max=10, help="Probes of an absent finding for each of one that is there."),
+    ] = 1.0,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FINDING", help="A finding to look for; repeat for several.", show_default="all"
+        ),
+    ] = None,
+    ask: Annotated[
+        str, typer.Option(help="What is looked for: finding (by name) or phrase (a sentence of the report).")
+    ] = "finding",
+    fusion: Annotated[
+        str, typer.Option(help="Regions of several readers as one: union, majority, intersection or first.")
+    ] = "union",
+    lateral: Annotated[bool, typer.Option("--lateral", help="Ask about lateral views too.")] = False,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    split: Annotated[str | None, typer.Option(help="Only studies of this split: train, val or test.")] = None,
+    on_error: Annotated[str, typer.Option(help="skip or stop at a study whose regions do not fit.")] = "skip",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Build probes of findings and their regions, after XBench.
+
+    Needs studies with regions that experts drew, as masks, polygons or boxes. Each probe asks whether a finding is
+    there, and where it is; controls ask the same where it is absent beyond doubt. A CLIP-style model answers with a
+    map (carina explain), a chat model with boxes (carina run). Interrupted, the same command resumes.
+
+    \b
+    Examples:
+      carina build ground studies -o probes
+      carina build ground studies -o probes --split test --target nodule --target "pleural effusion"
+      carina build ground studies -o probes --ask phrase --fusion majority
+    """
+    from carina.ground.probes import GroundOptions, build_ground
+    from carina.studies import open_studies
+
+    options = GroundOptions(
+        seed=seed,
+        per_target=per_target,
+        absent=absent,
+        targets=tuple(target or ()),
+        split=split,
+        fusion=_one_of("--fusion", fusion, "union", "majority", "intersection", "first"),
+        ask=_one_of("--ask", ask, "finding", "phrase"),
+        lateral=lateral,
+    )
+    with progress("Probes", None, quiet=json) as advance:
+        built = build_ground(
+            open_studies(studies),
+            out,
+            options,
+            workers=workers or os.cpu_count() or 1,
+            on_error=_one_of("--on-error", on_error, "skip", "stop"),
+            progress=advance,
+        )
+    if json:
+        print_json({"benchmark": out, "counts": built.manifest.counts, "report": built.report})
+    else:
+        _tell_ground(built, out)
+    if not built.manifest.counts.cases:
+        typer.echo(
+            f"Error: none of {built.report.studies} studies has a region that can be asked about", err=True
+        )
+        raise typer.Exit(1)
+
+
+def _tell_ground(built: "BuiltGround", out: Path) -> None:
+    counts = built.manifest.counts
+    typer.echo(out)
+    typer.echo(f"{counts.cases} probes, {counts.patients} patients", err=True)
+    print_table(
+        ("finding", "there", "absent"),
+        [[item.target, str(item.present), str(item.absent)] for item in built.report.targets],
+    )
+    for item in built.report.targets:
+        for reason, number in item.left_out.items():
+            typer.echo(f"{item.target}: {number} left out: {reason} (skipped.csv)", err=True)
 
 
 def _one_of(option: str, given: str, *allowed: str) -> Any:  # noqa: ANN401 - one of the words allowed

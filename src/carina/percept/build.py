@@ -1,8 +1,5 @@
 """From a study set to a percept benchmark on disk: screen, examine, select, assemble, write."""
 
-import csv
-import io
-import os
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,13 +13,11 @@ from carina.cases import (
     Case,
     Manifest,
     Provenance,
-    claim,
-    whole_set,
     write_manifest,
     write_part,
 )
-from carina.errors import BenchmarkError, CarinaError
-from carina.files import alone_in, write_bytes
+from carina.cases.building import building, finished, provenance_of, write_report, write_skipped
+from carina.errors import CarinaError
 from carina.models import ModelIdentity, Segmenter, identify_segmenter, open_segmenter
 from carina.percept.assemble import lesion_case, lesion_free
 from carina.percept.attribute_steps import location_step
@@ -47,8 +42,6 @@ from carina.workers import in_order
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and rules give other cases."""
 PART_SIZE: Final = 256
-SKIPPED: Final = "skipped.csv"
-REPORT: Final = "build.json"
 _NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")
 
 
@@ -118,16 +111,11 @@ def build_percept(
 
     `progress` is told of every lesion that is ready for its two paths.
     """
-    if directory.resolve().is_relative_to(studies.directory.resolve()):
-        raise CarinaError(f"{directory}: lies in the study set; choose a directory beside it")
     provenance = _provenance(studies, directory, options)
-    claim(directory, provenance)
-    with alone_in(directory) as alone:
-        if not alone:
-            raise BenchmarkError(f"{directory}: another process is writing here")
-        there = _complete(directory, provenance.fingerprint)
+    with building(studies, directory, provenance):
+        there = finished(directory, provenance.fingerprint, BuildReport)
         if there is not None:
-            return there
+            return Built(*there)
         narrowed = studies.without(*_NOT_NEEDED)
         if options.split is not None:
             narrowed = narrowed.where(split=options.split)
@@ -137,33 +125,22 @@ def build_percept(
             report, parts = _assemble(
                 narrowed, found, ready, options, directory=directory, fingerprint=provenance.fingerprint
             )
-            _write_report(directory, report)
+            write_report(directory, report)
             _write_skipped(directory, [*found.skipped, *ready.skipped])
             manifest = write_manifest(directory, provenance, parts)
             journal.remove()
         return Built(manifest, report)
 
 
-def _complete(directory: FilePath, fingerprint: str) -> Built | None:
-    """What an earlier call has finished, if nothing of it was damaged since; else it is built anew."""
-    manifest = whole_set(directory, fingerprint=fingerprint)
-    if manifest is None:
-        return None
-    try:
-        report = msgspec.json.decode((directory / REPORT).read_bytes(), type=BuildReport)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None
-    return Built(manifest, report)
-
-
 def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) -> Provenance:
-    manifest = studies.manifest
     rules = msgspec.to_builtins(options.rules)
     models = {
         role: None if named is None else identify_segmenter(named)
         for role, named in (("segmenter", options.segmenter), ("deformer", options.deformer))
     }
-    return Provenance(
+    return provenance_of(
+        studies,
+        directory,
         command=f"carina build percept {studies.directory.resolve().name} "
         f"--per-cell {options.per_cell} --seed {options.seed}{_as_options(models)}",
         seed=options.seed,
@@ -175,10 +152,7 @@ def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) ->
             "split": options.split,
             "rules": rules,
             **{role: None if model is None else asdict(model) for role, model in models.items()},
-            "studies": [part.sha256 for part in manifest.parts],
         },
-        sources=manifest.sources,
-        image_root=os.path.relpath((studies.directory / manifest.image_root).resolve(), directory.resolve()),
     )
 
 
@@ -383,15 +357,8 @@ def _with_lesion(accepted: Sequence[Examined], target: str, options: BuildOption
 # ---- reports ------------------------------------------------------------------------------------------------------
 
 
-def _write_report(directory: FilePath, report: BuildReport) -> None:
-    write_bytes(directory / REPORT, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
-
-
 def _write_skipped(directory: FilePath, skipped: Sequence[Skipped]) -> None:
     """Every study that has a lesion and could not be used for it."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("study", "target", "reason", "detail"))
     order = sorted(skipped, key=lambda skip: (skip.target, skip.study))
-    writer.writerows((skip.study, skip.target, skip.reason, skip.detail) for skip in order)
-    write_bytes(directory / SKIPPED, text.getvalue().encode())
+    rows = ((skip.study, skip.target, skip.reason, skip.detail) for skip in order)
+    write_skipped(directory, ("study", "target", "reason", "detail"), rows)

@@ -1,4 +1,4 @@
-"""The seven lesions of the protocol: what they are called in studies and in questions, and what looks like them."""
+"""The seven lesions of the protocol: what they are called in studies and in questions."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,18 +16,12 @@ class Lesion:
     """As the first question calls it."""
     noun: str
     """As later questions call it."""
-    looks_like: frozenset[str] = frozenset()
-    """Findings that look the same: where one is there, nobody can say which is meant."""
-    may_be_called: frozenset[str] = frozenset()
-    """Further findings that a careful reader might call by this name: where one is there, the lesion is not clearly
-    absent."""
     seen_through: frozenset[str] = frozenset()
     """Findings whose fainter shadow does not hide its contour."""
     in_lungs: bool = True
     """Whether it is outlined within the lung fields and described by zones."""
 
 
-_AIRSPACE: Final = frozenset({"consolidation", "pneumonia", "lung opacity"})
 _HAZE: Final = frozenset({"edema"})
 """What is dense stands out from it."""
 
@@ -47,15 +41,12 @@ LESIONS: Final = {
             phrase="a consolidation",
             noun="consolidation",
             seen_through=_HAZE,
-            looks_like=_AIRSPACE - {"consolidation"},
-            may_be_called=frozenset({"atelectasis", "edema", "mass"}),
         ),
         Lesion(
             name="edema",
             finding="edema",
             phrase="pulmonary edema",
             noun="edema",
-            may_be_called=frozenset({"lung opacity"}),
         ),
         Lesion(
             name="atelectasis",
@@ -63,7 +54,6 @@ LESIONS: Final = {
             phrase="atelectasis",
             noun="atelectasis",
             seen_through=_HAZE,
-            may_be_called=_AIRSPACE,
         ),
         Lesion(
             name="pneumonia",
@@ -71,17 +61,12 @@ LESIONS: Final = {
             phrase="an opacity suggestive of pneumonia",
             noun="pneumonia",
             seen_through=_HAZE,
-            looks_like=_AIRSPACE - {"pneumonia"},
-            may_be_called=frozenset({"atelectasis", "edema", "mass"}),
         ),
         Lesion(
             name="opacity",
             finding="lung opacity",
             phrase="a lung opacity",
             noun="opacity",
-            looks_like=_AIRSPACE - {"lung opacity"},
-            # Every one of these is an opacity in the plain sense of the word.
-            may_be_called=frozenset({"atelectasis", "edema", "mass", "nodule", "pleural effusion"}),
         ),
         Lesion(
             name="effusion",

@@ -12,6 +12,7 @@ from carina.percept.examine import frontal_image
 from carina.percept.examined import Skipped
 from carina.percept.lesions import LESIONS, Lesion
 from carina.percept.rules import Ineligible
+from carina.studies.lookalikes import looks_like, may_be_called
 from carina.studies.model import Study
 from carina.studies.vocabulary import Certainty
 
@@ -86,7 +87,9 @@ def _sort_in(found: Screened, study: Study, lesion: Lesion, stated: set[Certaint
 def _check_stated(study: Study, lesion: Lesion, stated: set[Certainty]) -> None:
     if "uncertain" in stated:
         raise Ineligible("hedged", f"{lesion.finding} is uncertain")
-    confusing = lesion.looks_like | (lesion.may_be_called if stated == {"absent"} else frozenset())
+    confusing = looks_like(lesion.finding)
+    if stated == {"absent"}:
+        confusing |= may_be_called(lesion.finding)
     alike = sorted({f.name for f in study.findings if f.name in confusing and f.certainty != "absent"})
     if alike:
         raise Ineligible("looks like another finding", ", ".join(alike))

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -12,6 +12,9 @@ from carina.cases.audit.thresholds import Thresholds
 from carina.cases.model import Case
 from carina.errors import RegionError
 from carina.studies.region import Region
+
+_EVERY_IMAGE: Final = frozenset({"ground"})
+"""Protocols that ask about every image of a patient; their intervals are by patient."""
 
 
 class _Drawn(NamedTuple):
@@ -42,6 +45,8 @@ class Duplicates:
             self._near_duplicate(case)
 
     def _same_study(self, case: Case) -> bool:
+        if case.protocol in _EVERY_IMAGE:
+            return False
         # Without a target a case is a conversation, of which a study has one.
         other = self._studies.setdefault((case.protocol, case.study, case.target), case.id)
         if other != case.id:

@@ -1,0 +1,200 @@
+"""One probe as a case: is the finding there, and if it is, where?
+
+The same case is put to a chat model in words (`carina run`) and to a CLIP-style model as a phrase whose localisation
+map is compared with the region (`carina explain`).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from carina.cases import Box, Branch, Case, CaseImage, CaseRegion, CaseView, Fact, Key, Option, Panel, Step
+from carina.ground.probes.options import GroundOptions
+from carina.ground.probes.truth import Truth
+from carina.seeding import rng
+from carina.studies import Image, Region, Study
+
+PRESENT: Final = "present"
+ABSENT: Final = "absent"
+PHRASE: Final = "phrase"
+"""Name of the fact that holds the words to be found."""
+_NAMED: Final = {
+    "atelectasis": "atelectasis",
+    "cardiomegaly": "cardiomegaly",
+    "consolidation": "a consolidation",
+    "edema": "pulmonary edema",
+    "fracture": "a fracture",
+    "lung opacity": "a lung opacity",
+    "mass": "a mass",
+    "nodule": "a nodule",
+    "pleural effusion": "a pleural effusion",
+    "pneumonia": "pneumonia",
+    "pneumothorax": "a pneumothorax",
+}
+"""As a question calls a finding; others by the name that their source gives them."""
+_WHERE: Final = (
+    "Mark every area of it by a box as tight as you can. Give each box as [x1, y1, x2, y2] in thousandths of the "
+    "image's width and height (0 to 1000); the origin is the top left corner. Reply with nothing but the boxes."
+)
+_THOUSAND: Final = 1000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """What is asked of one image."""
+
+    study: Study
+    image: Image
+    target: str
+    truth: Truth | None
+    """None where the finding is not there."""
+    phrase: str
+    alike: tuple[str, ...] = ()
+    """Findings on the same study that look the same."""
+    yes_first: bool = True
+
+
+def probe_case(probe: Probe, options: GroundOptions) -> Case:
+    """The case of a probe."""
+    study, image, truth = probe.study, probe.image, probe.truth
+    name = case_id(options.seed, study.id, image.key, probe.target, probe.phrase)
+    regions, roles = _regions(probe, rng(options.seed, name, "regions"))
+    return Case(
+        id=name,
+        protocol="ground",
+        study=study.id,
+        patient=study.patient,
+        source=study.source,
+        split=study.split,
+        target=probe.target,
+        path=ABSENT if truth is None else PRESENT,
+        images=(
+            CaseImage(
+                key=image.key,
+                width=image.width,
+                height=image.height,
+                view=image.view,
+                bits=image.bits,
+                monochrome1=image.monochrome1,
+                sha256=image.sha256,
+            ),
+        ),
+        regions=regions,
+        views=(CaseView(id="v1", panels=(Panel(image=image.key),)),),
+        steps=(
+            _recognition(probe),
+            *(() if truth is None else (_localisation(probe, truth, roles["truth"]),)),
+        ),
+        facts=(
+            Fact(name=PHRASE, text=probe.phrase),
+            *(Fact(name="role", about=name, text=role) for role, name in sorted(roles.items())),
+            *(() if truth is None else _truth_facts(probe, truth, options)),
+        ),
+    )
+
+
+def case_id(seed: int, study: str, image: str, target: str, phrase: str) -> str:
+    """The same for the same question about the same image; tells nothing."""
+    parts = "".join(f"{len(part)}:{part}" for part in (study, image, target, phrase))
+    return f"g-{hashlib.sha256(f'{seed}/{parts}'.encode()).hexdigest()[:16]}"
+
+
+def _regions(probe: Probe, chance: np.random.Generator) -> tuple[tuple[CaseRegion, ...], dict[str, str]]:
+    """Truth and lungs under names and in an order that say nothing, and the names by what they are."""
+    there: dict[str, Region] = {}
+    if probe.truth is not None:
+        there["truth"] = probe.truth.region
+    on_image = probe.study.anatomy_on(probe.image.key)
+    lungs = [on_image[name] for name in ("right lung", "left lung") if name in on_image]
+    if lungs:
+        there["lungs"] = lungs[0].union(*lungs[1:])
+    order = [list(there)[n] for n in chance.permutation(len(there))]
+    names = {role: f"r{number}" for number, role in enumerate(order, start=1)}
+    regions = tuple(
+        CaseRegion(name=name, image=probe.image.key, region=there[role]) for role, name in names.items()
+    )
+    return regions, names
+
+
+def _recognition(probe: Probe) -> Step:
+    options = [Option(id="yes", text="Yes"), Option(id="no", text="No")]
+    if not probe.yes_first:
+        options.reverse()
+    lines = [f"({number}) {option.text}" for number, option in enumerate(options, start=1)]
+    asked = f"Is there {_called(probe)} on this chest X-ray?"
+    if probe.phrase != probe.target:
+        asked = f"A report says: “{probe.phrase}” Is that so on this chest X-ray?"
+    return Step(
+        id="1",
+        stage=1,
+        task="recognition",
+        format="choice",
+        question="\n".join([asked, "Options:", *lines]),
+        options=tuple(options),
+        shows=("v1",),
+        uses=("v1",),
+        key=Key(options=("no" if probe.truth is None else "yes",)),
+    )
+
+
+def _localisation(probe: Probe, truth: Truth, region: str) -> Step:
+    asked = f"Where is {_called(probe, definite=True)}?"
+    if probe.phrase != probe.target:
+        asked = f"Where is what the report describes as “{probe.phrase}”?"
+    sides = (probe.image.width, probe.image.height) * 2
+    boxes = tuple(
+        Box(
+            image=probe.image.key,
+            xyxy=_corners(piece, sides),
+            frame="thousand",
+            name=probe.target,
+        )
+        for piece in truth.pieces
+    )
+    return Step(
+        id="2",
+        stage=2,
+        task="localisation",
+        format="boxes",
+        score="boxes",
+        question=f"{asked} {_WHERE}",
+        uses=("v1",),
+        reached_by=(Branch(step="1", options=("yes",)),),
+        depends_on=("1",),
+        restates=True,
+        key=Key(boxes=boxes, regions=(region,)),
+    )
+
+
+def _corners(piece: Region, sides: tuple[int, ...]) -> tuple[float, float, float, float]:
+    x, y, width, height = piece.bbox or (0, 0, 0, 0)
+    x1, y1, x2, y2 = (
+        round(_THOUSAND * value / side, 1)
+        for value, side in zip((x, y, x + width, y + height), sides, strict=True)
+    )
+    return x1, y1, x2, y2
+
+
+def _called(probe: Probe, *, definite: bool = False) -> str:
+    name = _NAMED.get(probe.target, probe.target)
+    return f"the {probe.target}" if definite else name
+
+
+def _truth_facts(probe: Probe, truth: Truth, options: GroundOptions) -> list[Fact]:
+    region = truth.region
+    facts = [
+        Fact(name="lesion area", value=float(region.area)),
+        Fact(name="lesion share of image", value=region.area / (region.height * region.width)),
+        Fact(name="pieces", value=float(len(truth.pieces))),
+        Fact(name="drawn", text=truth.drawn),
+        Fact(name="annotators", value=float(truth.annotators)),
+        Fact(name="fusion", text=options.fusion if truth.annotators > 1 else "one annotator"),
+    ]
+    if truth.agreement is not None:
+        facts.append(Fact(name="agreement", value=truth.agreement))
+    if truth.conspicuity is not None:
+        facts.append(Fact(name="conspicuity", value=truth.conspicuity))
+    facts += [Fact(name="looks like", text=name) for name in probe.alike]
+    return facts
