@@ -1,7 +1,6 @@
 """Which studies come into question, from what they state alone."""
 
 import numpy as np
-import pytest
 
 from carina.percept.lesions import LESIONS
 from carina.percept.screen import screen
@@ -74,14 +73,6 @@ def test_an_absent_lesion_is_not_called_so_where_something_looks_like_it(chest):
     assert not screened([opaque], "opacity").absent["opacity"]
     # That is no failure of the study.
     assert not screened([opaque], "opacity").skipped
-
-
-@pytest.mark.parametrize("target", LESIONS)
-def test_what_looks_like_a_lesion_goes_both_ways_among_the_airspace_diseases(target):
-    airspace = {"consolidation", "pneumonia", "lung opacity"}
-    if LESIONS[target].finding in airspace:
-        assert LESIONS[target].looks_like >= airspace - {LESIONS[target].finding}
-    assert LESIONS[target].finding not in LESIONS[target].looks_like
 
 
 def test_the_order_on_disk_decides_nothing_and_the_seed_the_order(phantoms):
