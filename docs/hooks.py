@@ -25,6 +25,7 @@ from carina.percept.rules import Band
 from carina.phantom import Mix, PhantomOptions
 from carina.phantom.truth import SEVERITY
 from carina.studies import Manifest, Region, Study, vocabulary
+from carina.studies.lookalikes import looks_like, may_be_called
 
 sys.path.insert(0, str(Path(__file__).parent))
 from meanings import MEANINGS
@@ -135,9 +136,13 @@ def rules() -> str:
 
 def lesions() -> str:
     """The lesions of percept: what studies call them, and what excludes them."""
+
+    def named(findings: frozenset[str]) -> str:
+        return ", ".join(sorted(findings)) or "none"
+
     rows = [
-        f"| `{name}` | {lesion.finding} | {', '.join(sorted(lesion.looks_like)) or 'none'} "
-        f"| {', '.join(sorted(lesion.may_be_called)) or 'none'} | {'lung fields' if lesion.in_lungs else 'thorax'} |"
+        f"| `{name}` | {lesion.finding} | {named(looks_like(lesion.finding))} "
+        f"| {named(may_be_called(lesion.finding))} | {'lung fields' if lesion.in_lungs else 'thorax'} |"
         for name, lesion in LESIONS.items()
     ]
     heads = (

@@ -24,3 +24,12 @@ class StudySetError(CarinaError):
 
 class BenchmarkError(CarinaError):
     """A benchmark on disk that is missing, damaged, or written by a newer Carina; or a case that cannot be asked."""
+
+
+def install(extra: str) -> str:
+    """How an extra is installed, for a sentence: from an index, and where the program is run from a clone."""
+    return f"pip install 'carina[{extra}]', in a clone pip install -e '.[{extra}]'"
+
+
+class MapsError(CarinaError):
+    """Localisation maps on disk that are missing, damaged, or written by a newer Carina."""

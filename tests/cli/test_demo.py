@@ -1,6 +1,7 @@
 """`carina demo`, with fewer and smaller studies than a user sees; the real one runs in tests/e2e."""
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +10,7 @@ import carina.phantom
 from carina.cases import open_benchmark
 from carina.cli import app, demo
 from carina.phantom import PhantomOptions, write_phantom
+from carina.run import read_info
 from carina.studies import open_studies
 
 
@@ -55,7 +57,11 @@ def test_json_names_what_was_made(tmp_path):
     assert set(told) == {
         "studies", "percept", "trek", "html", "png", "percept_html", "trek_html", "runs", "report"
     }  # fmt: skip
-    assert len(told["runs"]) == 9
+    assert len(told["runs"]) == 11
+    histories = {Path(run).name: read_info(Path(run)).policy.history for run in told["runs"]}
+    assert histories["percept-anchored"] == "own"
+    assert histories["percept-anchored-gold"] == "gold"
+    assert "trek-anchored" not in histories
     assert told["studies"] == str(tmp_path / "studies")
 
 

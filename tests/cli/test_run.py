@@ -37,6 +37,30 @@ def test_a_model_is_run_and_counted(bench, tmp_path):
     assert (again.exit_code, again.stderr) == (0, done.stderr)
 
 
+def test_a_run_grows_and_says_so_and_does_not_shrink(bench, tmp_path):
+    carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run", "--limit", 1)
+    done = carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run", "--limit", 2)
+    assert done.stderr == f"{tmp_path / 'run'}: grows from 1 to 2 cases\n2 cases, 8 of 8 steps answered\n"
+    assert carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run").exit_code == 0
+    back = carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run", "--limit", 2)
+    assert back.exit_code == 2
+    assert "holds a run of 3 cases, more than the 2 that are chosen now" in back.stderr
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        "own|gold|hint|none|implicit|explicit",
+        "step|stage",
+        "continue|stop",
+        "carina|chexpercept",
+        "local|ray",
+    ],
+)
+def test_help_shows_what_there_is_to_choose(choices):
+    assert choices in carina("--help").stdout
+
+
 def test_json_is_one_document(bench, tmp_path):
     done = carina(bench, "--model", "builtin/random", "-o", tmp_path / "run", "--json")
     told = json.loads(done.stdout)
@@ -81,8 +105,8 @@ def test_an_early_stop_leaves_steps_unasked(bench, tmp_path):
     [
         (("--model", "builtin/nobody", "-o", "x"), "no built-in model 'builtin/nobody'"),
         (("--model", "builtin/oracle"), "--out: where shall the run be written?"),
-        (("--model", "builtin/oracle", "-o", "x", "--history", "mine"), "--history 'mine': expected own, gold, hint"),
-        (("--model", "builtin/oracle", "-o", "x", "--scope", "all"), "--scope 'all': expected step or stage"),
+        (("--model", "builtin/oracle", "-o", "x", "--history", "mine"), "'mine' is not one of 'own', 'gold'"),
+        (("--model", "builtin/oracle", "-o", "x", "--scope", "all"), "'all' is not one of 'step', 'stage'"),
         (("--model", "builtin/oracle", "-o", "x", "--limit", "0"), "--limit 0: expected 1 or more"),
         (("--model", "builtin/oracle", "-o", "x", "--max-side", "2"), "--max-side 2"),
     ],

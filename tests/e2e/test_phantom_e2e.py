@@ -129,6 +129,10 @@ def _check_models(runs):
     assert {row.answer for row in rows["percept-reader-blind"] if row.task == "detection"} == {("no",)}
     assert binomtest(sum(row.correct for row in found), len(found), 0.5).pvalue < 0.001
     assert sum(row.correct for row in found) > len(found) / 2
+    own, mended = (
+        sum(bool(row.correct) for row in rows[f"percept-anchored{suffix}"]) for suffix in ("", "-gold")
+    )
+    assert mended > own, "who believes what was said before does better after right answers"
 
 
 def children_of(pid: int) -> list[int]:

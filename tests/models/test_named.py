@@ -103,5 +103,8 @@ def test_a_config_that_is_no_object_is_named(folder):
 def test_without_the_extra_one_sentence_says_what_to_install(folder, monkeypatch):
     monkeypatch.setattr(extra.importlib.util, "find_spec", lambda name: None if name == "torch" else sys)
     for function in (open_segmenter, identify_segmenter):
-        with pytest.raises(CarinaError, match=r"^this needs torch: pip install 'carina\[torch\]'$"):
+        with pytest.raises(
+            CarinaError,
+            match=r"^this needs torch: pip install 'carina\[torch\]', in a clone pip install -e '\.\[torch\]'$",
+        ):
             function(f"sam:{folder}")

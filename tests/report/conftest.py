@@ -41,5 +41,12 @@ def analysis(runs, prices):
 
 
 @pytest.fixture(scope="session")
+def histories(small, prices, tmp_path_factory):
+    """The analysis of models under several histories."""
+    (exam,) = exams(read_runs(small.write_histories(tmp_path_factory.mktemp("histories"))))
+    return analyse(exam, prices)
+
+
+@pytest.fixture(scope="session")
 def report(runs, tmp_path_factory):
     return write_report(runs, tmp_path_factory.mktemp("report"))

@@ -9,6 +9,12 @@ alpha gold  all right     3a wrong            all right  2 wrong         right  
 beta own    2, 3c, 4a     all wrong,          1, 4c      1 right, then   wrong    right
             wrong         3a refused          wrong      a failure
 majority    "yes" and no other right answer
+
+And under other histories, where the test asks for them:
+
+alpha hint  all right     all right           all right  2 wrong         right    wrong
+alpha none  4a wrong      3a wrong            all right  2, 4a wrong     right    wrong
+majority gold                                 the same answers as with its own
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,6 +66,8 @@ WRONG = {
         "RF1": ("1", "4c"),
         "LF1": ("1",),
     },
+    "alpha-hint": {"RF2": ("2",), "LF2": ("1",)},
+    "alpha-none": {"RR1": ("4a",), "RR2": ("3a",), "RF2": ("2", "4a"), "LF2": ("1",)},
     "majority": {
         "RR1": ("3a", "3c", "4a", "4c"),
         "RR2": ("3a", "3c", "4a", "4c"),
@@ -75,6 +83,12 @@ MODELS = {
     "beta": ("lab/beta", "own"),
     "majority": ("builtin/majority", "own"),
 }
+HISTORIES = {
+    "alpha-hint": ("lab/alpha", "hint"),
+    "alpha-none": ("lab/alpha", "none"),
+    "majority-gold": ("builtin/majority", "gold"),
+}
+"""More runs of the same models."""
 
 
 # ---- the benchmark --------------------------------------------------------------------------------------------------
@@ -206,6 +220,7 @@ def answered(case: Case, step: Step, number: int, *, right: bool, **more: object
 
 def rows(cases: Benchmark, run: str) -> list[StepRow]:
     """What a model of the table above answered."""
+    run = "majority" if run == "majority-gold" else run
     made = []
     for one in cases:
         name = one.id.removeprefix("c-")
@@ -256,6 +271,15 @@ def write_run(
     (path / "run.json").write_bytes(msgspec.json.encode(RunInfo(**(made | more))))
     pq.write_table(to_table(StepRow, told), path / "steps.parquet")
     return path
+
+
+def write_histories(root: Path) -> list[Path]:
+    """The benchmark and the runs of models under several histories."""
+    cases = bench(root / "bench")
+    return [
+        write_run(root / name, cases, rows(cases, name), model, history)
+        for name, (model, history) in (MODELS | HISTORIES).items()
+    ]
 
 
 def write_all(root: Path) -> list[Path]:

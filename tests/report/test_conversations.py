@@ -41,6 +41,16 @@ ROWS = [
 ]
 
 
+KEYS = pl.DataFrame(
+    [
+        ("a", "t1", "yes"), ("a", "t2", "no"), ("a", "t4", "x; y"),
+        ("b", "t0", "yes"), ("b", "t1", "uncertain"), ("b", "t4", "x"), ("b", "t5", "x"),
+    ],
+    ["case", "step", "key"],
+    orient="row",
+)  # fmt: skip
+
+
 def frame(rows):
     counts: dict[str, int] = {}
     made = []
@@ -53,7 +63,7 @@ def frame(rows):
 
 @pytest.fixture(scope="module")
 def found():
-    return outcomes(frame(ROWS), "trek")
+    return outcomes(frame(ROWS), "trek", KEYS)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +86,15 @@ def test_accuracy_by_stage_counts_every_question(found, run):
     # Boxes have no chance level, so neither has what holds them.
     assert told["stage", "2"].chance == 0.5
     assert told["stage", "3"].chance is None
+
+
+def test_constant_answers_of_questions_that_have_one(found, run):
+    told = {measure.key[:2]: measure.of(run, found).constant for measure in measures("trek", [found])}
+    # Always "yes": two of four. Stage 1 is answered in words, stage 3 has boxes.
+    assert told["stage", "2"] == 0.5
+    assert told["stage", "1"] is None
+    assert told["stage", "3"] is None
+    assert told["micro", ""] is None
 
 
 def test_words_stand_apart(found, run):
@@ -104,6 +123,25 @@ def test_formats_by_their_own_metrics(found, run):
         ("report", "attribute F1"): (0.1, 1),
         ("report", "ROUGE-L"): (pytest.approx(0.15), 2),
     }
+
+
+def test_scores_that_a_run_may_have(run):
+    # Two of three open answers have been compared; the report that was never reached matches nothing.
+    scored = [
+        (*row[:4], row[4] | {"bertscore": 0.9, "chexbert_f1": 0.5})
+        if (row[0], row[2], row[3]) in (("a", 1, "open"), ("a", 8, "report"))
+        else row
+        for row in ROWS
+    ]
+    told = {
+        (item.name, item.metric): (item.value, item.n)
+        for item in by_format(run, outcomes(frame(scored), "trek", KEYS))
+    }
+    assert told["open", "BERTScore"] == (0.9, 1)
+    assert told["report", "BERTScore"] == (pytest.approx(0.45), 2)
+    # Whether there were labels to match in what was never reached is not known.
+    assert told["report", "CheXbert F1"] == (0.5, 1)
+    assert ("report", "RadGraph F1") not in told
 
 
 def test_only_cases_without_a_failure_are_complete(found):

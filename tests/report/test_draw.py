@@ -2,14 +2,27 @@
 
 import io
 import xml.etree.ElementTree as ET
+from typing import get_args
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from carina.report.draw import Drawing, png_bytes, svg
+from carina.report.draw import Drawing, captioned, png_bytes, svg
+from carina.report.draw.errors import ink_of
 from carina.report.draw.png import SCALE, _dashes
-from carina.report.draw.shapes import COLOURS, Area, Line, Mark, Words, rectangle, text_width
+from carina.report.draw.shapes import (
+    COLOURS,
+    Area,
+    Line,
+    Mark,
+    Shape,
+    Words,
+    left_half,
+    outline,
+    rectangle,
+    text_width,
+)
 
 
 @pytest.fixture
@@ -55,16 +68,90 @@ def test_png_has_the_same_shapes(drawing):
     assert png_bytes(drawing) == png_bytes(drawing)
 
 
-@pytest.mark.parametrize("shape", ["circle", "square", "triangle", "diamond", "cross", "ring"])
-def test_marks_cover_their_middle(shape):
+def drawn(shape, fill):
+    """Where a mark in the middle of 20 by 20 has its colour."""
     made = Drawing("one", 20, 20, "mark")
-    made.items.append(Mark(10, 10, shape, "s3", 6))
+    made.items.append(Mark(10, 10, shape, "s3", 6, fill))
     picture = np.asarray(Image.open(io.BytesIO(png_bytes(made))).convert("RGB")).astype(int)
-    filled = (np.abs(picture - [0, 0x80, 0x5D]).sum(axis=2) < 30).reshape(-1)
-    assert filled.any()
-    middle = picture[10 * SCALE, 10 * SCALE]
-    assert (middle.sum() > 700) == (shape == "ring")
-    assert "circle" in svg(made, alone=False) or shape not in ("circle", "ring")
+    return np.abs(picture - [0, 0x80, 0x5D]).sum(axis=2) < 30
+
+
+@pytest.mark.parametrize("shape", get_args(Shape))
+def test_fillings_of_a_mark(shape):
+    left, right, middle = (np.s_[30, 24], np.s_[30, 36], np.s_[29:32, 29:32])
+    full, hollow, half, dot = (drawn(shape, fill) for fill in ("full", "hollow", "half", "dot"))
+    assert (full[left], full[right], full[middle].all()) == (True, True, True)
+    assert (hollow[middle].any(), hollow.any()) == (False, True)
+    # The rim of a narrow mark may cover what is beside its middle; the halves still differ.
+    assert half[:, :30].sum() > 1.2 * half[:, 31:].sum()
+    assert dot[middle].all()
+    pictures = {picture.tobytes() for picture in (full, hollow, half, dot)}
+    assert len(pictures) == 4
+
+
+def test_no_two_shapes_are_drawn_alike():
+    assert len({drawn(shape, "full").tobytes() for shape in get_args(Shape)}) == len(get_args(Shape)) == 10
+
+
+def area(points):
+    """By the shoelace formula."""
+    return (
+        abs(
+            sum(
+                x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in zip(points, (*points[1:], points[0]), strict=True)
+            )
+        )
+        / 2
+    )
+
+
+@pytest.mark.parametrize("shape", get_args(Shape))
+def test_the_left_half_is_half_of_a_mark(shape):
+    mark = Mark(3, 7, shape, "s1", 5)
+    half = left_half(mark)
+    assert all(x <= 3 + 1e-9 for x, _ in half)
+    assert area(half) == pytest.approx(area(outline(mark)) / 2)
+
+
+def test_a_drawing_tells_its_main_figures_to_those_who_do_not_see_it(drawing):
+    drawing.told = "a 1%, b 2%"
+    for alone in (True, False):
+        assert 'aria-label="A &quot;chart&quot; &lt;of&gt; one &amp; another. a 1%, b 2%"' in svg(
+            drawing, alone=alone
+        )
+
+
+def test_a_figure_by_itself_is_explained_below(drawing):
+    drawing.note = "word " * 40
+    made = captioned(drawing)
+    added = made.items[len(drawing.items) :]
+    assert " ".join(item.text for item in added).split() == ["word"] * 40
+    assert all(50 < item.y < made.height for item in added)
+    assert captioned(Drawing("two", 100, 50, "bare")).height == 50
+
+
+def luminance(colour):
+    """Relative luminance as WCAG 2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_words_and_marks_stand_out_from_the_ground(theme):
+    ground = COLOURS["surface"][theme]
+    for role in ("ink", "quiet"):
+        assert contrast(COLOURS[role][theme], ground) >= 4.5
+    for role in ("b1", "b2", "oracle", *(f"s{number}" for number in range(1, 9))):
+        assert contrast(COLOURS[role][theme], ground) >= 3
+    # Words on the bars of first errors, in the ink that is chosen for each.
+    for role in ("good", *(f"e{number}" for number in range(1, 9))):
+        assert contrast(COLOURS[role][theme], COLOURS[ink_of(role)][theme]) >= 4.5
 
 
 def test_dashes_cover_their_share_of_a_bent_line():
@@ -79,10 +166,10 @@ def test_longer_text_is_longer():
 
 
 def test_a_minus_sign_is_drawn():
-    def drawn(text):
+    def written(text):
         made = Drawing("one", 40, 20, "words")
         made.items.append(Words(4, 14, text, 12))
         return png_bytes(made)
 
     # A sign that the font lacks would be a box.
-    assert drawn("−5") == drawn("-5") != drawn("\uffff5")
+    assert written("−5") == written("-5") != written("\uffff5")

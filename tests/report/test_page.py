@@ -54,7 +54,7 @@ class Page(HTMLParser):
         if self._quiet:
             self.data += data if self._quiet == "application/json" else ""
             return
-        self.text += data
+        self.text += f"{data} "
         if self._cell is not None and data.strip():
             self._cell[self._part] = data.strip()
 
@@ -94,7 +94,7 @@ def test_every_figure_of_the_page_is_in_the_tables(page, tables):
                 key = "|".join(row[part] for part in ("one", "other", "level", "name", "metric"))
                 bounds = f"{points(row['low'])} to {points(row['high'])}" if row["low"] else None
                 known[key] = (points(row["value"]), bounds)
-            elif "run" in row:
+            elif "run" in row and "level" in row:
                 key = "|".join(row[part] for part in ("run", "level", "name", "metric"))
                 if row["level"] in PLAIN:
                     known[key] = (row["value"], None)
@@ -125,6 +125,65 @@ def test_headline_cells_by_hand(page):
     assert "sub" not in cell
 
 
+def test_what_needs_no_picture_stands_below_the_runs(page):
+    text = " ".join(page.text.split())
+    # Case success, stages 1 to 4, mean over stages, all steps.
+    chance = "17.4 50.0 50.0 3.1 8.3 27.9 36.7"
+    constant = "33.3 50.0 50.0 100.0 50.0 62.5 72.7"
+    assert f"Chance a draw among the admissible answers {chance}" in text
+    assert f"Best constant answer the same to every question of a kind {constant}" in text
+    assert "Best constant answer 33.3% Chance 17.4%" in text.split("Before you read on")[0]
+
+
+def test_a_model_below_the_best_constant_answer_is_told(page):
+    text = " ".join(page.text.split())
+    # Beta has 1/4 of cases right; of the cases that it finished, always "No" has (1/3 + 1/2) / 2.
+    assert re.search(
+        r"Warning. lab/beta · own on percept is not above the best constant answer in: Case success \(25.0%, "
+        r"[\d.]+–[\d.]+, against 41.7%\)",
+        text,
+    )
+    # What is true of a model is said once, not again of its other history.
+    assert "lab/alpha · gold on percept is not above" not in text
+
+
+def test_codes_of_paths_are_explained(page):
+    text = " ".join(page.text.split())
+    for code, words, meaning in (
+        ("LF", "lesion-free", "the lesion is not there; the case ends after detection"),
+        ("RF", "no revision needed", "the lesion is there, and the contour shown is good"),
+        ("RR", "revision required", "the lesion is there, and the contour shown is wrong"),
+    ):
+        assert f"Path {code}, {words} {meaning}" in text
+        assert ("th", meaning) in [(tag, attrs.get("title")) for tag, attrs in page.tags]
+        assert json.loads(page.data)["paths"][code] == {"name": words, "meaning": meaning}
+    assert "Reach on path RR (revision required), by step" in text
+    assert (
+        "Steps: 1 detection, 2 contour evaluation, 3a expansion, 3c revision, 4a distribution, 4c severity."
+        in text
+    )
+
+
+def test_charts_are_told_in_words(page):
+    told = [attrs["aria-label"] for tag, attrs in page.tags if tag == "svg" and attrs.get("role") == "img"]
+    assert len(told) == 5
+    assert told[0] == (
+        "Accuracy of every run by stage, with 95% intervals. Case success: lab/alpha · own 50%, lab/beta · own 25%, "
+        "builtin/majority · own 0%, lab/alpha · gold 50%"
+    )
+    assert "All cases, by stage, at the end: lab/alpha · own 50%, lab/beta · own 20%" in told[1]
+    assert page.source.count("<figcaption") == 5
+    assert page.source.count("<caption") == page.source.count("<table>")
+
+
+def test_classes_of_answers_that_nobody_gave_are_a_sentence(page):
+    assert (
+        "None in any run: cut off, no answer found, no such option, too many options, ambiguous, steps not reached."
+        in " ".join(page.text.split())
+    )
+    assert not any("|truncated|" in key for key in page.cells)
+
+
 def test_every_table_row_is_in_the_long_table(report, tables):
     long = pl.read_parquet(next(path for path in report.tables if path.suffix == ".parquet"))
     assert long.columns == [
@@ -139,8 +198,9 @@ def test_every_table_row_is_in_the_long_table(report, tables):
         "high",
         "n",
         "chance",
+        "constant",
     ]
-    assert long.height == sum(map(len, tables.values()))
+    assert long.height == sum(len(rows) for name, rows in tables.items() if name != "chexpercept")
     one = long.filter((pl.col("run") == "beta") & (pl.col("level") == "micro"))
     assert one["value"].to_list() == pytest.approx([7 / 19])
     gap = long.filter((pl.col("level") == "comparison") & (pl.col("name") == "micro, less beta"))
@@ -165,7 +225,7 @@ def test_the_page_is_whole_in_itself(page, report):
     assert not re.search(r"https?://|@import|url\(|<link", bare)
     assert all(attrs.get("src", "").startswith("data:") for tag, attrs in page.tags if tag == "img")
     assert all(attrs.get("aria-label") for _, attrs in page.tags if attrs.get("role") in ("img", "region"))
-    assert all(attrs.get("scope") in ("col", "row") for tag, attrs in page.tags if tag == "th")
+    assert all(attrs.get("scope") in ("col", "row", "rowgroup") for tag, attrs in page.tags if tag == "th")
     ids = [attrs["id"] for _, attrs in page.tags if attrs.get("id")]
     assert len(ids) == len(set(ids))
     links = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
@@ -202,9 +262,16 @@ def test_figures_are_written_as_svg_and_png(report):
     names = {path.name for path in report.figures}
     assert names == {
         f"percept-{chart}.{ending}"
-        for chart in ("headline", "reach", "propagation", "first-error")
+        for chart in ("headline", "reach", "target-reach", "histories", "first-error")
         for ending in ("svg", "png")
     }
+
+
+def test_what_is_counted_is_what_is_there(report):
+    root = report.html.parent
+    assert len(list((root / "tables").glob("*.csv"))) == 12
+    assert len(list((root / "figures").glob("*.svg"))) == 5
+    assert report.counted == "12 tables and 5 figures beside it"
 
 
 def test_fewer_cases_are_a_mix(runs, tmp_path):
@@ -234,7 +301,7 @@ def test_a_run_alone_has_a_report(runs, tmp_path):
     written = write_report(runs[:1], tmp_path)
     text = " ".join(Page(written.html).text.split())
     assert "no blind baseline is among these runs" in text
-    assert "Propagation" not in text
+    assert "less" not in text.split("Methods")[0]
 
 
 def test_benchmarks_of_two_protocols_stand_in_one_report(runs, small, tmp_path):

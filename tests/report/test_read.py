@@ -70,7 +70,6 @@ def test_a_table_that_is_none(copied):
             lambda table: table.with_columns(number=pl.lit("one")),
             "column 'number' holds String, expected Int64",
         ),
-        (lambda table: table.head(0), "holds no steps"),
         (lambda table: pl.concat([table, table.head(1)]), "case 'c-RR1' has step number 0 more than once"),
     ],
 )
@@ -79,6 +78,21 @@ def test_a_table_of_something_else(copied, change, message):
     change(pl.read_parquet(path)).write_parquet(path)
     with pytest.raises(CarinaError, match=message):
         read_run(copied[0])
+
+
+def test_a_run_from_before_there_were_scores_of_words(copied):
+    path = copied[0] / "steps.parquet"
+    pl.read_parquet(path).drop("bertscore", "chexbert_f1", "radgraph_entity_f1", "radgraph_f1").write_parquet(
+        path
+    )
+    assert read_run(copied[0]).steps["bertscore"].is_null().all()
+
+
+def test_a_run_without_steps_belongs_to_what_its_benchmark_holds(copied):
+    path = copied[0] / "steps.parquet"
+    pl.read_parquet(path).head(0).write_parquet(path)
+    (exam,) = exams(read_runs(copied[:1]))
+    assert (exam.protocol, exam.cases, exam.answered) == ("percept", (), False)
 
 
 def test_a_run_given_twice(runs):

@@ -1,6 +1,9 @@
-"""Which cases are run: the same for the same seed, and fair to every cell."""
+"""Which cases are run: the same for the same seed, fair to every cell, and more hold those of fewer."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.run.conftest import CASES
 
 from carina.errors import CarinaError
 from carina.run.choose import chosen_cases
@@ -24,6 +27,35 @@ def test_a_larger_sample_holds_the_smaller(bench):
     for seed in range(5):
         few = chosen_cases(bench, limit=None, sample_per_cell=1, seed=seed)
         assert set(few) < set(chosen_cases(bench, limit=None, sample_per_cell=3, seed=seed))
+
+
+NUMBER = st.none() | st.integers(1, len(CASES) + 2)
+
+
+def more(one, other):
+    """Whichever chooses more; none of a kind is no bound."""
+    return None if one is None or other is None else max(one, other)
+
+
+@given(
+    limits=st.tuples(NUMBER, NUMBER),
+    samples=st.tuples(st.integers(1, 5), st.integers(1, 5)) | st.tuples(st.none(), st.none()),
+    seed=st.integers(0, 50),
+)
+def test_whatever_is_raised_all_that_was_chosen_stays_chosen(bench, limits, samples, seed):
+    def chosen(limit, sample):
+        found = chosen_cases(bench, limit=limit, sample_per_cell=sample, seed=seed)
+        return [case.id for case in CASES] if found is None else list(found)
+
+    few, many = chosen(limits[0], samples[0]), chosen(more(*limits), more(*samples))
+    assert set(few) <= set(many) <= set(chosen(None, None))
+    assert few == [name for name in bench.ids() if name in few]
+
+
+def test_a_limit_on_a_sample_takes_one_of_every_cell_before_a_second(bench):
+    for seed in range(5):
+        chosen = chosen_cases(bench, limit=3, sample_per_cell=4, seed=seed)
+        assert sorted(name.partition("-")[0] for name in chosen) == ["lf", "rr", "talk"]
 
 
 def test_the_lot_depends_on_the_seed(bench):

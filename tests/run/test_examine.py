@@ -1,6 +1,7 @@
 """Whole runs with models in this process: closed, resumed, refused."""
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.run.conftest import CASES
@@ -65,7 +66,7 @@ def test_the_oracle_gets_everything(bench, tmp_path):
         RunOptions(),
         progress=told.append,
     )
-    assert sum(told) == len(CASES)
+    assert [sum(column) for column in zip(*told, strict=True)] == [len(CASES), STEPS, 0]
     assert (result.counts.cases, result.counts.complete) == (len(CASES), len(CASES))
     assert (result.counts.steps, result.counts.answered) == (STEPS, STEPS)
     assert result.counts.statuses == {"ok": STEPS}
@@ -116,7 +117,6 @@ def test_what_fails_is_listed_and_asked_again(bench, tmp_path, examinee):
         ({"policy": Policy(history="gold")}, "history own, not gold"),
         ({"model": "builtin/random"}, "model builtin/oracle, not builtin/random"),
         ({"blind": True}, "blind False, not True"),
-        ({"limit": 3}, "all cases chosen, not 3 cases; limit None, not 3"),
         ({"max_side": 64}, "max_side None, not 64"),
     ],
 )
@@ -155,6 +155,17 @@ def test_the_table_opens_in_any_tool(bench, tmp_path):
     table = pq.read_table(tmp_path / "run" / "steps.parquet")
     assert table.num_rows == sum(len(case.steps) for case in CASES[:3])
     assert {"case", "step", "correct", "raw", "chance"} <= set(table.column_names)
+
+
+def test_tables_of_several_runs_are_told_apart_when_they_are_put_together(bench, tmp_path):
+    run(bench, tmp_path / "one", "builtin/random", limit=2)
+    run(bench, tmp_path / "other", "builtin/oracle", limit=1, policy=Policy(history="gold"), blind=True)
+    tables = [pq.read_table(tmp_path / name / "steps.parquet") for name in ("one", "other")]
+    together = pa.concat_tables(tables).select(["model", "history", "blind", "case"]).to_pylist()
+    assert [tuple(row.values()) for row in together] == [
+        *[("builtin/random", "own", False, case.id) for case in CASES[:2] for _ in case.steps],
+        ("builtin/oracle", "gold", True, CASES[0].id),
+    ]
 
 
 def test_a_run_that_is_not_closed_says_so(bench, tmp_path, examinee):

@@ -9,10 +9,24 @@ import typer
 from typer.core import TyperGroup
 
 from carina import __version__
-from carina.cli import audit, build, check, demo, export, import_, phantom, report, run, show, sources
+from carina.cli import (
+    audit,
+    build,
+    check,
+    demo,
+    explain,
+    export,
+    ground,
+    import_,
+    phantom,
+    report,
+    run,
+    show,
+    sources,
+)
 from carina.errors import CarinaError
 
-_COMMANDS = (demo, sources, phantom, import_, build, show, check, audit, run, report, export)
+_COMMANDS = (demo, sources, phantom, import_, build, show, check, audit, run, explain, ground, report, export)
 """Modules with a function `register(app)`, in the order in which help lists them."""
 
 
@@ -67,7 +81,10 @@ def _program(
       carina demo
       carina phantom -n 40 --seed 7 -o studies
       carina show studies -o pages
-      carina show --help
+      carina build percept studies -o percept --per-cell 2
+      carina run percept --model builtin/reader -o runs/reader
+      carina report runs -o report
+      carina run --help
     """
 
 

@@ -43,8 +43,11 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 @contextmanager
-def progress(title: str, total: int, *, quiet: bool = False) -> Iterator[Advance]:
-    """On standard error while a command works: a bar on a terminal, a line now and then in a log."""
+def progress(title: str, total: int | None, *, quiet: bool = False) -> Iterator[Advance]:
+    """On standard error while a command works: a bar on a terminal, a line now and then in a log.
+
+    `total` is None where nobody knows how many there are.
+    """
     if quiet:
         yield _silent
     elif not sys.stderr.isatty():
@@ -59,27 +62,30 @@ def _silent(_done: int = 1, /, *, asked: int = 0, failed: int = 0) -> None:
 
 
 @contextmanager
-def _bar(title: str, total: int) -> Iterator[Advance]:
+def _bar(title: str, total: int | None) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
+        in_vain = 0
 
         def advance(done: int = 1, /, *, asked: int = 0, failed: int = 0) -> None:
-            del asked
+            del asked  # a bar moves as fast as it does
+            nonlocal in_vain
             if failed:
-                bar.update(task, description=f"{title} (some failed)")
+                in_vain += failed
+                bar.update(task, description=f"{title}, {in_vain} failed")
             bar.advance(task, done)
 
         yield advance
 
 
 class _Lines:
-    """One line at most every 30 seconds: `Cases: 120 of 2100, 3.4 questions/s, 2 failed`. A quick command says nothing."""
+    """At most every 30 seconds `Cases: 120 of 2100, 3.4 questions/s, 2 failed`; a quick command says nothing."""
 
-    def __init__(self, title: str, total: int) -> None:
+    def __init__(self, title: str, total: int | None) -> None:
         self._title, self._total = title, total
         self._done = self._asked = self._failed = 0
         self._began = self._told = time.monotonic()
@@ -94,7 +100,8 @@ class _Lines:
             typer.echo(self._line(now - self._began), err=True)
 
     def _line(self, seconds: float) -> str:
-        words = [f"{self._title}: {self._done} of {self._total}"]
+        of = "" if self._total is None else f" of {self._total}"
+        words = [f"{self._title}: {self._done}{of}"]
         if self._asked:
             words.append(f"{self._asked / seconds:.1f} questions/s")
         if self._failed:

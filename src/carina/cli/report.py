@@ -68,6 +68,6 @@ def report(
         print_json({"html": written.html, "tables": written.tables, "figures": written.figures})
     else:
         typer.echo(written.html)
-        typer.echo(f"{len(written.tables)} tables and {len(written.figures)} figures beside it", err=True)
+        typer.echo(written.counted, err=True)
     if open_:
         typer.launch(written.html.resolve().as_uri())

@@ -1,7 +1,7 @@
 """`carina run`: examine a model, step by step."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
 
 import typer
 
@@ -9,12 +9,15 @@ from carina.cli.console import print_json, print_table, progress
 from carina.errors import CarinaError
 
 if TYPE_CHECKING:
-    from carina.run import Policy, RunOptions, RunResult
+    from carina.run import History, Policy, RunOptions, RunResult
+    from carina.run.records import Profile, Scope
 
 _CHEXPERCEPT: Final = {"none": "own", "implicit": "gold", "explicit": "hint"}
 """What the settings of CheXpercept are called here."""
 _SHOWN: Final = 10
 """Failed cases that are named."""
+_OLD: Final = 12
+"""Months after which prices are not those of today."""
 
 
 def register(app: typer.Typer) -> None:
@@ -33,24 +36,25 @@ def run(
         typer.Option("--out", "-o", metavar="RUN", help="Where the run is written; not needed to estimate."),
     ] = None,
     history: Annotated[
-        str,
+        Literal["own", "gold", "hint", "none", "implicit", "explicit"],
         typer.Option(
             help="What the next turn sees: own (the model's answers), gold (wrong ones silently replaced), hint (the "
-            "truth told before the next question) or none. Also implicit and explicit, as CheXpercept calls gold and "
-            "hint at its four places."
+            "truth told before the next question) or none; implicit and explicit, as CheXpercept calls gold and hint "
+            "at its four places."
         ),
     ] = "own",
     scope: Annotated[
-        str | None,
-        typer.Option(help="Whether gold and hint mend before every step, or stage by stage: step or stage."),
+        Literal["step", "stage"] | None,
+        typer.Option(help="Whether gold and hint mend before every step, or stage by stage."),
     ] = None,
     on_wrong: Annotated[
-        str, typer.Option(help="After a wrong stage: continue (every stage is measured) or stop.")
+        Literal["continue", "stop"],
+        typer.Option(help="After a wrong stage: go on, so that every stage is measured, or stop."),
     ] = "continue",
     profile: Annotated[
-        str,
+        Literal["carina", "chexpercept"],
         typer.Option(
-            help="carina, or chexpercept: its parser and places; its setting `none` is then called none."
+            help="Whose parser and places; with chexpercept, `--history none` is its setting of that name."
         ),
     ] = "carina",
     blind: Annotated[
@@ -67,13 +71,13 @@ def run(
     temperature: Annotated[
         float | None, typer.Option(help="0 by default; negative leaves it to the model.")
     ] = 0.0,
-    max_tokens: Annotated[int, typer.Option(help="Longest answer.")] = 2048,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer, reasoning and all.")] = 2048,
     connections: Annotated[
         int, typer.Option(min=1, help="Conversations at a time, with a served model.")
     ] = 16,
     processes: Annotated[int, typer.Option(min=1, help="Processes that share the cases.")] = 1,
     engine: Annotated[
-        str, typer.Option(help="Where models that run beside the benchmark share the cases: local or ray.")
+        Literal["local", "ray"], typer.Option(help="Where models that run in this program share the cases.")
     ] = "local",
     address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Of a Ray cluster.")] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Address of a served model.")] = None,
@@ -99,21 +103,36 @@ def run(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print calls, tokens and cost, and send nothing.")
     ] = False,
+    price_in: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="DOLLARS", help="For --estimate: price of a million tokens that are sent."
+        ),
+    ] = None,
+    price_out: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="DOLLARS", help="For --estimate: of a million that the model writes."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Examine a model on a benchmark, and keep every answer.
 
     Interrupted, the same command resumes at the turn where it was: no answer is asked for twice. What fails on the way
-    is listed, never counted as wrong, and asked again by the next call.
+    is listed, never counted as wrong, and asked again by the next call. With a larger --limit or --sample-per-cell, or
+    without, a run grows by the cases that it lacks.
 
     \b
     Models:
       builtin/random, builtin/majority, builtin/oracle    blind draws, the usual answer, the key
       builtin/reader                                      classical image processing
-      openai/gpt-5, anthropic/..., google/..., ollama/... any provider of inspect-ai (pip install 'carina[served]')
+      builtin/anchored                                    the same, believing what was said before
+      openai/gpt-5, anthropic/..., google/..., ollama/... any provider of inspect-ai (extra served)
       openai-api/NAME/MODEL with --base-url URL           any server in the OpenAI layout, such as vLLM
-      hf:PATH or hf:HUB-ID                                in this process (pip install 'carina[torch]')
-      onnx:PATH                                           in this process (pip install 'carina[onnx]')
+      hf:PATH or hf:HUB-ID                                in this process (extra torch)
+      onnx:PATH                                           in this process (extra onnx)
+
+    \b
+    An extra is installed with pip install 'carina[NAME]', in a clone with pip install -e '.[NAME]'.
 
     \b
     Examples:
@@ -138,7 +157,7 @@ def run(
         ),
         connections=connections,
         processes=processes,
-        engine="ray" if engine == "ray" else "local",
+        engine=engine,
         address=address,
         base_url=base_url,
         retries=retries,
@@ -148,41 +167,36 @@ def run(
         device=device,
         images=images,
     )
-    _known("--engine", engine, ("local", "ray"))
     total = _cases(bench, options)
     if estimate:
-        _estimate(bench, model, options, as_json=json)
+        _estimate(bench, model, options, _price(price_in, price_out), as_json=json)
         return
     if out is None:
         raise CarinaError("--out: where shall the run be written? (--estimate needs none)")
     with progress("Cases", total, quiet=json) as advance:
-        result = run_model(bench, model, out, options, progress=advance)
+        result = run_model(
+            bench,
+            model,
+            out,
+            options,
+            progress=lambda tally: advance(tally.cases, asked=tally.asked, failed=tally.failed),
+            tell=lambda words: typer.echo(words, err=True),
+        )
     _tell(out, result, as_json=json)
 
 
-def _known(option: str, given: str, words: tuple[str, ...]) -> None:
-    if given not in words:
-        raise CarinaError(f"{option} {given!r}: expected {', '.join(words[:-1])} or {words[-1]}")
-
-
-def _policy(history: str, scope: str | None, on_wrong: str, profile: str) -> "Policy":
+def _policy(
+    history: str,
+    scope: "Scope | None",
+    on_wrong: Literal["continue", "stop"],
+    profile: "Profile",
+) -> "Policy":
     from carina.run import Policy
-    from carina.run.records import History, Profile, Scope
 
-    _known("--profile", profile, get_args(Profile))
-    named = history
     if profile == "chexpercept" or history in ("implicit", "explicit"):
         scope = scope or "stage"
-        named = _CHEXPERCEPT.get(history, history)
-    _known("--history", named, get_args(History))
-    _known("--scope", scope or "step", get_args(Scope))
-    _known("--on-wrong", on_wrong, ("continue", "stop"))
-    return Policy(
-        history=cast("History", named),
-        scope=cast("Scope", scope or "step"),
-        on_wrong="stop" if on_wrong == "stop" else "continue",
-        profile=cast("Profile", profile),
-    )
+        history = _CHEXPERCEPT.get(history, history)
+    return Policy(history=cast("History", history), scope=scope or "step", on_wrong=on_wrong, profile=profile)
 
 
 def _cases(bench: Path, options: "RunOptions") -> int:
@@ -196,15 +210,37 @@ def _cases(bench: Path, options: "RunOptions") -> int:
     return len(benchmark) if chosen is None else len(chosen)
 
 
-def _estimate(bench: Path, model: str, options: "RunOptions", *, as_json: bool) -> None:
-    from carina.run.estimate import estimate
+def _price(into: float | None, out: float | None) -> tuple[float, float] | None:
+    if into is None and out is None:
+        return None
+    if into is None or out is None:
+        raise CarinaError("--price-in and --price-out: one is of no use without the other, expected both")
+    return into, out
 
-    found = estimate(bench, model, options)
+
+def _estimate(
+    bench: Path, model: str, options: "RunOptions", price: tuple[float, float] | None, *, as_json: bool
+) -> None:
+    from datetime import UTC, datetime
+
+    from carina.run.estimate import GIVEN, estimate
+    from carina.run.prices import months_since
+
+    found = estimate(bench, model, options, price=price)
     if as_json:
         print_json(found)
-        return
-    rows = [(name.replace("_", " "), found.words(name)) for name in found.__struct_fields__]
-    print_table(("what", "how much"), rows)
+    else:
+        print_table(("what", "how much"), found.rows())
+    age = (
+        0 if found.prices == GIVEN or not found.cost else months_since(found.prices, datetime.now(UTC).date())
+    )
+    if age > _OLD:
+        typer.secho(
+            f"The prices are those of {found.prices}, {age} months ago: look at your provider's page, and give "
+            "--price-in and --price-out",
+            fg=typer.colors.YELLOW,
+            err=True,
+        )
 
 
 def _tell(out: Path, result: "RunResult", *, as_json: bool) -> None:

@@ -4,16 +4,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 
+import polars as pl
+
 from carina.report.analyse import counts
 from carina.report.analyse.breakdown import Dimension, broken_down, of_rows
 from carina.report.analyse.compare import AgainstBlind, against_blind, best, compared, frames
 from carina.report.analyse.errors import first_errors, mended, only_errors
 from carina.report.analyse.figures import Contrast, Figure, Key
 from carina.report.analyse.headline import Measure, measures, word_measures
-from carina.report.analyse.propagation import Propagation, pairs, propagation
-from carina.report.analyse.reach import Curve, by_stage, by_step, paths_with_steps
+from carina.report.analyse.histories import HistoryPair, history_pairs, mended_pairs, same_answers
+from carina.report.analyse.reach import (
+    Curve,
+    by_stage,
+    by_step,
+    by_target,
+    paths_with_steps,
+    targets_with_stages,
+)
 from carina.report.exam import Exam
-from carina.report.facts import dimensions
 from carina.report.read import Run
 from carina.run.prices import Prices
 from carina.stats import design_effect, minimum_detectable_difference
@@ -42,9 +50,11 @@ class Analysis:
     blind: tuple[AgainstBlind, ...]
     contrasts: tuple[Contrast, ...]
     detectable: tuple[Detectable, ...]
-    propagation: tuple[Propagation, ...]
+    histories: tuple[HistoryPair, ...]
     reach: dict[str, tuple[Curve, ...]]
     """Curves by the name of what they go over: "stages" of all cases, or steps of a path."""
+    target_reach: dict[str, tuple[Curve, ...]]
+    """Curves over stages, by target."""
     first: tuple[Figure, ...]
     only: tuple[Figure, ...]
     mended: tuple[Figure, ...]
@@ -58,13 +68,30 @@ class Analysis:
     cost: tuple[Figure, ...]
 
     @property
+    def lead(self) -> Measure:
+        """The figure that sums a run up: success of whole cases, or accuracy over all steps."""
+        return self.measures[0] if self.exam.protocol == "percept" else self.measures[-1]
+
+    @property
+    def step_tasks(self) -> dict[str, str]:
+        """What steps ask, where all of one name ask the same, as percept's do."""
+        asked = pl.concat([found.all_steps.select("step", "task") for found in self.exam.outcomes.values()])
+        told = asked.group_by("step").agg(pl.col("task").unique()).filter(pl.col("task").list.len() == 1)
+        return {step: tasks[0] for step, tasks in told.sort("step").iter_rows()}
+
+    @property
     def figures(self) -> dict[str, list[Figure]]:
         """All figures by the table that they stand in."""
         return {
             "headline": [*self.headline.values(), *self.opposing],
             "formats": list(self.formats),
             "questions": list(self.tasks),
-            "reach": [item for curves in self.reach.values() for curve in curves for item in curve.figures],
+            "reach": [
+                item
+                for curves in (*self.reach.values(), *self.target_reach.values())
+                for curve in curves
+                for item in curve.figures
+            ],
             "errors": [*self.first, *self.only, *self.mended],
             "breakdown": list(self.breakdown),
             "reading": [*self.reading, *self.kinds],
@@ -77,7 +104,7 @@ def analyse(exam: Exam, prices: Prices, progress: Callable[[], None] = lambda: N
     found, runs = exam.outcomes, exam.runs
     asked = tuple(measures(exam.protocol, list(found.values())))
     words = tuple(word_measures(exam.protocol, list(found.values())))
-    divided = (*of_rows(list(found.values())), *dimensions(exam.bench, exam.cases))
+    divided = (*of_rows(list(found.values())), *exam.facts.dimensions)
     headline: dict[tuple[str, Key], Figure] = {}
     gathered: dict[str, list[Figure]] = {
         name: []
@@ -109,11 +136,16 @@ def analyse(exam: Exam, prices: Prices, progress: Callable[[], None] = lambda: N
         blind=tuple(against_blind(runs, selected, headline, asked)),
         contrasts=tuple(compared(runs, selected, asked)),
         detectable=tuple(_detectable(exam, measure) for measure in asked),
-        propagation=tuple(propagation(runs, found, (*asked, *words))),
+        histories=tuple(history_pairs(runs, found, (*asked, *words), exam.protocol)),
         reach=reach,
+        target_reach={
+            target: tuple(by_target(run, found[run.id], target) for run in runs)
+            for target in targets_with_stages(list(found.values()))
+        },
         mended=tuple(
             item
-            for own, other in pairs(runs)
+            for own, other in mended_pairs(runs)
+            if same_answers(own, other, exam.protocol) is None
             for item in mended((own, found[own.id]), (other, found[other.id]))
         ),
         dimensions=divided,

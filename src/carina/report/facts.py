@@ -1,32 +1,47 @@
-"""What the benchmark knows of cases and steps beyond the rows of a run: size, severity, contour, view, finding."""
+"""What the benchmark knows of cases and steps beyond the rows of a run: keys in words, order, size, severity, view."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
-from carina.cases import Benchmark, Case
+from carina.cases import Benchmark, Case, Step
 from carina.report.analyse.breakdown import Dimension, bands
 
 _MOST_FINDINGS: Final = 16
 _SEVERITIES: Final = ("low", "mid", "high")
 """Ids of percept's options, in order."""
-_EDITS: Final = "number of edits"
 
 
-def dimensions(bench: Benchmark, cases: Iterable[str]) -> list[Dimension]:
-    """Every division that these cases' facts allow; each with at least two labels."""
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What some cases of a benchmark are about."""
+
+    dimensions: tuple[Dimension, ...]
+    """Every division that they allow; each with at least two labels."""
+    keys: pl.DataFrame
+    """`key` by `case` and `step`: the right answer in words that could be said of any case; without boxes and texts."""
+    orders: Mapping[str, int]
+    """How many cases are asked in order of their stages ("staged"), and how many are not ("shuffled")."""
+
+
+def facts_of(bench: Benchmark, cases: Iterable[str]) -> Facts:
     gathered = _Gathered()
     for case in bench.pick(sorted(cases)):
         gathered.add(case)
-    return list(gathered.dimensions())
+    keys = pl.DataFrame(gathered.keys, dict.fromkeys(("case", "step", "key"), pl.String), orient="row")
+    return Facts(tuple(gathered.dimensions()), keys, gathered.orders)
 
 
 class _Gathered:
     """Facts of the cases that were seen so far."""
 
     def __init__(self) -> None:
+        self.keys: list[tuple[str, str, str]] = []
+        self.orders: Counter[str] = Counter()
+        self._order: list[tuple[str, str]] = []
         self._values: dict[str, list[tuple[str, float]]] = {"size": [], "conspicuity": [], "contour": []}
         self._severity: list[tuple[str, str]] = []
         self._edits: list[tuple[str, str]] = []
@@ -35,6 +50,8 @@ class _Gathered:
         self._severity_texts: dict[str, str] = {}
 
     def add(self, case: Case) -> None:
+        self.orders[case.order] += 1
+        self._order.append((case.id, case.order))
         for name, fact in (("size", "lesion share of image"), ("conspicuity", "conspicuity")):
             self._values[name] += [(case.id, value) for value in _numbers(case, fact)][:1]
         shown = {fact.about for fact in case.facts if fact.name == "role" and fact.text == "shown"}
@@ -46,11 +63,14 @@ class _Gathered:
         current = sorted({image.view for image in case.images if image.role == "current"})
         self._views.append((case.id, " and ".join(current)))
         for step in case.steps:
+            key = _key(step)
+            if key:
+                self.keys.append((case.id, step.id, key))
             if step.task == "severity" and len(step.key.options) == 1 and step.options:
-                key = step.key.options[0]
+                grade = step.key.options[0]
                 if case.protocol == "percept":
-                    self._severity.append((case.id, key))
-                    self._severity_texts[key] = step.option(key).text
+                    self._severity.append((case.id, grade))
+                    self._severity_texts[grade] = step.option(grade).text
             about = [fact.text for fact in step.facts if fact.name == "target" and fact.about == "finding"]
             self._findings += [(case.id, step.id, text) for text in about if text][:1]
 
@@ -75,6 +95,9 @@ class _Gathered:
         ]
         yield from (item for item in made if item is not None)
         yield from _plain("Edits", self._edits, sorted({label for _, label in self._edits}))
+        yield from _plain(
+            "Order", self._order, [name for name in ("staged", "shuffled") if self.orders[name]]
+        )
         yield from _plain("View", self._views, sorted({label for _, label in self._views}))
         often = Counter(label for _, _, label in self._findings).most_common(_MOST_FINDINGS)
         labels = tuple(sorted(label for label, _ in often))
@@ -83,6 +106,12 @@ class _Gathered:
             yield Dimension(
                 "Finding", labels, rows.filter(pl.col("part").is_in(labels)), "what the question is about"
             )
+
+
+def _key(step: Step) -> str:
+    """What would have to be said, whatever the place of the right options among the others."""
+    right = sorted(option.text for option in step.options if option.id in step.key.options)
+    return "; ".join(right) or (step.key.label or "")
 
 
 def _numbers(case: Case, name: str) -> list[float]:

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from carina.errors import CarinaError
-from carina.report.words import is_baseline, is_oracle, model_name
+from carina.report.words import TEXT_SCORES, is_baseline, is_oracle, model_name
 from carina.run.records import RunInfo, StepRow
 from carina.store.tables import to_table
 
@@ -54,6 +54,10 @@ class Run:
     def benchmark(self) -> Path:
         """Where the benchmark lay when it was run."""
         return (self.path / self.info.benchmark).resolve()
+
+    def cases(self, protocol: str) -> set[str]:
+        """Ids of its cases of one protocol."""
+        return set(self.steps.filter(pl.col("protocol") == protocol)["case"].unique())
 
     def rows(self, cases: Iterable[str]) -> list[StepRow]:
         """The steps of some cases, as records."""
@@ -130,13 +134,14 @@ def _steps(path: Path) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)  # noqa: S101 - tells the type checker what Arrow cannot
     for name, wanted in _SCHEMA.items():
+        if name not in frame.columns and name in (*TEXT_SCORES, "seen_sha256"):
+            # Runs from before there were such columns have none.
+            frame = frame.with_columns(pl.lit(None, wanted).alias(name))
         if name not in frame.columns:
             raise CarinaError(f"{path}: no column {name!r}, expected those of a step")
         found = frame.schema[name]
         if found != wanted:
             raise CarinaError(f"{path}: column {name!r} holds {found}, expected {wanted}")
-    if frame.is_empty():
-        raise CarinaError(f"{path}: holds no steps, expected at least one")
     again = frame.filter(frame.select("case", "number").is_duplicated())
     if not again.is_empty():
         case, number = again.select("case", "number").row(0)

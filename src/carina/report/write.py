@@ -8,7 +8,7 @@ from typing import Final
 from carina.errors import CarinaError
 from carina.files import write_bytes
 from carina.report.analysis import analyse
-from carina.report.draw import png_bytes, svg
+from carina.report.draw import captioned, png_bytes, svg
 from carina.report.exam import Exam, exams
 from carina.report.page import render
 from carina.report.page.browser import browser
@@ -30,7 +30,16 @@ class ReportPaths:
 
     html: Path
     tables: tuple[Path, ...]
+    """One CSV a table, and the Parquet file that holds them all."""
     figures: tuple[Path, ...]
+    """Each as SVG and as PNG."""
+
+    @property
+    def counted(self) -> str:
+        """How many tables and figures there are, which is fewer than there are files."""
+        tables = sum(path.suffix == ".csv" for path in self.tables)
+        figures = len({path.stem for path in self.figures})
+        return f"{tables} tables and {figures} figures beside it"
 
 
 def write_report(
@@ -62,7 +71,7 @@ def write_report(
     page = render(analyses, series, drawn, browser(found, series, chosen_cases(found, most)))
     tables = write_tables(analyses, out)
     figures = []
-    for drawing in (drawing for part in drawn for drawing in part.values()):
+    for drawing in (captioned(drawing) for part in drawn for drawing in part.values()):
         for ending, content in ((".svg", svg(drawing, alone=True).encode()), (".png", png_bytes(drawing))):
             figures.append(out / FIGURES / f"{drawing.name}{ending}")
             write_bytes(figures[-1], content)

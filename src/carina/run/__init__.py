@@ -3,9 +3,11 @@
 >>> run_model(Path("percept"), "builtin/reader", Path("runs/reader"), RunOptions())
 """
 
-from carina.run.examine import RunOptions, RunResult, read_info, read_rows, run_model
+from carina.run.claim import read_info
+from carina.run.examine import RunOptions, RunResult, read_rows, run_model
 from carina.run.records import (
     STATUSES,
+    Call,
     History,
     Parsed,
     Policy,
@@ -15,10 +17,12 @@ from carina.run.records import (
     StepRow,
     Turn,
 )
+from carina.run.tally import Tally
 from carina.run.walk import Walk
 
 __all__ = [
     "STATUSES",
+    "Call",
     "History",
     "Parsed",
     "Policy",
@@ -28,6 +32,7 @@ __all__ = [
     "RunResult",
     "Scores",
     "StepRow",
+    "Tally",
     "Turn",
     "Walk",
     "read_info",

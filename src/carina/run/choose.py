@@ -1,6 +1,10 @@
-"""Which cases of a benchmark are run: all, the first few, or a fair sample of every cell."""
+"""Which cases of a benchmark are run: all, the first few, or a fair sample of every cell.
+
+More of either holds all that fewer choose, for the same seed, so that a run can be grown.
+"""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from carina.cases import Benchmark, Case
 from carina.errors import CarinaError
@@ -17,10 +21,11 @@ def chosen_cases(
         if number is not None and number < 1:
             raise CarinaError(f"{name} {number}: expected 1 or more")
     rows = benchmark.table(["id", "protocol", "target", "path"]).collect().rows()
-    kept = [row[0] for row in rows]
-    if sample_per_cell is not None:
-        kept = _sampled([(row[0], _cell(*row[1:])) for row in rows], sample_per_cell, seed)
-    return tuple(kept[:limit])
+    if sample_per_cell is None:
+        return tuple(row[0] for row in rows[:limit])
+    drawn = _drawn([(row[0], _cell(*row[1:])) for row in rows], sample_per_cell, seed)
+    taken = frozenset(drawn[:limit])
+    return tuple(row[0] for row in rows if row[0] in taken)
 
 
 def _cell(protocol: str, target: str | None, path: str | None) -> str:
@@ -37,10 +42,12 @@ def _cell(protocol: str, target: str | None, path: str | None) -> str:
     ).cell
 
 
-def _sampled(cases: list[tuple[str, str]], number: int, seed: int) -> list[str]:
-    """The same number of each cell, by a lot that depends on the case alone: more cases keep those of fewer."""
+def _drawn(cases: Sequence[tuple[str, str]], number: int, seed: int) -> list[str]:
+    """The same number of each cell, by a lot that depends on the case alone; first one of every cell, then a second."""
     cells: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
     for name, cell in cases:
         cells[cell].append((shares(seed, "sample", name)(), name))
-    taken = {name for drawn in cells.values() for _, name in sorted(drawn)[:number]}
-    return [name for name, _ in cases if name in taken]
+    ranked = [
+        (rank, *drawn) for lots in cells.values() for rank, drawn in enumerate(sorted(lots)) if rank < number
+    ]
+    return [name for _, _, name in sorted(ranked)]

@@ -3,10 +3,10 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import pyarrow.parquet as pq
@@ -14,21 +14,26 @@ import pyarrow.parquet as pq
 import carina
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.errors import CarinaError
-from carina.files import alone_in, replacing, write_bytes
+from carina.files import alone_in, replacing
 from carina.models.served import Sampling
 from carina.run.builtin import NAMES as BUILTIN
+from carina.run.calls import begun, ended
 from carina.run.choose import chosen_cases
+from carina.run.claim import claimed, read_info, write_info
+from carina.run.inprocess.fingerprint import weights_of
 from carina.run.log import Answered, read_log
 from carina.run.prompts import system_prompt
 from carina.run.records import Policy, RunCounts, RunInfo, StepRow
 from carina.run.resume import resume
+from carina.run.score.learned import TextScorer, text_metrics
 from carina.run.shards import NAMES as BESIDE
 from carina.run.shards import run_beside
 from carina.run.table import StepTable
+from carina.run.tally import Tally, Told
+from carina.run.terms import served_at
 from carina.run.walk import Walk
 from carina.workers import Engine
 
-RUN_FILE: Final = "run.json"
 TABLE: Final = "steps.parquet"
 
 
@@ -77,25 +82,32 @@ def run_model(
     out: Path,
     options: RunOptions,
     *,
-    progress: Callable[[int], object] = lambda _done: None,
+    progress: Told = lambda _done: None,
+    tell: Callable[[str], object] = lambda _words: None,
 ) -> RunResult:
-    """Examine a model; an interrupted call is taken up at the turn where it was. `progress` is told of ended cases."""
+    """Examine a model; an interrupted call is taken up at the turn where it was, and one of fewer cases grows.
+
+    `progress` is told of cases that have ended and of questions that were asked, `tell` in a sentence of what a user
+    may not expect.
+    """
     bench = open_benchmark(benchmark, options.images)
     info = run_info(bench, model, out, options)
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out) as alone:
         if not alone:
             raise CarinaError(f"{out}: another process is writing this run")
-        claim_run(out, info)
+        info = claimed(out, info, bench.ids, tell)
         answered = read_log(out, mend=True)
         ids = info.cases if info.cases is not None else tuple(bench.ids())
         if not ids:
             raise CarinaError(f"{benchmark}: holds no case to ask about")
         left = _left(bench, ids, answered, options.policy)
-        progress(len(ids) - len(left))
+        progress(Tally(cases=len(ids) - len(left)))
         if left:
-            _run(bench, model, out, options, answered=answered, left=left, done=lambda: progress(1))
-        return close_run(bench, out, info, ids)
+            info = begun(info, model, served_at(model, options.base_url))
+            write_info(out, info)
+            _run(bench, model, out, options, answered=answered, left=left, told=progress)
+        return close_run(bench, out, info, ids, tell)
 
 
 def _left(bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy) -> list[str]:
@@ -126,7 +138,7 @@ def _run(
     *,
     answered: Answered,
     left: Sequence[str],
-    done: Callable[[], object],
+    told: Told,
 ) -> None:
     if not model.startswith(BESIDE):
         if "/" not in model.strip("/"):
@@ -136,9 +148,9 @@ def _run(
             )
         from carina.run.served import run_served  # noqa: PLC0415  needs an extra
 
-        run_served(bench, model, out, options, answered=answered, left=left, done=done)
+        run_served(bench, model, out, options, answered=answered, left=left, told=told)
         return
-    run_beside(bench, model, out, options, answered=answered, left=left, done=done)
+    run_beside(bench, model, out, options, answered=answered, left=left, told=told)
 
 
 # ---- what a run is --------------------------------------------------------------------------------------------------
@@ -158,6 +170,7 @@ def run_info(bench: Benchmark, model: str, out: Path, options: RunOptions) -> Ru
         carina=carina.__version__,
         id=out.resolve().name,
         model=display_name(model),
+        weights=weights_of(model),
         blind=options.blind,
         policy=options.policy,
         system={name: system_prompt(name) for name in sorted(manifest.counts.protocols)},
@@ -168,6 +181,8 @@ def run_info(bench: Benchmark, model: str, out: Path, options: RunOptions) -> Ru
         fingerprint=fingerprint(bench),
         cases=chosen,
         selection=selection,
+        # Opened here only to be refused, if they must be, before anything is asked.
+        text_models={metric.name: metric.weights for metric in text_metrics()},
     )
 
 
@@ -184,73 +199,24 @@ def fingerprint(bench: Benchmark) -> str:
     return hashlib.sha256("".join(part.sha256 for part in bench.manifest.parts).encode()).hexdigest()
 
 
-_MAY_DIFFER: Final = frozenset({"carina", "id", "benchmark"})
-"""What does not decide what is asked."""
-
-
-def claim_run(out: Path, info: RunInfo) -> None:
-    """Take up the run that lies there, if it is this one; refuse any other with the difference."""
-    path = out / RUN_FILE
-    # What a killed call left under a temporary name is nobody's.
-    others = [each for each in out.iterdir() if each != path and not each.name.startswith(f".{RUN_FILE}.")]
-    if not path.exists() and others:
-        raise CarinaError(f"{out}: is not empty and holds no run: choose another directory")
-    if not any(each.stat().st_size for each in others):
-        # Nothing was answered yet, so a call that could not begin binds nobody.
-        write_bytes(path, msgspec.json.format(msgspec.json.encode(info), indent=2) + b"\n")
-        return
-    there = read_info(out)
-    ours, theirs = msgspec.to_builtins(info), msgspec.to_builtins(there)
-    told = "; ".join(_differences(ours, theirs))
-    if told:
-        raise CarinaError(f"{out}: holds another run ({told}): choose another directory for this one")
-
-
-def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    """What is not the same, field by field."""
-    for name, mine in ours.items():
-        yours = theirs.get(name)
-        if name in _MAY_DIFFER or mine == yours:
-            continue
-        if isinstance(mine, dict) and isinstance(yours, dict):
-            yield from _differences(mine, yours)
-        elif name == "cases":
-            yield f"{_number(yours)} chosen, not {_number(mine)}"
-        else:
-            yield f"{name} {_short(yours)}, not {_short(mine)}"
-
-
-def _number(cases: Sequence[str] | None) -> str:
-    return "all cases" if cases is None else f"{len(cases)} cases"
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def read_info(run: Path) -> RunInfo:
-    """`run.json` of a run."""
-    path = run / RUN_FILE
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=RunInfo)
-    except FileNotFoundError:
-        raise CarinaError(f"{run}: holds no run ({RUN_FILE} is missing)") from None
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: not a run's description: {error}") from error
-
-
 # ---- closing --------------------------------------------------------------------------------------------------------
 
 
-def close_run(bench: Benchmark, out: Path, info: RunInfo, ids: Sequence[str]) -> RunResult:
-    """Write the table of all steps in the order of the benchmark, and count."""
+def close_run(
+    bench: Benchmark,
+    out: Path,
+    info: RunInfo,
+    ids: Sequence[str],
+    tell: Callable[[str], object] = lambda _words: None,
+) -> RunResult:
+    """Write the table of all steps in the order of the benchmark, count, and end the call that asked."""
     answered = read_log(out)
+    metrics = text_metrics()
     statuses: Counter[str] = Counter()
     states: Counter[str] = Counter()
     failed: list[tuple[str, str]] = []
     seconds, tokens_in, tokens_out, images, complete = 0.0, 0, 0, 0, 0
-    with replacing(out / TABLE) as temporary, StepTable(temporary) as table:
+    with replacing(out / TABLE) as temporary, StepTable(temporary, info, TextScorer(metrics, tell)) as table:
         for case in bench.pick(ids):
             rows = _rows(case, info.policy, answered)
             table.add(rows)
@@ -276,7 +242,13 @@ def close_run(bench: Benchmark, out: Path, info: RunInfo, ids: Sequence[str]) ->
         output_tokens=tokens_out,
         image_sends=images,
     )
-    return RunResult(info, counts, tuple(failed))
+    compared = {metric.name: metric.weights for metric in metrics}
+    closed = msgspec.structs.replace(
+        ended(info) if info.calls and info.ended is None else info, text_models=compared
+    )
+    if closed != read_info(out):
+        write_info(out, closed)
+    return RunResult(closed, counts, tuple(failed))
 
 
 def _rows(case: Case, policy: Policy, answered: Answered) -> list[StepRow]:

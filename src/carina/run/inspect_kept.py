@@ -1,6 +1,7 @@
 """The answers of an Inspect task, kept as `carina run` keeps them. Imported by inspect-ai alone."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -11,15 +12,19 @@ import msgspec
 from inspect_ai.hooks import Hooks, hooks
 from inspect_ai.model._generate_config import active_generate_config
 
-from carina.cases import Benchmark
+from carina.cases import Benchmark, open_benchmark
 from carina.errors import CarinaError
 from carina.files import alone_in
 from carina.models.served import Reply, Sampling
+from carina.run.calls import begun
+from carina.run.claim import claimed, write_info
 from carina.run.commits import Commits
-from carina.run.examine import RunOptions, claim_run, close_run, run_info
+from carina.run.examine import RunOptions, close_run, run_info
 from carina.run.log import Answered, StepLog, log_path, read_log
 from carina.run.records import RunInfo, StepRow
 from carina.run.wavefront import entry
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class KeptRun:
@@ -36,7 +41,7 @@ class KeptRun:
         self._about: RunInfo
         self._commits: Commits
 
-    async def answered(self, model: str) -> Answered:
+    async def answered(self, model: str, base_url: str | None) -> Answered:
         """What earlier calls have brought to disk."""
         async with self._opening:
             if self._answered is None:
@@ -47,7 +52,7 @@ class KeptRun:
                     max_tokens=given.max_tokens or Sampling().max_tokens,
                     seed=given.seed,
                 )
-                self._answered = self._open(model, sampling)
+                self._answered = self._open(model, base_url, sampling)
                 _OPEN.append(self)
             return self._answered
 
@@ -62,14 +67,18 @@ class KeptRun:
         self._stack.close()
         self._answered = None
 
-    def _open(self, model: str, sampling: Sampling) -> Answered:
-        self._about = run_info(self._bench, model, self.out, replace(self._options, sampling=sampling))
+    def _open(self, model: str, base_url: str | None, sampling: Sampling) -> Answered:
+        about = run_info(self._bench, model, self.out, replace(self._options, sampling=sampling))
         if len(self._ids) < self._bench.manifest.counts.cases:
-            self._about = msgspec.structs.replace(self._about, cases=self._ids)
+            about = msgspec.structs.replace(about, cases=self._ids)
         self.out.mkdir(parents=True, exist_ok=True)
         if not self._stack.enter_context(alone_in(self.out)):
             raise CarinaError(f"{self.out}: another process is writing this run")
-        claim_run(self.out, self._about)
+        # A task is of one protocol; a run without a choice is of all.
+        whole = open_benchmark(self._bench.directory, verify=False)
+        about = claimed(self.out, about, whole.ids, _LOGGER.warning)
+        self._about = begun(about, model, base_url)
+        write_info(self.out, self._about)
         found = read_log(self.out)
         self._commits = Commits(self._stack.enter_context(StepLog(log_path(self.out))))
         return found

@@ -110,14 +110,10 @@ def _walked(bench: Benchmark, options: RunOptions, kept: KeptRun | None, *, log_
     def make() -> Any:  # noqa: ANN401
         async def solve(state: Any, _generate: Any) -> Any:  # noqa: ANN401
             model = get_model()
-            refuse_restricted(
-                bench,
-                str(model),
-                base_url=getattr(model.api, "base_url", None),
-                accept_terms=options.accept_terms,
-            )
+            base_url = getattr(model.api, "base_url", None)
+            refuse_restricted(bench, str(model), base_url=base_url, accept_terms=options.accept_terms)
             walk = Walk(await asyncio.to_thread(bench.__getitem__, str(state.sample_id)), options.policy)
-            answered: Answered = {} if kept is None else await kept.answered(str(model))
+            answered: Answered = {} if kept is None else await kept.answered(str(model), base_url)
             resume(walk, answered)
             said = _Conversation(walk.system, logged=log_images)
             shown: dict[str, str] = {}

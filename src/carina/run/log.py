@@ -89,6 +89,9 @@ class LoggedAnswers(Mapping[str, Mapping[int, Entry]]):
                 found[entry.row.number] = entry
         return found
 
+    def __contains__(self, case: object) -> bool:
+        return case in self._places
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -45,11 +46,13 @@ class PictureRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
-    date: str
+    date: Annotated[str, msgspec.Meta(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
+    """Year and month."""
     answers: dict[str, Count]
     pictures: dict[str, PictureRule]
     prices: dict[str, tuple[Count, Count]]
     own: tuple[str, ...] = ()
+    reasoning: dict[str, Count] = {}
 
     def price(self, model: str) -> tuple[float, float] | None:
         """Dollars a million tokens, in and out; None where it is not known."""
@@ -68,6 +71,17 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def picture(self, model: str) -> PictureRule:
         """The rule of the longest beginning of a name that fits."""
         return self.pictures[max((start for start in self.pictures if model.startswith(start)), key=len)]
+
+    def thoughts(self, model: str) -> int:
+        """Tokens that a model is taken to think before an answer: of the longest beginning of a name that fits."""
+        fitting = [start for start in self.reasoning if model.startswith(start)]
+        return round(self.reasoning[max(fitting, key=len)]) if fitting else 0
+
+
+def months_since(month: str, today: date) -> int:
+    """Full months from a month as tables are dated to a day."""
+    year, number = map(int, month.split("-"))
+    return 12 * (today.year - year) + today.month - number
 
 
 def read_prices(path: Path = TABLE) -> Prices:

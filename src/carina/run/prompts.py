@@ -1,5 +1,6 @@
 """What a model is told before the first question, by protocol, and how the truth of a step is told."""
 
+import re
 from typing import Final
 
 from carina.cases import Case, Step
@@ -21,6 +22,10 @@ _HINT: Final = (
     "For your information: the right answer to the question “{question}” is: {answer} "
     "Disregard what was said about it before."
 )
+_HINTED: Final = re.compile(
+    re.escape(_HINT).replace(re.escape("{question}"), "([^“”]*)").replace(re.escape("{answer}"), r"([^\n]*?)")
+    + r"\n?"
+)
 
 
 def system_prompt(protocol: str) -> str:
@@ -32,6 +37,11 @@ def hint(question: str, answer: str) -> str:
     """The truth of an earlier step, as a fact."""
     told = answer if answer.rstrip().endswith((".", "!", "?")) else f"{answer}."
     return _HINT.format(question=" ".join(question.split()), answer=told)
+
+
+def hints_in(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """A message without what it tells of earlier steps, and the questions and answers that it tells."""
+    return _HINTED.sub("", text), tuple((found[1], found[2]) for found in _HINTED.finditer(text))
 
 
 NO_ANSWER: Final = "(no answer)"

@@ -89,8 +89,11 @@ class Scores(Record, frozen=True, kw_only=True):
     """Whether the answer keeps to the form that was demanded; None where none was."""
 
 
-class StepRow(Record, frozen=True, kw_only=True):
-    """One step of one case in one run: a row of `steps.parquet`."""
+class StepRow(Record, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """One step of one case in one run: a row of `steps.parquet`.
+
+    Fields that it does not know are passed over: an answer that was paid for can be read whatever version kept it.
+    """
 
     case: str
     study: str
@@ -113,8 +116,8 @@ class StepRow(Record, frozen=True, kw_only=True):
     """The last message as it was sent; None where nothing was."""
     hint: str | None = None
     """What was told of earlier steps before the question."""
-    history: str | None = None
-    """SHA-256 of system prompt, messages and view ids: what the model had seen when it answered."""
+    seen_sha256: str | None = None
+    """Of system prompt, messages and view ids: what the model had seen when it answered."""
     views: tuple[str, ...] = ()
     """Views that entered with this step."""
     raw: str | None = None
@@ -147,16 +150,41 @@ class StepRow(Record, frozen=True, kw_only=True):
     output_tokens: int | None = None
     images: int = 0
     """Pictures in the conversation when it was asked."""
+    bertscore: float | None = None
+    """F1 of words by the states of an encoder; like those below, only where its weights were there when the run was
+    closed, and for answers in words."""
+    chexbert_f1: float | None = None
+    """F1 of the 14 labels of CheXbert."""
+    radgraph_entity_f1: float | None = None
+    """F1 of the entities of RadGraph by their words and label (RG_E)."""
+    radgraph_f1: float | None = None
+    """The same, and by whether they have a relation (RG_ER)."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One call that asked something: a run that was interrupted, mended or grown has several."""
+
+    started: str
+    """UTC, ISO 8601 to the second."""
+    ended: str | None = None
+    """None where it was interrupted, or is at work."""
+    base_url: str | None = None
+    """Where a served model was asked, without credentials and query; None for its provider's own address."""
+    versions: dict[str, str] = {}
+    """Of carina and of the packages that ran the model."""
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """`run.json`: what was asked of whom, and how."""
 
     kind: Literal["run"] = "run"
-    schema: str = "1.0"
+    schema: str = "2.0"
     carina: str
+    """Version that began the run."""
     id: str
     model: str
+    weights: str | None = None
+    """Fingerprint of the files of an `hf:` or `onnx:` model, which tells folders of one name apart."""
     blind: bool
     policy: Policy
     system: dict[str, str]
@@ -172,6 +200,20 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the chosen cases; None for all."""
     selection: dict[str, int | str | None]
     """`limit`, `sample_per_cell`, `seed`."""
+    calls: tuple[Call, ...] = ()
+    """In order; times and versions say nothing about what was asked."""
+    text_models: dict[str, str] = {}
+    """Models that compared answers in words with their keys, with the shortened SHA-256 of their weights."""
+
+    @property
+    def started(self) -> str | None:
+        """When the first call began."""
+        return self.calls[0].started if self.calls else None
+
+    @property
+    def ended(self) -> str | None:
+        """When the last call ended; None where it was interrupted."""
+        return self.calls[-1].ended if self.calls else None
 
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from carina.run.log import Answered, StepLog, log_path, read_log
 from carina.run.pictures import CasePictures
 from carina.run.records import Policy, Turn
 from carina.run.resume import walks
+from carina.run.tally import Tally, Told
 from carina.run.terms import refuse_restricted
 from carina.run.walk import Walk
 from carina.run.wavefront import entry
@@ -53,16 +54,16 @@ def run_served(
     *,
     answered: Answered,
     left: Sequence[str],
-    done: Callable[[], object],
+    told: Told,
 ) -> None:
-    """Examine a served model on the cases that are left; `done` is told of each that has ended."""
+    """Examine a served model on the cases that are left."""
     refuse_restricted(bench, model, base_url=options.base_url, accept_terms=options.accept_terms)
     job = _Job(model, out, options)
     if options.processes > 1 and len(left) > 1:
-        _share(job, bench.directory, left, done)
+        _share(job, bench.directory, left, told)
         return
     with StepLog(log_path(out)) as log:
-        _in_a_loop(_examine(job, bench, _Todo(bench, left, answered, options.policy), log, done))
+        _in_a_loop(_examine(job, bench, _Todo(bench, left, answered, options.policy), log, told))
 
 
 def _in_a_loop(work: Coroutine[Any, Any, None]) -> None:
@@ -79,9 +80,7 @@ def _in_a_loop(work: Coroutine[Any, Any, None]) -> None:
 # ---- one process ----------------------------------------------------------------------------------------------------
 
 
-async def _examine(
-    job: _Job, bench: Benchmark, todo: "_Todo", log: StepLog, done: Callable[[], object]
-) -> None:
+async def _examine(job: _Job, bench: Benchmark, todo: "_Todo", log: StepLog, told: Told) -> None:
     options = job.options
     served = ServedModel(
         job.model,
@@ -93,7 +92,7 @@ async def _examine(
     )
     pictures = CasePictures(bench, max_side=options.max_side, blind=options.blind)
     commits = Commits(log)
-    examination = _Examination(job.model, served, pictures, commits, done)
+    examination = _Examination(job.model, served, pictures, commits, told)
     # What the providers' packages have loaded stays: looked through again and again it costs a tenth of a turn.
     gc.freeze()
     try:
@@ -138,19 +137,19 @@ class _Examination:
         served: ServedModel,
         pictures: CasePictures,
         commits: Commits,
-        done: Callable[[], object],
+        told: Told,
     ) -> None:
         self._model = model
         self._served = served
         self._pictures = pictures
         self._commits = commits
-        self._done = done
+        self._told = told
         self._failed = 0
 
     async def work(self, todo: "_Todo") -> None:
         while (walk := await todo.next()) is not None:
             await self._walk(walk)
-            self._done()
+            self._told(Tally(cases=1))
 
     async def _walk(self, walk: Walk) -> None:
         uris: dict[str, str] = {}
@@ -167,6 +166,7 @@ class _Examination:
                 reply = await conversation.answer(spoken(turn, uris))
             row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
             await self._commits.commit(entry(row, reply))
+            self._told(Tally(asked=1, failed=int(reply.text is None)))
             self._watch(reply)
 
     async def _draw(self, walk: Walk, turn: Turn, uris: dict[str, str]) -> None:
@@ -194,40 +194,40 @@ def spoken(turn: Turn, uris: dict[str, str]) -> list[Said]:
 # ---- several processes ----------------------------------------------------------------------------------------------
 
 
-def _share(job: _Job, directory: Path, left: Sequence[str], done: Callable[[], object]) -> None:
+def _share(job: _Job, directory: Path, left: Sequence[str], told: Told) -> None:
     """Deal cases and connections out to processes; one that fails lets the others finish what they have."""
     context = multiprocessing.get_context("spawn")
-    told: Any = context.Queue()
+    heard: Any = context.Queue()
     number = min(job.options.processes, len(left))
     dealt = replace(job.options, connections=max(1, job.options.connections // number))
     workers = [
         context.Process(
             target=_work,
-            args=(replace(job, options=dealt), directory, tuple(left[place::number]), place, told),
+            args=(replace(job, options=dealt), directory, tuple(left[place::number]), place, heard),
             daemon=True,
         )
         for place in range(number)
     ]
     for worker in workers:
         worker.start()
-    errors = [message for message in _messages(told, workers, done) if message]
+    errors = [message for message in _messages(heard, workers, told) if message]
     for worker in workers:
         worker.join()
     if errors:
         raise CarinaError(errors[0])
 
 
-def _messages(told: Any, workers: Sequence[Any], done: Callable[[], object]) -> Iterator[str]:  # noqa: ANN401
-    """Last words of each process, "" of one that ended well; `done` is told of ended cases meanwhile."""
+def _messages(heard: Any, workers: Sequence[Any], told: Told) -> Iterator[str]:  # noqa: ANN401
+    """Last words of each process, "" of one that ended well; `told` hears of their progress meanwhile."""
     running = set(range(len(workers)))
     while running:
         # First who has ended, then what is left to hear: nobody says anything afterwards.
         ended = [place for place in running if workers[place].exitcode is not None]
         try:
             while True:
-                place, message = told.get(timeout=0.0 if ended else 0.5)
-                if message is None:
-                    done()
+                place, message = heard.get(timeout=0.0 if ended else 0.5)
+                if isinstance(message, Tally):
+                    told(message)
                 else:
                     running.discard(place)
                     yield message
@@ -239,19 +239,19 @@ def _messages(told: Any, workers: Sequence[Any], done: Callable[[], object]) -> 
                     yield f"a process of the run ended with exit code {code}; the same command resumes"
 
 
-def _work(job: _Job, directory: Path, left: Sequence[str], place: int, told: Any) -> None:  # noqa: ANN401
+def _work(job: _Job, directory: Path, left: Sequence[str], place: int, say: Any) -> None:  # noqa: ANN401
     _end_with_parent()
     try:
         bench = open_benchmark(directory, job.options.images, verify=False)
         todo = _Todo(bench, left, read_log(job.out), job.options.policy)
         with StepLog(log_path(job.out, place)) as log:
-            asyncio.run(_examine(job, bench, todo, log, lambda: told.put((place, None))))
+            asyncio.run(_examine(job, bench, todo, log, lambda tally: say.put((place, tally))))
     except CarinaError as error:
-        told.put((place, str(error)))
+        say.put((place, str(error)))
     except KeyboardInterrupt:
-        told.put((place, "interrupted; the same command resumes"))
+        say.put((place, "interrupted; the same command resumes"))
     else:
-        told.put((place, ""))
+        say.put((place, ""))
 
 
 def _end_with_parent() -> None:

@@ -3,7 +3,7 @@
 Every share has a log of its own, so nothing but the file system is shared; the table is made from all logs at the end.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from carina.run.examinee import Examinee
 from carina.run.log import Answered, StepLog, log_path
 from carina.run.pictures import CasePictures
 from carina.run.resume import walks
+from carina.run.tally import Tally, Told
 from carina.run.wavefront import run_wavefront
 from carina.workers import in_order
 
@@ -49,11 +50,11 @@ def run_beside(
     *,
     answered: Answered,
     left: Sequence[str],
-    done: Callable[[], object],
+    told: Told,
 ) -> None:
-    """Examine a model on the cases that are left; `done` is told of each that has ended."""
+    """Examine a model on the cases that are left."""
     if options.engine == "local" and options.processes == 1:
-        _examine(bench, Share(bench.directory, model, out, options, tuple(left), answered, 0), done)
+        _examine(bench, Share(bench.directory, model, out, options, tuple(left), answered, 0), told)
         return
     shares = (
         _share(
@@ -69,9 +70,8 @@ def run_beside(
         engine=options.engine,
         address=options.address,
     )
-    for number in ended:
-        for _ in range(number):
-            done()
+    for tally in ended:
+        told(tally)
 
 
 def _share(whole: Share) -> Share:
@@ -80,20 +80,21 @@ def _share(whole: Share) -> Share:
     return replace(whole, answered=own)
 
 
-def examine_share(share: Share) -> int:
-    """Examine the cases of one share, wherever this runs; how many there were."""
+def examine_share(share: Share) -> Tally:
+    """Examine the cases of one share, wherever this runs; what came of it."""
     bench = open_benchmark(share.bench, share.options.images, verify=False)
-    _examine(bench, share, lambda: None)
-    return len(share.cases)
+    tallies: list[Tally] = []
+    _examine(bench, share, tallies.append)
+    return Tally(*(sum(column) for column in zip(*tallies, strict=True)))
 
 
-def _examine(bench: Benchmark, share: Share, done: Callable[[], object]) -> None:
+def _examine(bench: Benchmark, share: Share, told: Told) -> None:
     options = share.options
     examinee = _examinee(share.bench, share.model, options)
     pictures = CasePictures(bench, max_side=options.max_side, blind=options.blind)
     todo = walks(bench, share.cases, share.answered, options.policy)
     with StepLog(log_path(share.out, share.number)) as log:
-        run_wavefront(todo, examinee, pictures, log, done=done)
+        run_wavefront(todo, examinee, pictures, log, told=told)
 
 
 @lru_cache(maxsize=1)

@@ -29,11 +29,16 @@ def refuse_restricted(bench: Benchmark, model: str, *, base_url: str | None, acc
 
 
 def _is_here(model: str, base_url: str | None) -> bool:
+    address = served_at(model, base_url)
+    return model.partition("/")[0] in _OWN_MACHINE if address is None else is_local(address)
+
+
+def served_at(model: str, base_url: str | None) -> str | None:
+    """Where a served model is asked; None where its provider's package knows that alone."""
     provider, _, rest = model.partition("/")
     service = rest.partition("/")[0] if provider == "openai-api" else provider
-    address = (
+    return (
         base_url
         or os.environ.get(f"{service.upper().replace('-', '_')}_BASE_URL")
         or os.environ.get("INSPECT_EVAL_MODEL_BASE_URL")
     )
-    return provider in _OWN_MACHINE if address is None else is_local(address)

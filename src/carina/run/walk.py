@@ -228,7 +228,7 @@ class Walk:
             self._bare(self._next, self.case.steps[self._next]),
             prompt=last.text,
             hint="\n".join(self._hints) or None,
-            history=_sha256(turn),
+            seen_sha256=_sha256(turn),
             views=last.shows,
             stop=reply.stop or None,
             seconds=seconds,

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from carina.errors import CarinaError
 from carina.models.served import Reply
@@ -11,6 +11,7 @@ from carina.run.log import Entry, StepLog
 from carina.run.parse.normalise import storable
 from carina.run.pictures import CasePictures
 from carina.run.records import StepRow, Turn
+from carina.run.tally import Tally, Told
 from carina.run.walk import Walk
 
 _DEPTH: float = 4.0
@@ -23,12 +24,12 @@ def run_wavefront(
     pictures: CasePictures,
     log: StepLog,
     *,
-    done: Callable[[], object],
+    told: Told,
 ) -> None:
     """Walk all cases to their end; every batch of answers is on disk before the next one is asked."""
     waiting = iter(walks)
     on_the_way: deque[Walk] = deque()
-    _start(waiting, max(1, int(_DEPTH * examinee.batch)), on_the_way, pictures, done)
+    told(Tally(cases=_start(waiting, max(1, int(_DEPTH * examinee.batch)), on_the_way, pictures)))
     while on_the_way:
         # The least advanced first: cases keep step with each other.
         batch = [on_the_way.popleft() for _ in range(min(examinee.batch, len(on_the_way)))]
@@ -41,13 +42,14 @@ def run_wavefront(
             for walk, reply in zip(batch, replies, strict=True)
         )
         log.sync()
+        ended = 0
         for walk in batch:
             if walk.over:
                 pictures.drop(walk.case)
-                done()
-                _start(waiting, 1, on_the_way, pictures, done)
+                ended += 1 + _start(waiting, 1, on_the_way, pictures)
             else:
                 on_the_way.append(walk)
+        told(Tally(ended, asked=len(batch), failed=sum(reply.text is None for reply in replies)))
 
 
 def entry(row: StepRow, reply: Reply) -> Entry:
@@ -80,13 +82,14 @@ def _start(
     number: int,
     on_the_way: deque[Walk],
     pictures: CasePictures,
-    done: Callable[[], object],
-) -> None:
-    """Take up so many more cases; one that has nothing left to ask has ended."""
+) -> int:
+    """Take up so many more cases; how many have nothing left to ask, and have ended."""
+    ended = 0
     while number > 0 and (walk := next(waiting, None)) is not None:
         if walk.over:
-            done()
+            ended += 1
             continue
         pictures.add(walk.case)
         on_the_way.append(walk)
         number -= 1
+    return ended

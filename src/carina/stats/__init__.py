@@ -10,6 +10,7 @@ from carina.stats.bootstrap import (
 )
 from carina.stats.correction import benjamini_hochberg, holm
 from carina.stats.correlation import pearson, spearman
+from carina.stats.discrimination import auroc
 from carina.stats.interval import Interval, Intervals
 from carina.stats.paired import Difference, paired_difference
 from carina.stats.power import design_effect, intraclass_correlation, minimum_detectable_difference
@@ -19,6 +20,7 @@ __all__ = [
     "Difference",
     "Interval",
     "Intervals",
+    "auroc",
     "balanced_accuracy",
     "benjamini_hochberg",
     "clopper_pearson",

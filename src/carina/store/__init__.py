@@ -7,13 +7,14 @@ One way for study sets and benchmarks; a `Kind` says what is stored. Users meet 
 from carina.store.columns import Row, tally
 from carina.store.filters import Choice, Column
 from carina.store.kind import Kind, R
-from carina.store.layout import BENCHMARK, STUDIES, Layout, what_is
+from carina.store.layout import BENCHMARK, MAPS, STUDIES, Layout, what_is
 from carina.store.manifest import M, Manifest, PartInfo, Provenance, SourceInfo, read_manifest
 from carina.store.view import OpenSet, View
 from carina.store.writing import PART_SIZE, Writer
 
 __all__ = [
     "BENCHMARK",
+    "MAPS",
     "PART_SIZE",
     "STUDIES",
     "Choice",

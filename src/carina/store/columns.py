@@ -25,6 +25,7 @@ _PLAIN: Final = {
     inspect.FloatType: pa.float64(),
     inspect.BoolType: pa.bool_(),
     inspect.DateType: pa.date32(),
+    inspect.BytesType: pa.binary(),
 }
 
 
@@ -123,7 +124,7 @@ def within(path: str, fields: Collection[str]) -> bool:
 
 def to_row(record: msgspec.Struct) -> Row:
     """One record as plain values, as Arrow takes them."""
-    row: Row = msgspec.to_builtins(record, builtin_types=(datetime.date,))
+    row: Row = msgspec.to_builtins(record, builtin_types=(datetime.date, bytes))
     return row
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-Holding = Literal["studies", "benchmark"]
+Holding = Literal["studies", "benchmark", "maps"]
 
 
 class Layout(NamedTuple):
@@ -28,7 +28,10 @@ class Layout(NamedTuple):
 
 STUDIES: Final = Layout("studies", "study set", "studies.json", "studies", "carina.studies.open_studies")
 BENCHMARK: Final = Layout("benchmark", "benchmark", "bench.json", "cases", "carina.cases.open_benchmark")
-_ALL: Final = (STUDIES, BENCHMARK)
+MAPS: Final = Layout(
+    "maps", "set of localisation maps", "maps.json", "maps", "carina.ground.explain.open_maps"
+)
+_ALL: Final = (STUDIES, BENCHMARK, MAPS)
 
 UNFINISHED: Final = ".unfinished"
 """Holds, while there is no manifest, the fingerprint of the set whose beginning lies in a directory."""

@@ -28,6 +28,7 @@ _PLAIN: Final[dict[type[inspect.Type], tuple[str, frozenset[type]]]] = {
     inspect.FloatType: ("a number", frozenset({float, int})),
     inspect.BoolType: ("true or false", frozenset({bool})),
     inspect.DateType: ("a date", frozenset({datetime.date})),
+    inspect.BytesType: ("bytes", frozenset({bytes})),
 }
 _SAMPLE: Final = 64
 """Objects that are looked at to tell whether a column repeats them."""

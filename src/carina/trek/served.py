@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from carina.cases import Case
-from carina.errors import CarinaError
+from carina.errors import CarinaError, install
 from carina.models.served import AnswerCache, model_named
 from carina.studies import Provenance, Studies, open_studies, write_studies
 from carina.trek.paraphrase import ParaphraseCounts, paraphrase
@@ -24,7 +24,7 @@ def model_name(given: str, option: str) -> str:
     """The name of the model that an option gives; an error before anything is begun where it can't be asked."""
     name = model_named(given, option)
     if find_spec("inspect_ai") is None:
-        raise CarinaError(f"{option} {given!r}: served models need inspect-ai: pip install 'carina[served]'")
+        raise CarinaError(f"{option} {given!r}: served models need inspect-ai: {install('served')}")
     return name
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import cv2
 
-from carina.errors import CarinaError
-from carina.workers.local import Result, Task
+from carina.errors import CarinaError, install
+from carina.workers.pool import Pool, Result, Task
 
 _QUIET: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -30,16 +30,25 @@ _GREETING: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 """What opens a connection to Ray's server (HTTP/2, RFC 9113, 3.4); settings are the answer."""
 
 
-def in_order_ray(
-    function: Callable[[Task], Result],
-    tasks: Iterable[Task],
-    *,
-    workers: int,
-    ahead: int,
-    address: str | None,
-) -> Iterator[Result]:
-    """As `carina.workers.in_order`. A Ray that this process already uses is used, and left running."""
+@contextmanager
+def ray_pool(workers: int, address: str | None) -> Iterator[Pool]:
+    """As `carina.workers.pool`. A Ray that this process already uses is used, and left running."""
     with _connected(address, workers) as ray:
+        yield _Cluster(ray)
+
+
+class _Cluster:
+    def __init__(self, ray: Any) -> None:  # noqa: ANN401 - Ray is optional, and Any to us
+        self._ray = ray
+
+    def begin(self, function: Callable[[Task], Result]) -> None:
+        """Ray starts workers as it needs them."""
+
+    def in_order(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, ahead: int = 4
+    ) -> Iterator[Result]:
+        """As `Pool.in_order`."""
+        ray = self._ray
         begin = ray.remote(num_cpus=1, max_retries=_RETRIES)(_attempt).remote
         # Once for all tasks: a partial may hold much.
         given = ray.put(function)
@@ -85,7 +94,7 @@ def _connected(address: str | None, workers: int) -> Iterator[Any]:
     try:
         import ray  # noqa: PLC0415 - optional
     except ImportError:
-        raise CarinaError("this needs ray: pip install 'carina[ray]'") from None
+        raise CarinaError(f"this needs ray: {install('ray')}") from None
     if ray.is_initialized():
         yield ray
         return

@@ -250,7 +250,9 @@ def test_missing_files_are_named(tmp_path, saved):
 def test_without_the_extra_its_name_is_told(saved, monkeypatch):
     path = saved()
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    assert refused(path) == "this needs onnxruntime: pip install 'carina[onnx]'"
+    assert refused(path) == (
+        "this needs onnxruntime: pip install 'carina[onnx]', in a clone pip install -e '.[onnx]'"
+    )
 
 
 def test_a_file_that_is_no_onnx_is_refused(saved):

@@ -1,18 +1,23 @@
 """What a run would take, worked out by hand; no model is contacted, so no extra is needed."""
 
 import json
+import re
 import subprocess
 import sys
+from datetime import date
 
 import msgspec
 import pytest
 from tests.run.conftest import CASES
+from typer.testing import CliRunner
 
 from carina.cases import Case, CaseImage, CaseView, Key, Option, Panel, Provenance, Step, write_benchmark
+from carina.cli import app
 from carina.errors import CarinaError
+from carina.models.served import Sampling
 from carina.run import Policy, RunOptions
 from carina.run.estimate import estimate
-from carina.run.prices import PictureRule, read_prices
+from carina.run.prices import PictureRule, months_since, read_prices
 from carina.run.prompts import system_prompt
 
 TABLE = """
@@ -21,6 +26,7 @@ answers: {choice: 10}
 pictures: {"": {rule: patches, tile: 10}, "some/": {rule: area, each: 100}}
 prices: {some/model: [2.0, 50.0]}
 own: ["mine/"]
+reasoning: {some/think: 100, some/thinker: 30.0}
 """
 
 
@@ -62,6 +68,64 @@ def test_a_conversation_carries_what_was_before(made):
     assert found.prices == "2030-01"
 
 
+def test_an_answer_may_be_as_long_as_it_is_let(made):
+    found = reckoned(made, sampling=Sampling(max_tokens=100))
+    assert (found.output_tokens, found.reasoning_tokens, found.most_output_tokens) == (30, 0, 300)
+    # Later turns carry answers of 400 characters in place of 40.
+    assert found.most_text_tokens == found.text_tokens + (0 + 1 + 2) * 360 // 4
+    sent = found.most_text_tokens + found.image_tokens
+    assert found.most_cost == pytest.approx((sent * 2 + 300 * 50) / 1e6)
+    assert found.cost_with_reasoning == found.cost
+    # However long they are, 8000 characters of each are carried.
+    system = len(system_prompt("percept"))
+    longest = reckoned(made, sampling=Sampling(max_tokens=5000))
+    assert longest.most_text_tokens == (3 * system + (1 + 2 + 3) * 40 + (0 + 1 + 2) * 8000) // 4
+    alone = reckoned(made, sampling=Sampling(max_tokens=5000), policy=Policy(history="none"))
+    assert alone.most_text_tokens == alone.text_tokens
+
+
+def test_a_short_leash_holds_for_every_answer(made):
+    found = reckoned(made, "some/think", sampling=Sampling(max_tokens=7))
+    assert (found.output_tokens, found.reasoning_tokens, found.most_output_tokens) == (21, 0, 21)
+
+
+def test_reasoning_is_allowed_for_and_held_by_the_leash(made):
+    found = reckoned(made, "some/think", sampling=Sampling(max_tokens=500))
+    assert (found.output_tokens, found.reasoning_tokens) == (30, 300)
+    assert reckoned(made, "some/think", sampling=Sampling(max_tokens=60)).reasoning_tokens == 150
+    assert reckoned(made, "some/thinker-2").reasoning_tokens == 90
+    assert reckoned(made, "some/model").reasoning_tokens == 0
+
+
+def test_the_users_price_goes_before_the_tables(made):
+    found = estimate(
+        made / "bench", "some/think", RunOptions(), price=(1.0, 10.0), prices=made / "prices.yaml"
+    )
+    sent = found.text_tokens + found.image_tokens
+    assert found.cost == pytest.approx((sent + 300) / 1e6)
+    assert found.cost_with_reasoning == pytest.approx((sent + 3300) / 1e6)
+    assert dict(found.rows())["prices"] == found.prices == "given"
+
+
+def test_a_reader_is_told_the_range(made):
+    rows = dict(reckoned(made, sampling=Sampling(max_tokens=20_000)).rows())
+    assert rows["calls"] == "3"
+    assert rows["output tokens"] == "about 30 for answers alone, 60,000 at most"
+    assert re.fullmatch(r"0\.00 US dollars for answers alone, 3\.\d\d at most", rows["cost"])
+    assert rows["prices"] == "list prices of 2030-01"
+    told = estimate(
+        made / "bench", "some/think", RunOptions(), price=(0.0, 1e4), prices=made / "prices.yaml"
+    ).rows()
+    assert dict(told)["output tokens"] == "about 30 for answers alone, 330 with reasoning, 6,144 at most"
+    assert dict(told)["cost"] == "0.30 US dollars for answers alone, 3.30 with reasoning, 61.44 at most"
+
+
+def test_months_are_counted():
+    assert months_since("2025-08", date(2025, 8, 31)) == 0
+    assert months_since("2025-08", date(2026, 8, 1)) == 12
+    assert months_since("2025-11", date(2026, 2, 1)) == 3
+
+
 def test_questions_for_themselves_carry_what_they_use(made):
     found = reckoned(made, policy=Policy(history="none"))
     assert found.image_sends == 1 + 2 + 1
@@ -76,11 +140,9 @@ def test_smaller_pictures_take_less(made):
 
 def test_an_unknown_price_is_not_nought_and_an_own_machine_is(made):
     assert reckoned(made, "some/other").cost is None
-    assert reckoned(made, "some/other").words("cost") == "unknown"
-    assert reckoned(made, "mine/model").cost == 0.0
-    assert reckoned(made, "mine/model").words("cost") == "0.00 US dollars"
-    assert reckoned(made).words("calls") == "3"
-    assert reckoned(made).words("image_tokens").startswith("about ")
+    assert dict(reckoned(made, "some/other").rows())["cost"] == "unknown"
+    assert reckoned(made, "mine/model").most_cost == 0.0
+    assert dict(reckoned(made, "mine/model").rows())["cost"].startswith("0.00 US dollars")
 
 
 @pytest.mark.parametrize(
@@ -128,6 +190,7 @@ def test_pictures_are_counted_by_rule(rule, size, tokens):
         (("rule: patches", "rule: guess"), "not a table of prices"),
         (('"": {rule: patches, tile: 10}, ', ""), "pictures: expected a rule for all other models"),
         (("date: 2030-01", "day: 1"), "not a table of prices"),
+        (("date: 2030-01", "date: 2030-13"), "not a table of prices: .*date"),
     ],
 )
 def test_a_table_of_something_else_is_refused(made, change, told):
@@ -146,4 +209,26 @@ def test_the_command_estimates_without_a_model_and_as_the_run_then_counts(bench)
     assert told["calls"] == sum(len(case.steps) for case in CASES)
     # What a run on the loopback service has sent: see there.
     assert told["image_sends"] == 96
-    assert told["cost"] > 0
+    assert 0 < told["cost"] < told["cost_with_reasoning"] < told["most_cost"]
+
+
+def said(bench, *words):
+    return CliRunner().invoke(app, ["run", str(bench.directory), "--estimate", "--model", *words])
+
+
+def test_old_prices_are_told_apart_from_the_figures(bench, monkeypatch):
+    monkeypatch.setattr("carina.run.prices.months_since", lambda *_: 13)
+    done = said(bench, "openai/gpt-5")
+    assert done.stderr.startswith(
+        "The prices are those of 2025-08, 13 months ago: look at your provider's page"
+    )
+    assert "months" not in done.stdout
+    for words in (("openai/gpt-5", "--price-in", "1", "--price-out", "2"), ("vllm/mine",), ("some/unknown",)):
+        assert said(bench, *words).stderr == ""
+    monkeypatch.setattr("carina.run.prices.months_since", lambda *_: 12)
+    assert said(bench, "openai/gpt-5").stderr == ""
+
+
+def test_one_price_is_not_enough(bench):
+    done = said(bench, "openai/gpt-5", "--price-in", "1")
+    assert (done.exit_code, "expected both" in done.stderr) == (2, True)

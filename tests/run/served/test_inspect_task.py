@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -103,11 +104,23 @@ def everything(location):
         return b"".join(log.read(name) for name in log.namelist())
 
 
-def test_a_run_of_more_cases_does_not_take_it_up(bench, evaluated):
+def test_where_it_asked_and_with_what_is_written_down(evaluated):
     folder, _, exam = evaluated
-    options = RunOptions(base_url=exam.service.url, retries=0)
-    with pytest.raises(CarinaError, match=r"holds another run \(4 cases chosen"):
-        run_model(bench.directory, MODEL, folder / "run", options)
+    info = read_info(folder / "run-1")
+    assert [call.base_url for call in info.calls] == [exam.service.url] * 2
+    assert all(call.ended is not None for call in info.calls)
+    assert set(info.calls[0].versions) == {"carina", "inspect-ai"}
+
+
+def test_carina_run_takes_it_up_with_the_cases_of_other_protocols(bench, evaluated, tmp_path):
+    out = shutil.copytree(evaluated[0] / "run-1", tmp_path / "run")
+    told = []
+    with examined(NAMES) as exam:
+        options = RunOptions(base_url=exam.service.url, retries=0)
+        result = run_model(bench.directory, MODEL, out, options, tell=told.append)
+    assert told == [f"{out}: grows from 4 to 12 cases"]
+    assert (result.counts.cases, result.counts.complete) == (12, 12)
+    assert {case for case, _ in exam.answered} == {case.id for case in CASES if case.protocol != "trek"}
 
 
 def test_tasks_have_names_and_say_what_they_cannot_do(bench):

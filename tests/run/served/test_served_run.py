@@ -26,7 +26,7 @@ from carina.cases import Provenance, open_benchmark, write_benchmark
 from carina.draw import PngEncoder
 from carina.errors import CarinaError
 from carina.models.served import Said, Sampling, ServedModel, service
-from carina.run import Policy, RunOptions, read_info, read_rows, run_model, served
+from carina.run import Policy, RunOptions, Tally, read_info, read_rows, run_model, served
 from carina.run.log import read_log
 from carina.run.terms import refuse_restricted
 from carina.studies import SourceInfo
@@ -320,7 +320,8 @@ def test_keys_stand_in_no_log_and_no_file(bench, tmp_path, caplog, capfd):
     out = tmp_path / "run"
     with caplog.at_level(logging.DEBUG), examined(NAMES, {("lf", 0): [leak], ("rr", 3): [leak]}) as exam:
         url = exam.service.url.replace("http://", "http://user:hidden-word@")
-        result = run(bench, out, exam, base_url=url)
+        result = run(bench, out, exam, base_url=f"{url}?key=hidden-word")
+        assert [call.base_url for call in result.info.calls] == [exam.service.url]
     assert len(result.failed) == 2
     written = b"".join(path.read_bytes() for path in out.iterdir())
     said = "".join(capfd.readouterr())
@@ -457,16 +458,17 @@ class Worker(NamedTuple):
 
 
 def test_the_last_words_of_every_process_are_heard_also_of_one_that_was_killed():
-    told, ended = Queue(), []
-    for message in [(0, None), (2, None), (0, "the key is refused"), (2, None), (2, "")]:
-        told.put(message)
-    words = served._messages(told, [Worker(0), Worker(-9), Worker(0)], lambda: ended.append(1))
+    heard, told = Queue(), []
+    asked, ended = Tally(asked=1), Tally(cases=1)
+    for message in [(0, asked), (2, asked), (0, "the key is refused"), (2, ended), (2, "")]:
+        heard.put(message)
+    words = served._messages(heard, [Worker(0), Worker(-9), Worker(0)], told.append)
     assert list(words) == [
         "the key is refused",
         "",
         "a process of the run ended with exit code -9; the same command resumes",
     ]
-    assert len(ended) == 3
+    assert told == [asked, asked, ended]
 
 
 @pytest.mark.parametrize(
@@ -476,7 +478,7 @@ def test_the_last_words_of_every_process_are_heard_also_of_one_that_was_killed()
         ({"max_side": 16}, "max_side None, not 16"),
         ({"blind": True}, "blind False, not True"),
         ({"sampling": Sampling(temperature=1.0)}, "temperature 0.0, not 1.0"),
-        ({"limit": 3}, "all cases chosen, not 3 cases"),
+        ({"limit": 3}, "holds a run of 12 cases, more than the 3 that are chosen now"),
         (
             {"model": "openai-api/loopback/other"},
             "model openai-api/loopback/tiny, not openai-api/loopback/other",

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import redirect_stdout
 from typing import Any, Final
 
-from carina.errors import CarinaError
+from carina.errors import CarinaError, install
 from carina.models.served.address import is_local, key_variable
 from carina.models.served.lean import as_it_is, nowhere, unlogged
 from carina.models.served.records import Prompt, Reply, Said, Sampling
@@ -38,7 +38,7 @@ class ServedModel:
         connections: int | None = None,
     ) -> None:
         if importlib.util.find_spec("inspect_ai") is None:
-            raise CarinaError(f"model {name!r}: served models need inspect-ai: pip install 'carina[served]'")
+            raise CarinaError(f"model {name!r}: served models need inspect-ai: {install('served')}")
         from inspect_ai.model import GenerateConfig, get_model  # noqa: PLC0415  the import takes two seconds
 
         self.name = name

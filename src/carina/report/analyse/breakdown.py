@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 
 from carina.report.analyse.figures import Figure, estimate, weighted
 from carina.report.analyse.outcomes import Outcomes
 from carina.report.read import Run
+
+MOST_LABELS: Final = 24
 
 
 @dataclass(frozen=True)
@@ -29,9 +32,11 @@ def of_rows(found: Sequence[Outcomes]) -> list[Dimension]:
     made = []
     for title, by in (("Target", ["case"]), ("Path", ["case"]), ("Format", ["case", "step"])):
         named = steps.select(*by, part=title.lower()).drop_nulls().unique().sort(by)
-        labels = sorted(named["part"].unique())
+        often = named.group_by("part").len().sort(["len", "part"], descending=[True, False])["part"]
+        labels = sorted(often.head(MOST_LABELS))
+        note = f"the {MOST_LABELS} most frequent of {len(often)}" if len(often) > MOST_LABELS else ""
         if len(labels) > 1:
-            made.append(Dimension(title, tuple(labels), named))
+            made.append(Dimension(title, tuple(labels), named, note))
     return made
 
 

@@ -37,9 +37,15 @@ def frames(
 
 
 def compared(runs: Sequence[Run], told: Frames, measures: Sequence[Measure]) -> list[Contrast]:
-    """Every pair of runs with the same history, the oracle apart; one family of tests a measure."""
-    seeing = [run for run in runs if not run.oracle]
-    rivals = [(one, other) for one, other in combinations(seeing, 2) if one.history == other.history]
+    """Every pair of runs with the same history, the oracle apart; one family of tests a measure.
+
+    Two that never look have nothing to be compared in.
+    """
+    rivals = [
+        (one, other)
+        for one, other in combinations([run for run in runs if not run.oracle], 2)
+        if one.history == other.history and not (one.baseline and other.baseline)
+    ]
     made: list[Contrast] = []
     for measure in measures:
         family = [_contrast(told, one, other, measure.key) for one, other in rivals]

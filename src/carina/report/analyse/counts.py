@@ -9,6 +9,7 @@ import polars as pl
 from carina.report.analyse.figures import Figure, Key, estimate, weighted
 from carina.report.analyse.outcomes import Outcomes
 from carina.report.read import Run
+from carina.report.words import TEXT_SCORES
 from carina.run.records import STATUSES
 
 _BY_FORMAT: Final = (
@@ -19,13 +20,19 @@ _BY_FORMAT: Final = (
     ("boxes", "mean IoU", "iou"),
     ("boxes", "IoU at least 0.5", "iou"),
     ("boxes", "IoU at least 0.25", "iou"),
-    ("open", "entity F1", "entity_f1"),
-    ("open", "attribute F1", "attribute_f1"),
-    ("open", "ROUGE-L", "rouge"),
-    ("report", "entity F1", "entity_f1"),
-    ("report", "attribute F1", "attribute_f1"),
-    ("report", "ROUGE-L", "rouge"),
+    *(
+        (name, metric, column)
+        for name in ("open", "report")
+        for metric, column in (
+            ("entity F1", "entity_f1"),
+            ("attribute F1", "attribute_f1"),
+            ("ROUGE-L", "rouge"),
+            *((metric, column) for column, metric in TEXT_SCORES.items()),
+        )
+    ),
 )
+_ALWAYS: Final = ("iou", "rouge", "bertscore")
+"""Scores that any answer of their format has, where the run has them at all."""
 FORMAT_METRICS: Final = tuple((name, metric) for name, metric, _ in _BY_FORMAT)
 
 
@@ -34,10 +41,12 @@ def by_format(run: Run, found: Outcomes) -> list[Figure]:
     made = []
     for name, metric, column in _BY_FORMAT:
         steps = found.steps.filter(pl.col("format") == name)
+        if column not in steps.columns or (column in TEXT_SCORES and steps[column].is_null().all()):
+            continue
         value = pl.col("value")
         if column != "value":
             # What was never reached matches nothing; whether it had entities to match is not known.
-            missed = (pl.col("state") == "not_reached") & (pl.col("multiple") | (column in ("iou", "rouge")))
+            missed = (pl.col("state") == "not_reached") & (pl.col("multiple") | (column in _ALWAYS))
             value = pl.when(missed).then(0.0).otherwise(pl.col(column))
         if metric.startswith("IoU at least"):
             value = (value >= float(metric.split()[-1])).cast(pl.Float64)

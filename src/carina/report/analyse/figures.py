@@ -42,6 +42,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
     n: int = 0
     chance: float | None = None
+    constant: float | None = None
+    """What the best fixed answer would give, for figures of the headline; None where there is no such answer."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,6 @@ class _Spread:
     high: float | None
     chance: float | None
     shares: NDArray[np.float64]
-    """What each row adds to the figure: its group's weight over the rows of the group."""
 
 
 def weighted(frame: pl.DataFrame, *groups: str) -> pl.DataFrame:
@@ -68,23 +69,33 @@ def weighted(frame: pl.DataFrame, *groups: str) -> pl.DataFrame:
         if groups
         else pl.lit("")
     )
-    return frame.select("unit", "cluster", "value", "chance", group=group, weight=weight.cast(pl.Float64))
+    kept = [name for name in ("question", "pattern") if name in frame.columns]
+    return frame.select(
+        "unit", "cluster", "value", "chance", *kept, group=group, weight=weight.cast(pl.Float64)
+    )
+
+
+def row_shares(rows: pl.DataFrame) -> NDArray[np.float64]:
+    """What each weighted outcome adds to the figure: its group's weight over the rows of the group.
+
+    Where a run lacks a group, the others share its weight.
+    """
+    each = rows.select(pl.col("weight") / pl.len().over("group")).to_series().to_numpy()
+    return np.asarray(each / math.fsum(each))
 
 
 def _spread(rows: pl.DataFrame) -> _Spread:
     """The figure of weighted outcomes, of which there is at least one."""
     groups = rows["group"].unique().sort()
     codes = rows["group"].cast(pl.Enum(groups)).to_physical().to_numpy()
-    counts = np.bincount(codes, minlength=len(groups))
     weight = np.zeros(len(groups))
     weight[codes] = rows["weight"].to_numpy()
-    # Where a run lacks a group, the others share its weight.
     weight /= weight.sum()
     values = rows["value"].to_numpy()
     table = np.where(codes[:, None] == np.arange(len(groups)), values[:, None], np.nan)
     # Groups in order of their names, rows of equal value alike: the order of rows changes nothing.
     means = np.array([np.sort(values[codes == group]).mean() for group in range(len(groups))])
-    shares = (weight / counts)[codes]
+    shares = row_shares(rows)
     clusters = rows["cluster"].to_numpy().astype(str)
     low = high = None
     if len(np.unique(clusters)) > 1:

@@ -8,8 +8,10 @@ have a right answer by stage, and words by stage apart from them.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import polars as pl
 
+from carina.report.analyse.constant import best_constant
 from carina.report.analyse.figures import Figure, Key, estimate, weighted
 from carina.report.analyse.outcomes import Outcomes
 from carina.report.read import Run
@@ -33,7 +35,9 @@ class Measure:
 
     def of(self, run: Run, found: Outcomes) -> Figure:
         """A run's figure; without a value where it has no outcomes of that kind."""
-        return estimate(run, self.select(found), level=self.level, name=self.name, metric=self.metric)
+        rows = self.select(found)
+        made = estimate(run, rows, level=self.level, name=self.name, metric=self.metric)
+        return msgspec.structs.replace(made, constant=best_constant(rows))
 
 
 def measures(protocol: str, runs: Sequence[Outcomes]) -> list[Measure]:

@@ -13,7 +13,7 @@ import polars as pl
 
 CLOSED: Final = ("choice", "yes_no", "boxes", "map")
 """Formats that always have a right answer; words mostly are only more or less alike."""
-_WORDY: Final = ("prompt", "hint", "history", "views", "raw", "answer", "boxes", "text", "gold", "error")
+_WORDY: Final = ("prompt", "hint", "seen_sha256", "views", "raw", "answer", "boxes", "text", "gold", "error")
 """Columns that only the case browser needs."""
 _OPPOSED: Final = {("percept", 1): "LF", ("percept", 2): "RR"}
 """Stages whose answer is the path: the path that stands against the others."""
@@ -24,7 +24,9 @@ class Outcomes:
     """A run's outcomes at three levels, one frame each.
 
     Columns that all have: `unit` (what is counted), `case`, `cluster` (the patient, or the case where none is known),
-    `target`, `path`, `value` (1 right, 0 wrong, or a score), `chance` (None where unknown).
+    `target`, `path`, `value` (1 right, 0 wrong, or a score), `chance` (None where unknown), and what a fixed answer is
+    judged by: `question` (units with the same one would all get it) and `pattern` (what it would have to be, a list of
+    steps and answers with a tab between; None among them where a key cannot be said of another case).
     """
 
     protocol: str
@@ -85,15 +87,19 @@ class Outcomes:
                 value=pl.col("value").min(),
                 # A product that holds an unknown chance is unknown.
                 chance=pl.when(pl.col("chance").null_count() == 0).then(pl.col("chance").product()),
+                pattern=pl.concat_str("step", pl.lit("\t"), "key").sort(),
             )
             .join(failed, on=by, how="anti")
-            .with_columns(unit=pl.concat_str([pl.col(name).cast(pl.String) for name in by], separator="/"))
+            .with_columns(
+                unit=pl.concat_str([pl.col(name).cast(pl.String) for name in by], separator="/"),
+                question=pl.concat_str([pl.lit("all"), *(pl.col(name).cast(pl.String) for name in by[1:])]),
+            )
             .sort(*by)
         )
 
 
-def outcomes(steps: pl.DataFrame, protocol: str) -> Outcomes:
-    """The outcomes of one protocol's steps in a run."""
+def outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> Outcomes:
+    """The outcomes of one protocol's steps in a run; `keys` are right answers in words (`Facts.keys`)."""
     rows = steps.filter(pl.col("protocol") == protocol).drop(_WORDY).sort("case", "number")
     # Some questions are answered in words and yet have one right answer, such as the view.
     closed = pl.col("format").is_in(CLOSED) | pl.col("correct").is_not_null()
@@ -102,10 +108,12 @@ def outcomes(steps: pl.DataFrame, protocol: str) -> Outcomes:
     value = (
         pl.when(asked & closed).then(right).when(asked).then(pl.col("score").fill_null(0.0)).otherwise(0.0)
     )
-    told = rows.with_columns(
+    told = rows.join(keys, on=["case", "step"], how="left", maintain_order="left").with_columns(
         cluster=pl.coalesce("patient", pl.concat_str(pl.lit("case "), "case")),
         closed=closed,
         value=value,
         unit=pl.concat_str("case", pl.lit("/"), "step"),
+        question=pl.concat_str("task", pl.lit(", "), "format"),
+        pattern=pl.concat_list(pl.concat_str(pl.lit("\t"), "key")),
     )
     return Outcomes(protocol, told.filter(pl.col("state") != "incomplete"), rows)

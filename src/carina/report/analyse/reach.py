@@ -6,12 +6,15 @@ case that has no such stage keeps what it had.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 
 from carina.report.analyse.figures import Figure, estimate, weighted
 from carina.report.analyse.outcomes import Outcomes
 from carina.report.read import Run
+
+MOST_TARGETS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,18 @@ def by_stage(run: Run, found: Outcomes) -> Curve:
 def by_step(run: Run, found: Outcomes, path: str) -> Curve:
     """Over the complete cases of one path, after each step."""
     return _curve(run, found, found.closed.filter(pl.col("path") == path), "step", path)
+
+
+def by_target(run: Run, found: Outcomes, target: str) -> Curve:
+    """Over the complete cases about one target, after each stage."""
+    return _curve(run, found, found.closed.filter(pl.col("target") == target), "stage", f"target {target}")
+
+
+def targets_with_stages(found: Sequence[Outcomes]) -> list[str]:
+    """Targets, where there are several and cases of more than one stage; none where they are too many to be drawn."""
+    closed = pl.concat([run.closed.select("target", "stage") for run in found]).drop_nulls()
+    targets = sorted(closed["target"].unique())
+    return targets if closed["stage"].n_unique() > 1 and 1 < len(targets) <= MOST_TARGETS else []
 
 
 def paths_with_steps(found: Sequence[Outcomes]) -> list[str]:

@@ -1,15 +1,27 @@
 """A drawing as PNG, three pixels to a logical one, smoothed by drawing it larger."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
-from math import dist
 from typing import Final
 
 import numpy as np
 from PIL import Image, ImageColor, ImageDraw
 
 from carina.draw import encode_png
-from carina.report.draw.shapes import COLOURS, Area, Drawing, Line, Mark, Point, Words, font, outline
+from carina.report.draw.shapes import (
+    COLOURS,
+    DOT,
+    Area,
+    Drawing,
+    Line,
+    Mark,
+    Point,
+    Words,
+    font,
+    left_half,
+    outline,
+)
 
 SCALE: Final = 3
 _FINER: Final = 2
@@ -33,12 +45,7 @@ def png_bytes(drawing: Drawing) -> bytes:
             case Area():
                 _fill(picture, _scaled(item.points, zoom), _colour(item.colour), item.opacity)
             case Mark():
-                corners = _scaled(outline(item), zoom)
-                hollow = item.shape == "ring"
-                inside, rim = ("surface", item.colour) if hollow else (item.colour, "surface")
-                width = round((1.6 if hollow else 1.0) * zoom)
-                pen.polygon(corners, fill=_colour(inside))
-                pen.line([*corners, corners[0], corners[1]], fill=_colour(rim), width=width, joint="curve")
+                _mark(pen, item, zoom)
             case Words():
                 pen.text(
                     (item.x * zoom, item.y * zoom),
@@ -53,13 +60,30 @@ def png_bytes(drawing: Drawing) -> bytes:
     return encode_png(np.asarray(shrunk))
 
 
+def _mark(pen: ImageDraw.ImageDraw, mark: Mark, zoom: float) -> None:
+    corners = _scaled(outline(mark), zoom)
+    full = mark.fill == "full"
+    inside, rim = (mark.colour, "surface") if full else ("surface", mark.colour)
+    pen.polygon(corners, fill=_colour(inside))
+    if mark.fill == "half":
+        pen.polygon(_scaled(left_half(mark), zoom), fill=_colour(mark.colour))
+    if mark.fill == "dot":
+        pen.circle((mark.x * zoom, mark.y * zoom), DOT * mark.size * zoom, fill=_colour(mark.colour))
+    width = round((1.0 if full else 1.6) * zoom)
+    pen.line([*corners, corners[0], corners[1]], fill=_colour(rim), width=width, joint="curve")
+
+
 def _fill(picture: Image.Image, corners: Sequence[Point], colour: str, opacity: float) -> None:
     if opacity == 1:
         ImageDraw.Draw(picture).polygon(list(corners), fill=colour)
         return
-    mask = Image.new("L", picture.size)
-    ImageDraw.Draw(mask).polygon(list(corners), fill=round(255 * opacity))
-    picture.paste(ImageColor.getrgb(colour), mask=mask)
+    # Of the whole picture only the part that it covers is touched.
+    left, top = (math.floor(min(point[axis] for point in corners)) for axis in (0, 1))
+    right, bottom = (math.ceil(max(point[axis] for point in corners)) + 1 for axis in (0, 1))
+    mask = Image.new("L", (right - left, bottom - top))
+    shifted = [(x - left, y - top) for x, y in corners]
+    ImageDraw.Draw(mask).polygon(shifted, fill=round(255 * opacity))
+    picture.paste(ImageColor.getrgb(colour), (left, top, right, bottom), mask)
 
 
 def _colour(role: str) -> str:
@@ -77,7 +101,7 @@ def _dashes(line: Line) -> list[tuple[Point, ...]]:
     on, off = line.dash
     pieces, gone = [], 0.0
     for (x0, y0), (x1, y1) in pairwise(line.points):
-        length = dist((x0, y0), (x1, y1))
+        length = math.dist((x0, y0), (x1, y1))
         at = 0.0
         while at < length:
             place = gone % (on + off)

@@ -9,8 +9,13 @@ from PIL import ImageFont
 
 Point = tuple[float, float]
 Anchor = Literal["start", "middle", "end"]
-Shape = Literal["circle", "square", "triangle", "diamond", "cross", "ring"]
+Shape = Literal[
+    "circle", "square", "triangle", "down", "pentagon", "hexagon", "diamond", "cross", "saltire", "star"
+]
+Fill = Literal["full", "hollow", "half", "dot"]
 
+DOT: Final = 0.42
+"""Radius of a dot within a mark, in sizes of the mark."""
 COLOURS: Final[dict[str, tuple[str, str]]] = {
     # Role: on white, on the dark page. Hues after Okabe and Ito, as dark as lines on white need.
     "ink": ("#1a1e23", "#e4e8ec"),
@@ -64,6 +69,7 @@ class Mark:
     shape: Shape
     colour: str
     size: float = 4.0
+    fill: Fill = "full"
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,10 @@ class Drawing:
     width: float
     height: float
     title: str
+    note: str = ""
+    """What its marks and lines mean, for the line below it."""
+    told: str = ""
+    """The main of its figures, for those who don't see it."""
     items: list[Item] = field(default_factory=list)
 
 
@@ -100,32 +110,61 @@ class Series:
     colour: str
     shape: Shape
     dash: tuple[float, float] | None = None
+    fill: Fill = "full"
+
+    def mark(self, x: float, y: float, size: float = 4.5) -> Mark:
+        return Mark(x, y, self.shape, self.colour, size, self.fill)
 
 
 def rectangle(x: float, y: float, width: float, height: float) -> tuple[Point, ...]:
     return ((x, y), (x + width, y), (x + width, y + height), (x, y + height))
 
 
+def _around(corners: int, *radii: float) -> tuple[Point, ...]:
+    """Corners at equal angles, the first at the top; radii take turns."""
+    turns = [math.tau * step / corners for step in range(corners)]
+    return tuple(
+        (radii[step % len(radii)] * math.sin(turn), -radii[step % len(radii)] * math.cos(turn))
+        for step, turn in enumerate(turns)
+    )
+
+
+_TRIANGLE: Final = ((0.0, -1.15), (1.1, 0.85), (-1.1, 0.85))
+_CROSS: Final = (
+    (-0.4, -1.15), (0.4, -1.15), (0.4, -0.4), (1.15, -0.4), (1.15, 0.4), (0.4, 0.4),
+    (0.4, 1.15), (-0.4, 1.15), (-0.4, 0.4), (-1.15, 0.4), (-1.15, -0.4), (-0.4, -0.4),
+)  # fmt: skip
+_DIAGONAL: Final = math.sqrt(0.5)
+_OUTLINES: Final[dict[Shape, tuple[Point, ...]]] = {
+    "circle": _around(24, 1.0),
+    "square": rectangle(-0.88, -0.88, 1.76, 1.76),
+    "triangle": _TRIANGLE,
+    "down": tuple((-x, -y) for x, y in _TRIANGLE),
+    "pentagon": _around(5, 1.1),
+    "hexagon": _around(6, 1.08),
+    "diamond": _around(4, 1.25),
+    "cross": _CROSS,
+    "saltire": tuple((_DIAGONAL * (x - y), _DIAGONAL * (x + y)) for x, y in _CROSS),
+    "star": _around(10, 1.35, 0.6),
+}
+"""Corners of marks of size 1 around (0, 0)."""
+
+
 def outline(mark: Mark) -> tuple[Point, ...]:
     """A mark's corners; a circle has many."""
-    x, y, r = mark.x, mark.y, mark.size
-    match mark.shape:
-        case "square":
-            r *= 0.88
-            return rectangle(x - r, y - r, 2 * r, 2 * r)
-        case "triangle":
-            return ((x, y - 1.15 * r), (x + 1.1 * r, y + 0.85 * r), (x - 1.1 * r, y + 0.85 * r))
-        case "diamond":
-            return ((x, y - 1.25 * r), (x + 1.25 * r, y), (x, y + 1.25 * r), (x - 1.25 * r, y))
-        case "cross":
-            a, b = 0.4 * r, 1.15 * r
-            return (
-                (x - a, y - b), (x + a, y - b), (x + a, y - a), (x + b, y - a), (x + b, y + a), (x + a, y + a),
-                (x + a, y + b), (x - a, y + b), (x - a, y + a), (x - b, y + a), (x - b, y - a), (x - a, y - a),
-            )  # fmt: skip
-        case "circle" | "ring":
-            turns = [math.tau * step / 24 for step in range(24)]
-            return tuple((x + r * math.cos(turn), y + r * math.sin(turn)) for turn in turns)
+    return tuple((mark.x + mark.size * x, mark.y + mark.size * y) for x, y in _OUTLINES[mark.shape])
+
+
+def left_half(mark: Mark) -> tuple[Point, ...]:
+    """The part of a mark to the left of its middle."""
+    corners = outline(mark)
+    kept: list[Point] = []
+    for (x0, y0), (x1, y1) in zip(corners, (*corners[1:], corners[0]), strict=True):
+        if x0 <= mark.x:
+            kept.append((x0, y0))
+        if (x0 < mark.x) != (x1 < mark.x):
+            kept.append((mark.x, y0 + (y1 - y0) * (mark.x - x0) / (x1 - x0)))
+    return tuple(kept)
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,19 @@ from collections.abc import Callable, Iterable
 from html import escape
 from typing import Final
 
-from carina.report.draw.shapes import COLOURS, Area, Drawing, Item, Line, Mark, Point, Words, outline
+from carina.report.draw.shapes import (
+    COLOURS,
+    DOT,
+    Area,
+    Drawing,
+    Item,
+    Line,
+    Mark,
+    Point,
+    Words,
+    left_half,
+    outline,
+)
 
 Paint = Callable[[str], str]
 """The colour of a role."""
@@ -17,18 +29,20 @@ def svg(drawing: Drawing, *, alone: bool) -> str:
     def paint(role: str) -> str:
         return COLOURS[role][0] if alone else f"var(--{role})"
 
+    label = escape(f"{drawing.title}. {drawing.told}" if drawing.told else drawing.title)
     size = f"{_n(drawing.width)} {_n(drawing.height)}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{_n(drawing.width)}" '
-        f'height="{_n(drawing.height)}" role="img" aria-label="{escape(drawing.title)}" '
+        f'height="{_n(drawing.height)}" role="img" aria-label="{label}" '
         f'font-family="{escape(FONT)}">'
         if alone
         else f'<svg class="chart" viewBox="0 0 {size}" style="max-width:{_n(drawing.width)}px" role="img" '
-        f'aria-label="{escape(drawing.title)}">'
+        f'aria-label="{label}">'
     ]
     if alone:
         lines.append(
-            f'<title>{escape(drawing.title)}</title><rect width="100%" height="100%" fill="#ffffff"/>'
+            f"<title>{escape(drawing.title)}</title><desc>{escape(drawing.note)}</desc>"
+            '<rect width="100%" height="100%" fill="#ffffff"/>'
         )
     lines += [_item(item, paint) for item in drawing.items]
     return "\n".join([*lines, "</svg>"]) + "\n"
@@ -52,16 +66,7 @@ def _item(item: Item, paint: Paint) -> str:
             opacity = "" if item.opacity == 1 else f' fill-opacity="{_n(item.opacity)}"'
             return f'<polygon points="{_points(item.points)}" style="fill:{paint(item.colour)}"{opacity}/>'
         case Mark():
-            # A rim of the ground keeps marks apart that overlap; a ring is hollow.
-            inside, rim, width = (
-                ("surface", item.colour, 1.6) if item.shape == "ring" else (item.colour, "surface", 1.0)
-            )
-            shape = (
-                f'circle cx="{_n(item.x)}" cy="{_n(item.y)}" r="{_n(item.size)}"'
-                if item.shape in ("circle", "ring")
-                else f'polygon points="{_points(outline(item))}"'
-            )
-            return f'<{shape} style="fill:{paint(inside)};stroke:{paint(rim)}" stroke-width="{_n(width)}"/>'
+            return _mark(item, paint)
         case Words():
             weight = ' font-weight="600"' if item.bold else ""
             anchor = "" if item.anchor == "start" else f' text-anchor="{item.anchor}"'
@@ -69,6 +74,27 @@ def _item(item: Item, paint: Paint) -> str:
                 f'<text x="{_n(item.x)}" y="{_n(item.y)}" font-size="{_n(item.size)}"{anchor}{weight} '
                 f'style="fill:{paint(item.colour)}">{escape(item.text)}</text>'
             )
+
+
+def _mark(mark: Mark, paint: Paint) -> str:
+    """A rim of the ground keeps full marks apart that overlap; the others have a rim of their own."""
+    full = mark.fill == "full"
+    inside, rim, width = (mark.colour, "surface", 1.0) if full else ("surface", mark.colour, 1.6)
+    drawn = f'<{_shape(mark)} style="fill:{paint(inside)};stroke:{paint(rim)}" stroke-width="{_n(width)}"/>'
+    if mark.fill == "half":
+        drawn += f'<polygon points="{_points(left_half(mark))}" style="fill:{paint(mark.colour)}"/>'
+    if mark.fill == "dot":
+        radius = _n(DOT * mark.size)
+        drawn += (
+            f'<circle cx="{_n(mark.x)}" cy="{_n(mark.y)}" r="{radius}" style="fill:{paint(mark.colour)}"/>'
+        )
+    return drawn
+
+
+def _shape(mark: Mark) -> str:
+    if mark.shape == "circle":
+        return f'circle cx="{_n(mark.x)}" cy="{_n(mark.y)}" r="{_n(mark.size)}"'
+    return f'polygon points="{_points(outline(mark))}"'
 
 
 def _points(points: Iterable[Point]) -> str:

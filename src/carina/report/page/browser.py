@@ -15,10 +15,11 @@ from carina.draw import Rgb, Size
 from carina.report.draw import Series
 from carina.report.exam import Exam
 from carina.report.read import Run
-from carina.report.words import STATUSES, stage_name
+from carina.report.words import PATH_MEANINGS, STATUSES, stage_name
 from carina.run.records import StepRow
 from carina.show import case_words
 from carina.show.case_pictures import pixel_box, view_words
+from carina.show.case_words import PATHS
 from carina.show.pictures import shrunk
 
 LARGEST: Final = Size(width=512, height=512)
@@ -79,6 +80,7 @@ def browser(
             cases.append(_case(exam, case, rows, drawn) | {"exam": place})
     return {
         "exams": [exam.title for exam in exams],
+        "paths": {code: {"name": name, "meaning": PATH_MEANINGS[code]} for code, name in PATHS.items()},
         "runs": runs,
         "cases": cases,
         "pictures": pictures.held,

@@ -1,6 +1,7 @@
 """Tables of the page: heads, cells, and how numbers are written."""
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from carina.report.analyse.figures import Contrast, Figure
 
@@ -15,11 +16,14 @@ class Cell:
     sub: str = ""
     """Its interval, or what else stands below it."""
     n: str = ""
+    p: str = ""
     bold: bool = False
     bar: float | None = None
     """Length of the bar below it, in percent."""
-    tick: float | None = None
+    chance: float | None = None
     """Where chance lies on the bar."""
+    constant: float | None = None
+    """Where the best constant answer lies on it."""
     key: str = ""
     """Which row of the tables it is: run, level, name and metric."""
     title: str = ""
@@ -34,6 +38,8 @@ class Head:
     note: str = ""
     mark: str = ""
     """Drawing of the run that it stands for."""
+    title: str = ""
+    """What a code in it means, for those who rest on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +60,11 @@ class Grid:
     rows: tuple[Row, ...]
     note: str = ""
     open: bool = True
+
+    @property
+    def groups(self) -> list[tuple[str, list[Row]]]:
+        """Rows by group, neighbours of one group together."""
+        return [(name, list(rows)) for name, rows in groupby(self.rows, key=lambda row: row.group)]
 
     @property
     def empty(self) -> bool:
@@ -83,16 +94,21 @@ def share(figure: Figure | None, *, bold: bool = False, bar: bool = True) -> Cel
     """A figure between 0 and 1."""
     if figure is None or figure.value is None:
         return Cell()
-    chance = "" if figure.chance is None else f", chance {percent(figure.chance)}"
+    beside = [
+        f", {name} {percent(value)}"
+        for name, value in (("chance", figure.chance), ("best constant answer", figure.constant))
+        if value is not None
+    ]
     return Cell(
         text=percent(figure.value),
         sub=spread(figure.low, figure.high),
-        n=f"n {figure.n}",
+        n=f"n {figure.n:,}",
         bold=bold,
         bar=100 * figure.value if bar else None,
-        tick=None if figure.chance is None or not bar else 100 * figure.chance,
+        chance=None if figure.chance is None or not bar else 100 * figure.chance,
+        constant=None if figure.constant is None or not bar else 100 * figure.constant,
         key=key_of(figure),
-        title=f"{figure.metric}, n = {figure.n}{chance}",
+        title=f"{figure.metric}, n = {figure.n:,}{''.join(beside)}",
     )
 
 
@@ -112,7 +128,7 @@ def gap(item: Contrast | None) -> Cell:
     return Cell(
         text=points(item.value),
         sub=f"{low} to {high}" if low and high else "",
-        n=p_value(item.adjusted),
+        p=p_value(item.adjusted),
         bold=item.sure,
         key="|".join((item.one, item.other, item.level, item.name, item.metric)),
         title=f"n = {item.n}, p = {item.p:.4f} before and {item.adjusted:.4f} after Holm's correction",

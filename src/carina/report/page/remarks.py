@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from carina.report.analyse.compare import AgainstBlind
-from carina.report.analyse.figures import Contrast
+from carina.report.analyse.figures import Contrast, Figure
 from carina.report.analysis import Analysis
-from carina.report.page.cells import percent, points
+from carina.report.page.cells import percent, points, spread
+from carina.report.page.styles import primary
 from carina.report.read import Run
 
 UNREAD: Final = 0.02
@@ -24,7 +25,13 @@ class Remark:
 def remarks(told: Analysis) -> list[Remark]:
     """Of one exam, gravest first."""
     exam = told.exam
-    found = [*_incomplete(told), *_not_above(told), *_unread(told)]
+    found = [
+        *_unanswered(told),
+        *_incomplete(told),
+        *_not_above(told),
+        *_below_constant(told),
+        *_unread(told),
+    ]
     if not any(run.baseline for run in exam.runs) and any(not run.oracle for run in exam.runs):
         found.append(
             Remark(
@@ -48,10 +55,30 @@ def remarks(told: Analysis) -> list[Remark]:
     return sorted(found, key=lambda item: item.level != "grave")
 
 
+def _unanswered(told: Analysis) -> list[Remark]:
+    """Runs without a single answer."""
+    made = []
+    for run in told.exam.runs:
+        found = told.exam.outcomes[run.id]
+        if found.all_steps.is_empty():
+            text = "the run holds no steps, so it has no figures here."
+        elif (found.all_steps["state"] != "answered").all():
+            text = (
+                f"not one of its {found.all_steps.height:,} steps was answered, so it has no figures of its own; run "
+                "again to ask them."
+            )
+        else:
+            continue
+        made.append(Remark("grave", f"{_name(run)} on {told.exam.protocol}: {text}"))
+    return made
+
+
 def _incomplete(told: Analysis) -> list[Remark]:
     made = []
     for run in told.exam.runs:
         found = told.exam.outcomes[run.id]
+        if (found.all_steps["state"] != "answered").all():
+            continue
         cases = found.all_steps["case"].n_unique()
         missing = cases - len(found.complete)
         if missing:
@@ -69,6 +96,8 @@ def _not_above(told: Analysis) -> list[Remark]:
     titles = {measure.key: measure.title for measure in told.measures}
     made = []
     for item in told.blind:
+        if _told_of_another(told, item.run):
+            continue
         short = [f"{titles[_key(one)]} ({_range(one)})" for one in item.not_above]
         name = f"{_name(item.run)} on {told.exam.protocol}"
         if len(short) == len(item.differences) and short:
@@ -89,9 +118,44 @@ def _not_above(told: Analysis) -> list[Remark]:
     return made
 
 
+def _below_constant(told: Analysis) -> list[Remark]:
+    """Seeing models whose interval does not lie above what the best constant answer gives."""
+    made = []
+    for run in told.exam.runs:
+        if run.baseline or run.oracle or _told_of_another(told, run):
+            continue
+        short = []
+        for measure in told.measures:
+            figure = told.headline[run.id, measure.key]
+            low = figure.value if figure.low is None else figure.low
+            if low is not None and figure.constant is not None and low <= figure.constant:
+                short.append((measure, f"{measure.title} ({_beside_constant(figure)})"))
+        if short:
+            leads = any(measure is told.lead for measure, _ in short)
+            made.append(
+                Remark(
+                    "grave" if leads else "note",
+                    f"{_name(run)} on {told.exam.protocol} is not above the best constant answer in: "
+                    f"{'; '.join(text for _, text in short)}.",
+                )
+            )
+    return made
+
+
+def _told_of_another(told: Analysis, run: Run) -> bool:
+    """Whether the same model has a run with the history that comes first, of which the same is said."""
+    return run not in (first := primary(told.exam.runs)) and run.model in [one.model for one in first]
+
+
+def _beside_constant(figure: Figure) -> str:
+    bounds = spread(figure.low, figure.high)
+    told = f"{percent(figure.value or 0.0)}%" + (f", {bounds}" if bounds else "")
+    return f"{told}, against {percent(figure.constant or 0.0)}%"
+
+
 def _headline(told: Analysis, items: list[Contrast]) -> bool:
     """Whether the leading figure is among them."""
-    return told.measures[0].key in [_key(item) for item in items]
+    return told.lead.key in [_key(item) for item in items]
 
 
 def _unread(told: Analysis) -> list[Remark]:

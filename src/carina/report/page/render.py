@@ -5,18 +5,21 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+import polars as pl
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from carina.report.analysis import Analysis
 from carina.report.draw import Drawing, Series, svg
-from carina.report.draw.shapes import COLOURS, Mark
+from carina.report.draw.shapes import COLOURS
 from carina.report.draw.svg import mark_svg
+from carina.report.exam import Exam
 from carina.report.page import grids
-from carina.report.page.cells import Grid, percent, spread
+from carina.report.page.cells import Grid
+from carina.report.page.lead import lead
 from carina.report.page.remarks import remarks
-from carina.report.page.styles import primary
-from carina.report.words import HISTORIES
+from carina.report.words import HISTORIES, PATH_MEANINGS
+from carina.show.case_words import PATHS
 
 
 @lru_cache(maxsize=1)
@@ -42,6 +45,9 @@ def render(
         (one for told in analyses for one in remarks(told)), key=lambda item: item.level != "grave"
     )
     exams = [_exam(*parts) for parts in zip(analyses, series, charts, strict=True)]
+    protocols = [told.exam.protocol for told in analyses]
+    for exam in exams:
+        exam["name"] = exam["protocol" if protocols.count(str(exam["protocol"])) == 1 else "title"]
     every = [run for told in analyses for run in told.exam.runs]
     named = {
         plain: list(dict.fromkeys(run.model for run in every if (run.baseline or run.oracle) is plain))
@@ -53,6 +59,7 @@ def render(
         "models": named[False] or named[True],
         "beside": named[True] if named[False] else [],
         "colours": COLOURS,
+        "breakable": Markup("/<wbr>"),
         "browser": Markup(_script_safe(browser)),  # noqa: S704 - made safe for a script element
         "shown": len(browser["cases"]),
         "total": sum(len(told.exam.cases) for told in analyses),
@@ -62,25 +69,28 @@ def render(
 
 def _exam(told: Analysis, styles: Mapping[str, Series], drawn: Mapping[str, Drawing]) -> dict[str, object]:
     exam = told.exam
-    first = exam.outcomes[exam.runs[0].id].all_steps
-    patients = first.select("patient").drop_nulls()["patient"].n_unique()
+    held = pl.concat([found.all_steps.select("case", "step", "patient") for found in exam.outcomes.values()])
     return {
         "id": "-".join((exam.protocol, exam.runs[0].info.fingerprint[:8])),
         "protocol": exam.protocol,
         "title": exam.title,
+        "answered": exam.answered,
         "cases": len(exam.cases),
-        "patients": patients,
-        "steps": first.height,
+        "patients": held["patient"].drop_nulls().n_unique(),
+        "steps": held.select("case", "step").n_unique(),
         "histories": [(name, HISTORIES[name]) for name in dict.fromkeys(run.history for run in exam.runs)],
+        "paths": _paths(exam),
         "runs": exam.runs,
-        "lead": _lead(told),
-        "marks": {run: Markup(mark_svg(_key(style))) for run, style in styles.items()},  # noqa: S704 - drawn here
-        "charts": {name: Markup(svg(item, alone=False)) for name, item in drawn.items()},  # noqa: S704 - drawn here
+        "lead": lead(told),
+        "marks": {run: Markup(mark_svg(style.mark(7, 7))) for run, style in styles.items()},  # noqa: S704 - drawn here
+        "charts": {name: _chart(item) for name, item in drawn.items()},
         "headline": _filled(
             [grids.headline(told), grids.in_words(told), grids.opposing(told), grids.formats(told)]
         ),
         "reach": _filled(grids.reach(told)),
-        "propagation": _filled([grids.propagation(told)]),
+        "target_reach": _filled([grids.target_reach(told)]),
+        "histories_grids": _filled([grids.histories(told)]),
+        "same": grids.same_under_both(told),
         "errors": _filled([grids.first_errors(told), grids.recovery(told), grids.after_error(told)]),
         "breakdowns": _filled([*grids.breakdowns(told), grids.questions(told), grids.kinds(told)]),
         "runs_grids": _filled([grids.reading(told), grids.cost(told)]),
@@ -88,34 +98,21 @@ def _exam(told: Analysis, styles: Mapping[str, Series], drawn: Mapping[str, Draw
     }
 
 
+def _chart(drawing: Drawing) -> dict[str, str]:
+    drawn = Markup(svg(drawing, alone=False))  # noqa: S704 - drawn here
+    return {"svg": drawn, "title": drawing.title, "note": drawing.note}
+
+
 def _filled(made: Iterable[Grid]) -> list[Grid]:
     return [grid for grid in made if not grid.empty]
 
 
-def _lead(told: Analysis) -> str:
-    """The leading figure of the best seeing run, and that of the best blind one, in a sentence."""
-    measure = told.measures[0] if told.exam.protocol == "percept" else told.measures[-1]
-    rated = [
-        (figure.value, run, figure)
-        for run in primary(told.exam.runs)
-        if not run.oracle and (figure := told.headline[run.id, measure.key]).value is not None
-    ]
-    # Who was asked about a few cases only is not compared with who was asked about all.
-    cases = {run.id: told.exam.outcomes[run.id].all_steps["case"].n_unique() for _, run, _ in rated}
-    rated = [item for item in rated if cases[item[1].id] == max(cases.values())]
-    seeing = [item for item in rated if not item[1].baseline]
-    blind = [item for item in rated if item[1].baseline]
-    parts = []
-    for group, words in ((seeing, "Highest"), (blind, "highest without looking")):
-        if group:
-            value, run, figure = max(group, key=lambda item: item[0])
-            bounds = spread(figure.low, figure.high)
-            parts.append(f"{words}: {run.model} {percent(value)}%" + (f" ({bounds})" if bounds else ""))
-    return f"{measure.title}, {measure.metric}. " + "; ".join(parts) + "." if parts else ""
-
-
-def _key(style: Series) -> Mark:
-    return Mark(7, 7, style.shape, style.colour, 4.5)
+def _paths(exam: Exam) -> list[tuple[str, str, str]]:
+    """Codes of paths that cases of the exam have, in words and explained."""
+    held = {
+        path for found in exam.outcomes.values() for path in found.all_steps["path"].drop_nulls().unique()
+    }
+    return [(code, PATHS[code], PATH_MEANINGS[code]) for code in PATHS if code in held]
 
 
 def _script_safe(value: Mapping[str, Any]) -> str:

@@ -1,5 +1,5 @@
 """Models that come with the package: two blind ones and one that knows the key, to read all others by, and a classical
-image reader.
+image reader, which in a second form believes what was said before.
 """
 
 from collections.abc import Callable
@@ -21,11 +21,18 @@ def _reader(*_: object) -> Examinee:
     return Reader()
 
 
+def _anchored(*_: object) -> Examinee:
+    from carina.run.builtin.reader import Anchored  # noqa: PLC0415
+
+    return Anchored()
+
+
 _MODELS: Final[dict[str, Callable[[Benchmark, int], Examinee]]] = {
     "random": lambda _, seed: RandomDraw(seed),
     "majority": lambda benchmark, _: Majority(benchmark),
     "oracle": lambda benchmark, _: Oracle(benchmark),
     "reader": _reader,
+    "anchored": _anchored,
 }
 NAMES: Final = tuple(f"{PREFIX}{name}" for name in _MODELS)
 

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from carina.cases.chat import shown
-from carina.errors import CarinaError
+from carina.errors import CarinaError, install
 from carina.models.served import Reply
 from carina.run.examinee import Pictures
 from carina.run.inprocess.classifier import (
@@ -52,14 +52,12 @@ class OnnxExaminee:
     @classmethod
     def open(cls, named: str, *, device: str | None = None) -> "OnnxExaminee":
         """The classifier in a folder; `CarinaError` says what is missing."""
-        path = Path(named).expanduser()
-        if not path.is_dir():
-            raise CarinaError(f"{path}: no such folder; expected one with {MODEL} and {DESCRIPTION}")
+        path = onnx_folder(named)
         description = read_description(path / DESCRIPTION)
         if not (path / MODEL).is_file():
             raise CarinaError(f"{path / MODEL}: missing; put the classifier's ONNX file here")
         if importlib.util.find_spec("onnxruntime") is None:
-            raise CarinaError("this needs onnxruntime: pip install 'carina[onnx]'")
+            raise CarinaError(f"this needs onnxruntime: {install('onnx')}")
         return cls(path, description, _session(importlib.import_module("onnxruntime"), path / MODEL, device))
 
     def answer(self, turns: Sequence[Turn], pictures: Pictures) -> list[Reply]:
@@ -104,6 +102,14 @@ class OnnxExaminee:
             Looked(probabilities[number], None if grids is None else grids[number], filled)
             for number, (_, filled) in enumerate(made)
         ]
+
+
+def onnx_folder(named: str) -> Path:
+    """The folder of a classifier."""
+    path = Path(named).expanduser()
+    if not path.is_dir():
+        raise CarinaError(f"{path}: no such folder; expected one with {MODEL} and {DESCRIPTION}")
+    return path
 
 
 def prepared(png: bytes, spec: InputSpec) -> tuple[Figures, tuple[float, float]]:

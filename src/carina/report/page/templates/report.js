@@ -37,15 +37,21 @@
     element.append(...children.filter((child) => child !== null && child !== ""));
     return element;
   };
+  // The mark that a run has in every chart.
+  const marks = new Map([...at("marks").content.querySelectorAll("[data-run]")].map((one) => [one.dataset.run, one]));
+  const mark = (id) => marks.get(id).firstElementChild.cloneNode(true);
+  const named = (run) => make("span", { class: "who" }, mark(run.id), run.name);
   const distinct = (values) => [...new Set(values)].filter((value) => value !== "");
   const fill = (select, first, entries) => {
-    select.append(...[["", first], ...entries].map(([value, text]) => make("option", { value, text })));
+    select.append(...[["", first], ...entries].map(([value, text, title = ""]) => make("option", title ? { value, text, title } : { value, text })));
   };
   const stages = new Map(data.cases.flatMap((one) => one.steps.map((step) => [`${one.exam}/${step.stage}`, step])));
   fill(filters.exam, "all", data.exams.map((name, place) => [String(place), name]));
   if (data.exams.length < 2) document.querySelector("[data-filter-row=exam]").hidden = true;
   fill(filters.target, "all", distinct(data.cases.map((one) => one.target)).sort().map((name) => [name, name]));
-  fill(filters.path, "all", distinct(data.cases.map((one) => one.path)).sort().map((name) => [name, name]));
+  const pathWords = (code) => data.paths[code] ? `${data.paths[code].name} (${code})` : code;
+  const pathMeaning = (code) => data.paths[code] ? `${code}: ${data.paths[code].meaning}` : "";
+  fill(filters.path, "all", distinct(data.cases.map((one) => one.path)).sort().map((name) => [name, pathWords(name), pathMeaning(name)]));
   fill(filters.run, "any", data.runs.map((run) => [run.id, data.exams.length > 1 ? `${run.name} (${data.exams[run.exam]})` : run.name]));
   fill(filters.stage, "any or none", [...stages].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })).map(([key, step]) =>
     [key, data.exams.length > 1 ? `${step.stage} ${step.stageName} (${data.exams[Number(key.split("/")[0])].split(" ")[0]})` : `${step.stage} ${step.stageName}`]));
@@ -77,8 +83,9 @@
     const told = Object.values(one.outcomes);
     const right = told.filter((outcome) => outcome.status === "right").length;
     const judged = told.filter((outcome) => outcome.status !== "words").length;
-    const button = make("button", { type: "button", "data-case": one.id },
-      make("span", { class: "about", text: [one.target || one.study, one.path].filter(Boolean).join(" · ") }),
+    const button = make("button", { type: "button", "data-case": one.id, title: pathMeaning(one.path) },
+      make("span", { class: "about", text: one.target || one.study }),
+      one.path ? make("span", { class: "path", text: pathWords(one.path) }) : "",
       make("span", { class: "id", text: one.id }),
       make("span", { class: "marks" }, judged ? `${right} of ${judged} runs right throughout` : "answers in words alone"));
     button.addEventListener("click", () => select(one));
@@ -94,10 +101,13 @@
   const film = (name, boxes, tag = "span") => {
     const picture = data.pictures[name];
     const frame = make(tag, { class: "film" }, make("img", { src: picture.uri, width: picture.w, height: picture.h, alt: picture.alt, decoding: "async" }));
+    // Boxes that agree have their marks side by side.
+    let said = 0;
     for (const { run, box, name: label } of boxes.filter((one) => one.picture === name)) {
       const [x, y, w, h] = box;
       const colour = run ? `--c:var(--${runs.get(run).colour});` : "";
-      frame.append(make("span", { class: run ? "box-said" : "box-right", title: `${run ? runs.get(run).name : "right"}${label ? `: ${label}` : ""}`, style: `${colour}left:${x}%;top:${y}%;width:${w}%;height:${h}%` }));
+      frame.append(make("span", { class: run ? "box-said" : "box-right", title: `${run ? runs.get(run).name : "right answer"}${label ? `: ${label}` : ""}`, style: `${colour}left:${x}%;top:${y}%;width:${w}%;height:${h}%` },
+        make("span", { class: "chip", style: `--at:${run ? said++ : 0}` }, run ? mark(run) : "✓")));
     }
     return frame;
   };
@@ -123,7 +133,7 @@
       said ? make("p", { class: said.length < 70 ? "words short" : "words", text: said.length > 400 ? `${said.slice(0, 400)} …` : said }) : "",
       answer.hint ? make("p", { class: "hint", text: `Told before: ${answer.hint}` }) : "",
       answer.raw && (answer.raw !== said || said.length > 400) ? make("details", {}, make("summary", { text: "As it was answered" }), make("pre", { text: answer.raw })) : "");
-    return make("li", { "data-run": id }, make("span", { class: "who", text: runs.get(id).name, style: `--c:var(--${runs.get(id).colour})` }), body);
+    return make("li", { "data-run": id }, named(runs.get(id)), body);
   };
   const stepped = (step) => {
     const boxes = [...step.boxes, ...Object.entries(step.answers).flatMap(([run, answer]) => answer.boxes.map((box) => ({ ...box, run })))];
@@ -145,10 +155,10 @@
     const summary = make("ul", { class: "sum" }, ...data.runs.filter((run) => run.id in one.outcomes).map((run) => {
       const told = one.outcomes[run.id];
       const kind = { right: "right", wrong: "wrong" }[told.status] || "other";
-      return make("li", {}, make("span", { class: `verdict ${kind}`, text: SIGNS[told.status] }), ` ${run.name}: ${told.of ? `${told.right} of ${told.of} right` : "in words"}${told.status === "incomplete" ? ", incomplete" : ""}`);
+      return make("li", {}, make("span", { class: `verdict ${kind}`, text: SIGNS[told.status] }), " ", named(run), `: ${told.of ? `${told.right} of ${told.of} right` : "in words"}${told.status === "incomplete" ? ", incomplete" : ""}`);
     }));
     pane.replaceChildren(
-      make("h3", { text: [one.target, one.pathName].filter(Boolean).join(", ") || data.exams[one.exam] }),
+      make("h3", { text: [one.target, one.path ? pathWords(one.path) : ""].filter(Boolean).join(", ") || data.exams[one.exam], title: pathMeaning(one.path) }),
       make("p", { class: "meta quiet", text: [one.id, `study ${one.study}`, one.patient ? `patient ${one.patient}` : ""].filter(Boolean).join(" · ") }),
       summary, ...one.steps.map(stepped));
     pane.scrollTop = 0;

@@ -1,5 +1,6 @@
 """A classical reader of radiographs: looks at the pixels, has no weights and knows no key."""
 
+from carina.run.builtin.reader.anchored import Anchored
 from carina.run.builtin.reader.examinee import Reader
 
-__all__ = ["Reader"]
+__all__ = ["Anchored", "Reader"]

@@ -9,7 +9,7 @@ from carina.cases import Step
 from carina.cases.chat import shown
 from carina.models.served import Reply
 from carina.run.builtin.reader import questions
-from carina.run.builtin.reader.percept import Examination
+from carina.run.builtin.reader.percept import Examination, Look
 from carina.run.builtin.reader.picture import read_picture
 from carina.run.builtin.reader.reading import Reading
 from carina.run.builtin.reader.report import NORMAL
@@ -51,7 +51,7 @@ class Reader:
         if views and _of_percept(step):
             said = [message.text for message in turn.messages if message.role == "user"]
             finding = questions.lesion([step.question, *reversed(said)]) or "lung opacity"
-            return _answer(Examination(step, finding, views, look).chosen() or [1])
+            return _answer(self._examination(turn, finding, views, look).chosen() or [1])
         used = [view for view in step.uses if view in views] or list(views[:1])
         readings = [look(view) for view in used] or [Reading(read_picture(b""))]
         visit = Visit(step, readings)
@@ -62,6 +62,9 @@ class Reader:
             "map": visit.boxes,
         }
         return says.get(step.format, visit.words)() or NORMAL
+
+    def _examination(self, turn: Turn, finding: str, views: Sequence[str], look: Look) -> Examination:
+        return Examination(turn.step, finding, views, look)
 
     def _reading(self, content: bytes) -> Reading:
         key = hashlib.blake2b(content, digest_size=16).digest()

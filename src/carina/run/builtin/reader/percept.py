@@ -1,6 +1,6 @@
 """Answers to the steps of a percept case, from the pictures of the conversation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import cv2
@@ -17,6 +17,8 @@ from carina.studies.vocabulary import SIDES
 
 Look = Callable[[str], Reading]
 """The reading of a view, by its id."""
+Point = tuple[float, float]
+"""Column and row."""
 
 _UNDER_A_MARK: Final = 7
 """Pixels: as far as a mark may hide the tint."""
@@ -109,22 +111,32 @@ class Examination:
 
     def _points(self, *, inside: bool) -> list[int]:
         shown = self._shown()
-        marks: dict[str, tuple[float, float]] = {}
-        for view in self._views:
-            marks = self._look(view).picture.marks or marks
         if shown is None or self._base.blank:
             return self._or_none([])
         found = self._estimate()
-        numbers = []
-        for n, option in enumerate(self._step.options, start=1):
-            point = next((place for colour, place in marks.items() if colour in option.text.lower()), None)
-            if point is None:
-                continue
-            row = min(int(point[1]), shown.shape[0] - 1)
-            column = min(int(point[0]), shown.shape[1] - 1)
-            if bool(shown[row, column]) == inside and (found.at(point) < 0) == inside:
-                numbers.append(n)
-        return self._or_none(numbers)
+        return self._or_none(
+            [
+                number
+                for number, point in self._offered().items()
+                if holds(shown, point) == inside and (found.at(point) < 0) == inside
+            ]
+        )
+
+    def _marks(self) -> dict[str, Point]:
+        """Points by their colour, of the last picture that shows any."""
+        marks: dict[str, Point] = {}
+        for view in self._views:
+            marks = self._look(view).picture.marks or marks
+        return marks
+
+    def _offered(self) -> dict[int, Point]:
+        """Points by the number of the option that names them."""
+        marks, texts = self._marks(), [option.text.lower() for option in self._step.options]
+        found = {
+            number: next((place for colour, place in marks.items() if colour in text), None)
+            for number, text in enumerate(texts, start=1)
+        }
+        return {number: point for number, point in found.items() if point is not None}
 
     def _expansion(self) -> list[int]:
         return self._points(inside=False)
@@ -132,14 +144,22 @@ class Examination:
     def _contraction(self) -> list[int]:
         return self._points(inside=True)
 
+    def _masks(self) -> dict[int, Mask]:
+        """Contours by the number of the option that shows them."""
+        found = {
+            number: self._contours([option.view])
+            for number, option in enumerate(self._step.options, start=1)
+            if option.view
+        }
+        return {number: contours[0] for number, contours in found.items() if contours}
+
+    def _fitting(self, masks: Mapping[int, Mask]) -> list[int]:
+        """The number of the mask that agrees best with the image."""
+        numbers = list(masks)
+        return [numbers[best_mask(self._estimate(), list(masks.values()))]] if masks else []
+
     def _revision(self) -> list[int]:
-        numbers, masks = [], []
-        for n, option in enumerate(self._step.options, start=1):
-            contours = self._contours([option.view]) if option.view else []
-            if contours:
-                numbers.append(n)
-                masks.append(contours[0])
-        return [numbers[best_mask(self._estimate(), masks)]] if masks else []
+        return self._fitting(self._masks())
 
     def _distribution(self) -> list[int]:
         count = len(attributes.zones(self._settled(), self._base.thorax))
@@ -162,3 +182,9 @@ class Examination:
 
     def _comparison(self) -> list[int]:
         return self._saying(_COMPARISONS[attributes.comparison(self._settled(), self._base.thorax)])
+
+
+def holds(mask: Mask, point: Point) -> bool:
+    """Whether a point lies in a mask."""
+    row, column = min(int(point[1]), mask.shape[0] - 1), min(int(point[0]), mask.shape[1] - 1)
+    return bool(mask[row, column])

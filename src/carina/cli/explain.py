@@ -1,0 +1,197 @@
+"""`carina explain`: localisation maps of a model, scored against the regions that experts drew."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from carina.cli.console import print_json, print_table, progress
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from carina.ground.explain.scoring import Scoring
+
+_HEADLINE = {
+    "pointing game": "hit.bilinear_full.full_image.expected.positives.per_image",
+    "IoU, tuned": "iou.bilinear_full.full_image.tuned_iou_minmax256.positives.per_image",
+    "IoU, Otsu": "iou.bilinear_full.full_image.otsu.positives.per_image",
+    "pixel AUROC": "auroc.bilinear_full.full_image.per_image",
+    "mass": "mass.bilinear_full.full_image.per_image",
+}
+"""What is printed of Carina's own profile; everything is in the files."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(name="explain", no_args_is_help=True)(explain)
+
+
+def explain(
+    bench: Annotated[Path, typer.Argument(metavar="BENCH", help="A benchmark made by carina build ground.")],
+    *,
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="NAME", help="What is explained; see below.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="RUN", help="Where maps and scores are written.")
+    ],
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="How; see below.", show_default="the model's own"),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of the method; repeat for several."),
+    ] = None,
+    profile: Annotated[
+        str,
+        typer.Option(
+            help="How maps are scored: carina, chexlocalize, medklip, mavl, radzero, afloc, torchray, quantus."
+        ),
+    ] = "carina",
+    tune_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPLIT",
+            help="Split whose maps choose the thresholds and are not scored: train, val or test.",
+            show_default="none: tuned variants are left out",
+        ),
+    ] = None,
+    controls: Annotated[
+        bool,
+        typer.Option("--controls/--no-controls", help="Score maps that need no model beside the model's."),
+    ] = True,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Most probes, of each finding in turn.", show_default="all")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For methods and controls that draw by chance.")] = 0,
+    images: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the images lie, if not where BENCH says.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray for a cluster.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Of a running Ray cluster.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that make maps; by default one a core.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Do a model's localisation maps agree with the regions that experts drew? After XBench.
+
+    Makes a map for every probe, scores it by every variant of a profile beside controls that need no model, and tells
+    how well the same model knows that the finding is there at all. Interrupted, the same command resumes.
+
+    \b
+    Models:
+      clip:PATH, siglip:PATH, biomedclip:PATH, chexzero:PATH, medclip:PATH, biovil:PATH, biovil-t:PATH,
+      gloria:PATH, afloc:PATH, medklip:PATH, kad:PATH, mavl:PATH, carzero:PATH
+                          weights in a folder of this machine; needs carina[torch]
+      builtin/untrained   random weights: what a method shows of nothing
+      builtin/asymmetry   what one side of the chest has and the other has not
+      control/NAME        uniform, centre, lungs, mean-region, random, oracle
+
+    \b
+    Methods of models with weights:
+      similarity, word-attention, cross-attention, maskclip, gem, grad-cam, legrad, relevance, rollout, gscorecam,
+      rise, occlusion
+
+    \b
+    Examples:
+      carina explain probes --model builtin/asymmetry -o maps/asymmetry
+      carina explain probes --model biomedclip:weights/biomedclip --method gem --tune-on val -o maps/gem
+      carina explain probes --model carzero:weights/carzero --profile chexlocalize -o maps/carzero
+      carina explain probes --model biovil:weights/biovil --option sigma=0 --limit 100 -o maps/biovil
+    """
+    from carina.cases import open_benchmark
+    from carina.ground.explain.controls import CONTROLS
+    from carina.ground.explain.maps import open_maps
+    from carina.ground.explain.running import ExplainOptions, chosen_cases
+    from carina.ground.explain.running import explain as run
+    from carina.ground.explain.scoring import SUMMARY, score_maps
+    from carina.ground.score.profiles import profile as known
+
+    if engine not in ("local", "ray"):
+        raise typer.BadParameter(f"{engine!r} is not one of local, ray", param_hint="--engine")
+    if address is not None and engine != "ray":
+        raise typer.BadParameter(
+            "is the address of a Ray cluster: give --engine ray too", param_hint="--address"
+        )
+    known(profile)
+    opened = open_benchmark(bench, images)
+    options = ExplainOptions(method=method, method_options=_options(option or []), seed=seed, limit=limit)
+    with progress("Maps", len(chosen_cases(opened, limit)), quiet=json) as advance:
+        run(
+            opened,
+            model,
+            out,
+            options,
+            images=images,
+            workers=workers or os.cpu_count() or 1,
+            engine="ray" if engine == "ray" else "local",
+            address=address,
+            progress=advance,
+        )
+    beside = CONTROLS if controls and not model.startswith("control/") else ()
+    with progress("Scores", 1 + len(beside), quiet=json) as advance:
+        found = score_maps(
+            opened,
+            open_maps(out),
+            profile_name=profile,
+            tune_on=tune_on,
+            controls=beside,
+            seed=seed,
+            workers=workers or os.cpu_count() or 1,
+            progress=advance,
+        )
+    if json:
+        print_json({"run": out, "scoring": found})
+    else:
+        import polars as pl
+
+        _tell(out, found, pl.read_parquet(out / SUMMARY))
+
+
+def _options(given: list[str]) -> dict[str, str]:
+    parsed: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{one!r} is not NAME=VALUE", param_hint="--option")
+        parsed[name] = value
+    return parsed
+
+
+def _tell(out: Path, found: "Scoring", summary: "pl.DataFrame") -> None:
+    typer.echo(out)
+    typer.echo(f"{found.model}, {found.method}: {found.scored} maps of findings that are there", err=True)
+    headline = {name: column for name, column in _HEADLINE.items() if column in found.variants}
+    if not headline:
+        headline = {column.partition(".")[0]: column for column in list(found.variants)[:5]}
+    cells = {
+        (row["source"], row["variant"]): _figure(row)
+        for row in summary.filter(level="all", average="micro").to_dicts()
+    }
+    sources = list(dict.fromkeys(summary["source"].to_list()))
+    rows = [
+        [found.model if source == "model" else source]
+        + [cells.get((source, column), "") for column in headline.values()]
+        for source in sources
+    ]
+    print_table(("", *headline), rows)
+    known = [item for item in found.recognition if item.auroc.value is not None]
+    if known:
+        told = [[item.finding, str(item.present), str(item.absent), _interval(item.auroc)] for item in known]
+        print_table(("recognition", "there", "absent", "AUROC"), told)
+
+
+def _figure(row: dict[str, object]) -> str:
+    value, low, high = row["value"], row["low"], row["high"]
+    if value is None:
+        return "-"
+    return f"{value:.3f}" + ("" if low is None else f" ({low:.3f} to {high:.3f})")
+
+
+def _interval(found: object) -> str:
+    import msgspec
+
+    return _figure(msgspec.to_builtins(found))

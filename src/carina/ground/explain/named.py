@@ -1,0 +1,74 @@
+"""Explainers by the names that the command line knows them by."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from carina.cases import Benchmark
+from carina.errors import CarinaError
+from carina.ground.explain.builtin import Asymmetry, Untrained
+from carina.ground.explain.controls import CONTROLS, Control, priors
+from carina.ground.explain.explainer import Explainer
+from carina.ground.explain.probe import asked_of
+from carina.studies import Region
+
+CONTROL: Final = "control/"
+BUILTIN: Final = "builtin/"
+_UNTRAINED: Final = ("similarity", "occlusion")
+
+
+def open_explainer(
+    model: str, method: str | None, options: Mapping[str, Any], *, bench: Benchmark, seed: int
+) -> Explainer:
+    """A model with a method of explaining it; None takes the model's own.
+
+    `control/NAME` and `builtin/NAME` need no weights; `KIND:PATH` is a CLIP-style model in a folder of this machine
+    (`carina.models.clip`), which needs the extra `torch`.
+    """
+    if model.startswith(CONTROL):
+        name = model.removeprefix(CONTROL)
+        if name not in CONTROLS:
+            raise CarinaError(f"control {name!r}: unknown; known are {', '.join(CONTROLS)}")
+        _one_method(model, method, name)
+        known = priors(_drawn(bench) if name == "mean-region" else ())
+        return Control(name, known, grid=_whole(options, "grid", 14), seed=seed)
+    match model:
+        case "builtin/untrained":
+            if (method or "similarity") not in _UNTRAINED:
+                raise CarinaError(f"{model}: method {method!r} is not one of {', '.join(_UNTRAINED)}")
+            _none(model, options)
+            return Untrained("occlusion" if method == "occlusion" else "similarity", seed=seed)
+        case "builtin/asymmetry":
+            _one_method(model, method, "asymmetry")
+            _none(model, options)
+            return Asymmetry()
+    if model.startswith(BUILTIN):
+        raise CarinaError(f"{model}: unknown; known are builtin/untrained and builtin/asymmetry")
+    from carina.ground.explain.clip import open_clip_explainer  # noqa: PLC0415 - needs torch
+
+    return open_clip_explainer(model, method, options, seed=seed)
+
+
+def _drawn(bench: Benchmark) -> Iterator[tuple[str, str, Region]]:
+    for case in bench.where(protocol="ground", path="present"):
+        asked = asked_of(case)
+        if asked.truth is not None:
+            yield asked.target, case.patient or case.id, asked.truth
+
+
+def _one_method(model: str, given: str | None, own: str) -> None:
+    if given not in (None, own):
+        raise CarinaError(f"{model}: shows {own} alone, not {given!r}")
+
+
+def _none(model: str, options: Mapping[str, Any]) -> None:
+    if options:
+        raise CarinaError(f"{model}: has no option {next(iter(options))!r}")
+
+
+def _whole(options: Mapping[str, Any], name: str, default: int) -> int:
+    for unknown in set(options) - {name}:
+        raise CarinaError(f"controls have no option {unknown!r}; known is {name}")
+    value = options.get(name, default)
+    if not isinstance(value, int) or not 1 <= value <= 256:
+        raise CarinaError(f"option {name}: expected a whole number from 1 to 256, not {value!r}")
+    return value

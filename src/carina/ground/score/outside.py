@@ -1,0 +1,235 @@
+"""Maps and regions that others made, scored: files are matched by name, and what does not match is told."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from carina.errors import CarinaError
+from carina.files import replacing, write_bytes
+from carina.ground.score.map_files import SUFFIXES, geometry, read_map
+from carina.ground.score.protocols import Protocol, compare_protocols
+from carina.ground.score.region_files import Regions, Truth, finding_name, patients_of
+from carina.ground.score.score import Scorer, Variants
+from carina.ground.score.summary import Cell, Row
+from carina.ground.score.tuning import Thresholds
+from carina.models.frame import Frame, Map
+
+Progress = Callable[[int], None]
+_MARK: Final = "_map"
+
+
+@dataclass(frozen=True)
+class Match:
+    """A map file and the image and finding it is of."""
+
+    path: Path
+    image: str
+    finding: str
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Which files go with which regions."""
+
+    found: list[Match]
+    unknown: list[str] = field(default_factory=list)
+    """Map files whose image is not among the regions."""
+    unclear: list[str] = field(default_factory=list)
+    """Map files whose image has several findings, none of which they name."""
+    missing: list[str] = field(default_factory=list)
+    """Images and findings with a region and no map."""
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """The result of scoring others' maps."""
+
+    rows: list[Row]
+    cells: list[Cell]
+    variants: dict[str, str]
+    """Definition of each variant."""
+    thresholds: dict[str, float]
+    """Those that were chosen on the scored images, by variant."""
+    scored: int
+    unknown: list[str]
+    unclear: list[str]
+    missing: list[str]
+
+
+def match_maps(directory: Path, regions: Regions) -> Matches:
+    """Files named `<image>_<finding>_map` or `<image>`, with the regions that they are scored against.
+
+    A map that names no finding is of its image's only one that is not empty. CheXlocalize has empty regions of findings
+    that are absent; without a map these are not missed.
+    """
+    if not directory.is_dir():
+        raise CarinaError(f"{directory}: expected a directory of maps")
+    files = sorted(path for path in directory.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+    if not files:
+        raise CarinaError(f"{directory}: holds no maps; they are {', '.join(SUFFIXES)}")
+    matches = Matches([])
+    owners: dict[tuple[str, str], Path] = {}
+    for path in files:
+        place = _place(path.stem, regions)
+        if place is None:
+            (matches.unclear if _image_of(path.stem, regions) else matches.unknown).append(path.name)
+            continue
+        if place in owners:
+            raise CarinaError(f"{path}: of the same image and finding as {owners[place].name}")
+        owners[place] = path
+        matches.found.append(Match(path, *place))
+    matches.missing.extend(
+        f"{image}, {finding}"
+        for image, own in regions.items()
+        for finding, truth in own.items()
+        if (image, finding) not in owners and not truth.region.is_empty
+    )
+    return matches
+
+
+def _image_of(stem: str, regions: Regions) -> str | None:
+    """The image that a file's name starts with, by its parts between underscores."""
+    parts = stem.removesuffix(_MARK).split("_")
+    names = ("_".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return next((name for name in names if name in regions), None)
+
+
+def _place(stem: str, regions: Regions) -> tuple[str, str] | None:
+    parts = stem.removesuffix(_MARK).split("_")
+    if stem.endswith(_MARK):
+        for end in range(len(parts) - 1, 0, -1):
+            image, finding = "_".join(parts[:end]), finding_name("_".join(parts[end:]))
+            if finding in regions.get(image, {}):
+                return image, finding
+    own = regions.get(stem, regions.get(stem.removesuffix(_MARK)))
+    image = stem if stem in regions else stem.removesuffix(_MARK)
+    if own is None:
+        return None
+    positive = [finding for finding, truth in own.items() if not truth.region.is_empty]
+    return (image, positive[0]) if len(positive) == 1 else None
+
+
+def score_maps(
+    directory: Path,
+    regions: Regions,
+    variants: Variants,
+    *,
+    frame: str | None = None,
+    patients: Path | None = None,
+    split: str = "",
+    tuned: Thresholds | None = None,
+    replicates: int = 10_000,
+    seed: int = 0,
+    progress: Progress = lambda _: None,
+) -> tuple[Scored, Scorer]:
+    """Scores of all maps that match; the scorer can tune thresholds for another split."""
+    matches = match_maps(directory, regions)
+    if not matches.found:
+        raise CarinaError(
+            f"{directory}: none of {len(matches.unknown) + len(matches.unclear)} maps matches an image of the regions; "
+            f"they are named such as {(matches.unknown or matches.unclear)[0]!r}, and images such as "
+            f"{next(iter(regions), '')!r}"
+        )
+    owners = patients_of(regions, patients)
+    scorer = Scorer(variants, split=split, tuned=tuned)
+    for match, values, truth, laid in _read(matches.found, regions, frame, progress):
+        scorer.add(
+            match.image,
+            match.finding,
+            values,
+            truth.region,
+            laid,
+            patient=owners[match.image],
+            boxes=truth.boxes or None,
+        )
+    scored = Scored(
+        scorer.rows(),
+        scorer.summary(replicates=replicates, seed=seed),
+        {variant.name: variant.definition for variant in scorer.variants},
+        {variant.name: threshold for variant, (_, threshold) in scorer.best_thresholds().items()},
+        len(scorer),
+        matches.unknown,
+        matches.unclear,
+        matches.missing,
+    )
+    return scored, scorer
+
+
+def compare_maps(
+    directory: Path, regions: Regions, *, frame: str | None = None, progress: Progress = lambda _: None
+) -> list[Protocol]:
+    """All maps that match under the rules of several projects; see `compare_protocols`."""
+    matches = match_maps(directory, regions)
+    read = _read(matches.found, regions, frame, progress)
+    return compare_protocols((values, truth.region, laid) for _, values, truth, laid in read)
+
+
+def _read(
+    found: Sequence[Match], regions: Regions, frame: str | None, progress: Progress
+) -> Iterator[tuple[Match, Map, Truth, Frame]]:
+    for match in found:
+        values, size = read_map(match.path)
+        truth = regions[match.image][match.finding]
+        drawn = (truth.region.height, truth.region.width)
+        if size is not None and size != drawn:
+            raise CarinaError(
+                f"{match.path}: of an image of {size[0]} x {size[1]}, where the regions have {drawn[0]} x {drawn[1]} "
+                "(height x width)"
+            )
+        shape = (values.shape[0], values.shape[1])
+        yield match, values, truth, geometry(frame, drawn, shape, match.path)
+        progress(1)
+
+
+# ---- written ----
+
+
+def write_scored(scored: Scored, out: Path, about: Mapping[str, object]) -> list[Path]:
+    """`scores.csv` and `scores.parquet` with a row a map, `summary.csv`, and `scores.json` with what led to them."""
+    names = list(scored.variants)
+    columns: dict[str, list[Any]] = {
+        "id": [row.id for row in scored.rows],
+        "finding": [row.finding for row in scored.rows],
+        "patient": [row.patient for row in scored.rows],
+        "share": [row.share for row in scored.rows],
+    }
+    kept = [name for name in names if name in scored.rows[0].values] if scored.rows else []
+    for name in kept:
+        columns[name] = [row.values[name] for row in scored.rows]
+    paths = [out / name for name in ("scores.csv", "scores.parquet", "summary.csv", "scores.json")]
+    _write_csv(paths[0], list(columns), zip(*columns.values(), strict=True))
+    with replacing(paths[1]) as temporary:
+        pq.write_table(pa.table(columns), temporary, compression="zstd")
+    _write_csv(paths[2], Cell.__struct_fields__, map(msgspec.structs.astuple, scored.cells))
+    told = {
+        **about,
+        "scored": scored.scored,
+        "variants": scored.variants,
+        "chosen on the scored images": scored.thresholds,
+        "maps without an image": scored.unknown,
+        "maps without a finding": scored.unclear,
+        "regions without a map": scored.missing,
+    }
+    write_bytes(paths[3], msgspec.json.format(msgspec.json.encode(told, enc_hook=str), indent=2) + b"\n")
+    return paths
+
+
+def _write_csv(path: Path, headings: Sequence[str], rows: Any) -> None:  # noqa: ANN401 - tuples of anything
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows([_plain(value) for value in row] for row in rows)
+    write_bytes(path, text.getvalue().encode())
+
+
+def _plain(value: object) -> object:
+    """Blank where there is nothing."""
+    if value is None or value != value:  # noqa: PLR0124 - only NaN differs from itself
+        return ""
+    return f"{value:.12g}" if isinstance(value, float) else value

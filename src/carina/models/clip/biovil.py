@@ -1,0 +1,119 @@
+"""BioViL and BioViL-T of hi-ml-multimodal: a ResNet-50 with a projection of every place, and CXR-BERT.
+
+A picture is the mean of its projected patches, so a map adds up to the score before its norms. BioViL-T compares with
+an earlier picture; asked of one picture alone, it puts a learned vector in the place of the comparison. Weights are
+named as in hi-ml's code, which loads them without exceptions; CXR-BERT's as its model class names them. Neither file
+was at hand. No code of the hub is run. Imported only where torch and transformers are.
+"""
+
+from functools import partial
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from carina.models.clip.backbones import read_resnet
+from carina.models.clip.bert import bert_like
+from carina.models.clip.dual import DualEncoder, ImageTower
+from carina.models.clip.folder import Folder
+from carina.models.clip.interface import ClipModel, Images
+from carina.models.clip.layers import read_pointwise
+from carina.models.clip.prepare import Preparation, crop_to_even
+from carina.models.clip.resnet import ResNetTower, spatial
+from carina.models.clip.state import COUNTERS, Source, Weights, frozen, same_names
+from carina.models.clip.text import BertText, bert_tokenizer, fits
+from carina.models.clip.tones import full_range
+
+SHORTEST: Final = 512
+SIDE: Final = 480
+SIDE_T: Final = 448
+PAIR: Final = ("Findings suggesting {}", "No evidence of {}")
+"""As its publication asks for pneumonia."""
+CXR_BERT: Final = "microsoft/BiomedVLP-CXR-BERT-specialized"
+CXR_BERT_T: Final = "microsoft/BiomedVLP-BioViL-T"
+_UNUSED: Final = rf"({COUNTERS}|encoder\.encoder\.fc\..*|encoder\.vit_pooler\..*|bert\.pooler\..*|cls\..*)"
+"""ImageNet's classes, what compares two pictures, and what fills gaps in texts."""
+
+
+def open_model(folder: Folder, weights: Weights) -> ClipModel:
+    """BioViL."""
+    tower, project = read_resnet(weights, "encoder.encoder."), _projector(weights)
+
+    def encode(pixels: Tensor) -> Images:
+        return _averaged(project(tower(pixels).last))
+
+    return _made(folder, weights, tower, encode, side=SIDE, published=CXR_BERT)
+
+
+def open_temporal(folder: Folder, weights: Weights) -> ClipModel:
+    """BioViL-T, of a picture that has no earlier one."""
+    tower, project = read_resnet(weights, "encoder.encoder."), _projector(weights)
+    narrow = read_pointwise(weights, "encoder.backbone_to_vit.")
+    nothing_before = weights.take("encoder.missing_previous_emb")
+
+    def encode(pixels: Tensor) -> Images:
+        static = narrow(tower(pixels).last)
+        return _averaged(project(torch.cat([static, nothing_before.expand_as(static)], dim=1)))
+
+    return _made(folder, weights, tower, encode, side=SIDE_T, published=CXR_BERT_T)
+
+
+def _made(
+    folder: Folder, weights: Weights, tower: ResNetTower, image: ImageTower, *, side: int, published: str
+) -> ClipModel:
+    model = bert_like(weights, "bert.")
+    projection = _text_projection(weights)
+    weights.close(_UNUSED)
+    tokenizer = bert_tokenizer(folder, published)
+    fits(folder, tokenizer, model.config.vocab_size)
+    return DualEncoder(
+        folder=folder,
+        preparation=Preparation(
+            fit=partial(crop_to_even, shortest=SHORTEST, side=side),
+            side=side,
+            resample="pil bilinear",
+            mean=(0.0, 0.0, 0.0),
+            std=(1.0, 1.0, 1.0),
+            tone=full_range,
+        ),
+        image=image,
+        text=BertText(tokenizer, model, projection, model.config.max_position_embeddings),
+        tower=tower,
+        grid=tower.grid(side, 4),
+        trained_on="chest x-ray",
+        pair=PAIR,
+        exact=True,
+    )
+
+
+def _averaged(features: Tensor) -> Images:
+    patches = spatial(features)
+    return Images(patches.mean((1, 2)), patches)
+
+
+def _projector(weights: Weights) -> nn.Module:
+    """Two layers on every place, the first without bias but normalised."""
+    prefix = "projector.model."
+    (inner, width, _, _), (out, _, _, _) = (weights.shape(f"{prefix}{layer}.weight") for layer in (0, 3))
+    made = nn.Sequential(
+        nn.Conv2d(width, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU(), nn.Conv2d(inner, out, 1)
+    )
+    weights.fill(made, same_names(made, prefix))
+    return frozen(made)
+
+
+def _text_projection(weights: Weights) -> nn.Module:
+    names = ("dense_to_hidden", None, "LayerNorm", "dense_to_output")
+    inner, width = weights.shape("cls_projection_head.dense_to_hidden.weight")
+    out, _ = weights.shape("cls_projection_head.dense_to_output.weight")
+    made = nn.Sequential(
+        nn.Linear(width, inner), nn.GELU(), nn.LayerNorm(inner, eps=1e-12), nn.Linear(inner, out)
+    )
+    keys = {
+        f"{index}.{part}": Source(f"cls_projection_head.{name}.{part}")
+        for index, name in enumerate(names)
+        if name is not None
+        for part in ("weight", "bias")
+    }
+    weights.fill(made, keys)
+    return frozen(made)

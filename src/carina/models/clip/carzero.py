@@ -1,0 +1,135 @@
+"""CARZero: a vision transformer and a BERT, joined by one decoder that is used both ways.
+
+A prompt attends to the picture, and the picture to the prompt; the score is the mean of both. The map is that of the
+first way, whose first key is the whole picture and no patch. Weights are named as in its code, where the norm before
+the decoder and the one behind it are one and are saved twice; the file itself was not at hand. Imported only where
+torch and transformers are.
+"""
+
+import math
+from functools import partial
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from carina.errors import CarinaError
+from carina.models.clip.bert import bert_like, heads_of
+from carina.models.clip.decoder import QueryDecoder, Seen, laid_out, memory_of, read_decoder
+from carina.models.clip.dual import DualEncoder
+from carina.models.clip.folder import Folder
+from carina.models.clip.interface import Attention, ClipModel, Images, Texts
+from carina.models.clip.layouts import timm_vision
+from carina.models.clip.merged import MergedBertText
+from carina.models.clip.prepare import Preparation
+from carina.models.clip.state import COUNTERS, Source, Weights, frozen
+from carina.models.clip.text import bert_tokenizer, fits
+from carina.models.clip.vit import VitShape, VitTower
+from carina.models.frame import Frame
+
+LONGEST: Final = 256
+MEAN: Final = 0.4978
+STD: Final = 0.2449
+PAIR: Final = ("There is {}",)
+"""A prompt alone gives its answer."""
+MPBERT: Final = "Laihaoran/BioClinicalMPBERT"
+_IMAGE: Final = "CARZero.img_encoder.model."
+_FUSION: Final = "CARZero.fusion_module."
+_UNUSED: Final = (
+    rf"({COUNTERS}|CARZero\.fusion_module\.(logit_scale|decoder\.layers\.\d+\.(self_attn|norm1)\..*))"
+)
+"""Saved, though nothing is computed with them."""
+
+
+def open_model(folder: Folder, weights: Weights) -> ClipModel:
+    tower = _tower(weights)
+    model = bert_like(weights, "CARZero.text_encoder.model.", pooler=True)
+    decoder = read_decoder(
+        weights, f"{_FUSION}decoder.", self_attention=False, input_norm=f"{_FUSION}decoder_norm"
+    )
+    head = _head(weights)
+    weights.close(_UNUSED)
+    tokenizer = bert_tokenizer(folder, MPBERT)
+    fits(folder, tokenizer, model.config.vocab_size)
+
+    def encode(pixels: Tensor) -> Images:
+        tokens = tower.finish(tower(pixels))
+        # No patches in the space of texts: only the decoder brings the two together.
+        return Seen(tokens[:, 0], None, tokens)
+
+    def attend(images: Images, texts: Texts) -> Attention:
+        _, weights = _answers(decoder, texts.pooled, memory_of(images))
+        return laid_out(weights, tower.grid, before=1)
+
+    def score(images: Images, texts: Texts) -> Tensor:
+        to_images, _ = _answers(decoder, texts.pooled, memory_of(images))
+        to_texts, _ = _answers(
+            decoder, images.pooled, torch.cat([texts.pooled[:, None], _words(texts)], dim=1)
+        )
+        return (head(to_images)[..., 0] + head(to_texts)[..., 0].T) / 2
+
+    return DualEncoder(
+        folder=folder,
+        preparation=Preparation(
+            fit=partial(Frame.letterboxed, longest=LONGEST, side=tower.shape.side),
+            side=tower.shape.side,
+            resample="cv2 area",
+            mean=(MEAN,) * 3,
+            std=(STD,) * 3,
+        ),
+        image=encode,
+        text=MergedBertText(tokenizer, model),
+        tower=tower,
+        grid=tower.grid,
+        trained_on="chest x-ray",
+        pair=PAIR,
+        native="cross-attention",
+        scoring=score,
+        attending=attend,
+    )
+
+
+def _answers(decoder: QueryDecoder, queries: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+    """Of every query (q, d) to every one of n memories (n, k, d)."""
+    decoded, weights = decoder(queries.expand(len(memory), -1, -1), memory)
+    return decoded, weights
+
+
+def _words(texts: Texts) -> Tensor:
+    if texts.words is None:
+        raise TypeError("expected texts of `encode_text` of this model")
+    return texts.words
+
+
+def _tower(weights: Weights) -> VitTower:
+    width, _, patch, _ = weights.shape(f"{_IMAGE}patch_embed.proj.weight")
+    places = weights.shape(f"{_IMAGE}pos_embed")[1] - 1
+    if math.isqrt(places) ** 2 != places:
+        raise CarinaError(
+            f"{weights.where}: weight {_IMAGE}pos_embed has {places + 1} places; expected a square number and one"
+        )
+    shape = VitShape(
+        side=math.isqrt(places) * patch,
+        patch=patch,
+        width=width,
+        depth=weights.count(r"CARZero\.img_encoder\.model\.blocks\.(\d+)\..*"),
+        heads=heads_of(width),
+        hidden=weights.shape(f"{_IMAGE}blocks.0.mlp.fc1.weight")[0],
+    )
+    tower = VitTower(shape)
+    weights.fill(tower, timm_vision(shape, _IMAGE, projection=None))
+    return frozen(tower)
+
+
+def _head(weights: Weights) -> nn.Module:
+    """Four layers to one number; in between lie rectifiers and dropout, which count in the published names."""
+    names = [f"{_FUSION}mlp_head.{index}" for index in (0, 3, 6, 9)]
+    layers: list[nn.Module] = []
+    keys: dict[str, Source] = {}
+    for name in names:
+        out, width = weights.shape(f"{name}.weight")
+        keys |= {f"{len(layers)}.{part}": Source(f"{name}.{part}") for part in ("weight", "bias")}
+        layers += [nn.Linear(width, out), nn.ReLU()]
+    head = nn.Sequential(*layers[:-1])
+    weights.fill(head, keys)
+    return frozen(head)

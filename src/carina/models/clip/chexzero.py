@@ -1,0 +1,52 @@
+"""CheXzero: OpenAI's CLIP ViT-B/32 fine-tuned on chest radiographs, or a ViT-B/16 of 320 pixels trained from nothing.
+
+Its publication averages the probabilities of several checkpoints; a model here is one of them. Imported only where
+torch and transformers are.
+"""
+
+from functools import partial
+from typing import Final
+
+from carina.models.clip.dual import DualEncoder, vit_images
+from carina.models.clip.folder import Folder
+from carina.models.clip.interface import ClipModel
+from carina.models.clip.openclip import ARCHIVED, Settings, openai_text_tower, openai_tower
+from carina.models.clip.prepare import Preparation
+from carina.models.clip.state import Weights
+from carina.models.frame import Frame
+
+LONGEST: Final = 320
+"""Images are stored as squares of this side, black beside the image; sides are cut after the decimal point exactly,
+where its authors' floating-point numbers lose a pixel now and then."""
+MEAN: Final = 101.48761
+STD: Final = 83.43944
+"""Of its training images, on the scale of grey values."""
+PAIR: Final = ("{}", "no {}")
+
+
+def open_model(folder: Folder, weights: Weights) -> ClipModel:
+    """One checkpoint."""
+    settings = Settings.of(folder)
+    tower = openai_tower(settings, weights)
+    text = openai_text_tower(settings, weights)
+    # Its probability is the softmax of two cosines as they are: the scale that was trained is left out.
+    weights.take("logit_scale")
+    weights.close(ARCHIVED)
+    return DualEncoder(
+        folder=folder,
+        preparation=Preparation(
+            fit=partial(Frame.letterboxed, longest=LONGEST),
+            side=tower.shape.side,
+            resample="pil lanczos",
+            again="cv2 cubic",
+            mean=(MEAN,) * 3,
+            std=(STD,) * 3,
+            scale=1.0,
+        ),
+        image=vit_images(tower),
+        text=text,
+        tower=tower,
+        grid=tower.grid,
+        trained_on="chest x-ray",
+        pair=PAIR,
+    )

@@ -1,0 +1,163 @@
+"""Old checkpoints, which are pickles, to safetensors: read without running anything that is in them.
+
+Only tensors and plain containers are made. Objects of a few libraries that training scripts leave beside the weights
+become empty stand-ins of ours; anything else is refused. Keys stay as published, but for wrappers around all of them.
+"""
+
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from carina.errors import CarinaError
+from carina.files import sha256
+from carina.models.clip.folder import SETTINGS
+from carina.models.extra import require
+from carina.models.weights import CONFIG, WEIGHTS
+
+ENTRIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "carzero": ("state_dict",),
+    "gloria": ("state_dict",),
+    "afloc": ("state_dict",),
+    "medklip": ("model",),
+    "mavl": ("model",),
+    "kad": ("image_encoder", "text_encoder", "model"),
+}
+"""Where kinds of checkpoints hold their weights. Several are kept apart by their names; others hold them at the top."""
+WRAPPERS: Final = ("state_dict", "model_state_dict")
+"""Where training scripts put the weights of kinds that have none of their own."""
+PARALLEL: Final = "module."
+"""Before every key of a model that was trained on several devices."""
+PLAIN: Final = frozenset(
+    f"builtins.{name}" for name in ("bool", "bytes", "dict", "float", "int", "list", "object", "str", "tuple")
+)
+"""Types that settings name."""
+HARMLESS: Final = (
+    "argparse.",
+    "collections.",
+    "lightning.",
+    "lightning_fabric.",
+    "numpy.",
+    "omegaconf.",
+    "pathlib.",
+    "pytorch_lightning.",
+    "typing.",
+)
+"""Libraries whose objects may lie beside weights; they are not imported, and their objects come out empty."""
+INNER: Final = "pytorch_model.bin"
+"""MedCLIP's weights are this file in an archive."""
+
+
+def convert_checkpoint(path: Path, out: Path, kind: str) -> Path:
+    """Write a checkpoint's weights as safetensors; returns the file.
+
+    `out` is the folder of a model, or a name ending in .safetensors beside others of an ensemble. Settings and
+    vocabularies that lie beside the checkpoint are copied; where there is no config.json, one says where the weights
+    came from.
+    """
+    if not path.is_file():
+        raise CarinaError(f"{path}: no such file; expected a checkpoint of {kind}")
+    _, save = require("torch", "safetensors.torch")
+    with _unpacked(path) as file:
+        tensors = _tensors(_loaded(file, path), path, kind)
+    folder, target = (out.parent, out) if out.suffix == ".safetensors" else (out, out / WEIGHTS)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in SETTINGS:
+        if (path.parent / name).is_file() and not (folder / name).exists():
+            shutil.copyfile(path.parent / name, folder / name)
+    # Copies: tensors of a checkpoint may share memory, which safetensors does not write.
+    save.save_file(
+        {key: value.detach().clone().contiguous() for key, value in tensors.items()},
+        target,
+        metadata={"format": "pt"},
+    )
+    if not (folder / CONFIG).exists():
+        said = {"kind": kind, "source": path.name, "source_sha256": sha256(path)}
+        (folder / CONFIG).write_bytes(msgspec.json.format(msgspec.json.encode(said)) + b"\n")
+    return target
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """The checkpoint itself, where it comes in an archive."""
+    inner = None
+    if zipfile.is_zipfile(path):  # torch's own files are archives too
+        with zipfile.ZipFile(path) as archive:
+            inner = next((name for name in archive.namelist() if Path(name).name == INNER), None)
+            if inner is not None:
+                with tempfile.TemporaryDirectory() as folder:
+                    file = Path(folder) / INNER
+                    with archive.open(inner) as packed, file.open("wb") as written:
+                        shutil.copyfileobj(packed, written)
+                    yield file
+    if inner is None:
+        yield path
+
+
+def _loaded(file: Path, named: Path) -> Any:  # noqa: ANN401 - whatever the pickle holds
+    (torch,) = require("torch")
+    try:
+        foreign = torch.serialization.get_unsafe_globals_in_checkpoint(file)
+    except Exception:
+        # Older than archives: torch cannot list what is in it, and refuses what it does not know.
+        foreign = []
+    if unknown := sorted(name for name in foreign if name not in PLAIN and not name.startswith(HARMLESS)):
+        raise CarinaError(
+            f"{named}: holds an object of {unknown[0]}, which is not made from a pickle; expected weights"
+        )
+    stands = [(type(name.rpartition(".")[2], (_StandIn,), {}), name) for name in foreign]
+    try:
+        with torch.serialization.safe_globals(stands):
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:
+        # Whatever torch raises on foreign files; its own message advises to switch the check off.
+        what = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise CarinaError(f"{named}: cannot be read as weights alone: {what}") from error
+
+
+class _StandIn:
+    """Takes the place of an object that is not wanted."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __setstate__(self, _: object) -> None:
+        pass
+
+
+def _tensors(found: Any, path: Path, kind: str) -> dict[str, Any]:  # noqa: ANN401
+    """All weights by their published keys."""
+    entries = ENTRIES.get(kind, ())
+    if not entries and isinstance(found, Mapping):
+        entries = tuple(name for name in WRAPPERS if isinstance(found.get(name), Mapping))[:1]
+    tensors: dict[str, Any] = {}
+    for entry in entries or (None,):
+        part = found if entry is None else _entry(found, entry, path, kind)
+        if not isinstance(part, Mapping):
+            raise CarinaError(
+                f"{path}: holds {type(found).__name__} instead of weights by name; expected a checkpoint of {kind}"
+            )
+        own = _plain(part)
+        prefix = f"{entry}." if len(entries) > 1 else ""
+        tensors |= {prefix + key: value for key, value in own.items()}
+    if not tensors:
+        raise CarinaError(f"{path}: holds no weights; expected a checkpoint of {kind}")
+    return tensors
+
+
+def _entry(found: Any, entry: str, path: Path, kind: str) -> Any:  # noqa: ANN401
+    if not isinstance(found, Mapping) or entry not in found:
+        raise CarinaError(f"{path}: has no entry {entry!r}, where {kind} keeps its weights")
+    return found[entry]
+
+
+def _plain(part: Mapping[Any, Any]) -> dict[str, Any]:
+    (torch,) = require("torch")
+    own = {str(key): value for key, value in part.items() if isinstance(value, torch.Tensor)}
+    wrapped = bool(own) and all(key.startswith(PARALLEL) for key in own)
+    return {key.removeprefix(PARALLEL) if wrapped else key: value for key, value in own.items()}

@@ -1,0 +1,123 @@
+"""GLoRIA and AFLoc: a ResNet-50 whose third stage gives patches and whose last the picture, and Bio_ClinicalBERT.
+
+GLoRIA's score is the mean of two: the cosine of picture and prompt, and five times the best cosine of a word with what
+it attends to. Its own function counts a prompt's characters where it means its words, so that empty places take part;
+here words do. AFLoc's score is a product, its map that of patches with the prompt. Weights are named as in their code,
+which loads GLoRIA's without exceptions; the files themselves were not at hand. Imported only where torch and
+transformers are.
+"""
+
+from functools import partial
+from typing import Final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from carina.models.clip.backbones import read_resnet
+from carina.models.clip.bert import bert_like
+from carina.models.clip.dual import DualEncoder, ImageTower, Scoring, cosines
+from carina.models.clip.fixed import CLINICAL_BERT
+from carina.models.clip.folder import DEFAULT_PAIR, Folder
+from carina.models.clip.interface import ClipModel, Images, Texts
+from carina.models.clip.layers import read_linear, read_pointwise
+from carina.models.clip.merged import MergedBertText
+from carina.models.clip.prepare import Fit, Preparation
+from carina.models.clip.resnet import ResNetTower, spatial
+from carina.models.clip.state import COUNTERS, Weights
+from carina.models.clip.text import bert_tokenizer, fits
+from carina.models.frame import Frame
+
+SIDE: Final = 224
+LONGEST: Final = 256
+"""GLoRIA's images are resized to this and lose a margin; AFLoc's are not larger than what it sees."""
+INNER: Final = 299
+"""To which the network enlarges what it gets."""
+TEMPERATURE: Final = 4.0
+SHARPNESS: Final = 5.0
+AFLOC_PAIR: Final = ("Findings suggesting {}", "no {}")
+"""As it asks for findings of which it has no list of phrases."""
+_AFLOC_UNUSED: Final = rf"({COUNTERS}|afloc\.img_encoder\.(local2|local_f)_embedder\..*)"
+"""Finer and coarser patches, which its training compares with words and classes."""
+
+
+def open_gloria(folder: Folder, weights: Weights) -> ClipModel:
+    tower, image = _image(weights, "gloria.img_encoder.")
+    text = _text(folder, weights, "gloria.text_encoder.model.")
+    weights.close()
+    fit = partial(Frame.letterboxed, longest=LONGEST, side=SIDE)
+    return _made(folder, tower, image, text, fit, scoring=gloria_score, native="word-attention")
+
+
+def open_afloc(folder: Folder, weights: Weights) -> ClipModel:
+    tower, image = _image(weights, "afloc.img_encoder.")
+    text = _text(folder, weights, "afloc.text_encoder.model.")
+    weights.close(_AFLOC_UNUSED)
+    fit = partial(Frame.letterboxed, longest=SIDE)
+    return _made(folder, tower, image, text, fit, scoring=afloc_score, native="similarity", pair=AFLOC_PAIR)
+
+
+def gloria_score(images: Images, texts: Texts) -> Tensor:
+    """Of whole and parts."""
+    if images.patches is None or texts.words is None or texts.kept is None:
+        raise TypeError("expected images and texts of this model")
+    patches = images.patches.flatten(1, 2)
+    unkept = ~texts.kept[None, :, :, None]
+    # A patch is shared out among words, then a word attends to patches by the shares that it got.
+    shares = torch.einsum("npd,mwd->nmwp", patches, texts.words).masked_fill(unkept, -torch.inf).softmax(2)
+    attended = torch.einsum("nmwp,npd->nmwd", (shares * TEMPERATURE).softmax(-1), patches)
+    alike = functional.cosine_similarity(attended, texts.words[None], dim=-1)
+    best = alike.masked_fill(unkept[..., 0], -torch.inf).amax(-1)
+    return (SHARPNESS * best + cosines(images.pooled, texts.pooled)) / 2
+
+
+def afloc_score(images: Images, texts: Texts) -> Tensor:
+    """As it classifies: a product, without norms."""
+    return images.pooled @ texts.pooled.T
+
+
+def _image(weights: Weights, prefix: str) -> tuple[ResNetTower, ImageTower]:
+    tower = read_resnet(weights, f"{prefix}model.")
+    whole = read_linear(weights, f"{prefix}global_embedder.")
+    local = read_pointwise(weights, f"{prefix}local_embedder.")
+
+    def encode(pixels: Tensor) -> Images:
+        enlarged = functional.interpolate(pixels, (INNER, INNER), mode="bilinear", align_corners=True)
+        taps = tower(enlarged)
+        return Images(whole(taps.last.mean((2, 3))), spatial(local(taps.layer3)))
+
+    return tower, encode
+
+
+def _text(folder: Folder, weights: Weights, prefix: str) -> MergedBertText:
+    model = bert_like(weights, prefix, pooler=True)
+    tokenizer = bert_tokenizer(folder, CLINICAL_BERT)
+    fits(folder, tokenizer, model.config.vocab_size)
+    return MergedBertText(tokenizer, model)
+
+
+def _made(
+    folder: Folder,
+    tower: ResNetTower,
+    image: ImageTower,
+    text: MergedBertText,
+    fit: Fit,
+    *,
+    scoring: Scoring,
+    native: str,
+    pair: tuple[str, ...] = DEFAULT_PAIR,
+) -> ClipModel:
+    return DualEncoder(
+        folder=folder,
+        preparation=Preparation(
+            fit=fit, side=SIDE, resample="cv2 area", mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5)
+        ),
+        image=image,
+        text=text,
+        tower=tower,
+        grid=tower.grid(INNER, 3),
+        trained_on="chest x-ray",
+        pair=pair,
+        native=native,
+        scoring=scoring,
+    )

@@ -1,0 +1,168 @@
+"""KAD: a ResNet-50, Med-KEBERT, and a decoder whose queries are names of findings.
+
+Queries attend to each other, so an answer depends on what else is asked. Its authors ask all findings of a data set at
+once; here every prompt is asked among the fourteen of ChestX-ray14, beside which it stands where it is none of them.
+So a prompt's answer is its own, and on that data set it is theirs. KAD-224 ends after the third stage, KAD-512 and
+KAD-1024 after the fourth; which of the last two it is, weights do not tell: config.json may say `img_res`. Weights are
+named as in its code, by which its checkpoint is loaded without exceptions; the file itself was not at hand, and of the
+size of KAD-1024's grid nothing is published. Imported only where torch and transformers are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from carina.errors import CarinaError
+from carina.models.clip.backbones import read_resnet
+from carina.models.clip.bert import bert_like
+from carina.models.clip.decoder import (
+    Asked,
+    Decoded,
+    Seen,
+    memory_of,
+    places_of,
+    presence_logits,
+    read_decoder,
+    ways,
+)
+from carina.models.clip.dual import DualEncoder
+from carina.models.clip.folder import Folder
+from carina.models.clip.interface import ClipModel, Images, Texts
+from carina.models.clip.layers import read_linear
+from carina.models.clip.prepare import IMAGENET_MEAN, IMAGENET_STD, Preparation
+from carina.models.clip.resnet import spatial
+from carina.models.clip.state import COUNTERS, Weights, frozen, one_thread, same_names
+from carina.models.clip.text import bert_tokenizer, fits, tokens
+from carina.models.frame import Frame
+from carina.models.weights import CONFIG
+
+SIDES: Final = {3: 224, 4: 512}
+"""By the number of stages, where nothing else is said."""
+LONGEST: Final = 256
+"""Tokens of a prompt."""
+PAIR: Final = ("{}",)
+"""A name alone gives its answer."""
+COMPANY: Final = (
+    "atelectasis",
+    "cardiomegaly",
+    "pleural effusion",
+    "infiltration",
+    "lung mass",
+    "lung nodule",
+    "pneumonia",
+    "pneumothorax",
+    "consolidation",
+    "edema",
+    "emphysema",
+    "fibrosis",
+    "pleural thicken",
+    "hernia",
+)
+"""Findings that are always asked, as it names them."""
+PUBMED_BERT: Final = "microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract-fulltext"
+_UNUSED: Final = rf"({COUNTERS}|image_encoder\.resnet\..*|(text_encoder|model)\.logit_scale)"
+"""The whole network is saved a second time beside the part of it that is used; scales are for training."""
+
+
+def open_model(folder: Folder, weights: Weights) -> ClipModel:
+    tower = read_resnet(weights, "image_encoder.res_features.", numbered=True)
+    first, second = (read_linear(weights, f"image_encoder.res_l{layer}.") for layer in (1, 2))
+    decoder = read_decoder(weights, "model.decoder.", input_norm="model.decoder_norm")
+    head = read_linear(weights, "model.mlp_head.0.")
+    text = _text(folder, weights)
+    weights.close(_UNUSED)
+    company = text.embedded(COMPANY)
+    stages = len(tower.shape.blocks)
+    side = _side(folder, SIDES[stages])
+
+    def encode(pixels: Tensor) -> Images:
+        patches = second(first(spatial(tower(pixels).last)).relu())
+        # Their mean was trained to lie where its text lies.
+        return Seen(patches.mean((1, 2)), patches, patches.flatten(1, 2))
+
+    def decode(images: Images, texts: Texts) -> Decoded:
+        memory = memory_of(images)
+
+        def ask(queries: Tensor) -> tuple[Tensor, Tensor]:
+            found, seen = decoder(queries.expand(len(memory), -1, -1), memory)
+            return presence_logits(head(found)), seen
+
+        answers = []
+        together = None
+        for place, own in zip(places_of(texts), texts.pooled, strict=True):
+            if place is None:
+                logits, seen = ask(torch.cat([company, own[None]]))
+            else:
+                logits, seen = together = together or ask(company)
+            answers.append(
+                (logits[:, -1 if place is None else place], seen[:, -1 if place is None else place])
+            )
+        return Decoded(*(torch.stack(part, dim=1) for part in zip(*answers, strict=True)))
+
+    grid = tower.grid(side, stages)
+    score, attend = ways(decode, grid)
+    return DualEncoder(
+        folder=folder,
+        preparation=Preparation(
+            fit=partial(Frame.stretched, side=side),
+            side=side,
+            resample="pil bicubic",
+            mean=IMAGENET_MEAN,
+            std=IMAGENET_STD,
+        ),
+        image=encode,
+        text=text,
+        tower=tower,
+        grid=grid,
+        trained_on="chest x-ray",
+        pair=PAIR,
+        native="cross-attention",
+        scoring=score,
+        attending=attend,
+    )
+
+
+@dataclass(frozen=True)
+class NameText:
+    """A BERT's pooled token, through a perceptron."""
+
+    tokenizer: Any
+    model: nn.Module
+    projection: nn.Module
+
+    def __call__(self, prompts: Sequence[str]) -> Texts:
+        plain = [prompt.lower() for prompt in prompts]
+        places = tuple(COMPANY.index(name) if name in COMPANY else None for name in plain)
+        return Asked(self.embedded(plain), None, None, places)
+
+    def embedded(self, prompts: Sequence[str]) -> Tensor:
+        """(m, d)"""
+        ids, _ = tokens(self.tokenizer, prompts, min(LONGEST, self.model.config.max_position_embeddings))
+        with one_thread():
+            said = self.model(input_ids=ids, attention_mask=(ids != self.tokenizer.pad_token_id).long())
+            made: Tensor = self.projection(said.pooler_output)
+            return made
+
+
+def _text(folder: Folder, weights: Weights) -> NameText:
+    model = bert_like(weights, "text_encoder.bert_model.", pooler=True)
+    prefix = "text_encoder.mlp_embed."
+    (inner, width), (out, _) = weights.shape(f"{prefix}0.weight"), weights.shape(f"{prefix}2.weight")
+    projection = nn.Sequential(nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, out))
+    weights.fill(projection, same_names(projection, prefix))
+    tokenizer = bert_tokenizer(folder, PUBMED_BERT)
+    fits(folder, tokenizer, model.config.vocab_size)
+    return NameText(tokenizer, model, frozen(projection))
+
+
+def _side(folder: Folder, default: int) -> int:
+    said = folder.read(CONFIG).get("img_res", default)
+    if not isinstance(said, int) or said < 1:
+        raise CarinaError(
+            f"{folder.path / CONFIG}: img_res is {said!r}; expected the side of the square that it takes, in pixels"
+        )
+    return said

@@ -1,0 +1,123 @@
+"""MAVL: as MedKLIP, but every observation is asked for by its description and by eight sentences on its looks.
+
+A finding's map is the mean over four of these nine queries, its score comes from all. Of its image towers the
+ResNet-50 is read, which its published settings name. Images are taken as they are, as it takes PNG files; DICOM files
+it equalises as MedKLIP does. Weights are named as in its code; the file itself was not at hand. Imported only where
+torch and transformers are.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from torch import Tensor, nn
+
+from carina.errors import CarinaError
+from carina.models.clip.backbones import read_resnet
+from carina.models.clip.decoder import (
+    Decoded,
+    Seen,
+    memory_of,
+    places_of,
+    presence_logits,
+    read_decoder,
+    ways,
+)
+from carina.models.clip.dual import DualEncoder
+from carina.models.clip.fixed import BERT_UNUSED, fixed_texts, read_texts
+from carina.models.clip.folder import CONCEPTS, Folder
+from carina.models.clip.interface import ClipModel, Images, Texts
+from carina.models.clip.layers import read_linear, read_pointwise
+from carina.models.clip.observations import described, named
+from carina.models.clip.prepare import IMAGENET_MEAN, IMAGENET_STD, Preparation
+from carina.models.clip.resnet import spatial
+from carina.models.clip.state import Source, Weights, frozen
+from carina.models.frame import Frame
+
+SIDE: Final = 224
+PAIR: Final = ("{}",)
+"""An observation alone gives its answer."""
+ASPECTS: Final = ("border", "fluid", "location", "opacity", "other", "patterns", "shape", "texture")
+"""In the order of their sentences, behind the description."""
+SHOWN: Final = (0, 6, 7, 8)
+"""Queries whose maps are shown: the description, patterns, shape and texture."""
+_UNUSED: Final = rf"({BERT_UNUSED}|temp|location_emb\..*|pool\..*)"
+"""For training: temperatures, where a finding lies, and the pooled picture that is compared with texts."""
+
+
+def open_model(folder: Folder, weights: Weights) -> ClipModel:
+    known = described(folder)
+    sentences = _sentences(folder, known)
+    tower = read_resnet(weights, "backbone.", numbered=True)
+    first, slope, second = (
+        read_pointwise(weights, "res_l1.0."),
+        _prelu(weights, "res_l1.1.weight"),
+        read_pointwise(weights, "res_l2."),
+    )
+    decoder = read_decoder(
+        weights, "decoder.", self_attention="decoder.layers.0.self_attn.in_proj_weight" in weights
+    )
+    head = read_linear(weights, "classifier.")
+    embed = read_linear(weights, "disease_embedding_layer.")
+    queries = embed(read_texts(folder, weights, sentences))
+    weights.close(_UNUSED)
+    each = 1 + len(ASPECTS)
+
+    def encode(pixels: Tensor) -> Images:
+        patches = spatial(second(slope(first(tower(pixels).layer3)))).flatten(1, 2)
+        # No patches in the space of texts: only the decoder brings the two together.
+        return Seen(patches.mean(1), None, patches)
+
+    def decode(images: Images, texts: Texts) -> Decoded:
+        memory, own = memory_of(images), list(places_of(texts))
+        found, seen = decoder(queries.expand(len(memory), -1, -1), memory)
+        found, seen = (part.unflatten(1, (-1, each))[:, own] for part in (found, seen))
+        return Decoded(presence_logits(head(found.flatten(2))), seen[:, :, SHOWN].mean(2))
+
+    grid = tower.grid(SIDE, 3)
+    score, attend = ways(decode, grid)
+    return DualEncoder(
+        folder=folder,
+        preparation=Preparation(
+            fit=partial(Frame.stretched, side=SIDE),
+            side=SIDE,
+            resample="pil bilinear",
+            mean=IMAGENET_MEAN,
+            std=IMAGENET_STD,
+        ),
+        image=encode,
+        text=fixed_texts(known, queries.unflatten(0, (-1, each))[:, 0]),
+        tower=tower,
+        grid=grid,
+        trained_on="chest x-ray",
+        pair=PAIR,
+        native="cross-attention",
+        scoring=score,
+        attending=attend,
+        called=partial(named, known=known),
+    )
+
+
+def _sentences(folder: Folder, known: Mapping[str, str]) -> Sequence[str]:
+    """Of each observation its description, then what its aspects look like."""
+    found = folder.read(CONCEPTS)
+    if not found:
+        raise CarinaError(
+            f"{folder.path / CONCEPTS}: missing; it is published in Pretrain/concept_gen of MAVL's code"
+        )
+    return [text for name, own in known.items() for text in (own, *_looks(folder, name, found.get(name)))]
+
+
+def _looks(folder: Folder, name: str, said: Any) -> Sequence[str]:  # noqa: ANN401 - whatever the file holds
+    starts = [str(text).partition(":")[0] for text in said] if isinstance(said, list) else None
+    if starts != list(ASPECTS):
+        raise CarinaError(
+            f"{folder.path / CONCEPTS}: {name!r}: expected a sentence each that starts with {', '.join(ASPECTS)}"
+        )
+    return list(map(str, said))
+
+
+def _prelu(weights: Weights, key: str) -> nn.Module:
+    made = nn.PReLU(*weights.shape(key))
+    weights.fill(made, {"weight": Source(key)})
+    return frozen(made)

@@ -1,0 +1,85 @@
+"""MedKLIP: a ResNet-50 cut after its third stage, and a decoder with a fixed list of observations as queries.
+
+A query is the description of an observation, read by a frozen Bio_ClinicalBERT whose weights are not in the
+checkpoint. All are always decoded together, for they attend to each other; a finding is one of them. Weights are named
+as in its code, by which its checkpoint is loaded without exceptions; the file itself was not at hand. Imported only
+where torch and transformers are.
+"""
+
+from functools import partial
+from typing import Final
+
+from torch import Tensor
+
+from carina.models.clip.backbones import read_resnet
+from carina.models.clip.decoder import (
+    Decoded,
+    Seen,
+    memory_of,
+    places_of,
+    presence_logits,
+    read_decoder,
+    ways,
+)
+from carina.models.clip.dual import DualEncoder
+from carina.models.clip.fixed import BERT_UNUSED, fixed_texts, read_texts
+from carina.models.clip.folder import Folder
+from carina.models.clip.interface import ClipModel, Images, Texts
+from carina.models.clip.layers import read_linear
+from carina.models.clip.observations import described, named
+from carina.models.clip.prepare import IMAGENET_MEAN, IMAGENET_STD, Preparation
+from carina.models.clip.resnet import spatial
+from carina.models.clip.state import Weights
+from carina.models.clip.tones import equalised
+from carina.models.frame import Frame
+
+SIDE: Final = 224
+PAIR: Final = ("{}",)
+"""An observation alone gives its answer."""
+_UNUSED: Final = rf"({BERT_UNUSED}|cl_fc\..*)"
+"""The last is for training."""
+
+
+def open_model(folder: Folder, weights: Weights) -> ClipModel:
+    known = described(folder)
+    tower = read_resnet(weights, "res_features.", numbered=True)
+    first, second = read_linear(weights, "res_l1."), read_linear(weights, "res_l2.")
+    decoder = read_decoder(weights, "decoder.")
+    head = read_linear(weights, "classifier.")
+    embed = read_linear(weights, "disease_embedding_layer.")
+    queries = embed(read_texts(folder, weights, list(known.values())))
+    weights.close(_UNUSED)
+
+    def encode(pixels: Tensor) -> Images:
+        patches = second(first(spatial(tower(pixels).layer3)).relu()).flatten(1, 2)
+        # No patches in the space of texts: only the decoder brings the two together.
+        return Seen(patches.mean(1), None, patches)
+
+    def decode(images: Images, texts: Texts) -> Decoded:
+        memory, own = memory_of(images), list(places_of(texts))
+        found, seen = decoder(queries.expand(len(memory), -1, -1), memory)
+        return Decoded(presence_logits(head(found[:, own])), seen[:, own])
+
+    grid = tower.grid(SIDE, 3)
+    score, attend = ways(decode, grid)
+    return DualEncoder(
+        folder=folder,
+        preparation=Preparation(
+            fit=partial(Frame.stretched, side=SIDE),
+            side=SIDE,
+            resample="pil bilinear",
+            mean=IMAGENET_MEAN,
+            std=IMAGENET_STD,
+            tone=equalised,
+        ),
+        image=encode,
+        text=fixed_texts(known, queries),
+        tower=tower,
+        grid=grid,
+        trained_on="chest x-ray",
+        pair=PAIR,
+        native="cross-attention",
+        scoring=score,
+        attending=attend,
+        called=partial(named, known=known),
+    )

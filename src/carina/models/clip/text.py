@@ -1,0 +1,163 @@
+"""Text towers: tokenizers from a folder, transformers' language models, and the way into the joint space.
+
+Imported only where torch and transformers are.
+"""
+
+import string
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+import transformers
+from torch import Tensor, nn
+
+from carina.errors import CarinaError
+from carina.models.clip.folder import Folder
+from carina.models.clip.interface import Texts
+from carina.models.clip.state import one_thread
+
+TextTower = Callable[[Sequence[str]], Texts]
+
+
+def clip_tokenizer(folder: Folder) -> Any:  # noqa: ANN401 - transformers is not there for everybody
+    """CLIP's byte pairs."""
+    if not (folder.has("tokenizer.json") or folder.has("vocab.json", "merges.txt")):
+        raise CarinaError(
+            f"{folder.path}: tokenizer missing; put vocab.json and merges.txt of openai/clip-vit-base-patch32 here, "
+            "which every CLIP in English shares"
+        )
+    return _tokenizer(transformers.CLIPTokenizer, folder)
+
+
+def bert_tokenizer(folder: Folder, published: str) -> Any:  # noqa: ANN401
+    """Word pieces; `published` names the model whose vocabulary it is."""
+    if not (folder.has("tokenizer.json") or folder.has("vocab.txt")):
+        raise CarinaError(f"{folder.path / 'vocab.txt'}: missing; put the vocab.txt of {published} here")
+    return _tokenizer(transformers.BertTokenizer, folder)
+
+
+def siglip_tokenizer(folder: Folder) -> Any:  # noqa: ANN401
+    """SigLIP's pieces, from the form that needs no sentencepiece."""
+    if not folder.has("tokenizer.json"):
+        raise CarinaError(
+            f"{folder.path / 'tokenizer.json'}: missing; it is published beside the weights (spiece.model is not read)"
+        )
+    return _tokenizer(transformers.PreTrainedTokenizerFast, folder)
+
+
+def _tokenizer(kind: Any, folder: Folder) -> Any:  # noqa: ANN401
+    try:
+        return kind.from_pretrained(str(folder.path), local_files_only=True)
+    except Exception as error:
+        # Whatever tokenizers raise on foreign files, the place to look is this folder.
+        what = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise CarinaError(f"{folder.path}: its tokenizer cannot be loaded: {what}") from error
+
+
+def fits(folder: Folder, tokenizer: Any, rows: int) -> None:  # noqa: ANN401
+    """That every token has an embedding."""
+    if len(tokenizer) > rows:
+        raise CarinaError(
+            f"{folder.path}: its tokenizer knows {len(tokenizer)} tokens, its weights {rows}; is it of another model?"
+        )
+
+
+@dataclass(frozen=True)
+class ClipText:
+    """CLIP's own transformer: the prompt is where its last token is."""
+
+    tokenizer: Any
+    model: nn.Module
+    """`CLIPTextModelWithProjection`."""
+
+    def __call__(self, prompts: Sequence[str]) -> Texts:
+        ids, kept = tokens(self.tokenizer, prompts, self.model.config.max_position_embeddings)
+        with one_thread():
+            # No mask: it reads from left to right, so what stands behind the last token is not seen from there.
+            said = self.model(input_ids=ids)
+            return Texts(said.text_embeds, self.model.text_projection(said.last_hidden_state), kept)
+
+
+@dataclass(frozen=True)
+class SiglipText:
+    """SigLIP's: always as many tokens as it knows places, and the prompt is at the last of them."""
+
+    tokenizer: Any
+    model: nn.Module
+    """`SiglipTextModel`."""
+
+    def __call__(self, prompts: Sequence[str]) -> Texts:
+        plain = [canonical(prompt) for prompt in prompts]
+        ids, kept = tokens(self.tokenizer, plain, self.model.config.max_position_embeddings, fill=True)
+        with one_thread():
+            said = self.model(input_ids=ids)
+            return Texts(said.pooler_output, self.model.head(said.last_hidden_state), kept)
+
+
+@dataclass(frozen=True)
+class BertText:
+    """A BERT and a projection, with the prompt at its first token."""
+
+    tokenizer: Any
+    model: nn.Module
+    projection: nn.Module
+    longest: int
+
+    def __call__(self, prompts: Sequence[str]) -> Texts:
+        ids, kept = tokens(self.tokenizer, prompts, self.longest)
+        with one_thread():
+            said = self.model(input_ids=ids, attention_mask=(ids != self.tokenizer.pad_token_id).long())
+            words = self.projection(said.last_hidden_state)
+            return Texts(words[:, 0], words, kept)
+
+
+@dataclass(frozen=True)
+class MeanBertText:
+    """MedCLIP's: the mean over tokens, special ones too, of the first, second and last layer."""
+
+    tokenizer: Any
+    model: nn.Module
+    projection: nn.Module
+    longest: int
+    layers: tuple[int, ...] = (1, 2, -1)
+
+    def __call__(self, prompts: Sequence[str]) -> Texts:
+        """Each prompt alone: its authors average over padding too, so theirs depend on the longest of a batch."""
+        alone = [self._one(prompt) for prompt in prompts]
+        most = max(len(words) for words, _ in alone)
+        words = torch.stack([nn.functional.pad(words, (0, 0, 0, most - len(words))) for words, _ in alone])
+        kept = torch.stack([nn.functional.pad(kept, (0, most - len(kept))) for _, kept in alone])
+        return Texts(torch.stack([words.mean(0) for words, _ in alone]), words, kept)
+
+    def _one(self, prompt: str) -> tuple[Tensor, Tensor]:
+        ids, kept = tokens(self.tokenizer, [prompt], self.longest)
+        with one_thread():
+            hidden = self.model(input_ids=ids, output_hidden_states=True).hidden_states
+            mean = torch.stack([hidden[layer] for layer in self.layers]).mean(0)
+            return self.projection(mean)[0], kept[0]
+
+
+def tokens(
+    tokenizer: Any,  # noqa: ANN401
+    prompts: Sequence[str],
+    longest: int,
+    *,
+    fill: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Ids (m, w) of prompts, cut at `longest` and filled up to the longest, or to that; and which are words."""
+    padding: Literal["max_length", "longest"] = "max_length" if fill else "longest"
+    said = tokenizer(
+        list(prompts),
+        padding=padding,
+        truncation=True,
+        max_length=longest,
+        return_special_tokens_mask=True,
+        return_tensors="pt",
+    )
+    return said["input_ids"], (said["special_tokens_mask"] == 0) & (said["attention_mask"] == 1)
+
+
+def canonical(prompt: str) -> str:
+    """As SigLIP was trained: lower case, no punctuation, single spaces."""
+    return " ".join(prompt.lower().translate(str.maketrans("", "", string.punctuation)).split())

@@ -1,0 +1,67 @@
+"""How far a command is, where there is no terminal."""
+
+import pytest
+
+from carina.cli import console
+from carina.cli.console import progress
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that pass when they are told to."""
+
+    class Clock:
+        now = 1000.0
+
+        def monotonic(self):
+            return self.now
+
+    made = Clock()
+    monkeypatch.setattr(console, "time", made)
+    return made
+
+
+def test_a_line_every_half_minute_and_no_more(clock, capfd):
+    with progress("Cases", 2100) as advance:
+        for _ in range(10):  # ten seconds each, 30 questions in them
+            clock.now += 10
+            advance(4, asked=30, failed=1)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "Cases: 12 of 2100, 3.0 questions/s, 3 failed",
+        "Cases: 24 of 2100, 3.0 questions/s, 6 failed",
+        "Cases: 36 of 2100, 3.0 questions/s, 9 failed",
+    ]
+
+
+def test_what_nobody_asks_or_fails_is_not_told(clock, capfd):
+    with progress("Studies", 40) as advance:
+        advance()
+        clock.now += 31
+        advance()
+    with progress("Records", None) as advance:
+        clock.now += 31
+        advance(7)
+    assert capfd.readouterr().err.splitlines() == ["Studies: 2 of 40", "Records: 7"]
+
+
+def test_a_quick_command_and_one_for_machines_say_nothing(clock, capfd):
+    with progress("Cases", 10) as advance:
+        advance(10, asked=70)
+    with progress("Cases", 10, quiet=True) as advance:
+        clock.now += 100
+        advance(10)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_terminal_shows_a_bar_on_standard_error_whatever_becomes_of_the_results(capfd, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with progress("Cases", 10) as advance:
+        advance(10, asked=3, failed=2)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "Cases, 2 failed" in err
+    assert "10/10" in err

@@ -1,0 +1,143 @@
+"""`carina ground` on a folder of maps and a file of regions."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from carina.cli import app
+from carina.studies import Region
+
+
+def run(*arguments: object) -> object:
+    return CliRunner().invoke(app, ["ground", *map(str, arguments)])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Four images of two patients; maps that are right, half right, wrong, and of no image."""
+    regions, maps = {}, tmp_path / "maps"
+    maps.mkdir()
+    for at in range(4):
+        name = f"patient{at // 2}_study1_view{at}_frontal"
+        regions[name] = {"Edema": Region.from_box(4, 4, 8, 8, height=32, width=32).to_coco()}
+        values = np.zeros((8, 8), np.float32)
+        values[1 + at : 3 + at, 1:3] = 1
+        np.save(maps / f"{name}_Edema_map.npy", values)
+    np.save(maps / "nobody_Edema_map.npy", np.zeros((8, 8), np.float32))
+    (tmp_path / "gt.json").write_text(json.dumps(regions))
+    return tmp_path
+
+
+def test_score_writes_tables_and_tells_what_did_not_match(files: Path) -> None:
+    options = (
+        "--maps",
+        files / "maps",
+        "--regions",
+        files / "gt.json",
+        "--geometry",
+        "whole",
+        "--replicates",
+        50,
+    )
+    result = run("score", *options, "-o", files / "out", "--variant", "iou.nearest_full.minmax_0.5")
+    assert result.exit_code == 0, result.output
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert lines[0] == ["variant", "finding", "value", "95% interval", "n", "patients"]
+    # Boxes of 8 x 8 that lie 0, 4, 8 and 12 pixels lower: 1, 1/3, 0 and 0.
+    assert lines[1][1:3] + lines[1][4:] == ["all (micro)", "0.333", "4", "2"]
+    assert "4 maps scored" in result.stderr
+    assert "1 maps have no image among the regions: nobody_Edema_map.npy" in result.stderr
+    assert {path.name for path in (files / "out").iterdir()} == {
+        "scores.csv", "scores.parquet", "summary.csv", "scores.json",
+    }  # fmt: skip
+
+
+def test_thresholds_go_from_one_split_to_another(files: Path) -> None:
+    options = (
+        "--maps",
+        files / "maps",
+        "--regions",
+        files / "gt.json",
+        "--geometry",
+        "whole",
+        "--replicates",
+        50,
+    )
+    chosen = files / "val.json"
+    result = run(
+        "score", *options, "-o", files / "a", "--profile", "chexlocalize", "--split", "val", "--tune", chosen
+    )
+    assert result.exit_code == 0, result.output
+    again = ("--profile", "chexlocalize", "--thresholds", chosen, "--json")
+    result = run("score", *options, "-o", files / "b", "--split", "test", *again)
+    assert result.exit_code == 0, result.output
+    cells = json.loads(result.stdout)["summary"]
+    assert any("tuned_iou_minmax7" in cell["variant"] for cell in cells)
+    result = run("score", *options, "-o", files / "b", "--split", "val", *again)
+    assert result.exit_code == 2
+    assert "the one that is scored" in result.stderr
+
+
+def test_geometry_must_be_said(files: Path) -> None:
+    result = run("score", "--maps", files / "maps", "--regions", files / "gt.json", "-o", files / "out")
+    assert result.exit_code == 2
+    assert "a map of 8 x 8 for an image of 32 x 32" in result.stderr
+
+
+def test_compare_prints_a_row_a_protocol(files: Path) -> None:
+    result = run("compare", "--maps", files / "maps", "--regions", files / "gt.json", "--geometry", "whole")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].split("\t") == ["protocol", "all", "< 1% (n=0)", "1-5% (n=0)", "> 5% (n=4)"]
+    assert lines[1].startswith("hit, bilinear, first argmax (cheXlocalize)\t")
+    as_json = run(
+        "compare", "--maps", files / "maps", "--regions", files / "gt.json", "--geometry", "whole", "--json"
+    )
+    assert len(json.loads(as_json.stdout)) == len(lines) - 1
+
+
+def test_pickles_are_converted_and_scored(files: Path) -> None:
+    pickles = files / "pickles"
+    pickles.mkdir()
+    for path in (files / "maps").glob("patient*.npy"):
+        held = {"map": np.load(path)[None, None], "prob": 0.5, "cxr_dims": (32, 32)}
+        (pickles / f"{path.stem}.pkl").write_bytes(pickle.dumps(held))
+    result = run("convert-pickles", pickles, "-o", files / "converted")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("4 maps written to")
+    options = (
+        "--regions",
+        files / "gt.json",
+        "--geometry",
+        "whole",
+        "--variant",
+        "auroc",
+        "--json",
+        "--replicates",
+        50,
+    )
+    one, other = (
+        json.loads(run("score", "--maps", files / maps, *options, "-o", files / "out").stdout)["summary"]
+        for maps in ("maps", "converted")
+    )
+    assert one == other
+    (pickles / "bad_map.pkl").write_bytes(b"no pickle")
+    refused = run("convert-pickles", pickles, "-o", files / "converted", "--json")
+    assert refused.exit_code == 1
+    assert list(json.loads(refused.stdout)["refused"]) == [str(pickles / "bad_map.pkl")]
+
+
+def test_variants_are_listed() -> None:
+    profiles = run("variants").stdout.splitlines()
+    assert [line.split("\t")[0] for line in profiles] == [
+        "profile", "carina", "chexlocalize", "medklip", "mavl", "radzero", "afloc", "torchray", "quantus",
+    ]  # fmt: skip
+    assert "hit.nearest_224.any_max.positives.per_image" in json.loads(
+        run("variants", "--profile", "medklip", "--json").stdout
+    )
+    wrong = run("variants", "--profile", "xbench")
+    assert wrong.exit_code == 2

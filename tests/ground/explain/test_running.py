@@ -1,0 +1,306 @@
+"""Maps without torch: controls and built-in explainers over a benchmark, on disk, resumed and shared."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from carina.cases import (
+    Case,
+    CaseImage,
+    CaseRegion,
+    CaseView,
+    Fact,
+    Key,
+    Option,
+    Panel,
+    Provenance,
+    Step,
+    open_benchmark,
+    write_benchmark,
+)
+from carina.errors import CarinaError, MapsError
+from carina.ground.explain import running
+from carina.ground.explain.builtin import Asymmetry, Untrained
+from carina.ground.explain.controls import FOLDS, control, priors
+from carina.ground.explain.explainer import Asked
+from carina.ground.explain.maps import LocalisationMap, open_maps, packed, placed
+from carina.ground.explain.running import ExplainOptions, chosen_cases, explain
+from carina.models.frame import Frame
+from carina.studies import Region, write_png
+
+HEIGHT, WIDTH = 56, 84
+
+
+def box(x, y, w, h, *, height=HEIGHT, width=WIDTH):
+    return Region.from_box(x, y, w, h, height=height, width=width)
+
+
+def probe(number, target, *, present):
+    """A bright square on a dark image, where it is present."""
+    key, truth = f"i{number}.png", box(7 * (number % 8), 7, 14, 14)
+    regions = [("r2", "lungs", box(0, 0, WIDTH, 28))] + ([("r1", "truth", truth)] if present else [])
+    options = (Option(id="yes", text="Yes"), Option(id="no", text="No"))
+    step = Step(
+        id="1",
+        stage=1,
+        task="recognition",
+        format="choice",
+        question="?\n(1) Yes\n(2) No",
+        options=options,
+        shows=("v",),
+        uses=("v",),
+        key=Key(options=("yes" if present else "no",)),
+    )
+    case = Case(
+        id=f"g{number:02}",
+        protocol="ground",
+        study=f"s{number}",
+        patient=f"p{number // 2}",
+        source="made",
+        target=target,
+        path="present" if present else "absent",
+        images=(CaseImage(key=key, width=WIDTH, height=HEIGHT),),
+        regions=tuple(CaseRegion(name=name, image=key, region=region) for name, _, region in regions),
+        views=(CaseView(id="v", panels=(Panel(image=key),)),),
+        steps=(step,),
+        facts=tuple(Fact(name="role", about=name, text=role) for name, role, _ in regions),
+    )
+    pixels = np.full((HEIGHT, WIDTH), 40, np.uint8)
+    if present:
+        pixels[truth.to_mask()] = 200
+    return case, pixels
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("explain") / "bench"
+    cases = []
+    for number in range(24):
+        case, pixels = probe(number, ("mass", "nodule")[number % 2], present=number % 4 < 2)
+        write_png(directory / case.images[0].key, pixels)
+        cases.append(case)
+    write_benchmark(directory, cases, Provenance(command="test"))
+    return open_benchmark(directory)
+
+
+def asked(*, truth=None, lungs=None, patient="p", case="c", target="mass", image=None):
+    image = np.zeros((HEIGHT, WIDTH), np.uint8) if image is None else image
+    return Asked(
+        case=case, patient=patient, target=target, phrase=target, image=image, truth=truth, lungs=lungs
+    )
+
+
+# ---- controls -------------------------------------------------------------------------------------------------------
+
+STRETCHED = Frame.stretched(HEIGHT, WIDTH, side=14)
+NOTHING = priors([])
+
+
+def shown(name, one, frame=STRETCHED, shape=(14, 14), known=NOTHING):
+    return control(name, one, frame, shape, known=known, seed=0)
+
+
+def test_oracle_and_lungs_are_the_covered_share_of_a_cell():
+    # Cells of 4 rows and 6 columns: the box covers half of the second cell of the first row.
+    region = box(6, 0, 3, 4)
+    for name, one in (("oracle", asked(truth=region)), ("lungs", asked(lungs=region))):
+        expected = np.zeros((14, 14))
+        expected[0, 1] = 0.5
+        np.testing.assert_allclose(shown(name, one), expected)
+    assert not shown("oracle", asked()).any()
+    # Two rows of three cells, 28 x 28 pixels each.
+    np.testing.assert_allclose(
+        shown("oracle", asked(truth=box(0, 0, 42, 28)), shape=(2, 3)), [[1, 0.5, 0], [0] * 3]
+    )
+
+
+def test_the_centre_is_that_of_the_image_not_of_the_square():
+    frame = Frame.letterboxed(HEIGHT, WIDTH, longest=84)
+    values = shown("centre", asked(), frame, (42, 42))
+    assert np.unravel_index(values.argmax(), values.shape) == (20, 20)
+    np.testing.assert_allclose(values, values[::-1, ::-1], rtol=1e-6)
+    # A quarter of the width from the middle is one standard deviation: columns 10.5 of 42 cells away.
+    x = np.abs(np.arange(42) + 0.5 - 21) / 42
+    np.testing.assert_allclose(
+        values[20] / values[20].max(), np.exp(-(x**2 - x.min() ** 2) / 0.125), rtol=1e-5
+    )
+
+
+def test_random_differs_from_probe_to_probe_and_not_from_call_to_call():
+    one, other = shown("random", asked(case="a")), shown("random", asked(case="b"))
+    assert np.array_equal(one, shown("random", asked(case="a")))
+    assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 0.3
+    assert len(np.unique(shown("uniform", asked()))) == 1
+
+
+def test_a_mean_region_is_made_of_other_patients():
+    names = [f"p{number}" for number in range(40)]
+    drawn = [(("mass", "nodule")[n % 2], name, box(2 * n, 0, 4, 56)) for n, name in enumerate(names)]
+    for number in (0, 1, 17):
+        target, name, _ = drawn[number]
+        fold = _fold_by_hand(name)
+        others = [r for t, p, r in drawn if t == target and _fold_by_hand(p) != fold]
+        mean = np.mean([STRETCHED32.cover(r.to_mask(), 32) for r in others], axis=0)
+        got = shown("mean-region", asked(patient=name, target=target), STRETCHED32, (32, 32), priors(drawn))
+        np.testing.assert_allclose(got, mean, atol=1e-6)
+    # A finding that nobody else has: the mean of all others.
+    alone = priors([*drawn, ("hernia", "p0", box(0, 0, 84, 56))])
+    got = shown("mean-region", asked(patient="p0", target="hernia"), STRETCHED32, (32, 32), alone)
+    others = [r for _, p, r in drawn if _fold_by_hand(p) != _fold_by_hand("p0")]
+    np.testing.assert_allclose(
+        got, np.mean([STRETCHED32.cover(r.to_mask(), 32) for r in others], axis=0), atol=1e-6
+    )
+    assert not shown("mean-region", asked()).any()
+
+
+STRETCHED32 = Frame.stretched(HEIGHT, WIDTH, side=32)
+
+
+def _fold_by_hand(patient):
+    import hashlib
+
+    return int(hashlib.sha256(patient.encode()).hexdigest()[:2], 16) % FOLDS
+
+
+# ---- built in -------------------------------------------------------------------------------------------------------
+
+
+def test_untrained_adds_up():
+    """Its occlusion map is the fall of the score when a patch is flat, one patch after the other."""
+    chance = np.random.default_rng(0)
+    image = chance.integers(0, 255, (224, 224), np.uint8)
+    (whole,) = Untrained("occlusion").explain([asked(image=image)])
+    square = (image.astype(np.float32) - image.mean(dtype=np.float32)) / image.std(dtype=np.float32)
+    model = Untrained("similarity")
+    first, second = model._weights
+    text = model._text("mass")
+
+    def score(pixels):
+        patches = [
+            pixels[y : y + 16, x : x + 16].ravel() for y in range(0, 224, 16) for x in range(0, 224, 16)
+        ]
+        pooled = np.mean([np.maximum(patch @ first, 0) @ second for patch in patches], axis=0)
+        return pooled @ text / np.linalg.norm(pooled)
+
+    assert whole.score == pytest.approx(score(square), abs=1e-4)
+    for row, column in ((0, 0), (3, 11), (13, 13)):
+        hidden = square.copy()
+        hidden[16 * row : 16 * row + 16, 16 * column : 16 * column + 16] = 0
+        assert whole.values[row, column] == pytest.approx(score(square) - score(hidden), abs=1e-4)
+
+
+def test_asymmetry_sees_what_one_side_has():
+    image = np.full((HEIGHT, WIDTH), 60, np.uint8)
+    image[20:36, 10:24] = 180
+    for target, row, columns in (("mass", 28, (10, 24)), ("pneumothorax", 28, (60, 74))):
+        (seen,) = Asymmetry().explain([asked(image=image, target=target)])
+        on_image = seen.frame.to_image(seen.values)
+        y, x = np.unravel_index(on_image.argmax(), on_image.shape)
+        assert columns[0] <= x < columns[1]
+        assert abs(y - row) <= 6
+    (nothing,) = Asymmetry().explain([asked()])
+    assert not nothing.values.any()
+
+
+# ---- on disk --------------------------------------------------------------------------------------------------------
+
+
+def test_a_map_comes_back_as_it_was():
+    chance = np.random.default_rng(1)
+    values = chance.normal(size=(3, 5)).astype(np.float32)
+    frame = Frame.letterboxed(HEIGHT, WIDTH, longest=256, side=224)
+    kept = LocalisationMap(
+        id="c", study="s", patient=None, split=None, target="mass", present=True, positive=("mass",),
+        placed=placed(frame), rows=3, columns=5, grid=packed(values), score=0.5, against=0.75,
+    )  # fmt: skip
+    assert kept.frame == frame
+    np.testing.assert_allclose(kept.values, values, rtol=1e-3, atol=1e-6)
+    assert kept.recognised == -0.25
+    assert packed(np.array([[1e9]], np.float32)) == np.float16(65504).tobytes()
+
+
+def test_all_probes_have_a_map_whatever_the_workers(bench, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "PART_SIZE", 10)
+    explain(bench, "builtin/untrained", tmp_path / "one", ExplainOptions())
+    explain(bench, "builtin/untrained", tmp_path / "two", ExplainOptions(), workers=2)
+    for path in sorted((tmp_path / "one").rglob("*.*")):
+        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
+    maps = list(open_maps(tmp_path / "one"))
+    assert {one.id for one in maps} == {case.id for case in bench}
+    # By finding, then by id: neighbours share their prompts.
+    assert [one.id for one in maps] == [f"g{n:02}" for n in (*range(0, 24, 2), *range(1, 24, 2))]
+    assert {one.positive for one in maps if one.target == "mass"} == {("mass",)}
+
+
+def test_a_limit_takes_of_each_finding_in_turn(bench):
+    assert chosen_cases(bench, 4) == ["g00", "g02", "g01", "g03"]
+    # Half of them present, half absent, of each finding.
+    assert sorted(chosen_cases(bench, 8)) == [f"g{n:02}" for n in range(8)]
+    assert len(chosen_cases(bench, 1000)) == 24
+
+
+def test_what_was_made_in_another_way_is_refused(bench, tmp_path):
+    explain(bench, "control/centre", tmp_path, ExplainOptions())
+    with pytest.raises(MapsError, match="made in another way"):
+        explain(bench, "control/lungs", tmp_path, ExplainOptions())
+    with pytest.raises(MapsError, match="limit"):
+        explain(bench, "control/centre", tmp_path, ExplainOptions(limit=3))
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        ("control/nothing", {}, "known are uniform, centre"),
+        ("control/centre", {"method": "lungs"}, "shows centre alone"),
+        ("control/centre", {"method_options": {"grid": 0}}, "expected a whole number from 1 to 256"),
+        ("control/centre", {"method_options": {"colour": 1}}, "no option 'colour'"),
+        ("builtin/untrained", {"method": "gem"}, "not one of similarity, occlusion"),
+        ("builtin/untrained", {"method_options": {"sigma": 1}}, "has no option 'sigma'"),
+        ("builtin/nothing", {}, "known are builtin/untrained and builtin/asymmetry"),
+    ],
+)
+def test_names_and_options_are_checked(bench, tmp_path, model, options, said):
+    with pytest.raises(CarinaError, match=said):
+        explain(bench, model, tmp_path, ExplainOptions(**options))
+    assert not any(tmp_path.iterdir())
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from carina.cases import open_benchmark
+from carina.ground.explain import running
+from carina.ground.explain.running import ExplainOptions, explain
+
+running.PART_SIZE = 4
+def slowly(_):
+    print("part", flush=True)
+    time.sleep(30)
+explain(open_benchmark(sys.argv[1]), "builtin/untrained", Path(sys.argv[2]), ExplainOptions(), progress=slowly)
+"""
+
+
+def test_a_killed_call_is_taken_up_and_gives_the_same_bytes(bench, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "PART_SIZE", 4)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(bench.directory), str(tmp_path / "killed")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "part\n"
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    there = {path: path.stat().st_mtime_ns for path in (tmp_path / "killed").rglob("*.parquet")}
+    assert there
+    time.sleep(0.01)
+    explain(bench, "builtin/untrained", tmp_path / "killed", ExplainOptions())
+    assert all(path.stat().st_mtime_ns == when for path, when in there.items())
+    explain(bench, "builtin/untrained", tmp_path / "whole", ExplainOptions())
+    for path in sorted((tmp_path / "whole").rglob("*.*")):
+        assert path.read_bytes() == (tmp_path / "killed" / path.relative_to(tmp_path / "whole")).read_bytes()

@@ -1,0 +1,182 @@
+"""Scores of a run's maps beside the controls, on disk and on the command line."""
+
+import json
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+from tests.ground.explain.test_running import bench, box  # noqa: F401 - a fixture
+from typer.testing import CliRunner
+
+from carina.cases import Provenance, open_benchmark, write_benchmark
+from carina.cli import app
+from carina.errors import CarinaError
+from carina.ground.explain.maps import LocalisationMap, open_maps, packed, placed
+from carina.ground.explain.recognition import best_f1_threshold, recognition
+from carina.ground.explain.running import ExplainOptions, explain
+from carina.ground.explain.scoring import read_scoring, score_maps
+from carina.models.frame import Frame
+
+HIT = "hit.bilinear_full.full_image.expected.positives.per_image"
+TUNED = "iou.bilinear_full.full_image.tuned_iou_minmax256.positives.per_image"
+
+
+@pytest.fixture
+def split_bench(bench, tmp_path):  # noqa: F811
+    """The same probes, every third patient of them in a split of its own."""
+    cases = [
+        msgspec.structs.replace(case, split="val" if int(case.patient[1:]) % 3 == 0 else "test")
+        for case in bench
+    ]
+    write_benchmark(tmp_path / "bench", cases, Provenance(command="test", image_root=str(bench.directory)))
+    return open_benchmark(tmp_path / "bench")
+
+
+def test_a_run_is_scored_beside_every_control(split_bench, tmp_path):
+    explain(split_bench, "builtin/asymmetry", tmp_path / "run", ExplainOptions())
+    found = score_maps(split_bench, open_maps(tmp_path / "run"), tune_on="val", replicates=50)
+    assert read_scoring(tmp_path / "run") == found
+    rows = pl.read_parquet(tmp_path / "run" / "scores.parquet")
+    # Twelve probes of findings that are there, four of them of patients in the tuning split.
+    there = [case for case in split_bench if case.path == "present" and case.split == "test"]
+    assert found.scored == len(there) == 8
+    assert set(rows["source"]) == {
+        "model",
+        *(f"control/{name}" for name in ("uniform", "centre", "lungs", "mean-region", "random", "oracle")),
+    }
+    assert set(rows.filter(source="model")["case"]) == {case.id for case in there}
+    means = {name[0]: of[HIT].mean() for name, of in rows.group_by("source")}
+    # Squares of 14 x 14 on 56 x 84, at cells of 4 x 6 pixels: the best covered cell lies inside each of them.
+    assert means["control/oracle"] == 1
+    # A uniform map points everywhere alike.
+    assert means["control/uniform"] == pytest.approx(14 * 14 / (56 * 84))
+    # Bright squares beside the middle on an even image: nothing is as asymmetric.
+    assert means["model"] > 0.6
+    assert set(found.thresholds) == set(rows["source"])
+    assert TUNED in found.variants
+    assert {curve.finding for curve in found.sensitivity} == {"", "mass", "nodule"}
+
+
+def test_without_a_split_to_tune_on_tuned_variants_are_left_out(split_bench, tmp_path):
+    explain(split_bench, "control/lungs", tmp_path / "run", ExplainOptions())
+    maps = open_maps(tmp_path / "run")
+    found = score_maps(split_bench, maps, controls=(), replicates=20)
+    assert TUNED not in found.variants
+    assert (found.tuned_on, found.thresholds, found.scored) == (None, {}, 12)
+    # A control has no score, so it recognises nothing.
+    assert found.recognition == ()
+    with pytest.raises(CarinaError, match="no map of a finding that is there is in split 'train'"):
+        score_maps(split_bench, maps, tune_on="train")
+
+
+def test_maps_of_another_benchmark_are_refused(bench, split_bench, tmp_path):  # noqa: F811
+    explain(bench, "control/centre", tmp_path / "run", ExplainOptions())
+    with pytest.raises(CarinaError, match="maps are of another benchmark"):
+        score_maps(split_bench, open_maps(tmp_path / "run"))
+
+
+def test_any_number_of_workers_gives_the_same_files(split_bench, tmp_path):
+    for workers in (1, 2):
+        out = tmp_path / str(workers)
+        explain(split_bench, "builtin/asymmetry", out, ExplainOptions())
+        score_maps(
+            split_bench, open_maps(out), tune_on="val", controls=("lungs",), replicates=20, workers=workers
+        )
+    for name in ("scores.parquet", "summary.parquet", "scoring.json"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
+
+
+# ---- recognition ----------------------------------------------------------------------------------------------------
+
+
+def scored_map(number, score, *, present, against=None, target="mass"):
+    return LocalisationMap(
+        id=f"c{number}", study="s", patient=f"p{number}", split=None, target=target, present=present,
+        positive=("mass",), placed=placed(Frame.stretched(4, 4, side=2)), rows=1, columns=1,
+        grid=packed(np.zeros((1, 1), np.float32)), score=score, against=against,
+    )  # fmt: skip
+
+
+def test_recognition_by_hand():
+    rows = [
+        scored_map(n, score, present=there)
+        for n, (score, there) in enumerate(
+            [(0.9, True), (0.8, False), (0.6, True), (0.4, False), (0.2, False)]
+        )
+    ]
+    tuning = [scored_map(9, 0.7, present=True), scored_map(8, 0.5, present=False)]
+    (found,) = recognition(rows, tuning)
+    # Of six pairs the positive is higher in five.
+    assert found.auroc.value == pytest.approx(5 / 6)
+    assert (found.present, found.absent, found.threshold) == (2, 3, 0.7)
+    # From 0.7: one of two positives, one of three negatives is called.
+    assert (found.sensitivity, found.specificity) == (1 / 2, 2 / 3)
+    assert found.f1 == pytest.approx(2 * 1 / (2 + 2))
+    assert found.accuracy.value == pytest.approx(3 / 5)
+    (without,) = recognition(rows, [])
+    assert (without.threshold, without.accuracy, without.f1) == (None, None, None)
+
+
+def test_negative_prompts_are_taken_off():
+    rows = [scored_map(1, 0.5, present=True, against=0.4), scored_map(2, 0.6, present=False, against=0.9)]
+    assert recognition(rows, [])[0].auroc.value == 1
+
+
+def test_the_threshold_with_the_best_f1():
+    scores, there = np.array([0.9, 0.8, 0.8, 0.3]), np.array([True, True, False, False])
+    # From 0.9: 2/3; from 0.8: 4/5 with the tie; from 0.3: 4/6.
+    assert best_f1_threshold(scores, there) == 0.8
+    assert best_f1_threshold(scores, ~there & False) is None
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_tells_figures_with_intervals(split_bench, tmp_path):
+    out = str(tmp_path / "run")
+    command = [
+        "explain",
+        str(split_bench.directory),
+        "--model",
+        "builtin/asymmetry",
+        "-o",
+        out,
+        "--workers",
+        "1",
+    ]
+    said = CliRunner().invoke(app, [*command, "--tune-on", "val", "--limit", "12"])
+    assert said.exit_code == 0, said.output
+    assert "pointing game" in said.stdout
+    assert "control/mean-region" in said.stdout
+    assert "recognition" in said.stdout
+    said = CliRunner().invoke(app, [*command, "--tune-on", "val", "--limit", "12", "--json", "--no-controls"])
+    assert json.loads(said.stdout)["scoring"]["method"] == "asymmetry"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--profile", "xbench"], "none of carina, chexlocalize"),
+        (["--option", "sigma"], "'sigma' is not NAME=VALUE"),
+        (["--engine", "dask"], "not one of local, ray"),
+        (["--address", "x:1"], "give --engine ray too"),
+    ],
+)
+def test_wrong_usage_is_told_and_leaves_nothing(split_bench, tmp_path, more, said):
+    out = tmp_path / "run"
+    command = ["explain", str(split_bench.directory), "--model", "control/centre", "-o", str(out), *more]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert not out.exists()
+
+
+def test_a_benchmark_without_probes_is_refused(tmp_path, split_bench):
+    cases = [msgspec.structs.replace(case, protocol="percept") for case in split_bench]
+    write_benchmark(tmp_path / "other", cases, Provenance(command="test"))
+    result = CliRunner().invoke(
+        app, ["explain", str(tmp_path / "other"), "--model", "control/centre", "-o", str(tmp_path / "run")]
+    )
+    assert result.exit_code == 2
+    assert "holds no probes" in result.output

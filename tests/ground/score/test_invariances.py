@@ -1,0 +1,139 @@
+"""What must not change a score, and how far scores of the same map can be apart."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from carina.ground.score import score_pair
+from carina.models.frame import Frame
+
+FULL = [
+    "hit.expected",
+    "hit.any_max",
+    "hit.all_max",
+    "auroc",
+    "auprc",
+    "rank",
+    "iou.oracle_image",
+    "dice.oracle_area",
+]
+"""Depend on nothing but the order of the values."""
+SCALED = [
+    "iou.minmax_0.5",
+    "dice.otsu",
+    "iou.symmetric_0.1+0.3",
+    "cnr",
+    "auroc_binned",
+    "iou.otsu_filled.any_mask",
+]
+"""Depend on values up to a linear change."""
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Frame]:
+    height, width = draw(st.integers(2, 12)), draw(st.integers(2, 12))
+    whole = npst.arrays(
+        np.int16, (height, width), elements=st.integers(0, draw(st.sampled_from([2, 9, 250])))
+    )
+    values = draw(whole).astype(np.float32)
+    truth = draw(npst.arrays(bool, (height, width)))
+    return values, truth, Frame.stretched(height, width, side=8)
+
+
+def scores(values: np.ndarray, truth: np.ndarray, frame: Frame, names: list[str]) -> list[float]:
+    return list(score_pair(values.astype(np.float32), truth, frame, names).values())
+
+
+@given(pairs())
+@settings(max_examples=60, deadline=None)
+def test_a_rising_function_of_the_map_changes_no_rank(pair: tuple[np.ndarray, np.ndarray, Frame]) -> None:
+    values, truth, frame = pair
+    before = scores(values, truth, frame, FULL)
+    for change in (lambda v: v * 4 - 100, lambda v: v**3 / 1000, lambda v: np.sqrt(v) - 7):
+        assert scores(change(values), truth, frame, FULL) == pytest.approx(before, abs=1e-12, nan_ok=True)
+
+
+@given(pairs(), st.sampled_from([0.25, 2.0, 64.0]), st.integers(-512, 512))
+@settings(max_examples=60, deadline=None)
+def test_scale_and_offset_change_nothing_that_is_rescaled(
+    pair: tuple[np.ndarray, np.ndarray, Frame], scale: float, offset: int
+) -> None:
+    values, truth, frame = pair
+    before = scores(values, truth, frame, SCALED)
+    assert scores(values * scale + offset, truth, frame, SCALED) == pytest.approx(
+        before, abs=1e-9, nan_ok=True
+    )
+
+
+@given(pairs())
+@settings(max_examples=60, deadline=None)
+def test_mirroring_changes_nothing_but_which_highest_is_first(
+    pair: tuple[np.ndarray, np.ndarray, Frame],
+) -> None:
+    values, truth, frame = pair
+    names = [*FULL, *SCALED[:-1], "mass", "hit.nearest_full.expected", "iou.nearest_full.oracle_grid"]
+    before = scores(values, truth, frame, names)
+    assert scores(values[:, ::-1], truth[:, ::-1], frame, names) == pytest.approx(
+        before, abs=1e-9, nan_ok=True
+    )
+    assert scores(values[::-1], truth[::-1], frame, names) == pytest.approx(before, abs=1e-9, nan_ok=True)
+
+
+@given(pairs())
+@settings(max_examples=60, deadline=None)
+def test_oracles_bound_what_they_look_at_and_rules_of_ties_are_in_order(
+    pair: tuple[np.ndarray, np.ndarray, Frame],
+) -> None:
+    values, truth, frame = pair
+    if not truth.any():
+        return
+    best, *others = scores(
+        values,
+        truth,
+        frame,
+        ["iou.oracle_image", "iou.minmax_0.3", "iou.otsu", "iou.oracle_area", "iou.raw_3"],
+    )
+    assert all(other <= best + 1e-12 for other in others)
+    every, expected, some = scores(values, truth, frame, ["hit.all_max", "hit.expected", "hit.any_max"])
+    assert every <= expected <= some
+    first = scores(values, truth, frame, ["hit.first_argmax"])[0]
+    assert every <= first <= some
+    cells, nearest = scores(
+        values, truth, frame, ["iou.nearest_full.oracle_grid", "iou.nearest_full.oracle_image"]
+    )
+    assert cells >= nearest - 1e-12
+
+
+@given(pairs())
+@settings(max_examples=60, deadline=None)
+def test_dice_and_iou_tell_the_same_and_the_truth_turned_round_turns_the_curve(
+    pair: tuple[np.ndarray, np.ndarray, Frame],
+) -> None:
+    values, truth, frame = pair
+    iou, dice, auroc = scores(values, truth, frame, ["iou.minmax_0.5", "dice.minmax_0.5", "auroc"])
+    assert dice == pytest.approx(2 * iou / (1 + iou), nan_ok=True)
+    turned = scores(values, ~truth, frame, ["auroc"])[0]
+    assert auroc == pytest.approx(1 - turned, nan_ok=True)
+    assert math.isnan(auroc) == (truth.all() or not truth.any())
+
+
+@given(pairs(), st.integers(1, 3))
+@settings(max_examples=40, deadline=None)
+def test_a_finer_image_of_the_same_scores_alike_by_cells(
+    pair: tuple[np.ndarray, np.ndarray, Frame], times: int
+) -> None:
+    """Each pixel repeated: counts grow, shares stay."""
+    values, truth, _ = pair
+    names = [
+        f"{name}.nearest_full"
+        for name in ("hit.expected", "iou.minmax_0.5", "auroc", "auprc", "mass", "rank")
+    ]
+    height, width = values.shape
+    before = scores(values, truth, Frame.stretched(height, width, side=8), names)
+    finer = truth.repeat(times, axis=0).repeat(times, axis=1)
+    after = scores(values, finer, Frame.stretched(*finer.shape, side=8), names)
+    assert after == pytest.approx(before, abs=1e-12, nan_ok=True)

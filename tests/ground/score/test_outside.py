@@ -1,0 +1,316 @@
+"""Others' files: maps, regions, and which belong together."""
+
+import io
+import json
+import math
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+from carina.errors import CarinaError
+from carina.ground.score.map_files import geometry, read_map
+from carina.ground.score.outside import compare_maps, match_maps, score_maps, write_scored
+from carina.ground.score.region_files import patients_of, read_regions
+from carina.models.frame import Frame
+from carina.studies import Region, write_png
+
+VALUES = np.arange(12, dtype=np.float32).reshape(3, 4) / 16
+
+
+# ---- maps ----
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4"])
+@pytest.mark.parametrize("fortran", [False, True])
+def test_arrays_are_read_whatever_their_layout(tmp_path: Path, dtype: str, fortran: bool) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.asarray(VALUES, dtype, order="F" if fortran else "C")[None, None])
+    values, size = read_map(path)
+    np.testing.assert_array_equal(values, VALUES)
+    assert (values.dtype, size) == (np.float32, None)
+
+
+def test_archives_have_one_array_or_one_named_map(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "one.npz", anything=VALUES)
+    np.savez(tmp_path / "two.npz", map=VALUES, dims=np.array([40, 30]), prob=np.array(0.5))
+    np.testing.assert_array_equal(read_map(tmp_path / "one.npz")[0], VALUES)
+    values, size = read_map(tmp_path / "two.npz")
+    np.testing.assert_array_equal(values, VALUES)
+    assert size == (30, 40)
+
+
+def test_pictures_run_from_0_to_1(tmp_path: Path) -> None:
+    write_png(tmp_path / "a.png", np.array([[0, 51], [255, 102]], np.uint8))
+    write_png(tmp_path / "b.png", np.array([[0, 65535]], np.uint16))
+    tifffile.imwrite(tmp_path / "c.tif", VALUES)
+    tifffile.imwrite(tmp_path / "d.tiff", np.array([[0, 255]], np.uint8))
+    np.testing.assert_allclose(read_map(tmp_path / "a.png")[0], [[0, 0.2], [1, 0.4]], rtol=1e-6)
+    np.testing.assert_allclose(read_map(tmp_path / "b.png")[0], [[0, 1]])
+    np.testing.assert_array_equal(read_map(tmp_path / "c.tif")[0], VALUES)
+    np.testing.assert_allclose(read_map(tmp_path / "d.tiff")[0], [[0, 1]])
+
+
+def npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.npy", npy(np.array([{}], object)), "an array of object, expected numbers; see `carina ground"),
+        ("a.npy", npy(VALUES)[:-5], "cut short: 43 of 48 bytes"),
+        ("a.npy", npy(VALUES).replace(b"(3, 4)", b"(3, 4"), "not an array in numpy's format"),
+        ("a.npy", npy(np.zeros(5)), r"shape \(5,\), expected rows and columns"),
+        ("a.npy", npy(np.zeros((2, 3, 4))), r"shape \(2, 3, 4\)"),
+        ("a.npy", npy(np.array([[np.inf]])), "holds infinity"),
+        ("a.npy", npy(np.array([[1e300]])), "holds infinity"),
+        ("a.npy", npy(np.array([["a"]])), "an array of <U1"),
+        ("a.npy", b"", "not an array in numpy's format"),
+        ("a.npz", b"PK nothing", "not a .npz file"),
+        ("a.tif", b"II*\0nothing", "not a TIFF file, or damaged"),
+        ("a.txt", b"1 2", "of an unknown kind"),
+    ],
+)  # fmt: skip
+def test_bad_maps_are_refused_in_a_sentence(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CarinaError, match=message):
+        read_map(tmp_path / name)
+
+
+def test_a_stated_size_beyond_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        stream, {"descr": "<f4", "fortran_order": False, "shape": (99999, 99999)}
+    )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("map.npy", stream.getvalue() + b"\0" * 1000)
+    with pytest.raises(CarinaError, match="9,999,800,001 numbers, more than the limit of 100,000,000"):
+        read_map(path)
+
+
+def test_several_arrays_need_a_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", one=VALUES, two=VALUES)
+    with pytest.raises(CarinaError, match=r"one named 'map', not \['one', 'two'\]"):
+        read_map(tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", map=VALUES, dims=np.array([1.5]))
+    with pytest.raises(CarinaError, match="'dims' should be"):
+        read_map(tmp_path / "b.npz")
+
+
+def test_geometry_is_declared_or_evident() -> None:
+    path = Path("a.npy")
+    assert geometry(None, (30, 40), (30, 40), path) == Frame.stretched(30, 40, side=40)
+    assert geometry("whole", (30, 40), (14, 14), path) == Frame.stretched(30, 40, side=14)
+    assert geometry("letterbox:256:224", (30, 40), (14, 14), path) == Frame.letterboxed(
+        30, 40, longest=256, side=224
+    )
+    assert geometry("letterbox:256", (30, 40), (14, 14), path) == Frame.letterboxed(30, 40, longest=256)
+    assert geometry("crop:512:480", (30, 40), (15, 15), path) == Frame.cropped(30, 40, shortest=512, side=480)
+    with pytest.raises(
+        CarinaError, match=r"a.npy: a map of 14 x 14 for an image of 30 x 40 .* say how it lies"
+    ):
+        geometry(None, (30, 40), (14, 14), path)
+    for bad in ("squash", "crop:1", "letterbox:-3", "crop:a:b", "letterbox:99999999"):
+        with pytest.raises(CarinaError, match="geometry"):
+            geometry(bad, (30, 40), (14, 14), path)
+
+
+# ---- regions ----
+
+
+def region(*box: float) -> Region:
+    return Region.from_box(*box, height=30, width=40)
+
+
+def written(path: Path, content: object) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+SEGMENTATIONS = {
+    "patient7_study1_view1_frontal": {
+        "Edema": region(0, 0, 20, 15).to_coco(),
+        "Airspace Opacity": region(20, 15, 10, 10).to_coco(),
+        "Cardiomegaly": Region.empty(30, 40).to_coco(),
+    },
+    "patient9_study2_view1_frontal": {"Edema": region(5, 5, 4, 4).to_coco()},
+}
+
+
+def test_chexlocalize_segmentations(tmp_path: Path) -> None:
+    found = read_regions(written(tmp_path / "gt.json", SEGMENTATIONS))
+    own = found["patient7_study1_view1_frontal"]
+    assert list(own) == ["Edema", "Lung Opacity", "Cardiomegaly"]
+    assert own["Edema"].region == region(0, 0, 20, 15)
+    assert own["Cardiomegaly"].region.is_empty
+    assert patients_of(found, None) == {
+        "patient7_study1_view1_frontal": "patient7",
+        "patient9_study2_view1_frontal": "patient9",
+    }
+
+
+def test_chexlocalize_annotations_are_drawn_with_their_outline(tmp_path: Path) -> None:
+    contours = [[[2, 3], [10, 3], [10, 8], [2, 8]], [[20.4, 20.4], [21.4, 20.4], [21.4, 21.4]], [[1, 1]]]
+    path = written(tmp_path / "a.json", {"p": {"img_size": [30, 40], "Edema": contours}})
+    mask = read_regions(path)["p"]["Edema"].region.to_mask()
+    expected = np.zeros((30, 40), bool)
+    expected[3:9, 2:11] = True
+    np.testing.assert_array_equal(mask[:15], expected[:15])
+    assert 1 <= mask[15:].sum() <= 4
+
+
+def test_coco(tmp_path: Path) -> None:
+    """Boxes of MS-CXR's kind, which tell the size with the annotation, polygons and runs; one finding's are united."""
+    square = [[2, 2, 12, 2, 12, 12, 2, 12]]
+    mask = Region.from_polygons([np.array(square).reshape(-1, 2)], height=30, width=40)
+    content = {
+        "images": [
+            {"id": 1, "path": "files/p10/s1/abc.jpg"},
+            {"id": 2, "file_name": "x/def.png", "height": 30, "width": 40},
+        ],
+        "categories": [{"id": 5, "name": "Edema"}, {"id": 6, "name": "Airspace Opacity"}],
+        "annotations": [
+            {"image_id": 1, "category_id": 5, "bbox": [0, 0, 10, 10], "height": 30, "width": 40},
+            {"image_id": 1, "category_id": 5, "bbox": [20.5, 3, 5, 5], "height": 30, "width": 40},
+            {"image_id": 2, "category_id": 5, "segmentation": square, "bbox": [2, 2, 10, 10]},
+            {"image_id": 2, "category_id": 6, "segmentation": mask.to_coco()},
+        ],
+    }
+    found = read_regions(written(tmp_path / "c.json", content))
+    assert list(found) == ["abc", "def"]
+    assert found["abc"]["Edema"].region == region(0, 0, 10, 10).union(region(20.5, 3, 5, 5))
+    assert found["abc"]["Edema"].boxes == [(0, 0, 10, 10), (20.5, 3, 5, 5)]
+    assert found["def"]["Edema"].region == found["def"]["Lung Opacity"].region == mask
+    assert found["def"]["Edema"].boxes == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "expected an object"),
+        ("{", "not JSON"),
+        ('{"a": 3}', "a: expected findings"),
+        ('{"a": {"Edema": 3}}', "a, Edema: expected COCO's"),
+        ('{"a": {"img_size": [3], "Edema": []}}', "a, Edema"),
+        ('{"images": [{"id": 1}], "annotations": []}', "not COCO's layout: no 'path'"),
+        (
+            '{"images": [{"id": 1, "path": "a.png"}, {"id": 2, "path": "b/a.png"}], "annotations": []}',
+            "two have one name",
+        ),
+        ('{"images": [], "annotations": [{"image_id": 1}]}', "annotation 0: no 1"),
+        (
+            '{"images": [{"id": 1, "path": "a", "height": 9, "width": 9}], "categories": [{"id": 1, "name": "x"}], '
+            '"annotations": [{"image_id": 1, "category_id": 1, "bbox": [99, 0, 1, 1]}]}',
+            "annotation 0: box .* lies outside",
+        ),
+    ],
+)
+def test_bad_regions_are_refused_in_a_sentence(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "r.json").write_text(content)
+    with pytest.raises(CarinaError, match=message):
+        read_regions(tmp_path / "r.json")
+
+
+def test_patients_from_a_table(tmp_path: Path) -> None:
+    table = tmp_path / "p.csv"
+    table.write_text("id,patient\na,one\nb,one\n")
+    assert patients_of({"a": 0, "b": 0}, table) == {"a": "one", "b": "one"}
+    with pytest.raises(CarinaError, match="1 images have no patient, 'c' among them"):
+        patients_of({"a": 0, "c": 0}, table)
+    table.write_text("name\na\n")
+    with pytest.raises(CarinaError, match="expected columns id and patient"):
+        patients_of({"a": 0}, table)
+
+
+# ---- together ----
+
+
+def folder(tmp_path: Path, *names: str) -> Path:
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    for at, name in enumerate(names):
+        np.save(maps / f"{name}.npy", np.roll(VALUES, at, axis=1))
+    return maps
+
+
+def test_names_are_matched_and_the_rest_is_told(tmp_path: Path) -> None:
+    regions = read_regions(written(tmp_path / "gt.json", SEGMENTATIONS))
+    first, second = SEGMENTATIONS
+    maps = folder(
+        tmp_path, f"{first}_Airspace Opacity_map", second, f"{first}_map", "patient3_study1_Edema_map"
+    )
+    (maps / "notes.txt").write_text("not a map")
+    found = match_maps(maps, regions)
+    assert [(match.image, match.finding) for match in found.found] == [
+        (first, "Lung Opacity"),
+        (second, "Edema"),
+    ]
+    assert found.unknown == ["patient3_study1_Edema_map.npy"]
+    assert found.unclear == [f"{first}_map.npy"]  # which of two?
+    assert found.missing == [f"{first}, Edema"]
+    np.save(maps / f"{second}_Edema_map.npy", VALUES)
+    with pytest.raises(CarinaError, match="of the same image and finding as"):
+        match_maps(maps, regions)
+
+
+def test_scores_of_files_are_those_of_arrays(tmp_path: Path) -> None:
+    regions = read_regions(written(tmp_path / "gt.json", SEGMENTATIONS))
+    first, second = SEGMENTATIONS
+    maps = folder(tmp_path, f"{first}_Edema_map", second)
+    scored, scorer = score_maps(
+        maps, regions, ["auroc", "iou.oracle_set_iou_minmax256", "auroc.pooled"], frame="whole", replicates=50
+    )
+    assert [(row.id, row.finding, row.patient) for row in scored.rows] == [
+        (first, "Edema", "patient7"),
+        (second, "Edema", "patient9"),
+    ]
+    values = Frame.stretched(30, 40, side=4).to_image(VALUES)
+    truth = region(0, 0, 20, 15).to_mask()
+    inside, outside = values[truth], values[~truth]
+    wins = (inside[:, None] > outside).mean() + (inside[:, None] == outside).mean() / 2
+    assert scored.rows[0].values["auroc.bilinear_full.full_image.per_image"] == pytest.approx(wins)
+    assert len(scorer) == scored.scored == 2
+    paths = write_scored(scored, tmp_path / "out", {"profile": None})
+    assert [path.name for path in paths] == ["scores.csv", "scores.parquet", "summary.csv", "scores.json"]
+    lines = paths[0].read_text().splitlines()
+    assert lines[0].startswith("id,finding,patient,share,auroc.bilinear_full.full_image.per_image,iou.")
+    assert len(lines) == 3
+    told = json.loads(paths[3].read_text())
+    assert set(told["variants"]) == {variant.name for variant in scorer.variants}
+    assert list(told["chosen on the scored images"]) == [
+        "iou.bilinear_full.full_image.oracle_set_iou_minmax256.positives.per_image"
+    ]
+    assert told["regions without a map"] == [f"{first}, Lung Opacity"]
+    import polars as pl
+
+    assert pl.read_parquet(paths[1]).shape == (2, 6)
+    rows = compare_maps(maps, regions, frame="whole")
+    assert rows[0].n["all"] == 2
+    assert not math.isnan(rows[0].all)
+
+
+def test_a_map_of_another_image_size_is_refused(tmp_path: Path) -> None:
+    regions = read_regions(written(tmp_path / "gt.json", SEGMENTATIONS))
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    np.savez(maps / "patient9_study2_view1_frontal.npz", map=VALUES, dims=np.array([41, 30]))
+    with pytest.raises(CarinaError, match="of an image of 30 x 41, where the regions have 30 x 40"):
+        score_maps(maps, regions, ["auroc"], frame="whole")
+
+
+def test_nothing_that_matches_is_an_error_that_shows_both_names(tmp_path: Path) -> None:
+    regions = read_regions(written(tmp_path / "gt.json", SEGMENTATIONS))
+    with pytest.raises(
+        CarinaError, match=r"none of 1 maps matches .* such as 'x.npy', and images such as 'patient7_"
+    ):
+        score_maps(folder(tmp_path, "x"), regions, ["auroc"])
+    with pytest.raises(CarinaError, match="holds no maps"):
+        match_maps(tmp_path, regions)
+    with pytest.raises(CarinaError, match="expected a directory of maps"):
+        match_maps(tmp_path / "none", regions)

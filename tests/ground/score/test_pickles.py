@@ -1,0 +1,190 @@
+"""Pickles are read without running them."""
+
+import collections
+import contextlib
+import io
+import os
+import pickle
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from carina.errors import CarinaError
+from carina.ground.score import pickles
+from carina.ground.score.pickles import convert_pickles
+from carina.ground.score.unpickle import Refused, load, read_map
+
+VALUES = np.arange(12, dtype=np.float32).reshape(3, 4) / 16
+
+
+@given(
+    npst.arrays(
+        st.sampled_from(["f2", "f4", "f8", ">f4", "i8", "u1", "?"]), npst.array_shapes(min_dims=0, max_dims=4)
+    ),
+    st.integers(0, 5),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_arrays_come_back_from_every_protocol(array: np.ndarray, protocol: int, fortran: bool) -> None:
+    given_array = np.asarray(array, order="F") if fortran else array
+    held = load(pickle.dumps({"a": [given_array, (1, 2.5, None, "x", b"y", True)]}, protocol))
+    np.testing.assert_array_equal(held["a"][0], array)
+    assert held["a"][1] == (1, 2.5, None, "x", b"y", True)
+
+
+def test_numbers_of_numpy_come_back() -> None:
+    for protocol in range(6):
+        assert load(pickle.dumps([np.float32(0.5), np.int64(7), np.bool_(True)], protocol)) == [0.5, 7, True]
+    assert load(pickle.dumps(collections.OrderedDict(a=1))) == {"a": 1}
+
+
+def test_tensors_come_back_without_torch() -> None:
+    torch = pytest.importorskip("torch")
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.int64, torch.uint8, torch.bool):
+        tensor = torch.arange(24).reshape(2, 3, 4).to(dtype)
+        for view in (tensor, tensor.transpose(0, 2), tensor[:, 1:, ::2], tensor[0, 0, 0]):
+            np.testing.assert_array_equal(load(pickle.dumps(view)), view.numpy())
+    with pytest.raises(Refused, match="BFloat16Storage"):
+        load(pickle.dumps(torch.zeros(2, dtype=torch.bfloat16)))
+
+
+def test_a_tensor_cannot_reach_beyond_its_storage() -> None:
+    torch = pytest.importorskip("torch")
+    content = pickle.dumps(torch.zeros(2, 3))
+    assert b"K\x02K\x03\x86" in content  # its size
+    with pytest.raises(Refused, match="beyond its storage"):
+        load(content.replace(b"K\x02K\x03\x86", b"K\x7fK\x7f\x86"))
+
+
+class Evil:
+    def __init__(self, *what: object) -> None:
+        self.what = what
+
+    def __reduce__(self) -> tuple:
+        return self.what[0], self.what[1:]
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        Evil(os.system, "touch {}"),
+        Evil(eval, "open({!r}, 'w')"),
+        Evil(getattr, "x", "upper"),
+        Evil(__import__, "os"),
+        Evil(np.load, "{}"),
+        Evil(io.BytesIO, b"x"),
+        Path("x"),
+        {1, 2}.union,
+        np.array([Evil(os.system, "touch {}")], object),
+        np.zeros(2, [("a", "f4")]),
+        np.array(["2020-01-01"], "M8[D]"),
+        np.array(["abc"]),
+        collections.Counter("a"),
+    ],
+)
+def test_everything_else_is_refused_and_not_run(tmp_path: Path, evil: object) -> None:
+    mark = tmp_path / "mark"
+    if isinstance(evil, Evil):
+        evil = Evil(*(part.format(str(mark)) if isinstance(part, str) else part for part in evil.what))
+    for protocol in (2, 5):
+        with pytest.raises(Refused):
+            load(pickle.dumps({"map": evil}, protocol))
+    assert not mark.exists()
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=100, deadline=None)
+def test_noise_is_refused(content: bytes) -> None:
+    with contextlib.suppress(Refused):
+        load(content)
+
+
+def test_stand_ins_hold_nothing_that_an_array_could_be_made_of_wrongly() -> None:
+    honest = pickle.dumps(np.zeros((2, 3), np.float32), 2)
+    for before, after, message in (
+        (b"K\x02K\x03\x86", b"K\x7fK\x7f\x86", "in 24 bytes"),
+        (b"f4", b"O8", "an array of 'O8'"),
+        (b"f4", b"f8", "in 24 bytes"),
+    ):
+        assert before in honest
+        with pytest.raises(Refused, match=message):
+            load(honest.replace(before, after))
+
+
+def info(**more: object) -> dict[str, object]:
+    return {"map": VALUES[None, None], "prob": 0.75, "task": "Edema", "gt": 1, "cxr_dims": (40, 30), **more}
+
+
+def test_a_map_with_its_size_and_probability() -> None:
+    kept = read_map(pickle.dumps(info()))
+    np.testing.assert_array_equal(kept["map"], VALUES)
+    assert kept["dims"].tolist() == [40, 30]
+    assert kept["prob"] == 0.75
+    assert set(read_map(pickle.dumps({"map": VALUES, "prob": np.zeros(14)}))) == {"map"}
+    for bad in ({}, [VALUES], {"map": [1, 2]}, {"map": np.zeros((2, 2, 2))}, {"map": np.zeros((2, 2), bool)}):
+        with pytest.raises(Refused, match="map"):
+            read_map(pickle.dumps(bad))
+
+
+def test_a_folder_is_converted_by_another_process(tmp_path: Path) -> None:
+    source = tmp_path / "pickles"
+    (source / "deeper").mkdir(parents=True)
+    (source / "p1_Edema_map.pkl").write_bytes(pickle.dumps(info()))
+    (source / "deeper" / "p2_Edema_map.pkl").write_bytes(pickle.dumps(info(map=VALUES * 2)))
+    (source / "p3_map.pkl").write_bytes(pickle.dumps(Evil(os.system, f"touch {tmp_path / 'mark'}")))
+    (source / "p4_map.pickle").write_bytes(b"noise")
+    # Eight gigabytes in a few bytes: stated as the length of a byte string that is not there.
+    (source / "p5_map.pkl").write_bytes(b"\x80\x04\x8e" + struct.pack("<Q", 8 << 30) + b"x.")
+    ticks: list[int] = []
+    written, refused = convert_pickles(source, tmp_path / "maps", progress=ticks.append)
+    assert sorted(path.name for path in written) == ["p1_Edema_map.npz", "p2_Edema_map.npz"]
+    with np.load(tmp_path / "maps" / "p2_Edema_map.npz", allow_pickle=False) as archive:
+        np.testing.assert_array_equal(archive["map"], VALUES * 2)
+    assert sorted(Path(name).name for name in refused) == ["p3_map.pkl", "p4_map.pickle", "p5_map.pkl"]
+    by_name = {Path(name).name: reason for name, reason in refused.items()}
+    assert "holds posix.system" in by_name["p3_map.pkl"]
+    assert "not a pickle" in by_name["p4_map.pickle"]
+    assert sum(ticks) == 5
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_file_that_ends_the_process_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that dies of every second file, as by its limits, in place of ours."""
+    (tmp_path / "dying.py").write_text(
+        "import json, os, signal, sys\n"
+        "pairs = json.load(sys.stdin)\n"
+        "for source, target in pairs:\n"
+        "    if 'deadly' in source:\n"
+        "        os.kill(os.getpid(), signal.SIGXCPU)\n"
+        "    open(target, 'w').close()\n"
+        "    print(json.dumps([source, None]), flush=True)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(pickles, "_CHILD", "dying")
+    source = tmp_path / "pickles"
+    source.mkdir()
+    for name in ("a", "b_deadly", "c", "d_deadly"):
+        (source / f"{name}.pkl").write_bytes(b"")
+    written, refused = convert_pickles(source, tmp_path / "maps")
+    assert [path.name for path in written] == ["a.npz", "c.npz"]
+    assert set(refused.values()) == {"ended the process that read it, by its limits on memory, time or size"}
+    monkeypatch.setattr(pickles, "_CHILD", "there_is_no_such_module")
+    with pytest.raises(CarinaError, match="does not start"):
+        convert_pickles(source, tmp_path / "maps")
+
+
+def test_a_folder_without_pickles_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CarinaError, match=r"holds no .pkl or .pickle files"):
+        convert_pickles(tmp_path, tmp_path / "out")
+    with pytest.raises(CarinaError, match="expected a directory"):
+        convert_pickles(tmp_path / "none", tmp_path / "out")
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x_map.pkl").write_bytes(b"")
+    with pytest.raises(CarinaError, match="x_map is there more than once"):
+        convert_pickles(tmp_path, tmp_path / "out")
