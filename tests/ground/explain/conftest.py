@@ -29,15 +29,22 @@ def tiny():
 
 
 @pytest.fixture(scope="session")
+def weights(tiny):  # noqa: ARG001 - without torch there are none
+    """The module that saves tiny weights of every adapter under their published names."""
+    checkpoints = Path(__file__).parents[2] / "models" / "clip"
+    made, more = (_module(name, checkpoints) for name in ("tiny_clip", "tiny_more"))
+    more.extend(made)
+    return made
+
+
+@pytest.fixture(scope="session")
 def slow():
     """The module with a vision transformer in plain numpy, whose every part can be replaced."""
     return _module("slow")
 
 
-def _module(name):
-    spec = importlib.util.spec_from_file_location(
-        f"{name}_of_explanations", Path(__file__).with_name(f"{name}.py")
-    )
+def _module(name, folder=Path(__file__).parent):
+    spec = importlib.util.spec_from_file_location(f"{name}_of_explanations", folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -8,6 +8,8 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from carina.cases import (
     Case,
@@ -210,18 +212,42 @@ def test_asymmetry_sees_what_one_side_has():
 # ---- on disk --------------------------------------------------------------------------------------------------------
 
 
-def test_a_map_comes_back_as_it_was():
-    chance = np.random.default_rng(1)
-    values = chance.normal(size=(3, 5)).astype(np.float32)
+def kept(values):
     frame = Frame.letterboxed(HEIGHT, WIDTH, longest=256, side=224)
-    kept = LocalisationMap(
+    rows, columns = values.shape
+    return LocalisationMap(
         id="c", study="s", patient=None, split=None, target="mass", present=True, positive=("mass",),
-        placed=placed(frame), rows=3, columns=5, grid=packed(values), score=0.5, against=0.75,
+        placed=placed(frame), rows=rows, columns=columns, score=0.5, against=0.75, **packed(values)._asdict(),
     )  # fmt: skip
-    assert kept.frame == frame
-    np.testing.assert_allclose(kept.values, values, rtol=1e-3, atol=1e-6)
-    assert kept.recognised == -0.25
-    assert packed(np.array([[1e9]], np.float32)) == np.float16(65504).tobytes()
+
+
+def test_a_map_comes_back_as_it_was():
+    frame = Frame.letterboxed(HEIGHT, WIDTH, longest=256, side=224)
+    one = kept(np.zeros((3, 5), np.float32))
+    assert one.frame == frame
+    assert one.recognised == -0.25
+    assert not one.values.any()
+    with_gap = np.array([[1.0, np.nan], [3.0, np.inf]], np.float32)
+    np.testing.assert_array_equal(kept(with_gap).values, [[1, np.nan], [3, np.nan]])
+
+
+@given(
+    low=st.floats(-1e3, 1e3),
+    extent=st.sampled_from([1e-6, 1e-3, 1.0, 1e4]),
+    seed=st.integers(0, 99),
+)
+def test_small_and_large_maps_keep_their_shape_and_their_peak(low, extent, seed):
+    """To a thousandth of their range everywhere, and far better near the highest value."""
+    values = (low + extent * np.random.default_rng(seed).random((6, 7))).astype(np.float32)
+    assume(np.ptp(values) > 100 * np.spacing(np.abs(values).max()))
+    back = kept(values).values
+    spacing = np.spacing(np.abs(values).max())
+    assert np.abs(back - values).max() <= 5e-4 * np.ptp(values) + spacing
+    assert back.max() == values.max()
+    assert (
+        np.abs(back - values)[back >= back.max() - np.ptp(values) / 100].max()
+        <= 5e-6 * np.ptp(values) + spacing
+    )
 
 
 def test_all_probes_have_a_map_whatever_the_workers(bench, tmp_path, monkeypatch):

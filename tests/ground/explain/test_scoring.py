@@ -94,7 +94,7 @@ def scored_map(number, score, *, present, against=None, target="mass"):
     return LocalisationMap(
         id=f"c{number}", study="s", patient=f"p{number}", split=None, target=target, present=present,
         positive=("mass",), placed=placed(Frame.stretched(4, 4, side=2)), rows=1, columns=1,
-        grid=packed(np.zeros((1, 1), np.float32)), score=score, against=against,
+        **packed(np.zeros((1, 1), np.float32))._asdict(), score=score, against=against,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from safetensors.torch import load_file  # noqa: E402
 from torch import nn  # noqa: E402
 
 from carina.models.clip.decoder import DecoderShape, QueryDecoder, laid_out  # noqa: E402
+from carina.models.clip.state import one_thread  # noqa: E402
 
 D, HIDDEN, LAYERS, HEADS = 16, 24, 4, 4
 
@@ -149,8 +150,9 @@ def first_tokens(published, kind, texts):
     bert = transformers.BertModel(config).eval()
     bert.load_state_dict({key: value for key, value in state.items() if "position_ids" not in key})
     tokenizer = transformers.BertTokenizer.from_pretrained(str(published(kind)))
-    rows = [bert(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0] for text in texts]
-    return torch.stack(rows).detach()
+    with one_thread(), torch.no_grad():
+        rows = [bert(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0] for text in texts]
+    return torch.stack(rows)
 
 
 def test_medklip_asks_all_its_observations_at_once(published, opened):

@@ -8,7 +8,7 @@ from carina.errors import CarinaError
 from carina.ground.explain.explainer import Asked, Shown
 from carina.ground.explain.methods.registry import METHODS, Method
 from carina.models.clip.interface import ClipModel, PromptPair
-from carina.models.clip.named import open_clip_model
+from carina.models.clip.named import native_options, open_clip_model
 from carina.models.clip.recognition import asked as all_prompts
 from carina.models.clip.recognition import one_score
 from carina.models.extra import require
@@ -87,7 +87,8 @@ def open_clip_explainer(
     if name not in METHODS:
         raise CarinaError(f"method {name!r}: unknown; known are {', '.join(METHODS)}")
     by = METHODS[name]
-    configured = by.configured(options, seed=seed)
+    own = native_options(model) if name == opened.native else {}
+    configured = by.configured({**own, **options}, seed=seed)
     lacking = by.available(opened)
     if lacking is not None:
         raise CarinaError(f"{opened.identity.name}: {name} cannot be shown: {lacking}")

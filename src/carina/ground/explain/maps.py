@@ -6,7 +6,7 @@ A set like any other (`carina.store`): parts of Parquet and a manifest, written 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -51,7 +51,10 @@ class LocalisationMap(Record, frozen=True, kw_only=True):
     rows: int
     columns: int
     grid: bytes
-    """16-bit floats, row by row, little-endian, over the whole square of the frame."""
+    """16-bit floats, row by row, little-endian, over the whole square of the frame: how far each value lies below the
+    highest, as a share of the range. So the finest steps are at the peak, whatever the scale of the map."""
+    highest: float
+    range: float
     score: float | None = None
     """How well image and prompts agree; None for maps without a model."""
     against: float | None = None
@@ -63,8 +66,9 @@ class LocalisationMap(Record, frozen=True, kw_only=True):
 
     @property
     def values(self) -> Map:
-        """The grid as numbers."""
-        return np.frombuffer(self.grid, "<f2").reshape(self.rows, self.columns).astype(np.float32)
+        """The grid as the model gave it."""
+        below = np.frombuffer(self.grid, "<f2").reshape(self.rows, self.columns).astype(np.float64)
+        return np.asarray(self.highest - self.range * below, np.float32)
 
     @property
     def recognised(self) -> float | None:
@@ -86,10 +90,25 @@ def placed(frame: Frame) -> Placed:
     )
 
 
-def packed(values: Map) -> bytes:
-    """A grid as it is stored; numbers beyond 16 bits are cut to the largest."""
-    largest = float(np.finfo(np.float16).max)
-    return np.clip(values, -largest, largest).astype("<f2").tobytes()
+class Packed(NamedTuple):
+    """A grid as it is stored."""
+
+    grid: bytes
+    highest: float
+    range: float
+
+
+def packed(values: Map) -> Packed:
+    """A grid as 16-bit floats; a value that is no number stays none."""
+    known = values[np.isfinite(values)].astype(np.float64)
+    highest = float(known.max()) if known.size else 0.0
+    extent = highest - float(known.min()) if known.size else 0.0
+    below = (
+        (highest - values.astype(np.float64)) / extent
+        if extent
+        else np.where(np.isfinite(values), 0.0, np.nan)
+    )
+    return Packed(np.where(np.isfinite(values), below, np.nan).astype("<f2").tobytes(), highest, extent)
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

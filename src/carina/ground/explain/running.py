@@ -175,7 +175,7 @@ def _kept(case: Case, shown: Shown) -> LocalisationMap:
         placed=placed(shown.frame),
         rows=rows,
         columns=columns,
-        grid=packed(shown.values),
+        **packed(shown.values)._asdict(),
         score=shown.score,
         against=shown.against,
     )

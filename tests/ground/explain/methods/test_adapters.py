@@ -1,8 +1,5 @@
 """Every adapter with every method that serves it, on tiny weights under their published names."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -39,18 +36,6 @@ QUICK = {
     "gscorecam": {"channels": 2},
     "occlusion": {"window": 8, "stride": 8},
 }
-CHECKPOINTS = Path(__file__).parents[3] / "models" / "clip"
-
-
-@pytest.fixture(scope="module")
-def weights(tiny):  # noqa: ARG001 - without torch there are none
-    modules = []
-    for name in ("tiny_clip", "tiny_more"):
-        spec = importlib.util.spec_from_file_location(f"{name}_to_explain", CHECKPOINTS / f"{name}.py")
-        modules.append(importlib.util.module_from_spec(spec))
-        spec.loader.exec_module(modules[-1])
-    modules[1].extend(modules[0])
-    return modules[0]
 
 
 def test_every_kind_is_in_the_table(weights):

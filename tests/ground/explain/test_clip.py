@@ -1,0 +1,103 @@
+"""Models with weights through the whole command: tiny ones, in the published layouts."""
+
+import msgspec
+import numpy as np
+import pytest
+from tests.ground.explain.test_running import asked, bench  # noqa: F401 - a fixture
+from typer.testing import CliRunner
+
+from carina.cases import Provenance, open_benchmark, write_benchmark
+from carina.cli import app
+from carina.errors import CarinaError
+from carina.ground.explain.clip import open_clip_explainer
+from carina.ground.explain.maps import open_maps
+from carina.ground.explain.running import ExplainOptions, explain
+
+
+@pytest.fixture
+def folder(weights, tmp_path):
+    def saved(kind, name="weights"):
+        return f"{weights.NAMES[kind]}:{weights.save(kind, tmp_path / name)}"
+
+    return saved
+
+
+@pytest.fixture
+def pneumonia(bench, tmp_path):  # noqa: F811
+    """Probes of a finding that every model knows."""
+    cases = [msgspec.structs.replace(case, target="pneumonia") for case in bench][:6]
+    write_benchmark(tmp_path / "bench", cases, Provenance(command="test", image_root=str(bench.directory)))
+    return open_benchmark(tmp_path / "bench")
+
+
+@pytest.mark.parametrize("kind", ["biomedclip", "carzero"])
+def test_a_model_is_explained_by_its_own_method_whatever_the_batch(pneumonia, folder, tmp_path, kind):
+    model = folder(kind)
+    explain(pneumonia, model, tmp_path / "run", ExplainOptions())
+    maps = list(open_maps(tmp_path / "run"))
+    assert [one.id for one in maps] == [f"g{n:02}" for n in range(6)]
+    explainer = open_clip_explainer(model, None, {}, seed=0)
+    assert explainer.method == {"biomedclip": "similarity", "carzero": "cross-attention"}[kind]
+    for case, one in zip(pneumonia, maps, strict=True):
+        image = pneumonia.pixels(case.images[0])
+        (alone,) = explainer.explain([asked(image=image, target="pneumonia")])
+        np.testing.assert_allclose(one.values, alone.values, atol=1e-3 * np.ptp(alone.values) + 1e-6)
+        assert one.score == pytest.approx(alone.score, abs=1e-5)
+        assert one.frame == alone.frame == explainer.model.frame(*image.shape)
+        prompts = explainer.model.prompts("pneumonia")
+        assert (one.positive, one.negative) == (prompts.positive, prompts.negative)
+
+
+def test_answers_come_in_the_order_of_the_questions(folder):
+    explainer = open_clip_explainer(folder("clip"), "similarity", {}, seed=0)
+    chance = np.random.default_rng(0)
+    image = chance.integers(0, 255, (40, 60), np.uint8)
+    questions = [asked(image=image, target=target) for target in ("mass", "nodule", "mass")]
+    first, second, third = explainer.explain(questions)
+    np.testing.assert_allclose(first.values, third.values, atol=1e-6)
+    assert np.abs(first.values - second.values).max() > 1e-4
+    # A sentence of a report stands for itself.
+    (said,) = explainer.explain([asked(image=image, target="mass").__class__(
+        case="c", patient=None, target="mass", phrase="a large mass", image=image, truth=None, lungs=None
+    )])  # fmt: skip
+    assert (said.positive, said.negative) == (("a large mass",), ())
+
+
+def test_what_decides_the_maps_is_written_down(pneumonia, folder, tmp_path):
+    model = folder("biomedclip")
+    explain(pneumonia, model, tmp_path / "run", ExplainOptions(method="gem", method_options={"depth": "3"}))
+    said = open_maps(tmp_path / "run").manifest.options
+    assert (said["model"], said["method"]) == ("biomedclip:weights", "gem")
+    assert said["settings"]["options"]["depth"] == 3
+    assert len(said["settings"]["weights"]) == 64
+    with pytest.raises(CarinaError, match="made in another way"):
+        explain(pneumonia, model, tmp_path / "run", ExplainOptions(method="gem"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("clip", {"method": "saliency"}, "known are similarity"),
+        ("clip", {"method": "cross-attention"}, "cross-attention cannot be shown"),
+        ("clip", {"method": "similarity", "method_options": {"depth": 1}}, "no option 'depth'"),
+    ],
+)
+def test_what_a_model_cannot_show_is_told_before_anything_is_written(  # noqa: PLR0917
+    pneumonia, folder, tmp_path, kind, options, said
+):
+    with pytest.raises(CarinaError, match=said):
+        explain(pneumonia, folder(kind), tmp_path / "run", ExplainOptions(**options))
+    assert not (tmp_path / "run").exists()
+
+
+def test_two_workers_and_the_command_line(pneumonia, folder, tmp_path):
+    model = folder("medclip-resnet")
+    explain(pneumonia, model, tmp_path / "one", ExplainOptions(method="grad-cam"))
+    result = CliRunner().invoke(
+        app,
+        ["explain", str(pneumonia.directory), "--model", model, "--method", "grad-cam", "-o",
+         str(tmp_path / "two"), "--workers", "2", "--no-controls"],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    for path in sorted((tmp_path / "one" / "maps").iterdir()):
+        assert path.read_bytes() == (tmp_path / "two" / "maps" / path.name).read_bytes()
