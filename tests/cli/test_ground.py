@@ -141,3 +141,21 @@ def test_variants_are_listed() -> None:
     )
     wrong = run("variants", "--profile", "xbench")
     assert wrong.exit_code == 2
+
+
+def test_an_old_checkpoint_becomes_safetensors(tmp_path):
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import load_file
+
+    state = {"logit_scale": torch.tensor(1.5), "visual.proj": torch.eye(3)}
+    torch.save(state, tmp_path / "best.pt")
+    command = ["ground", "convert-checkpoint", str(tmp_path / "best.pt"), "--kind", "chexzero"]
+    result = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "model")])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip().endswith("model.safetensors")
+    assert {
+        key: value.tolist() for key, value in load_file(tmp_path / "model" / "model.safetensors").items()
+    } == {key: value.tolist() for key, value in state.items()}
+    result = CliRunner().invoke(app, ["ground", "convert-checkpoint", "none.pt", "--kind", "clip", "-o", "x"])
+    assert result.exit_code == 2
+    assert "none.pt: no such file" in result.output

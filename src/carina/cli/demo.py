@@ -3,11 +3,14 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from carina.cli.console import print_json, progress
+
+if TYPE_CHECKING:
+    from carina.studies import Studies
 
 STUDIES = 200
 SHOWN = 24
@@ -17,6 +20,13 @@ PER_CELL = 2
 ASKED = 60
 """Conversations that models are examined in; percept cases all are."""
 ANCHORED = "builtin/anchored"
+PER_TARGET = 4
+"""Probes of each finding that is there, and as many of its absence."""
+EXPLAINED = (
+    ("builtin/asymmetry", "asymmetry"),
+    ("builtin/untrained", "similarity"),
+    ("builtin/untrained", "occlusion"),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -30,8 +40,8 @@ def demo(
     ] = Path("demo"),
     json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
 ) -> None:
-    """Make phantom studies, build examinations of lesions and reading conversations from them, examine the models
-    that come with the package on both, and show it all.
+    """Make phantom studies, build examinations of lesions, reading conversations and probes of regions from them,
+    examine the models that come with the package on all of them, and show it all.
 
     Needs no network, no GPU and no data. Run again, it keeps what is there.
 
@@ -45,8 +55,6 @@ def demo(
     from carina.percept.select import wanted_examined
     from carina.phantom import write_phantom
     from carina.report import write_report
-    from carina.run import Policy, RunOptions, run_model
-    from carina.run.builtin import NAMES
     from carina.show import bench_index, contact_sheet
     from carina.studies import open_studies
     from carina.trek import TrekOptions, build_trek
@@ -82,33 +90,23 @@ def demo(
             title="Carina demo: trek",
             on_page=lambda _: advance(1),
         )
-    plain, talking = RunOptions(seed=SEED), RunOptions(seed=SEED, limit=ASKED)
-    asked = [
-        *(("percept", model, plain, "") for model in NAMES),
-        # Anchored in percept alone; beside its own history, the right one shows what errors cost.
-        ("percept", ANCHORED, replace(plain, policy=Policy(history="gold")), "-gold"),
-        ("percept", "builtin/reader", replace(plain, blind=True), "-blind"),
-        *(("trek", model, talking, "") for model in NAMES if model != ANCHORED),
-    ]
-    runs = []
-    with progress("Models examined", len(asked), quiet=json) as advance:
-        for bench, model, how, suffix in asked:
-            runs.append(out / "runs" / f"{bench}-{model.rpartition('/')[2]}{suffix}")
-            run_model(out / bench, model, runs[-1], how)
-            advance(1)
+    probes, maps = _explained(studies, out, workers, quiet=json)
+    runs = _examined(out, quiet=json)
     with progress("Report", len(runs), quiet=json) as advance:
-        report = write_report(runs, out / "report", progress=advance)
+        report = write_report([*runs, *maps], out / "report", progress=advance)
     if json:
         print_json(
             {
                 "studies": out / "studies",
                 "percept": out / "percept",
                 "trek": out / "trek",
+                "ground": out / "ground",
                 "html": sheet.html,
                 "png": sheet.png,
                 "percept_html": index.html,
                 "trek_html": talks.html,
                 "runs": runs,
+                "maps": maps,
                 "report": report.html,
             }
         )
@@ -116,8 +114,66 @@ def demo(
     typer.echo(f"{STUDIES} phantom studies: {out / 'studies'}")
     typer.echo(f"{counts.cases} percept cases with {counts.steps} questions: {out / 'percept'}")
     typer.echo(f"{told.conversations} conversations with {told.questions} questions: {out / 'trek'}")
+    typer.echo(f"{probes} probes of regions: {out / 'ground'}")
     typer.echo(f"Contact sheet, picture: {sheet.png}")
     typer.echo(f"Look at the studies:    {sheet.html}")
     typer.echo(f"Look at the cases:      {index.html}")
     typer.echo(f"Read conversations:     {talks.html}")
     typer.echo(f"Compare the models:     {report.html}")
+
+
+def _explained(studies: "Studies", out: Path, workers: int, *, quiet: bool) -> tuple[int, list[Path]]:
+    """Probes of regions, and maps of the explainers that need no weights, scored."""
+    from carina.cases import open_benchmark
+    from carina.ground.explain.controls import CONTROLS
+    from carina.ground.explain.maps import open_maps
+    from carina.ground.explain.running import ExplainOptions, explain
+    from carina.ground.explain.scoring import score_maps
+    from carina.ground.probes import GroundOptions, build_ground
+
+    with progress("Probes", None, quiet=quiet) as advance:
+        probed = build_ground(
+            studies,
+            out / "ground",
+            GroundOptions(seed=SEED, per_target=PER_TARGET),
+            workers=workers,
+            progress=advance,
+        )
+    probes, maps = open_benchmark(out / "ground"), []
+    with progress("Maps", len(EXPLAINED), quiet=quiet) as advance:
+        for model, method in EXPLAINED:
+            maps.append(out / "maps" / f"{model.rpartition('/')[2]}-{method}")
+            explain(probes, model, maps[-1], ExplainOptions(method=method, seed=SEED), workers=workers)
+            score_maps(
+                probes,
+                open_maps(maps[-1]),
+                # The same for all of them.
+                controls=CONTROLS if len(maps) == 1 else (),
+                seed=SEED,
+                workers=workers,
+            )
+            advance(1)
+    return probed.manifest.counts.cases, maps
+
+
+def _examined(out: Path, *, quiet: bool) -> list[Path]:
+    """Runs of the models that come with the package on all three benchmarks."""
+    from carina.run import Policy, RunOptions, run_model
+    from carina.run.builtin import NAMES
+
+    plain, talking = RunOptions(seed=SEED), RunOptions(seed=SEED, limit=ASKED)
+    asked = [
+        *(("percept", model, plain, "") for model in NAMES),
+        # Anchored in percept alone; beside its own history, the right one shows what errors cost.
+        ("percept", ANCHORED, replace(plain, policy=Policy(history="gold")), "-gold"),
+        ("percept", "builtin/reader", replace(plain, blind=True), "-blind"),
+        *(("trek", model, talking, "") for model in NAMES if model != ANCHORED),
+        *(("ground", model, plain, "") for model in NAMES if model != ANCHORED),
+    ]
+    runs = []
+    with progress("Models examined", len(asked), quiet=quiet) as advance:
+        for bench, model, how, suffix in asked:
+            runs.append(out / "runs" / f"{bench}-{model.rpartition('/')[2]}{suffix}")
+            run_model(out / bench, model, runs[-1], how)
+            advance(1)
+    return runs

@@ -209,6 +209,41 @@ def convert_pickles(
         raise typer.Exit(1)
 
 
+@_COMMANDS.command(name="convert-checkpoint", no_args_is_help=True)
+def convert_checkpoint(
+    checkpoint: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A pickled checkpoint: .pt, .pth, .bin, .ckpt, or a zip of one."),
+    ],
+    *,
+    kind: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND", help="What it holds: a kind of carina explain, or bert for a text tower."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder of the model, or a file that ends in .safetensors."
+        ),
+    ],
+) -> None:
+    """Make an old checkpoint of a CLIP-style model readable without running what is in it.
+
+    Reads the weights with torch's restricted loader and writes them as safetensors, with the settings and vocabularies
+    that lie beside them. Needs carina[torch].
+
+    \b
+    Examples:
+      carina ground convert-checkpoint carzero_best_model.ckpt --kind carzero -o weights/carzero
+      carina ground convert-checkpoint pytorch_model.bin --kind bert -o weights/medklip/text.safetensors
+    """
+    from carina.models.clip.convert import convert_checkpoint as convert
+
+    typer.echo(convert(checkpoint, out, kind))
+
+
 @_COMMANDS.command(name="variants")
 def variants(
     *,

@@ -62,13 +62,15 @@ def show(
         raise CarinaError(f"{out}: is a file, expected a directory for the pages")
     there = what_is(out)
     if there is not None:
-        called = "study set" if there == "studies" else there
+        called = {"studies": "study set", "maps": "set of localisation maps"}.get(there, there)
         raise CarinaError(f"{out}: is a {called}; choose another directory for the pages")
     match what_is(path):
         case "benchmark":
             page = _show_benchmark(path, id_, out, images, limit=limit, json=json)
         case "studies":
             page = _show_studies(path, id_, out, images, limit=limit, json=json)
+        case "maps":
+            raise CarinaError(f"{path}: holds localisation maps; carina report shows them")
         case None:
             raise CarinaError(f"{path}: neither a study set (studies.json) nor a benchmark (bench.json)")
     if open_:

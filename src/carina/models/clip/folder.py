@@ -74,7 +74,8 @@ class Folder:
             for file in sorted(path.iterdir()):
                 if file.suffix in PICKLES:
                     raise CarinaError(
-                        f"{file}: pickled weights can run code and are not read; convert them to {WEIGHTS} first"
+                        f"{file}: pickled weights can run code and are not read; make safetensors "
+                        "of them with carina ground convert-checkpoint"
                     )
             if several := sorted(path.glob("*.safetensors")):
                 raise CarinaError(

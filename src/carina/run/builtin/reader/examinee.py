@@ -19,9 +19,11 @@ from carina.run.records import Turn
 
 _KEPT: Final = 64
 """Readings to remember, about 2 MB each."""
-_CONTOURS: Final = frozenset({"detection", "contour evaluation", "expansion", "contraction", "revision"})
+_CONTOURS: Final = frozenset(
+    {"detection", "recognition", "contour evaluation", "expansion", "contraction", "revision"}
+)
 _ATTRIBUTES: Final = frozenset({"distribution", "location", "severity", "comparison"})
-"""Tasks of percept; trek has some of the same name, in another stage."""
+"""Tasks of percept, and ground's recognition; trek has some of the same name, in another stage."""
 _ATTRIBUTE_STAGE: Final = 4
 
 

@@ -44,6 +44,7 @@ class Examination:
         """Numbers of the options that are right, as far as can be seen; none where that is nothing."""
         answer = {
             "detection": self._detection,
+            "recognition": self._detection,
             "contour evaluation": self._evaluation,
             "expansion": self._expansion,
             "contraction": self._contraction,
