@@ -92,7 +92,7 @@ def demo(
         )
     probes, maps = _explained(studies, out, workers, quiet=json)
     runs = _examined(out, quiet=json)
-    with progress("Report", len(runs), quiet=json) as advance:
+    with progress("Report", len(runs) + len(maps), quiet=json) as advance:
         report = write_report([*runs, *maps], out / "report", progress=advance)
     if json:
         print_json(
@@ -108,6 +108,7 @@ def demo(
                 "runs": runs,
                 "maps": maps,
                 "report": report.html,
+                "ground_html": report.ground,
             }
         )
         return
@@ -120,6 +121,7 @@ def demo(
     typer.echo(f"Look at the cases:      {index.html}")
     typer.echo(f"Read conversations:     {talks.html}")
     typer.echo(f"Compare the models:     {report.html}")
+    typer.echo(f"Compare their maps:     {report.ground}")
 
 
 def _explained(studies: "Studies", out: Path, workers: int, *, quiet: bool) -> tuple[int, list[Path]]:

@@ -86,6 +86,7 @@ def explain(
       clip:PATH, siglip:PATH, biomedclip:PATH, chexzero:PATH, medclip:PATH, biovil:PATH, biovil-t:PATH,
       gloria:PATH, afloc:PATH, medklip:PATH, kad:PATH, mavl:PATH, carzero:PATH
                           weights in a folder of this machine; needs carina[torch]
+      hf:PATH             a chat model, LLaVA or Gemma 3; needs carina[torch]
       builtin/untrained   random weights: what a method shows of nothing
       builtin/asymmetry   what one side of the chest has and the other has not
       control/NAME        uniform, centre, lungs, mean-region, random, oracle
@@ -93,7 +94,7 @@ def explain(
     \b
     Methods of models with weights:
       similarity, word-attention, cross-attention, maskclip, gem, grad-cam, legrad, relevance, rollout, gscorecam,
-      rise, occlusion
+      rise, occlusion; of chat models attention
 
     \b
     Examples:
@@ -101,6 +102,7 @@ def explain(
       carina explain probes --model biomedclip:weights/biomedclip --method gem --tune-on val -o maps/gem
       carina explain probes --model carzero:weights/carzero --profile chexlocalize -o maps/carzero
       carina explain probes --model biovil:weights/biovil --option sigma=0 --limit 100 -o maps/biovil
+      carina explain probes --model hf:weights/llava --option layers=14-20 --workers 1 -o maps/llava
     """
     from carina.cases import open_benchmark
     from carina.ground.explain.controls import CONTROLS

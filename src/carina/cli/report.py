@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Directories of finished runs, of one benchmark or several."),
+        typer.Argument(metavar="RUN...", help="Directories of finished runs, and of explained maps."),
     ],
     *,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the report is written.")],
@@ -49,13 +49,15 @@ def report(
     Writes report.html, which holds everything it needs and opens without a network; tables/*.csv and tables.parquet
     with every figure; and figures/ with the charts as SVG and PNG. Give the runs of blind baselines too
     (builtin/majority, or the same model with --blind): a model that is not above them has not shown that it looks.
-    Two runs of a model, --history own and gold, show what its own errors cost it.
+    Two runs of a model, --history own and gold, show what its own errors cost it. What carina explain has written is
+    compared in ground.html: maps beside controls, recognition and the answers of the same studies.
 
     \b
     Examples:
       carina report runs/gpt runs/majority -o report
       carina report runs -o report --cases 200 --open                 every run in a directory
       carina report runs/* -o report --bench ~/benchmarks/percept     a benchmark that has moved
+      carina report maps/* runs/gpt -o report                         maps, and who points right and answers right
     """
     from carina.report import runs_in, write_report
 
@@ -65,9 +67,18 @@ def report(
             given, out, cases=cases, benchmarks=bench or [], images=images, prices=prices, progress=advance
         )
     if json:
-        print_json({"html": written.html, "tables": written.tables, "figures": written.figures})
+        print_json(
+            {
+                "html": written.html,
+                "ground": written.ground,
+                "tables": written.tables,
+                "figures": written.figures,
+            }
+        )
     else:
         typer.echo(written.html)
+        if written.ground is not None and written.ground != written.html:
+            typer.echo(written.ground)
         typer.echo(written.counted, err=True)
     if open_:
         typer.launch(written.html.resolve().as_uri())

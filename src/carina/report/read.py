@@ -13,10 +13,13 @@ import pyarrow.parquet as pq
 from carina.errors import CarinaError
 from carina.report.words import TEXT_SCORES, is_baseline, is_oracle, model_name
 from carina.run.records import RunInfo, StepRow
+from carina.store import MAPS
 from carina.store.tables import to_table
 
 INFO: Final = "run.json"
 STEPS: Final = "steps.parquet"
+_FILES: Final = (INFO, MAPS.file)
+"""By which runs of questions and explain runs are known."""
 _SCHEMA: Final = pl.from_arrow(to_table(StepRow, [])).schema  # type: ignore[union-attr] # a table is a frame
 
 
@@ -104,8 +107,9 @@ def runs_in(paths: Sequence[Path]) -> list[Path]:
     """Runs as they are given; a directory that holds runs stands for all of them."""
     found: list[Path] = []
     for path in paths:
-        below = sorted(each.parent for each in path.glob(f"*/{INFO}")) if path.is_dir() else []
-        found += below if below and not (path / INFO).exists() else [path]
+        held = [each.parent for file in _FILES for each in path.glob(f"*/{file}")] if path.is_dir() else []
+        itself = any((path / file).exists() for file in _FILES)
+        found += sorted(held) if held and not itself else [path]
     return found
 
 

@@ -7,9 +7,9 @@ from tests.run.conftest import CASES
 
 from carina.cases import Provenance, write_benchmark
 from carina.errors import CarinaError
+from carina.models import fingerprint
 from carina.run import RunOptions, claim, read_info, run_model, shards
 from carina.run.builtin.oracle import Oracle
-from carina.run.inprocess import fingerprint
 from carina.run.inprocess.fingerprint import weights_of
 
 

@@ -9,6 +9,7 @@ from carina.cases import Step
 from carina.errors import CarinaError
 from carina.models.served import Sampling
 from carina.run.inprocess import HfExaminee, open_examinee
+from carina.run.inprocess.conversation import conversation
 from carina.run.inprocess.draws import Draws
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
@@ -215,7 +216,8 @@ def test_without_a_place_for_the_system_prompt_the_first_question_holds_it(
         "}{% endfor %}{% if add", "}{% endif %}{% endfor %}{% if add"
     )
     opened = open_examinee(f"hf:{tiny.save_tiny('llava', tmp_path / 'm', chat=chat)}", sampling=GREEDY)
-    said = opened._conversations.of(turn("a", ("It?", ("v1",)), ("No.", ()), ("Sure?", ())), pictures)
+    asked = turn("a", ("It?", ("v1",)), ("No.", ()), ("Sure?", ()))
+    said = conversation(asked, pictures, opened._template)
     assert [message["role"] for message in said] == ["user", "assistant", "user"]
     assert [part["type"] for part in said[0]["content"]] == ["image", "text"]
     assert said[0]["content"][1]["text"] == "You read.\n\nIt?"

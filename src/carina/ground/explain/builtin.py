@@ -69,19 +69,19 @@ class Untrained:
         """Of each patch alone."""
         embedded = self._embedded(patches)
         lengths = np.linalg.norm(embedded, axis=1) + 1e-12
-        return np.asarray(embedded @ text / lengths, np.float32)
+        return np.asarray(_product(embedded, text) / lengths, np.float32)
 
     def _occlusion(self, patches: Floats, text: Floats) -> Floats:
         """By how much the score falls when a patch is replaced by a flat one."""
         embedded, flat = self._embedded(patches), self._embedded(np.zeros_like(patches[:1]))
         whole = embedded.mean(axis=0)
         without = whole + (flat - embedded) / len(embedded)
-        scores = without @ text / (np.linalg.norm(without, axis=1) + 1e-12)
+        scores = _product(without, text) / (np.linalg.norm(without, axis=1) + 1e-12)
         return np.asarray(_cosine(whole, text) - scores, np.float32)
 
     def _embedded(self, patches: Floats) -> Floats:
         first, second = self._weights
-        return np.asarray(np.maximum(patches @ first, 0) @ second, np.float32)
+        return _product(np.maximum(_product(patches, first), 0), second)
 
     @cached_property
     def _weights(self) -> tuple[Floats, Floats]:
@@ -95,6 +95,11 @@ class Untrained:
     def _text(self, words: str) -> Floats:
         drawn = rng(self.seed, "untrained", words).standard_normal(_WIDTH, np.float32)
         return np.asarray(drawn / np.linalg.norm(drawn), np.float32)
+
+
+def _product(rows: Floats, by: Floats) -> Floats:
+    """A matrix times a matrix or a vector, with sums in one order: those of BLAS depend on the number of threads."""
+    return np.asarray(np.einsum("ij,j...->i...", rows, by, optimize=False), np.float32)
 
 
 def _cosine(one: Floats, unit: Floats) -> float:

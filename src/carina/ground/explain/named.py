@@ -6,6 +6,7 @@ from typing import Any, Final
 from carina.cases import Benchmark
 from carina.errors import CarinaError
 from carina.ground.explain.builtin import Asymmetry, Untrained
+from carina.ground.explain.chat import HF, open_chat_explainer
 from carina.ground.explain.controls import CONTROLS, Control, priors
 from carina.ground.explain.explainer import Explainer
 from carina.ground.explain.probe import asked_of
@@ -21,8 +22,8 @@ def open_explainer(
 ) -> Explainer:
     """A model with a method of explaining it; None takes the model's own.
 
-    `control/NAME` and `builtin/NAME` need no weights; `KIND:PATH` is a CLIP-style model in a folder of this machine
-    (`carina.models.clip`), which needs the extra `torch`.
+    `control/NAME` and `builtin/NAME` need no weights; `hf:PATH` is a chat model and any other `KIND:PATH` a CLIP-style
+    model (`carina.models.clip`) in a folder of this machine, which need the extra `torch`.
     """
     if model.startswith(CONTROL):
         name = model.removeprefix(CONTROL)
@@ -43,6 +44,8 @@ def open_explainer(
             return Asymmetry()
     if model.startswith(BUILTIN):
         raise CarinaError(f"{model}: unknown; known are builtin/untrained and builtin/asymmetry")
+    if model.startswith(HF):
+        return open_chat_explainer(model, method, options)
     from carina.ground.explain.clip import open_clip_explainer  # noqa: PLC0415 - needs torch
 
     return open_clip_explainer(model, method, options, seed=seed)

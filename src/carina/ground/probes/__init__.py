@@ -2,7 +2,7 @@
 
 from carina.ground.probes.build import BuildReport, Built, TargetReport, build_ground
 from carina.ground.probes.options import GroundOptions
-from carina.ground.probes.probe import ABSENT, PHRASE, PRESENT
+from carina.ground.probes.probe import ABSENT, PHRASE, PRESENT, presence_question
 
 __all__ = [
     "ABSENT",
@@ -13,4 +13,5 @@ __all__ = [
     "GroundOptions",
     "TargetReport",
     "build_ground",
+    "presence_question",
 ]

@@ -118,14 +118,19 @@ def _regions(probe: Probe, chance: np.random.Generator) -> tuple[tuple[CaseRegio
     return regions, names
 
 
+def presence_question(target: str, phrase: str) -> str:
+    """Whether a finding is there, or what a sentence of a report says of it."""
+    if phrase != target:
+        return f"A report says: “{phrase}” Is that so on this chest X-ray?"
+    return f"Is there {_NAMED.get(target, target)} on this chest X-ray?"
+
+
 def _recognition(probe: Probe) -> Step:
     options = [Option(id="yes", text="Yes"), Option(id="no", text="No")]
     if not probe.yes_first:
         options.reverse()
     lines = [f"({number}) {option.text}" for number, option in enumerate(options, start=1)]
-    asked = f"Is there {_called(probe)} on this chest X-ray?"
-    if probe.phrase != probe.target:
-        asked = f"A report says: “{probe.phrase}” Is that so on this chest X-ray?"
+    asked = presence_question(probe.target, probe.phrase)
     return Step(
         id="1",
         stage=1,
@@ -140,7 +145,7 @@ def _recognition(probe: Probe) -> Step:
 
 
 def _localisation(probe: Probe, truth: Truth, region: str) -> Step:
-    asked = f"Where is {_called(probe, definite=True)}?"
+    asked = f"Where is the {probe.target}?"
     if probe.phrase != probe.target:
         asked = f"Where is what the report describes as “{probe.phrase}”?"
     sides = (probe.image.width, probe.image.height) * 2
@@ -175,11 +180,6 @@ def _corners(piece: Region, sides: tuple[int, ...]) -> tuple[float, float, float
         for value, side in zip((x, y, x + width, y + height), sides, strict=True)
     )
     return x1, y1, x2, y2
-
-
-def _called(probe: Probe, *, definite: bool = False) -> str:
-    name = _NAMED.get(probe.target, probe.target)
-    return f"the {probe.target}" if definite else name
 
 
 def _truth_facts(probe: Probe, truth: Truth, options: GroundOptions) -> list[Fact]:

@@ -1,102 +1,35 @@
 """Turns as conversations in the form that the chat templates of transformers take."""
 
 import io
-import re
-from typing import Any, Final
 
 from PIL import Image
 
-from carina.errors import CarinaError
+from carina.models.chat.template import Said, Template, message
 from carina.run.examinee import Pictures
-from carina.run.inprocess.loading import Loaded, first_line
 from carina.run.records import Turn
 
-Said = list[dict[str, Any]]
-_SYSTEM, _ASKED, _ANSWERED, _LAST = "carina told", "carina asked", "carina answered", "carina ends"
 
-
-class Conversations:
-    """Puts turns in the form of one model's template, which is tried out first."""
-
-    def __init__(self, loaded: Loaded) -> None:
-        self._processor = loaded.processor
-        self._tokens = _reserved(loaded.processor)
-        image = getattr(loaded.processor, "image_token", None)
-        talk = [_said("user", _ASKED, [None]), _said("assistant", _ANSWERED), _said("user", _LAST)]
-        try:
-            rendered = self._rendered(talk)
-        except Exception as error:  # a template may raise anything
-            raise CarinaError(f"{loaded.path}: its chat template fails: {first_line(error)}") from error
-        places = [rendered.find(words) for words in (_ASKED, _ANSWERED, _LAST)]
-        if places != sorted(places) or -1 in places or (image is not None and rendered.count(image) != 1):
-            raise CarinaError(
-                f"{loaded.path}: its chat template does not take messages with images and text; "
-                "expected a chat_template.jinja for content in parts"
-            )
-        self._takes_system = self._says_system()
-
-    def of(self, turn: Turn, pictures: Pictures) -> Said:
-        """The whole conversation; each picture stands before the words of the message that shows it."""
-        said = [
-            _said(
-                message.role,
-                self._plain(message.text),
-                [_opened(pictures(turn.case, view)) for view in message.shows],
-            )
-            for message in turn.messages
-        ]
-        if not turn.system:
-            return said
-        system = self._plain(turn.system)
-        if self._takes_system:
-            return [_said("system", system), *said]
-        first = said[0]["content"][-1]
-        first["text"] = f"{system}\n\n{first['text']}"
-        return said
-
-    def _says_system(self) -> bool:
-        """Whether the template has a place for what stands before the conversation; some refuse it, some lose it."""
-        try:
-            return _SYSTEM in self._rendered([_said("system", _SYSTEM), _said("user", _ASKED)])
-        except Exception:  # whatever it raises, the words go into the first question
-            return False
-
-    def _rendered(self, said: Said) -> str:
-        return str(self._processor.apply_chat_template(said, add_generation_prompt=True, tokenize=False))
-
-    def _plain(self, text: str) -> str:
-        """Words in which nothing will be taken for a picture or for the end of a message."""
-        return self._tokens.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text) if self._tokens else text
-
-
-def _said(role: str, text: str, images: list[Image.Image | None] | None = None) -> dict[str, Any]:
-    parts: list[dict[str, Any]] = [
-        {"type": "image"} if image is None else {"type": "image", "image": image} for image in images or ()
+def conversation(turn: Turn, pictures: Pictures, template: Template) -> Said:
+    """The whole conversation; each picture stands before the words of the message that shows it."""
+    said = [
+        message(
+            told.role,
+            template.plain(told.text),
+            [_opened(pictures(turn.case, view)) for view in told.shows],
+        )
+        for told in turn.messages
     ]
-    return {"role": role, "content": [*parts, {"type": "text", "text": text}]}
+    if not turn.system:
+        return said
+    system = template.plain(turn.system)
+    if template.takes_system:
+        return [message("system", system), *said]
+    first = said[0]["content"][-1]
+    first["text"] = f"{system}\n\n{first['text']}"
+    return said
 
 
 def _opened(png: bytes) -> Image.Image:
     with Image.open(io.BytesIO(png)) as picture:
         # Not all processors take a grey picture for one.
         return picture.convert("RGB")
-
-
-_SHORTEST: Final = 3
-"""Of a token with a meaning beside its letters; a shorter one is likely to be an ordinary word."""
-
-
-def _reserved(processor: Any) -> re.Pattern[str] | None:  # noqa: ANN401
-    """What the model's tokenizer takes for something else than words, longest first."""
-    tokenizer = processor.tokenizer
-    tokens = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
-    tokens |= {
-        token
-        for holder in (processor, tokenizer)
-        for name in ("image_token", "video_token", "boi_token", "eoi_token", "audio_token")
-        if isinstance(token := getattr(holder, name, None), str)
-    }
-    marked = [token for token in tokens if len(token) >= _SHORTEST and not token[0].isalnum()]
-    if not marked:
-        return None
-    return re.compile("|".join(re.escape(token) for token in sorted(marked, key=len, reverse=True)))

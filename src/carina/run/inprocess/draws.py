@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
+from carina.models.chat.loading import Loaded
 from carina.models.served import Sampling
-from carina.run.inprocess.loading import Loaded
 from carina.run.records import Turn
 from carina.seeding import rng
 

@@ -1,27 +1,8 @@
-"""Which files a model in this process is made of: what tells two folders of one name apart, cheap for large weights.
+"""Which files a model in this process is made of (`carina.models.fingerprint`), by its name."""
 
-Not a checksum: of a file above 64 MiB its size and 64 blocks, evenly spread from its first byte to its last, are looked
-at, 4 MiB in all. Checkpoints of one training differ in far more places than that; a single changed number may go
-unseen.
-"""
-
-import hashlib
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Final
-
-from carina.files import sha256
-from carina.run.inprocess.loading import folder_of
+from carina.models.chat.loading import folder_of
+from carina.models.fingerprint import fingerprint_of, fingerprint_of_transformers
 from carina.run.inprocess.onnx import onnx_folder
-
-_WHOLE: Final = 64 << 20
-"""Bytes up to which a file is read from end to end."""
-_BLOCKS: Final = 64
-_BLOCK: Final = 64 << 10
-_READ_BY_TRANSFORMERS: Final = frozenset(
-    {".json", ".jinja", ".model", ".py", ".safetensors", ".tiktoken", ".txt"}
-)
-"""How files end that a model, its tokenizer or its processor may be made from; a note beside them changes nothing."""
 
 
 def weights_of(model: str) -> str | None:
@@ -29,26 +10,8 @@ def weights_of(model: str) -> str | None:
     kind, _, named = model.partition(":")
     if kind == "hf":
         _, folder = folder_of(named)
-        return _of(path for path in folder.iterdir() if path.suffix in _READ_BY_TRANSFORMERS)
+        return fingerprint_of_transformers(folder)
     if kind == "onnx":
         # All of them: weights may lie beside the model, under any name.
-        return _of(path for path in onnx_folder(named).iterdir() if not path.name.startswith("."))
+        return fingerprint_of(path for path in onnx_folder(named).iterdir() if not path.name.startswith("."))
     return None
-
-
-def _of(paths: Iterable[Path]) -> str:
-    files = sorted((path for path in paths if path.is_file()), key=lambda path: path.name)
-    lines = (f"{path.name}\t{path.stat().st_size}\t{_content(path)}\n" for path in files)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _content(path: Path) -> str:
-    size = path.stat().st_size
-    if size <= _WHOLE:
-        return sha256(path)
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        for number in range(_BLOCKS):
-            file.seek(number * (size - _BLOCK) // (_BLOCKS - 1))
-            found.update(file.read(_BLOCK))
-    return found.hexdigest()

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from carina.models.chat.loading import Loaded, first_line, load, quiet
+from carina.models.chat.template import Template
 from carina.models.served import Reply, Sampling
 from carina.run.examinee import Pictures
-from carina.run.inprocess.conversation import Conversations
+from carina.run.inprocess.conversation import conversation
 from carina.run.inprocess.draws import draws
-from carina.run.inprocess.loading import Loaded, first_line, load, quiet
 from carina.run.records import Turn
 
 
@@ -23,8 +24,7 @@ class HfExaminee:
         self.batch = batch
         self._loaded = loaded
         self._sampling = sampling
-        self._conversations = Conversations(loaded)
-        self._ends = _ends(loaded)
+        self._template = Template(loaded)
 
     @classmethod
     def open(
@@ -83,16 +83,9 @@ class HfExaminee:
 
     def _prepared(self, turns: Sequence[Turn], pictures: Pictures) -> Any:  # noqa: ANN401 - torch's
         """Tensors of a batch, filled up on the left."""
-        said = [self._conversations.of(turn, pictures) for turn in turns]
+        said = [conversation(turn, pictures, self._template) for turn in turns]
         with quiet(self._loaded.transformers):
-            return self._loaded.processor.apply_chat_template(
-                said,
-                add_generation_prompt=True,
-                tokenize=True,
-                return_dict=True,
-                return_tensors="pt",
-                processor_kwargs={"padding": True},
-            )
+            return self._template.prepared(said)
 
     def _room(self, length: int) -> int:
         """How many tokens an answer to a prompt of some length may have."""
@@ -109,21 +102,17 @@ class HfExaminee:
                 max_new_tokens=most,
                 do_sample=False,
                 num_beams=1,
-                eos_token_id=sorted(self._ends) or None,
+                eos_token_id=sorted(loaded.ends) or None,
                 pad_token_id=loaded.processor.tokenizer.pad_token_id,
                 logits_processor=loaded.transformers.LogitsProcessorList([drawn] if drawn else []),
             )
-        return [self._up_to_end(row) for row in tokens[:, inputs["input_ids"].shape[1] :].tolist()]
-
-    def _up_to_end(self, row: list[int]) -> list[int]:
-        ends = (place for place, token in enumerate(row) if token in self._ends)
-        return row[: next(ends, len(row)) + 1]
+        return [loaded.up_to_end(row) for row in tokens[:, inputs["input_ids"].shape[1] :].tolist()]
 
     def _reply(self, row: list[int], length: int) -> Reply:
         text = self._loaded.processor.tokenizer.decode(row, skip_special_tokens=True)
         return Reply(
             text=text.strip(),
-            stop="stop" if row and row[-1] in self._ends else "max_tokens",
+            stop="stop" if row and row[-1] in self._loaded.ends else "max_tokens",
             input_tokens=length,
             output_tokens=len(row),
         )
@@ -158,11 +147,3 @@ class HfExaminee:
 
 def _failed(why: str) -> Reply:
     return Reply(text=None, error=why)
-
-
-def _ends(loaded: Loaded) -> frozenset[int]:
-    """Tokens that end an answer."""
-    told = loaded.model.generation_config.eos_token_id
-    if told is None:
-        told = loaded.processor.tokenizer.eos_token_id
-    return frozenset([told] if isinstance(told, int) else told or ())

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from carina.errors import CarinaError
+from carina.models.chat.loading import first_line, quiet
 from carina.models.extra import require
 from carina.models.weights import Checkpoint
-from carina.run.inprocess.loading import first_line, quiet
 from carina.run.score.learned.metric import Pair, TextMetric
 from carina.run.score.learned.weights import short, tokenizer_in
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from carina.errors import CarinaError
 from carina.files import sha256
+from carina.models.chat.loading import first_line, quiet
 from carina.models.extra import check, require
 from carina.models.weights import CONFIG
-from carina.run.inprocess.loading import first_line, quiet
 
 State = dict[str, Any]
 """Tensors by name."""

@@ -42,9 +42,32 @@ class Loaded:
         most = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         return most if isinstance(most, int) else None
 
+    @property
+    def ends(self) -> frozenset[int]:
+        """Tokens that end an answer."""
+        told = self.model.generation_config.eos_token_id
+        if told is None:
+            told = self.processor.tokenizer.eos_token_id
+        return frozenset([told] if isinstance(told, int) else told or ())
 
-def load(named: str, *, trust_remote_code: bool, device: str | None, dtype: str | None) -> Loaded:
-    """The model of a folder or hub id. Code that comes with it is run only where the caller trusts it."""
+    def up_to_end(self, row: list[int]) -> list[int]:
+        """An answer's tokens with the one that ends it, without what fills up a batch."""
+        ends = self.ends
+        return row[: next((place for place, token in enumerate(row) if token in ends), len(row)) + 1]
+
+
+def load(
+    named: str,
+    *,
+    trust_remote_code: bool,
+    device: str | None,
+    dtype: str | None,
+    attention: str | None = None,
+) -> Loaded:
+    """The model of a folder or hub id. Code that comes with it is run only where the caller trusts it.
+
+    `attention` is how transformers computes it: "eager" for weights that can be looked at, None for the fastest.
+    """
     torch, transformers = require("torch", "transformers")
     name, path = folder_of(named)
     checkpoint = Checkpoint.of(path)
@@ -62,7 +85,9 @@ def load(named: str, *, trust_remote_code: bool, device: str | None, dtype: str 
             raise CarinaError(
                 f"{path}: what prepares its input cannot be loaded: {first_line(error)}"
             ) from error
-        model = _model(transformers, path, dtype=numbers, trust_remote_code=trust_remote_code)
+        model = _model(
+            transformers, path, dtype=numbers, trust_remote_code=trust_remote_code, attention=attention
+        )
     tokenizer = processor.tokenizer
     # Answers are written at the right end of a prompt: short ones of a batch are filled up on the left.
     tokenizer.padding_side = "left"
@@ -160,7 +185,14 @@ def _without_films(transformers: Any, kind: Any) -> Any:  # noqa: ANN401
     return type(kind.__name__, (kind,), methods)
 
 
-def _model(transformers: Any, path: Path, *, dtype: str, trust_remote_code: bool) -> Any:  # noqa: ANN401
+def _model(
+    transformers: Any,  # noqa: ANN401
+    path: Path,
+    *,
+    dtype: str,
+    trust_remote_code: bool,
+    attention: str | None,
+) -> Any:  # noqa: ANN401
     """The model with every one of its weights from the folder; transformers would fill gaps with random numbers."""
     try:
         model, info = transformers.AutoModelForImageTextToText.from_pretrained(
@@ -169,6 +201,7 @@ def _model(transformers: Any, path: Path, *, dtype: str, trust_remote_code: bool
             use_safetensors=True,
             trust_remote_code=trust_remote_code,
             dtype=dtype,
+            attn_implementation=attention,
             output_loading_info=True,
         )
     except Exception as error:

@@ -1,0 +1,1 @@
+"""What is worked out of explain runs: one module a question."""

@@ -1,0 +1,1 @@
+"""Charts of explain runs, as drawings that become SVG and PNG."""

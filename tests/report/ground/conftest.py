@@ -1,0 +1,69 @@
+"""The tiny probes, their runs and the page about them, made once; and a browser to open it in."""
+
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from carina.report.ground.analysis import analyse, probings
+from carina.report.ground.read import read_maps_runs
+from carina.report.ground.write import write_ground
+
+spec = importlib.util.spec_from_file_location("tiny", Path(__file__).with_name("tiny.py"))
+made_by_hand = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(made_by_hand)
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    return made_by_hand
+
+
+@pytest.fixture(scope="session")
+def probes(tiny, tmp_path_factory):
+    return tiny.bench(tmp_path_factory.mktemp("tiny") / "bench")
+
+
+@pytest.fixture(scope="session")
+def explained(tiny, probes):
+    """Two runs beside their benchmark: "good" and "poor"."""
+    root = probes.directory.parent / "runs"
+    return [
+        tiny.explained(root / "good", probes, pretraining="chest x-ray"),
+        tiny.explained(root / "poor", probes, "lab/poor", good=False, pretraining="general"),
+    ]
+
+
+@pytest.fixture(scope="session")
+def ground(probes, explained):
+    """What is worked out of the two."""
+    (probing,) = probings(read_maps_runs(explained), {probes.manifest.fingerprint: probes})
+    return analyse(probing)
+
+
+@pytest.fixture(scope="session")
+def written(explained, tmp_path_factory):
+    return write_ground(explained, tmp_path_factory.mktemp("ground"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    if BROWSER is None:
+        pytest.skip("needs Chromium or Chrome on the PATH")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield started
+        started.close()

@@ -1,0 +1,137 @@
+"""Figures of explain runs against what can be worked out by hand."""
+
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+import polars as pl
+import pytest
+
+from carina.errors import CarinaError
+from carina.report.ground.analyse.compare import RIVALS
+from carina.report.ground.figures import summed
+from carina.report.ground.measures import LIMIT, OURS, measures
+from carina.report.ground.read import is_maps, read_maps_run, read_maps_runs
+
+HIT, TUNED, OTSU = (one.variant for one in OURS[:3])
+
+
+def test_means_over_images_and_over_findings(ground, tiny):
+    good, poor = ground.probing.runs
+    for metric, by_hand in ((HIT, tiny.HITS), (OTSU, tiny.IOUS), (TUNED, tiny.IOUS)):
+        assert ground.figure(good, metric).value == pytest.approx(fmean(by_hand.values()))
+        assert ground.figure(good, metric).n == 7
+        means = [
+            fmean(v for (target, _), v in by_hand.items() if target == name) for name in ("mass", "nodule")
+        ]
+        assert ground.figure(good, metric, average="macro").value == pytest.approx(fmean(means))
+        for name, mean in zip(("mass", "nodule"), means, strict=True):
+            assert ground.figure(good, metric, level="finding", name=name).value == pytest.approx(mean)
+        # A mass covers 8 of 64 pixels, a nodule one.
+        assert ground.figure(good, metric, level="size", name="> 5%").value == pytest.approx(means[0])
+        assert ground.figure(good, metric, level="size", name="1-5%").value == pytest.approx(means[1])
+    assert ground.figure(poor, HIT).value == 0
+
+
+def test_few_usable_draws_give_no_interval(explained):
+    run = read_maps_run(explained[0])
+    few = replace(run, summary=run.summary.with_columns(replicates=pl.lit(99)))
+    for told, bounded in ((summed(run, [HIT]), True), (summed(few, [HIT]), False)):
+        (macro,) = [one for one in told if (one.source, one.level, one.average) == ("model", "all", "macro")]
+        assert (macro.low is not None) is bounded
+    assert next(one for one in summed(few, [HIT]) if one.average == "micro").low is not None
+
+
+def test_peaks_that_all_miss_are_as_sure_as_their_patients_are_many(ground):
+    # Five patients: 1 - 0.025 ** (1 / 5) is the upper bound of none in five.
+    poor = ground.figure(ground.probing.runs[1], HIT)
+    assert (poor.value, poor.low, poor.high) == (0, 0, pytest.approx(1 - 0.025**0.2))
+
+
+def test_the_grid_limit_stands_beside(ground):
+    good = ground.probing.runs[0]
+    # Cells are pixels here: any truth can be reached.
+    assert ground.limit(good) == 1
+    assert ground.limit(good, level="finding", name="nodule") == 1
+    assert ground.figure(good, LIMIT.variant, source="control/centre").value == 1
+
+
+def test_recognition_by_hand(ground):
+    good, poor = ground.probing.runs
+    # Of 12 pairs of a mass and none, 10 in order; of 9 of a nodule and none 6 and a tie.
+    by_finding = {"mass": 10 / 12, "nodule": 6.5 / 9}
+    for name, area in by_finding.items():
+        found = ground.figure(good, "recognition AUROC", level="recognition", name=name, average="")
+        assert found.value == pytest.approx(area)
+    assert ground.mean_auroc(good).value == pytest.approx(fmean(by_finding.values()))
+    assert ground.mean_auroc(good).n == 13
+    assert ground.mean_auroc(good).patients == 7
+    assert ground.mean_auroc(poor).value == pytest.approx(1 - fmean(by_finding.values()))
+    low, high = ground.mean_auroc(good).low, ground.mean_auroc(good).high
+    assert 0 <= low < fmean(by_finding.values()) < high <= 1
+
+
+def test_the_interval_of_the_mean_auroc_is_that_of_drawn_patients(ground):
+    """Against a plain loop: patients drawn with replacement, all rows of each, and the areas counted pair by pair."""
+    rows = ground.probing.runs[0].recognised.to_dicts()
+    chance = np.random.default_rng(5)
+    patients = sorted({row["patient"] for row in rows})
+    drawn = []
+    for _ in range(3000):
+        times = dict.fromkeys(patients, 0)
+        for name in chance.choice(patients, len(patients)):
+            times[str(name)] += 1
+        areas = []
+        for finding in ("mass", "nodule"):
+            own = [row for row in rows if row["finding"] == finding for _ in range(times[row["patient"]])]
+            there = [row["score"] for row in own if row["present"]]
+            absent = [row["score"] for row in own if not row["present"]]
+            if there and absent:
+                areas.append(fmean((a > b) + (a == b) / 2 for a in there for b in absent))
+        if len(areas) == 2:
+            drawn.append(fmean(areas))
+    found = ground.mean_auroc(ground.probing.runs[0])
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    assert found.low == pytest.approx(low, abs=0.04)
+    assert found.high == pytest.approx(high, abs=0.04)
+
+
+def test_models_are_compared_with_controls_and_with_each_other(ground, tiny):
+    (first, second) = ground.controls
+    assert {item.other for item in first.differences} == set(RIVALS)
+    centre = next(item for item in first.differences if item.other == "control/centre" and item.metric == HIT)
+    # The four middle pixels tie for the highest; two of them are in the truth of a mass, none in that of a nodule.
+    assert centre.value == pytest.approx(fmean(tiny.HITS.values()) - 4 * 0.5 / 7)
+    # Poor's pixel is in no truth.
+    assert all(item.value <= 0 for item in second.differences if item.metric == HIT)
+    assert second.not_above
+    gap = next(item for item in ground.contrasts if item.metric == HIT)
+    assert (gap.one, gap.other, gap.n) == ("good", "poor", 7)
+    assert gap.value == pytest.approx(fmean(tiny.HITS.values()))
+
+
+def test_measures_of_other_profiles_are_told_by_name():
+    told = measures(
+        [("hit.nearest_224.any_max.positives.per_image", "a"), ("cnr.bilinear_full.visible_only", "b")],
+        known=["hit.nearest_224.any_max.positives.per_image"],
+    )
+    assert [(one.title, one.definition) for one in told] == [("Pointing game", "a")]
+
+
+def test_what_is_not_an_explain_run_is_refused(explained, probes):
+    assert is_maps(explained[0])
+    assert not is_maps(probes.directory)
+    with pytest.raises(CarinaError, match="more than once"):
+        read_maps_runs([explained[0], explained[0]])
+
+
+def test_runs_that_read_the_same_are_told_apart(explained, probes, tiny, tmp_path):
+    again = tiny.explained(tmp_path / "again", probes, controls=())
+    titles = [run.title for run in read_maps_runs([explained[0], again])]
+    assert titles == ["lab/good · similarity (good)", "lab/good · similarity (again)"]
+    (again / "summary.parquet").unlink()
+    with pytest.raises(CarinaError, match=r"summary.parquet: missing; score the maps"):
+        read_maps_run(again)
+    (again / "summary.parquet").write_bytes(b"nothing")
+    with pytest.raises(CarinaError, match="not a Parquet file"):
+        read_maps_run(again)

@@ -1,0 +1,147 @@
+"""The page of maps: whole in itself, the same every time, and read in a real browser, by day and by night."""
+
+import csv
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from carina.report.ground.write import write_ground
+
+
+@pytest.fixture(scope="module")
+def source(written):
+    return written.html.read_text(encoding="utf-8")
+
+
+def test_every_cell_is_a_row_of_the_tables(written, source):
+    long = pl.read_parquet(written.html.with_name("ground.parquet"))
+    keys = {
+        "|".join(row)
+        for row in long.select("run", "source", "level", "name", "metric", "average").iter_rows()
+    }
+    shown = [
+        key.replace("&lt;", "<").replace("&gt;", ">") for key in re.findall(r'data-key="([^"]*)"', source)
+    ]
+    figures = [key for key in shown if key.count("|") == 5]
+    differences = [key for key in shown if key.count("|") == 4]
+    assert len(figures) > 60
+    assert set(figures) <= keys
+    rows = []
+    for name in ("controls", "comparison", "pretraining-comparison"):
+        with (written.html.parent / "tables" / f"ground-{name}.csv").open(encoding="utf-8") as file:
+            rows += list(csv.DictReader(file))
+    known = {"|".join(row[name] for name in ("one", "other", "level", "name", "metric")) for row in rows}
+    assert differences
+    assert set(differences) <= known
+
+
+def test_a_figure_is_written_as_it_is(source):
+    # Four hits and a half in seven maps.
+    key = "good|model|all||hit.bilinear_full.full_image.expected.positives.per_image|micro"
+    cell = source[source.index(f'data-key="{key}"') :].partition("</td>")[0]
+    assert '<span class="value">64.3</span>' in cell
+    assert '<span class="n">n 7</span>' in cell
+
+
+def test_warnings_tell_what_is_not_above_a_control(source):
+    text = re.sub(r"\s+", " ", source)
+    assert (
+        "lab/poor · similarity is not surely above control/mean-region, control/lungs and control/centre in any "
+        "figure." in text
+    )
+    assert text.index("Before you read on") < text.index("<h3>Headline</h3>")
+
+
+def test_the_page_is_whole_in_itself(source):
+    bare = re.sub(r"data:image/jpeg;base64,[A-Za-z0-9+/=]*", "", source)
+    assert not re.search(r"https?://|@import|url\(|<link", bare)
+    assert source.count("data:image/jpeg") == 2 * 6 * 3
+    assert source.count("<caption") == source.count("<table>")
+
+
+def bytes_of(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+    }
+
+
+def test_the_same_runs_give_the_same_bytes(written, explained, tmp_path):
+    write_ground(explained, tmp_path)
+    assert bytes_of(tmp_path) == bytes_of(written.html.parent)
+
+
+def test_figures_are_written_as_svg_and_png(written):
+    names = {path.stem for path in written.figures}
+    assert {"ground-headline", "ground-finding", "ground-size"} <= names
+    assert {path.suffix for path in written.figures} == {".svg", ".png"}
+    assert len(written.figures) == 2 * len(names)
+
+
+# ---- in a browser ---------------------------------------------------------------------------------------------------
+
+OVERLAPS = """() => [...document.querySelectorAll("svg.chart")].flatMap((chart) => {
+    const words = [...chart.querySelectorAll("text")];
+    const boxes = words.map((one) => one.getBoundingClientRect());
+    const apart = (a, b) =>
+        a.left >= b.right - 1 || b.left >= a.right - 1 || a.top >= b.bottom - 3 || b.top >= a.bottom - 3;
+    return words.flatMap((one, at) => words
+        .filter((_, place) => place > at && !apart(boxes[at], boxes[place]))
+        .map((other) => [one.textContent, other.textContent]));
+})"""
+OUTSIDE = """() => [...document.querySelectorAll("svg.chart")].flatMap((chart) => {
+    const { left, right, top, bottom } = chart.getBoundingClientRect();
+    const within = (box) =>
+        box.left >= left - 1 && box.right <= right + 1 && box.top >= top - 1 && box.bottom <= bottom + 1;
+    const words = [...chart.querySelectorAll("text")];
+    return words.filter((one) => !within(one.getBoundingClientRect())).map((one) => one.textContent);
+})"""
+
+
+@pytest.fixture(params=["light", "dark"])
+def opened(browser, written, request):
+    page = browser.new_page(viewport={"width": 1300, "height": 900}, color_scheme=request.param)
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and faults.append(message.text))
+    page.on(
+        "request", lambda request: request.url.startswith(("file:", "data:")) or faults.append(request.url)
+    )
+    page.goto(written.html.as_uri())
+    yield page, request.param
+    page.close()
+    assert faults == []
+
+
+def ground_of(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_by_day_and_by_night(opened):
+    page, theme = opened
+    colours = {"light": "rgb(243, 244, 246)", "dark": "rgb(17, 19, 22)"}
+    assert ground_of(page) == colours[theme]
+    other = "dark" if theme == "light" else "light"
+    page.locator(f"[data-theme-set={other}]").click()
+    assert ground_of(page) == colours[other]
+    page.locator("[data-theme-set=auto]").click()
+    assert ground_of(page) == colours[theme]
+
+
+def test_words_lie_neither_on_each_other_nor_outside(opened):
+    page, _ = opened
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(OVERLAPS) == []
+    assert page.evaluate(OUTSIDE) == []
+    assert page.locator("img").evaluate_all("all => all.every((one) => one.naturalWidth === 288)")
+
+
+@pytest.mark.parametrize("width", [400, 1032])
+def test_unfolded_nothing_is_wider_than_screen_or_paper(opened, width):
+    page, _ = opened
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    if width > 1000:
+        page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,70 @@
+"""Runs scored by other profiles, without a split to tune on, without controls, or with nothing to score."""
+
+import re
+
+import msgspec
+import polars as pl
+import pytest
+
+from carina.cases import open_benchmark
+from carina.errors import CarinaError
+from carina.ground.explain.scoring import read_scoring
+from carina.report.ground.bench import benchmark_of
+from carina.report.ground.read import read_maps_run
+from carina.report.ground.write import write_ground
+
+
+def text_of(written):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", written.html.read_text(encoding="utf-8")))
+
+
+def test_a_run_by_another_profile_has_a_page_of_its_own_measures(explained, probes, tiny, tmp_path):
+    other = tiny.explained(
+        tmp_path / "medklip", probes, profile_name="medklip", tune_on=None, controls=("centre",)
+    )
+    written = write_ground([explained[0], other], tmp_path / "out", benchmarks=[probes.directory])
+    text = text_of(written)
+    assert "bench · medklip" in text
+    assert "nearest_224 any_max positives per_image" in text
+    # Two profiles are two sections, whose figures are not compared.
+    assert {path.stem for path in written.figures} >= {"ground-1-headline", "ground-2-headline"}
+    assert "less lab/good" not in text
+
+
+def test_without_tuning_and_controls_a_reader_is_warned(probes, tiny, tmp_path):
+    bare = tiny.explained(tmp_path / "bare", probes, tune_on=None, controls=(), scored=False)
+    text = text_of(write_ground([bare], tmp_path / "out"))
+    assert "scored without controls, so nothing tells what its figures are worth" in text
+    assert "no split to tune thresholds on was named" in text
+    assert "The benchmark of lab/good · similarity was not found" in text
+    assert "IoU, Otsu" in text
+    assert "IoU, tuned" not in text
+    assert "Recognition and grounding" not in text
+
+
+def test_a_run_with_nothing_to_score_says_so(probes, tiny, tmp_path):
+    run = tiny.explained(tmp_path / "none", probes, tune_on=None, controls=())
+    empty = msgspec.structs.replace(read_scoring(run), scored=0, sensitivity=())
+    (run / "scoring.json").write_bytes(msgspec.json.encode(empty))
+    for name in ("scores", "summary"):
+        pl.DataFrame([]).write_parquet(run / f"{name}.parquet")
+    assert read_maps_run(run).own.is_empty()
+    text = text_of(write_ground([run], tmp_path / "out"))
+    assert "No map of a finding that is there was scored" in text
+
+
+def test_tables_that_lack_a_column_are_refused(probes, tiny, tmp_path):
+    run = tiny.explained(tmp_path / "run", probes, controls=())
+    scores = pl.read_parquet(run / "scores.parquet")
+    scores.drop("share").write_parquet(run / "scores.parquet")
+    with pytest.raises(CarinaError, match=r"scores.parquet: no column 'share'"):
+        read_maps_run(run)
+
+
+def test_a_benchmark_is_found_beside_its_runs_or_where_it_is_named(explained, probes, tmp_path):
+    wanted = probes.manifest.fingerprint
+    assert benchmark_of(wanted, explained[0], []).directory.resolve() == probes.directory.resolve()
+    assert benchmark_of("another", explained[0], []) is None
+    named = open_benchmark(probes.directory)
+    assert benchmark_of(wanted, tmp_path, [named]) is named
+    assert benchmark_of(wanted, tmp_path / "far" / "away" / "run", []) is None

@@ -1,0 +1,123 @@
+"""Recognition against grounding, thresholds, calibration and groups of models, worked out by hand."""
+
+from dataclasses import replace
+from math import exp
+from statistics import fmean
+
+import msgspec
+import pytest
+
+from carina.ground.explain.scoring import MODEL
+from carina.report.ground.analyse import calibration as calibrating
+from carina.report.ground.analyse.calibration import calibration
+from carina.report.ground.analyse.correlation import over_findings, over_models
+from carina.report.ground.analyse.recognition import AUROC
+from carina.report.ground.figures import Figure
+from carina.report.ground.measures import OURS, pointing
+
+
+def figure(level, name, metric, value, average=""):
+    return Figure(
+        run="r", model="m", method="x", source=MODEL, level=level, name=name, metric=metric, value=value,
+        average=average,
+    )  # fmt: skip
+
+
+def related(ground, x, y):
+    names = [f"f{place}" for place in range(len(x))]
+    measure = pointing(ground.probing.measures)
+    return over_findings(
+        ground.probing.runs[0],
+        measure,
+        [figure("recognition", name, AUROC, value) for name, value in zip(names, x, strict=True)],
+        [figure("finding", name, measure.variant, value) for name, value in zip(names, y, strict=True)],
+    )
+
+
+def test_spearman_over_findings(ground):
+    found = related(ground, [0.5, 0.6, 0.7, 0.8, 0.9], [0.1, 0.3, 0.2, 0.4, 0.5]).correlation
+    # One pair of neighbours is exchanged: 1 - 6 * 2 / (5 * 24).
+    assert found.value == pytest.approx(0.9)
+    assert found.n == 5
+    assert found.low < 0.9 <= found.high
+    # Without a recognition of one, four are left: a correlation, and no interval.
+    four = related(ground, [None, 0.6, 0.7, 0.8, 0.9], [0.1, 0.3, 0.2, 0.4, 0.5]).correlation
+    assert four.value == pytest.approx(1 - 6 * 2 / (4 * 15))
+    assert (four.low, four.high, four.n) == (None, None, 4)
+    two = related(ground, [0.5, 0.6], [0.1, 0.3]).correlation
+    assert (two.value, two.n) == (None, 2)
+
+
+def test_methods_of_one_model_are_drawn_together(ground):
+    run = ground.probing.runs[0]
+    measure = pointing(ground.probing.measures)
+    points = [
+        (run, figure("recognition", "", AUROC, x), figure("all", "", measure.variant, y))
+        for x, y in ((0.5, 0.1), (0.6, 0.2), (0.7, 0.3))
+    ]
+    found = over_models(measure, points).correlation
+    # Three runs of one model say nothing of models.
+    assert (found.value, found.n, found.clusters) == (None, 3, 1)
+    others = [
+        (replace(one, scoring=msgspec.structs.replace(run.scoring, model=f"lab/{place}")), *rest)
+        for place, (one, *rest) in enumerate(points)
+    ]
+    assert over_models(measure, others).correlation.value == pytest.approx(1.0)
+
+
+def test_two_findings_and_two_models_are_no_correlation(ground):
+    assert {one.correlation.value for one in ground.relations} == {None}
+    assert [len(one.places) for one in ground.relations if one.run is None] == [2, 2]
+
+
+def test_thresholds_by_hand(ground):
+    good = next(one for one in ground.sensitivities if one.source == MODEL)
+    # Below 0.5 mass c overlaps by 1/3, from there on by 1/2.
+    assert good.tuned == (0.0, pytest.approx((3 + 1 / 3 + 1 / 2) / 7))
+    assert good.best == (pytest.approx(130 / 256, abs=1e-6), pytest.approx(4 / 7))
+    assert good.near == 1
+    told = {item.metric: item.value for item in ground.tables["thresholds"] if item.run == "good"}
+    assert told["IoU at the tuned threshold"] == pytest.approx((3 + 1 / 3 + 1 / 2) / 7)
+
+
+def test_bands_of_scores_by_hand(ground, monkeypatch):
+    run = ground.probing.runs[0]
+    assert calibration(run) is None  # thirteen scores are too few
+    monkeypatch.setattr(calibrating, "LEAST", 3)
+    found = calibration(run)
+    # 0.1 0.1 0.2 0.2 | 0.3 0.3 0.4 | 0.5 0.6 0.6 | 0.7 0.8 0.9
+    assert [band.frequency.value for band in found.bands] == pytest.approx([1 / 4, 2 / 3, 1 / 3, 1])
+    assert [band.mean for band in found.bands] == pytest.approx([0.15, 1 / 3, 17 / 30, 0.8])
+    assert not found.probability
+    assert found.error is None
+
+
+def test_probabilities_are_told_from_scores(ground, monkeypatch):
+    monkeypatch.setattr(calibrating, "LEAST", 3)
+    run = ground.probing.runs[0]
+    decoder = replace(run, scoring=msgspec.structs.replace(run.scoring, model="kad:tiny"))
+    found = calibration(decoder)
+    assert found.probability
+    groups = [([0.1, 0.1, 0.2, 0.2], 1), ([0.3, 0.3, 0.4], 2), ([0.5, 0.6, 0.6], 1), ([0.7, 0.8, 0.9], 3)]
+    gaps = [
+        len(scores) * abs(fmean(1 / (1 + exp(-score)) for score in scores) - there / len(scores))
+        for scores, there in groups
+    ]
+    assert found.error == pytest.approx(sum(gaps) / 13)
+
+
+def test_groups_by_what_models_were_trained_on(ground, tiny):
+    found = ground.pretraining
+    assert [(group.tag, [run.id for run in group.runs]) for group in found.groups] == [
+        ("chest x-ray", ["good"]),
+        ("general", ["poor"]),
+    ]
+    hit = OURS[0].variant
+    values = {item.name: item.value for item in found.figures if item.metric == hit}
+    assert values == {"chest x-ray": pytest.approx(fmean(tiny.HITS.values())), "general": 0}
+    gap = next(item for item in found.differences if item.metric == hit)
+    assert (gap.one, gap.other, gap.value) == (
+        "chest x-ray",
+        "general",
+        pytest.approx(fmean(tiny.HITS.values())),
+    )
