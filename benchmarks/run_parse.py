@@ -3,18 +3,19 @@
     python benchmarks/run_parse.py [--seconds 1.0]
 
 The naive pattern is the lower bound of what any parser must do: it looks at every character once, and it is wrong for
-most replies of the table in the specification. Five kinds of replies, each a rotation over many wordings and numbers:
+most replies of the table in the specification. Six kinds of replies, each a rotation over many wordings and numbers:
 
 | kind | what |
 |---|---|
 | short | "Answer: 2", "(3)", "**Answer:** red and blue", "Yes, the base is opaque." |
 | reasoned | a sentence that no other reply has, then a marker and the answer, as the examination asks for it |
-| new | the short ones, each followed by a remark that makes it unlike all others |
+| new | the short ones, with a marker or without, each followed by a remark that makes it unlike all others |
+| free | sentences that nothing remembers and no short cut knows: options in natural words, refusals, no answer at all |
 | long | 2 KB of reasoning in words, then a marker and the answer |
 | json | a record with reasoning and answer, plain or fenced |
 
 Models repeat themselves: short replies, and what follows a marker, are read once for the same options and then
-remembered, which `new` rules out. Each figure is the best of five rounds.
+remembered. No reply of `reasoned`, `new` and `free` is, when it comes again. Each figure is the best of five rounds.
 """
 
 import argparse
@@ -47,6 +48,7 @@ def choice(texts: Sequence[str], *, multiple: bool) -> Step:
 MASKS = choice(("1st mask", "2nd mask", "3rd mask", "4th mask"), multiple=False)
 POINTS = choice(("red point", "orange point", "yellow point", "blue point", "None"), multiple=True)
 YES_NO = choice(("Yes", "No"), multiple=False)
+SIDES = choice(("on the left", "on the right"), multiple=False)
 FINDING = Step(id="s", stage=1, task="t", format="yes_no", question="Is there an effusion?")
 
 
@@ -70,22 +72,37 @@ def short() -> list[Reply]:
     return replies
 
 
+def distinct(replies: list[Reply]) -> list[Reply]:
+    return list({(step.question, step.options, text): (step, text) for step, text in replies}.values())
+
+
 def new() -> list[Reply]:
-    """More replies than are remembered, so that none is when it comes again."""
-    marked = [
-        (step, text) for step, text in short() if text.lower().startswith(("answer", "final", "**answer"))
-    ]
-    return [(step, f"{text} (case {n})") for n in range(1000) for step, text in marked]
+    """More replies to a choice, and more to a question for a label, than are remembered."""
+    return [(step, f"{text} (case {n})") for n in range(5000) for step, text in distinct(short())]
 
 
 def reasoned() -> list[Reply]:
     """No reply comes twice, but answers do."""
-    marked = [(step, text) for step, text in short() if text.lower().startswith(("answer", "final"))]
+    marked = [
+        (step, text) for step, text in distinct(short()) if text.lower().startswith(("answer", "final"))
+    ]
     return [
         (step, f"In case {n} the {n % 7}th rib is covered.\n{text}")
         for n in range(1000)
         for step, text in marked
     ]
+
+
+def free() -> list[Reply]:
+    said = (
+        (SIDES, "It is on the right in case {}, as one sees."),
+        (MASKS, "Answer: 3 because case {} shows the apex."),
+        (MASKS, "In case {} I would choose mask 3."),
+        (MASKS, "In case {} the apex is covered."),
+        (MASKS, "I'm sorry, but I cannot interpret image {}."),
+        (FINDING, "There is no effusion in case {}."),
+    )
+    return [(step, text.format(n)) for n in range(4000) for step, text in said]
 
 
 def long() -> list[Reply]:
@@ -134,10 +151,11 @@ def main() -> None:
         ("short", short()),
         ("reasoned", reasoned()),
         ("new", new()),
+        ("free", free()),
         ("long", long()),
         ("json", structured()),
     ):
-        assert all(parse(step, text).status == "ok" for step, text in replies)
+        assert name == "free" or all(parse(step, text).status == "ok" for step, text in replies)
         ours, bound = rate(parse, replies, seconds), rate(naive, replies, seconds)
         print(f"{name:<8} {ours:>12,.0f} {bound:>14,.0f} {ours / bound:>7.2f}")
 

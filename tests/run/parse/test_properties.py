@@ -132,6 +132,24 @@ def test_no_text_raises_and_all_is_of_the_step(text, step, stop):
     parse_chexpercept(step, text)
 
 
+FIGURES = "0123456789٣०３²①፩𐩀½Ⅷxnthsrd./%-"
+"""Figures of several scripts, of which Python takes some for a number and some not, and signs that go with them."""
+
+
+@given(st.text(alphabet=FIGURES, min_size=1, max_size=9), st.sampled_from(STEPS + OTHERS))
+@settings(deadline=None, max_examples=300)
+def test_no_figure_raises(figures, step):
+    for text in (
+        figures,
+        f"Answer: {figures}",
+        f"Answer: 1-{figures}",
+        f"{figures}. Yes, 1st mask",
+        f"[1, 2, 3, {figures}]",
+    ):
+        parse(step, text, images=IMAGES)
+        parse_chexpercept(step, text)
+
+
 PIECES = [reply for _, reply, _ in REPLIES] + [
     "<think>",
     "</think>",

@@ -1,5 +1,7 @@
 """Open answers, and the rules of the original."""
 
+import tracemalloc
+
 import pytest
 from tests.run.parse.steps import YN, K, L, asked, numbers
 
@@ -54,3 +56,44 @@ def test_words(form, reply, stop, status, text):
 )
 def test_the_rules_of_the_original(step, reply, expected):
     assert numbers(step, parse_chexpercept(step, reply)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1," * 200_000 + "1", {1}),
+        ("1," * 200_000 + "x", {1}),
+        ("1 ,( 2 ) ," * 40_000, {1, 2}),
+        ("Answer: " + "1, " * 130_000 + "3", {1, 3}),
+        ("Answer: 1, 2" * 30_000 + "\nAnswer: 3", {3}),
+        ("final answer 1, 2 " * 20_000, {1, 2}),
+        ("the answer is " + "2, " * 130_000, {2}),
+        ("1 x " * 100_000, {1}),
+        ("x\n" * 100_000 + "1 " * 100_000, {1}),
+        ("1" * 400_000, "no_answer"),
+        ("Answer:" + " " * 400_000, "no_answer"),
+        ("<think>" * 50_000 + "</think>3", {3}),
+        ("x <think>1</think>" * 20_000, "no_answer"),
+        ("\\boxed{3}, " * 40_000, {3}),
+    ],
+    ids=range(14),
+)
+def test_long_lists_of_the_original_need_little_memory(text, expected):
+    """A few copies of the text; a record of every number would take a hundred bytes for each character."""
+    tracemalloc.start()
+    try:
+        parsed = parse_chexpercept(L, text)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert numbers(L, parsed) == expected
+    assert most < 8 * len(text)
+
+
+def test_ten_megabytes_by_the_rules_of_the_original():
+    text = "1, " * 3_400_000
+    assert len(text) > 10_000_000
+    assert numbers(K, parse_chexpercept(K, text)) == {1}
+    assert numbers(K, parse_chexpercept(K, f"{text}9")) == {1}
+    assert numbers(L, parse_chexpercept(L, f"9, {text}")) == "out_of_range"
+    assert numbers(K, parse_chexpercept(K, f"{text} Answer: 3")) == {3}

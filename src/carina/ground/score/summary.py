@@ -64,12 +64,15 @@ def summarise(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> list[Cell]:
-    """Means over images, or figures of pooled pixels, for all, each finding, each size, and each of both.
+    """Means over images for all, each finding, each size, and each of both; figures of pooled pixels but for the last.
 
-    Intervals are percentiles of patients drawn with replacement. The macro mean over findings draws them once for all
-    findings; draws that miss a finding are left out.
+    Those of both would mostly be of a few images, and each takes as long as that of all. Intervals are percentiles of
+    patients drawn with replacement. The macro mean over findings draws them once for all findings; draws that miss a
+    finding are left out.
     """
     cells: list[Cell] = []
+    if not rows:
+        return cells
     kept = [variant for variant in variants if variant.aggregation == "per_image"]
     options = {"level": level, "replicates": replicates, "seed": seed}
     for where, group, chosen in _groups(rows, edges):
@@ -77,7 +80,7 @@ def summarise(
         cells += _micro(own, kept, where, group, **options)  # type: ignore[arg-type]
         if where in ("all", "size"):
             cells += [_macro(own, variant, where, group, **options) for variant in kept]  # type: ignore[arg-type]
-        for variant, figure in (pooled or {}).items():
+        for variant, figure in (pooled or {}).items() if where != "finding and size" else ():
             interval, usable = figure(chosen)
             cells.append(_cell(variant, where, group, "micro", interval, 0, usable))
     return cells

@@ -4,8 +4,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from carina.cases import Step
-from carina.run.parse.choices import ARTICLES, Choices, choices, is_word, tokens
+from carina.run.parse.choices import ARTICLES, Choices, is_word, tokens
 from carina.run.parse.expression import Read, read
 from carina.run.parse.failure import CUT, failed, is_cut
 from carina.run.parse.markers import last_answers
@@ -23,7 +22,8 @@ _OPENING: Final = 300
 _NUMBERED: Final = re.compile(r"\s*[(\[]?\w{1,2}[.):]\s")
 _BULLET: Final = re.compile(r"\s*[-+]\s")
 _MINUS: Final = re.compile(r"\s*(?:is|are|:|=)+\s+-\d")
-_SENTENCE: Final = re.compile(r"[.!?;\n][\s\"')\]]*")
+_NEGATIVE: Final = re.compile(r"-\d+")
+SENTENCE: Final = re.compile(r"[.!?;\n][\s\"')\]]*")
 _OFFERED: Final = re.compile(r"(?:options|choices)(?: (?:are|were))?\s*:?$")
 _NO_WORDS: Final = frozenset(("is", "are", "=", ">", "option", "options", "choice", "s"))
 _SIGNS_AFTER: Final = " \t\n:=-\x01\"'(["
@@ -31,23 +31,27 @@ _OUT: Final = Read("out_of_range", frozenset(), open=False)
 _UNCLEAR: Final = Read("ambiguous", frozenset(), open=False)
 
 
-def parse_choice(step: Step, said: Spoken, stop: str) -> Parsed:
+def parse_choice(options: Choices, said: Spoken, stop: str) -> Parsed:
     """The options that a reply chooses, or why none can be told."""
-    options = choices(step.options, step.multiple)
     text = said.text
-    cut = is_cut(said, stop)
-    found = _remembered(text, options, cut) if len(text) <= _SHORT else _found(text, options, cut)
+    found = _found(text, options, cut=is_cut(said, stop))
     if found is None:
         return failed(plain(text), said, stop)
     if found.open and stop in CUT:
         return Parsed(status="truncated")
+    return chosen(found, options)
+
+
+@lru_cache(maxsize=1 << 12)
+def chosen(found: Read, options: Choices) -> Parsed:
+    """What was read, by the ids of the options."""
     if found.status != "ok":
         return Parsed(status=found.status)
     ids = options.ids
     return Parsed(status="ok", options=tuple([ids[n] for n in sorted(found.chosen)]))
 
 
-def _found(text: str, options: Choices, cut: bool) -> Read | None:  # noqa: FBT001 - a key of the cache
+def _found(text: str, options: Choices, *, cut: bool) -> Read | None:
     """What a reply says, as JSON or in words."""
     if text[:1] in ("{", "[") or "```" in text:
         value = decoded(text)
@@ -58,16 +62,12 @@ def _found(text: str, options: Choices, cut: bool) -> Read | None:  # noqa: FBT0
     return _answer(plain(text), options, cut=cut)
 
 
-_remembered = lru_cache(maxsize=1 << 14)(_found)
-"""A model says "Answer: 2" a thousand times: short replies are read once for the same options."""
-
-
 def _answer(words: str, options: Choices, *, cut: bool) -> Read | None:
     """The answer in a plain text: after the last marker, or as the whole, the end or the opening of the reply; failing
     that, in natural words."""
     last: str | None = None
     for tail in last_answers(words):
-        found = _marked_again(tail, options) if len(tail) <= _SHORT else _marked(tail, options)
+        found = _marked_again(tail, options) if len(tail) <= _SHORT else marked_choice(tail, options)
         if found is not None:
             return found
         last = tail if last is None else last
@@ -91,7 +91,7 @@ def _without_marker(words: str, options: Choices, *, cut: bool) -> Read | None:
 # ---- after a marker -------------------------------------------------------------------------------------------------
 
 
-def _marked(tail: str, options: Choices) -> Read | None:
+def marked_choice(tail: str, options: Choices) -> Read | None:
     """The expression that follows a marker: on its line, or as a list on the lines after it."""
     line, _, rest = tail.partition("\n")
     if _is_blank(line):
@@ -102,7 +102,7 @@ def _marked(tail: str, options: Choices) -> Read | None:
     found = _OUT if _MINUS.match(line) else _line(line, options)
     if found is None or not rest:
         return found
-    if not (found.open or _BULLET.match(line.lstrip(" :")) or _strict(line, options)):
+    if not (found.open or _BULLET.match(line.lstrip(" :")) or strict_choice(line, options)):
         return found
     if not found.open:
         # Lines that follow at once are a list; after an empty line something else begins.
@@ -111,7 +111,7 @@ def _marked(tail: str, options: Choices) -> Read | None:
     return _together([found, *more], options)
 
 
-_marked_again = lru_cache(maxsize=1 << 14)(_marked)
+_marked_again = lru_cache(maxsize=1 << 14)(marked_choice)
 """What comes before an answer differs from reply to reply; the answer hardly does."""
 
 
@@ -137,14 +137,14 @@ def _list(text: str, options: Choices) -> tuple[list[Read], str]:
         if line.isspace() or not line:
             continue
         first = first or line
-        item = _strict(line, options)
+        item = strict_choice(line, options)
         if item is None:
             break
         found.append(item)
     return found, first
 
 
-def _strict(line: str, options: Choices) -> Read | None:
+def strict_choice(line: str, options: Choices) -> Read | None:
     return read(tokens(line), options, strict=True) if len(line) <= _LONGEST else None
 
 
@@ -166,7 +166,7 @@ def _together(found: list[Read], options: Choices) -> Read:
 def _first_sentence(tail: str) -> str:
     """What a marker announces, without what is said about it afterwards."""
     text = tail[:_OPENING].lstrip(_SIGNS_AFTER)
-    end = _SENTENCE.search(text)
+    end = SENTENCE.search(text)
     return text if end is None else text[: end.end()]
 
 
@@ -186,7 +186,7 @@ def _closing(words: str, options: Choices, *, cut: bool) -> tuple[Read | None, b
         end = start - 1
         if not line or line.isspace():
             continue
-        item = _strict(line, options)
+        item = strict_choice(line, options)
         if item is None:
             if cut or (found and _OFFERED.search(line.strip())):
                 return None, False
@@ -199,17 +199,17 @@ def _closing(words: str, options: Choices, *, cut: bool) -> tuple[Read | None, b
 
 def _opening(words: str, options: Choices) -> Read | None:
     """The option with whose text a reply opens, unless a later sentence opens with another one."""
-    first = _opened(words, 0, options)
+    first = opening_choice(words, 0, options)
     if first is None or first.status != "ok":
         return first
-    for sentence in _SENTENCE.finditer(words):
-        later = _opened(words, sentence.end(), options)
+    for sentence in SENTENCE.finditer(words):
+        later = opening_choice(words, sentence.end(), options)
         if later is not None and later.chosen != first.chosen:
             return _UNCLEAR
     return first
 
 
-def _opened(words: str, at: int, options: Choices) -> Read | None:
+def opening_choice(words: str, at: int, options: Choices) -> Read | None:
     """The option whose full text stands at the beginning of a sentence, with punctuation after it."""
     head = words[at : at + _OPENING]
     line = head.partition("\n")[0]
@@ -220,7 +220,7 @@ def _opened(words: str, at: int, options: Choices) -> Read | None:
         # A label before the text, as in "B. Left lung, as ...".
         place = 1 if said[0] in "([" else 0
         word = said[place]
-        label = options.letters.get(word, int(word) - 1 if word.isdigit() and len(word) < 3 else -1)
+        label = options.letters.get(word, int(word) - 1 if word.isdecimal() and len(word) < 3 else -1)
         place = place + 2 if label >= 0 and len(said) > place + 2 else 0
         if place and is_word(said[place - 1]):
             place = 0
@@ -262,7 +262,15 @@ def _value(value: object, options: Choices) -> Read | None:
         value = "yes" if value else "no"
     elif isinstance(value, float) and value.is_integer():
         value = f"{value:.0f}"
-    words = plain(str(value)[:_LONGEST])
-    if re.fullmatch(r"-\d+", words):
+    words = str(value)[:_LONGEST]
+    return _worded_again(words, options) if len(words) <= _SHORT else _worded(words, options)
+
+
+def _worded(value: str, options: Choices) -> Read | None:
+    words = plain(value)
+    if _NEGATIVE.fullmatch(words):
         return _OUT
     return read(tokens(words), options, strict=True) or _answer(words, options, cut=False)
+
+
+_worded_again = lru_cache(maxsize=1 << 14)(_worded)

@@ -7,10 +7,12 @@ from typing import Any, Final
 from carina.cases import Option
 from carina.run.parse.normalise import plain
 
-TOKEN: Final = re.compile(r"\d+(?:[./]\d+)+|\d+(?:st|nd|rd|th)(?![^\W_])|[^\W_]+(?:'[^\W_]+)?|\S")
-"""A number with its point or stroke, an ordinal, a word, or a single sign."""
-_WORD: Final = re.compile(r"[^\W_]|[<>≥≤=]")
-"""What makes a token a word; signs of comparison tell options apart, so they are words too."""
+TOKEN: Final = re.compile(
+    r"[^\W\d_][^\W_]*(?:'[^\W_]+)?|\d+(?:[./]\d+)+|\d+(?:st|nd|rd|th)(?![^\W_])|[^\W_]+(?:'[^\W_]+)?|\S"
+)
+"""A word, a number with its point or stroke, an ordinal, a word that begins with a figure, or a single sign."""
+_COMPARED: Final = frozenset("<>≥≤=")
+"""Signs of comparison tell options apart, so they are words too."""
 _SAME: Final = {
     **dict(
         zip(
@@ -27,6 +29,8 @@ _SAME: Final = {
         )
     ),
 }
+FIGURES: Final = frozenset(_SAME)
+"""Words that stand for figures."""
 _THIRDS: Final = re.compile(r"\b(?:one[ -]third|two[ -]thirds)\b")
 ARTICLES: Final = frozenset(("the", "a", "an"))
 _NONE: Final = re.compile(
@@ -53,13 +57,16 @@ def tokens(text: str) -> list[str]:
     """The words and signs of a plain text; numbers and ordinals always in figures."""
     if "third" in text:
         text = _THIRDS.sub(lambda said: "1/3" if said[0][0] == "o" else "2/3", text)
-    same = _SAME
-    return [same.get(token, token) for token in TOKEN.findall(text)]
+    said = TOKEN.findall(text)
+    if _SAME.keys().isdisjoint(said):
+        return said
+    return [_SAME.get(token, token) for token in said]
 
 
 def is_word(token: str) -> bool:
     """Whether a token is more than punctuation."""
-    return _WORD.match(token) is not None
+    first = token[:1]
+    return first.isalnum() or first in _COMPARED
 
 
 def says_none(text: str) -> bool:
@@ -70,7 +77,7 @@ def says_none(text: str) -> bool:
 class Choices:
     """What can be chosen, and in which words."""
 
-    __slots__ = ("bare", "ids", "letters", "multiple", "none", "number", "root", "short", "texts")
+    __slots__ = ("ids", "letters", "multiple", "none", "number", "root", "short", "texts", "words")
 
     def __init__(self, options: tuple[Option, ...], *, multiple: bool) -> None:
         self.ids = tuple(option.id for option in options)
@@ -89,8 +96,8 @@ class Choices:
         words = [[t for t in tokens(text) if is_word(t) and t not in ARTICLES] for text in texts]
         for number, word in enumerate(words):
             self._add(word, number)
-        self.bare = not any(len(word) == 1 and word[0].isdigit() for word in words)
-        """Whether a figure by itself can only be the number of an option."""
+        self.words = frozenset(self.letters).union(*words)
+        """Every word by which an option may be named, but for its number."""
 
     def _add(self, words: list[str], number: int) -> None:
         node = self.root
@@ -131,6 +138,6 @@ class Choices:
 
 
 @lru_cache(maxsize=4096)
-def choices(options: tuple[Option, ...], multiple: bool) -> Choices:  # noqa: FBT001 - a key of the cache
+def choices_of(options: tuple[Option, ...], multiple: bool) -> Choices:  # noqa: FBT001 - a key of the cache
     """The options of a step; the same for all steps that offer the same."""
     return Choices(options, multiple=multiple)

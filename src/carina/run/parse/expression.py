@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from carina.run.parse.choices import ARTICLES, Choices, is_word, word_set
+from carina.run.parse.choices import ARTICLES, FIGURES, Choices, is_word, word_set
 from carina.run.records import Status
 
 _MANY: Final = 10**6
@@ -44,6 +44,21 @@ _NEUTRAL: Final = frozenset("\"'#|\x01([{:-=>")
 _ALL: Final = frozenset(("all", "everything", "every", "each"))
 _OF_ALL: Final = _NOUNS | {"of", "the", "above", "them", "these", "those", "listed", "given", "shown", "here"}
 _NOTHING: Final = frozenset(("none", "neither", "nothing"))
+_GO_ON: Final = _AND | _OR | _NOT | _NOUNS
+"""Words that may follow the text of an option within an expression."""
+KNOWN: Final = (
+    frozenset(("but", "than", "of"))
+    | _LEADS
+    | _AND
+    | _OR
+    | _NOT
+    | _HEDGES
+    | _ALL
+    | _NOTHING
+    | ARTICLES
+    | FIGURES
+)
+"""Every word that means something where an item may come, after an item and a sign, whatever the options are."""
 
 
 class Read(NamedTuple):
@@ -54,6 +69,8 @@ class Read(NamedTuple):
     """Options by place, from 0."""
     open: bool
     """Whether it ends with a joiner, so that something is still to come."""
+    whole: bool = False
+    """Whether the line ends with its last item, outside of all brackets: nothing is left that was not read."""
 
 
 class _Item(NamedTuple):
@@ -89,6 +106,7 @@ class _Reader:
         "size",
         "strict",
         "taken",
+        "unclosed",
     )
 
     def __init__(self, said: list[str], options: Choices, *, strict: bool) -> None:
@@ -100,7 +118,7 @@ class _Reader:
         self.taken: set[int] = set()
         self.denied: set[int] = set()
         self.deny = ""
-        self.comma = self.either = self.conflict = self.out = False
+        self.comma = self.either = self.conflict = self.out = self.unclosed = False
         self.last: _Item | None = None
 
     # ---- the line ---------------------------------------------------------------------------------------------------
@@ -124,9 +142,11 @@ class _Reader:
                 expecting = after == "next"
         if self.last is None or not (self.taken or self.out):
             return None
-        return self._resolved(expecting and self.at >= self.size)
+        ended = self.at >= self.size
+        whole = ended and not (expecting or self.depth or self.unclosed)
+        return self._resolved(unfinished=expecting and ended, whole=whole)
 
-    def _resolved(self, unfinished: bool) -> Read:  # noqa: FBT001 - one caller
+    def _resolved(self, *, unfinished: bool, whole: bool) -> Read:
         chosen = frozenset(self.taken - self.denied)
         status: Status = "ok"
         if self.out:
@@ -140,7 +160,7 @@ class _Reader:
             status = "ambiguous"
         elif len(chosen) > 1 and not self.options.multiple:
             status = "too_many"
-        return Read(status, chosen, unfinished)
+        return Read(status, chosen, unfinished, whole)
 
     # ---- where an item must come ------------------------------------------------------------------------------------
 
@@ -275,6 +295,7 @@ class _Reader:
                 depth -= 1
             at += 1
         self.at, self.depth = at, 0
+        self.unclosed = depth > 0
 
     def _agreed(self, at: int, *, signed: bool) -> bool:
         """Whether the same option is named again, as in "2 (No)", "B. left lung" and "Yes (1)"; a different one is
@@ -300,7 +321,7 @@ class _Reader:
         if item.kind == "t" and last.kind == "t" and not self.depth:
             return False
         follows = self._word(item.end)
-        if item.kind == "t" and is_word(follows) and follows not in _AND | _OR | _NOT | _NOUNS:
+        if item.kind == "t" and is_word(follows) and follows not in _GO_ON:
             return False
         if item.places != last.places:
             self.conflict = True
@@ -394,8 +415,8 @@ class _Reader:
         return self._ended(_Item((full,), end, "t"))
 
     def _number(self, figures: str, end: int, kind: str) -> _Item:
-        # Figures without end are no number of an option, and Python does not read them.
-        number = int(figures) if len(figures) < 7 else _MANY
+        # Figures without end, or of scripts that Python does not read, are no number of an option.
+        number = int(figures) if len(figures) < 7 and figures.isdecimal() else _MANY
         if 1 <= number <= self.options.number:
             return _Item((number - 1,), end, kind)
         return _Item((), end, "x")

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal
 
-from carina.cases import Step
 from carina.cases.model import Label
 from carina.run.parse.failure import failed
 from carina.run.parse.markers import last_answers
@@ -15,6 +14,7 @@ from carina.run.parse.weigh import SENTENCE, UNCERTAIN, WEIGHED, Asked, Found, a
 from carina.run.records import Parsed
 
 _SHORT: Final = 80
+"""Characters of a value in JSON that is remembered."""
 
 _OPENS: Final = re.compile(
     r"(?P<likely>(?:most |more |very |quite |highly )?(?:likely|probably|probable)\b[,:]?\s*)?"
@@ -48,21 +48,24 @@ _GENERAL: Final = re.compile(r"(?:present|presence|finding|assessment|impression
 """Names of an entry that are about whatever is asked."""
 
 
-def parse_label(step: Step, said: Spoken, stop: str) -> Parsed:
+def parse_label(question: str, said: Spoken, stop: str) -> Parsed:
     """The label that a reply gives. Uncertain is a label of its own; two labels are `ambiguous`."""
     text = said.text
-    found = _remembered(text) if len(text) <= _SHORT else _found(text)
+    found = _found(text)
     if found is not None:
-        return Parsed(status="ambiguous") if found == "both" else Parsed(status="ok", label=found)
+        return labelled(found)
     words = _UNSEEN.sub(r"do not \1", plain(text))
     lost = failed(words, said, stop)
     if lost.status != "no_answer" or decoded(text) is not NOTHING:
         return lost
-    about = asked_about(step.question)
+    about = asked_about(question)
     told = _entered(words[:WEIGHED], about) or weighed(words, about)
-    if told is None:
-        return lost
-    return Parsed(status="ambiguous") if told == "both" else Parsed(status="ok", label=told)
+    return lost if told is None else labelled(told)
+
+
+def labelled(found: Label | Literal["both"]) -> Parsed:
+    """What was found, as an answer."""
+    return Parsed(status="ambiguous") if found == "both" else Parsed(status="ok", label=found)
 
 
 def _found(text: str) -> Found:
@@ -74,14 +77,11 @@ def _found(text: str) -> Found:
     return _said(plain(text))
 
 
-_remembered = lru_cache(maxsize=1 << 14)(_found)
-
-
 def _said(words: str) -> Found:
     letter = _LETTER.fullmatch(words) if len(words) < 24 else None
     if letter is not None:
         return _LETTERS[letter[1]]
-    return _marked(words) or _opening(words)
+    return marked_label(last_answers(words)) or _opening(words)
 
 
 def _of_value(value: object) -> Found:
@@ -95,7 +95,7 @@ def _of_value(value: object) -> Found:
         if isinstance(answer, bool):
             return "yes" if answer else "no"
         if isinstance(answer, str):
-            return _said(plain(answer[:WEIGHED]))
+            return _worded_again(answer) if len(answer) <= _SHORT else _worded(answer)
         return None
     if isinstance(value, dict):
         said = [part for part in value.values() if isinstance(part, bool)]
@@ -104,29 +104,37 @@ def _of_value(value: object) -> Found:
     return None
 
 
+def _worded(value: str) -> Found:
+    return _said(plain(value[:WEIGHED]))
+
+
+_worded_again = lru_cache(maxsize=1 << 14)(_worded)
+
+
 def _at(words: str, at: int) -> tuple[Found, int]:
     """The label that stands at a place, after words that only lead to it, and where it ends."""
-    lead = _LEAD.match(words, at)
-    for start in (at, lead.end()) if lead is not None and lead.end() > at else (at,):
-        found = _OPENS.match(words, start)
-        if found is None or found.end() == start:
-            continue
-        end = found.end()
-        if _OTHER.match(words, end):
-            return "both", end
-        if found["yes"]:
-            return "yes", end
-        if found["no"] or found["unlikely"]:
-            return "no", end
-        if found["likely"] and not found["uncertain"] and words.startswith("not", end):
-            return "no", end + 3
-        return "uncertain", end
-    return None, at
+    found = _OPENS.match(words, at)
+    if found is None or found.end() == at:
+        lead = _LEAD.match(words, at)
+        at = at if lead is None else lead.end()
+        found = _OPENS.match(words, at)
+        if found is None or found.end() == at:
+            return None, at
+    end = found.end()
+    if _OTHER.match(words, end):
+        return "both", end
+    if found["yes"]:
+        return "yes", end
+    if found["no"] or found["unlikely"]:
+        return "no", end
+    if found["likely"] and not found["uncertain"] and words.startswith("not", end):
+        return "no", end + 3
+    return "uncertain", end
 
 
-def _marked(words: str) -> Found:
-    """The label after the last marker that has one."""
-    for tail in last_answers(words):
+def marked_label(tails: Iterator[str]) -> Found:
+    """The label after the first of these markers that has one."""
+    for tail in tails:
         found, end = _at(tail, 0)
         if found is not None and (found != "no" or not tail.startswith(" doubt", end)):
             return found
@@ -138,18 +146,13 @@ def _marked(words: str) -> Found:
 
 def _openings(words: str) -> Iterator[tuple[int, Label | Literal["both"]]]:
     """Labels with which sentences open, as words of their own."""
-    at = 0
-    for sentence in (*_starts(words), len(words)):
-        if at < len(words):
-            found, end = _at(words, at)
-            # "No other finding is seen" does not say no; that something is uncertain may be said in a clause.
-            if found is not None and (found == "uncertain" or _ENDED.match(words, end) or found == "both"):
-                yield at, found
-        at = sentence
-
-
-def _starts(words: str) -> Iterator[int]:
-    return (end.end() for end in SENTENCE.finditer(words))
+    for at in (0, *[end.end() for end in SENTENCE.finditer(words)]):
+        if at == len(words):
+            return
+        found, end = _at(words, at)
+        # "No other finding is seen" does not say no; that something is uncertain may be said in a clause.
+        if found is not None and (found == "uncertain" or _ENDED.match(words, end) or found == "both"):
+            yield at, found
 
 
 def _opening(words: str) -> Found:

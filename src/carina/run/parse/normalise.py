@@ -66,8 +66,8 @@ class Spoken(NamedTuple):
 def spoken(reply: str) -> Spoken:
     """A reply without its reasoning. A block that nobody closed goes on to the end; one that nobody opened began
     with the reply, as where the template of a model opens it."""
-    if "<" not in reply and "◁" not in reply and "think]" not in reply.lower():
-        return Spoken(reply.strip(), thought=False, cut=False)
+    if "<" not in reply and "◁" not in reply and ("]" not in reply or "think]" not in reply.lower()):
+        return Spoken(reply.strip(), False, False)  # noqa: FBT003 - by place, which is twice as fast
     kept: list[str] = []
     inside = thought = False
     at = 0
@@ -92,6 +92,8 @@ def spoken(reply: str) -> Spoken:
 
 def ends(said: Spoken) -> Spoken:
     """What is said, without the middle of a text that is longer than any answer needs."""
+    if len(said.text) <= LONG:
+        return said
     # The dots keep what stands before the cut from being read together with what comes after it.
     head, tail = said.text[: LONG // 2], said.text[-LONG // 2 :]
     return said._replace(text=f"{head}...\n...\n...{tail}")

@@ -1,6 +1,7 @@
 """Replies in JSON: the whole of it, or its only fenced block."""
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -26,6 +27,11 @@ _KEYS: Final = (
     ("number", "numbers", "id", "letter", "label", "text", "value"),
 )
 """Keys under which an answer is found, the surest first; the last row only within an answer."""
+_RANKS: Final = {name: rank for rank, name in enumerate(name for row in _KEYS for name in row)}
+_NO_RANK: Final = len(_RANKS)
+_OUTER: Final = _NO_RANK - len(_KEYS[-1])
+_KEY: Final = 40
+"""Characters of a key that is worth remembering."""
 _LEVELS: Final = 4
 _PARTS: Final = 64
 
@@ -66,13 +72,25 @@ def answer_in(value: object, *, inner: bool = False, level: int = 0) -> Any:  # 
 
 
 def _under_key(record: dict[str, Any], *, inner: bool, level: int) -> Any:  # noqa: ANN401
-    keys = {_NOT_LETTER.sub("", key.lower()): key for key in record}
-    for name in (name for row in (_KEYS if inner else _KEYS[:3]) for name in row):
-        if name in keys:
-            found = record[keys[name]]
-            return answer_in(found, inner=True, level=level + 1) if isinstance(found, dict) else found
+    best, surest = "", _NO_RANK if inner else _OUTER
+    for key in record:
+        rank = _remembered(key) if len(key) <= _KEY else _rank(key)
+        # Of two spellings of the same name the later one counts.
+        if rank < surest or (best and rank == surest):
+            best, surest = key, rank
+    if best:
+        found = record[best]
+        return answer_in(found, inner=True, level=level + 1) if isinstance(found, dict) else found
     if len(record) == 1 and not inner:
         (only,) = record.values()
         if isinstance(only, dict | list):
             return answer_in(only, level=level + 1)
     return NOTHING
+
+
+def _rank(key: str) -> int:
+    """The place of a key among those of answers, whatever its spelling."""
+    return _RANKS.get(_NOT_LETTER.sub("", key.lower()), _NO_RANK)
+
+
+_remembered = lru_cache(maxsize=1024)(_rank)
