@@ -149,8 +149,8 @@ def _explained(studies: "Studies", out: Path, workers: int, *, quiet: bool) -> t
             score_maps(
                 probes,
                 open_maps(maps[-1]),
-                # The same for all of them.
-                controls=CONTROLS if len(maps) == 1 else (),
+                # All of them once; beside random weights the hardest to beat will do.
+                controls=CONTROLS if len(maps) == 1 else ("mean-region",),
                 seed=SEED,
                 workers=workers,
             )

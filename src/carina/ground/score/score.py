@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -79,6 +79,8 @@ class _Image:
     curves: dict[_CurveKey, Counts]
     counts: dict[Variant, Counts]
     pixels: dict[tuple[Place, Margin | None], PixelCounts]
+    sees_all: bool
+    """Whether the model saw the whole image, so that both rules for margins give the same."""
 
 
 class Scorer:
@@ -142,7 +144,7 @@ class Scorer:
             }
         }
         row = Row(name, finding, patient or name, evaluation.share, scores)
-        self._images.append(_Image(row, curves, counts, pixels))
+        self._images.append(_Image(row, curves, counts, pixels, frame.sees_all))
 
     def _curve_keys(self) -> set[_CurveKey]:
         return {_curve_key(variant) for variant in (*self._of_set, *self._open)}
@@ -226,10 +228,18 @@ class Scorer:
         ]
         if repeated:
             raise CarinaError(f"image {repeated[0][0]!r} has two maps of {repeated[0][1]!r}")
-        pooled: dict[Variant, Pooled] = {
-            variant: partial(self._pooled_figure, variant, level=level, replicates=replicates, seed=seed)
-            for variant in self._pooled
-        }
+        figure = partial(self._pooled_figure, level=level, replicates=replicates, seed=seed)
+        same = all(image.sees_all for image in self._images)
+        known: dict[tuple[Variant, tuple[int, ...]], tuple[Interval, int]] = {}
+
+        def once(variant: Variant, chosen: Sequence[int]) -> tuple[Interval, int]:
+            # Without margins a variant and its twin are one figure, which takes long.
+            key = replace(variant, margin="full_image") if same and variant.margin else variant, tuple(chosen)
+            if key not in known:
+                known[key] = figure(variant, chosen)
+            return known[key]
+
+        pooled: dict[Variant, Pooled] = {variant: partial(once, variant) for variant in self._pooled}
         if isinstance(self._profile, Profile) and self._profile.interval == "chexlocalize":
             theirs = chexlocalize_summary(rows, self.variants)
             ours = summarise(rows, [], pooled=pooled, edges=edges)
