@@ -3,6 +3,7 @@
 import dataclasses
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -186,7 +187,7 @@ def test_rows_read_the_row_groups_they_lie_in(opened, groups_read):
 
 
 def test_columns_are_those_of_the_records_at_the_same_places(opened, groups_read):
-    table = opened.columns_at([149, 3, 40, 3], "findings", "id")
+    table = pa.Table.from_batches(opened.batches_at([149, 3, 40, 3], "findings", "id"))
     records = [STUDIES[3], STUDIES[40], STUDIES[149]]
     assert table.column_names == ["findings", "id"]
     assert table.column("id").to_pylist() == [record.id for record in records]
@@ -194,7 +195,7 @@ def test_columns_are_those_of_the_records_at_the_same_places(opened, groups_read
         record.findings for record in records
     ]
     assert {leaf.partition(".")[0] for _, leaves in groups_read for leaf in leaves} == {"findings", "id"}
-    assert opened.columns_at([], "id").num_rows == 0
+    assert list(opened.batches_at([], "id")) == []
 
 
 def test_places_are_taken_once_and_in_order(opened, groups_read):

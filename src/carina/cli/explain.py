@@ -11,6 +11,9 @@ from carina.cli.console import print_json, print_table, progress
 if TYPE_CHECKING:
     import polars as pl
 
+    from carina.cases import Benchmark
+    from carina.ground.explain.checks import Checks
+    from carina.ground.explain.running import ExplainOptions
     from carina.ground.explain.scoring import Scoring
 
 _HEADLINE = {
@@ -65,6 +68,15 @@ def explain(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Most probes, of each finding in turn.", show_default="all")
     ] = None,
+    check: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Check so many maps: do they depend on the image, the text and the weights?",
+            show_default="none",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="For methods and controls that draw by chance.")] = 0,
     images: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the images lie, if not where BENCH says.")
@@ -102,6 +114,7 @@ def explain(
       carina explain probes --model biomedclip:weights/biomedclip --method gem --tune-on val -o maps/gem
       carina explain probes --model carzero:weights/carzero --profile chexlocalize -o maps/carzero
       carina explain probes --model biovil:weights/biovil --option sigma=0 --limit 100 -o maps/biovil
+      carina explain probes --model biovil:weights/biovil --check 20 -o maps/biovil
       carina explain probes --model hf:weights/llava --option layers=14-20 --workers 1 -o maps/llava
     """
     from carina.cases import open_benchmark
@@ -119,6 +132,10 @@ def explain(
             "is the address of a Ray cluster: give --engine ray too", param_hint="--address"
         )
     known(profile)
+    if check is not None:
+        from carina.ground.explain.checks import require_weights
+
+        require_weights(model)
     opened = open_benchmark(bench, images)
     options = ExplainOptions(method=method, method_options=_options(option or []), seed=seed, limit=limit)
     with progress("Maps", len(chosen_cases(opened, limit)), quiet=json) as advance:
@@ -145,12 +162,30 @@ def explain(
             workers=workers or os.cpu_count() or 1,
             progress=advance,
         )
+    checks = None if check is None else _checks(opened, out, model, options, check, quiet=json)
     if json:
-        print_json({"run": out, "scoring": found})
+        print_json({"run": out, "scoring": found} | ({} if checks is None else {"checks": checks}))
     else:
         import polars as pl
 
         _tell(out, found, pl.read_parquet(out / SUMMARY))
+        if checks is not None:
+            _tell_checks(checks)
+
+
+def _checks(
+    bench: "Benchmark", out: Path, model: str, options: "ExplainOptions", number: int, *, quiet: bool
+) -> "Checks":
+    from carina.ground.explain.checks import check_maps, write_checks
+    from carina.ground.explain.clip import open_clip_explainer
+    from carina.ground.explain.maps import open_maps
+
+    maps = open_maps(out)
+    explainer = open_clip_explainer(model, options.method, options.method_options, seed=options.seed)
+    with progress("Checks", min(number, len(maps)), quiet=quiet) as advance:
+        found = check_maps(bench, maps, explainer, number, seed=options.seed, progress=advance)
+    write_checks(out, found)
+    return found.checks
 
 
 def _options(given: list[str]) -> dict[str, str]:
@@ -184,6 +219,16 @@ def _tell(out: Path, found: "Scoring", summary: "pl.DataFrame") -> None:
     if known:
         told = [[item.finding, str(item.present), str(item.absent), _interval(item.auroc)] for item in known]
         print_table(("recognition", "there", "absent", "AUROC"), told)
+
+
+def _tell_checks(checks: "Checks") -> None:
+    """All but the steps of a cascade, which are in the files."""
+    rows = [
+        [figure.name, _interval(figure.mean), str(figure.mean.n)]
+        for figure in checks.figures
+        if not figure.name.startswith("weights.") or figure.name.startswith("weights.whole.")
+    ]
+    print_table(("check", "mean", "n"), rows)
 
 
 def _figure(row: dict[str, object]) -> str:

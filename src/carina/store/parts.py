@@ -6,6 +6,7 @@ Knows a single file. What a set is made of lies in `writing` and `view` (reading
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Generic
 
@@ -34,11 +35,12 @@ def part_file(layout: Layout, index: int) -> str:
 
 
 def write_part(
-    kind: Kind[R, M], directory: Path, index: int, records: Sequence[R], *, fingerprint: str
+    kind: Kind[R, M], directory: Path, index: int, records: Iterable[R], *, fingerprint: str
 ) -> PartInfo:
     """Write part number `index` of a set, whole or not at all; safe to call from several processes at once.
 
-    A manifest that lies there is removed first: it described the parts before this one changed.
+    A manifest that lies there is removed first: it described the parts before this one changed. Records may be made
+    while they are taken: of those that are columns already nothing is kept.
     """
     file = part_file(kind.layout, index)
     return _write(kind, directory, file, _checked_table(kind, file, records), fingerprint)
@@ -102,12 +104,21 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
         return None
 
 
-def _checked_table(kind: Kind[R, M], file: str, records: Sequence[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
+def _checked_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """A table of the records, a row group of them after the other."""
+    tables, stream, first = [], iter(records), 0
+    while group := list(islice(stream, kind.row_group)):
+        tables.append(_checked_group(kind, file, group, first))
+        first += len(group)
+    return pa.concat_tables(tables) if tables else kind.schema.empty_table()
+
+
+def _checked_group(kind: Kind[R, M], file: str, records: Sequence[R], first: int) -> Any:  # noqa: ANN401
     # Records are not checked when they are made, so the writer is where a wrong value is caught.
     try:
         return to_table(kind.record, records)
     except Misfit as misfit:
-        for number, record in enumerate(records):
+        for number, record in enumerate(records, start=first):
             told = _told(kind, record)
             if told:
                 named = f"{kind.noun} {getattr(record, 'id', None)!r}"
@@ -168,8 +179,11 @@ def _kept(
         start = numbers.stop
         if keep is None or all(keep[numbers.start : numbers.stop]):
             yield numbers, batch
+            continue
+        kept = [row for row in numbers if keep[row]]
+        if kept and kept[-1] - kept[0] + 1 == len(kept):  # side by side: nothing has to be copied
+            yield kept, batch.slice(kept[0] - numbers.start, len(kept))
         else:
-            kept = [row for row in numbers if keep[row]]
             yield kept, batch.filter(pa.array([keep[row] for row in numbers]))
 
 
@@ -197,8 +211,8 @@ class PartReader(Generic[R, M]):
         if self._verify:
             self._compare_bytes()
         try:
-            with pq.ParquetFile(self.path) as part:
-                metadata, schema = part.metadata, part.schema_arrow
+            metadata = self._metadata()
+            schema = metadata.schema.to_arrow_schema()
         except FileNotFoundError:
             raise self._missing() from None
         except _READ_ERRORS as error:
@@ -229,7 +243,7 @@ class PartReader(Generic[R, M]):
         """The same as Arrow batches of at most a row group, with the numbers of their rows."""
         self.touch()
         try:
-            footer = _footer(self.path, self.path.stat().st_mtime_ns)
+            footer = self._metadata()
             with pq.ParquetFile(self.path, metadata=footer, page_checksum_verification=True) as part:
                 for rows, groups in _groups(footer, keep):
                     # In batches, because a part written by another tool may be a single huge row group.
@@ -253,6 +267,9 @@ class PartReader(Generic[R, M]):
     def place(self, row: int, record: str | None) -> str:
         """How messages name a row."""
         return f"{self.path}: row {row}, {self._kind.noun} {record!r}"
+
+    def _metadata(self) -> Any:  # noqa: ANN401 - pyarrow has no types
+        return _footer(self.path, self.path.stat().st_mtime_ns)
 
     def _compare_bytes(self) -> None:
         try:

@@ -144,16 +144,14 @@ class View(Generic[R, M]):
         """The records at these places, in the order of the set; a row group is read once or not at all."""
         return self._chosen(self._rows_at(places))
 
-    def columns_at(self, places: Iterable[int], *fields: str) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """Whole columns of the records at these places as an Arrow table, in the order of the set."""
-        chosen, batches = self._rows_at(places), []
+    def batches_at(self, places: Iterable[int], *fields: str) -> Iterator[Any]:
+        """Whole columns of the records at these places as Arrow batches of at most a row group each, in the order of
+        the set.
+        """
         leaves = [leaf for leaf in self._kind.leaves if field_of(leaf).partition(".")[0] in fields]
-        for index, part in self._readers():
-            if chosen[index]:
-                keep = [row in chosen[index] for row in range(part.info.rows)]
-                batches += [batch for _, batch in part.batches(leaves, keep=keep)]
         schema = pa.schema([self._kind.schema.field(name) for name in fields])
-        return pa.Table.from_batches([batch.select(fields).cast(schema) for batch in batches], schema)
+        batches = (batch for _, _, batch in self._batches(self._rows_at(places), leaves))
+        return (batch.select(fields).cast(schema) for batch in batches)
 
     def pick(self, ids: Iterable[str]) -> Iterator[R]:
         """The records with these ids, in the order of the set; a row group is read once or not at all."""
@@ -316,14 +314,21 @@ class View(Generic[R, M]):
             first = last
         return chosen
 
-    def _chosen(self, rows: Mapping[int, Collection[int]]) -> Iterator[R]:
-        """Records by part and row."""
-        leaves = self._leaves()
+    def _batches(
+        self, rows: Mapping[int, Collection[int]], leaves: Sequence[str]
+    ) -> Iterator[tuple[PartReader[R, M], Sequence[int], Any]]:
+        """Arrow batches of rows by part, with the part and the numbers of the rows."""
         for index, part in self._readers():
             wanted = rows.get(index)
             if wanted:
                 keep = [row in wanted for row in range(part.info.rows)]
-                yield from (part.record(row, values) for row, values in part.rows(leaves, keep=keep))
+                yield from ((part, numbers, batch) for numbers, batch in part.batches(leaves, keep=keep))
+
+    def _chosen(self, rows: Mapping[int, Collection[int]]) -> Iterator[R]:
+        """Records by part and row."""
+        for part, numbers, batch in self._batches(rows, self._leaves()):
+            for row, values in zip(numbers, batch.to_pylist(), strict=True):
+                yield part.record(row, values)
 
     def _find(self, record_id: str) -> R | None:
         index, row = self._set.places.get(record_id, (-1, -1))

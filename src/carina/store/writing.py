@@ -4,7 +4,7 @@ A set is claimed, its parts are written in any order by any process, and the man
 there is nothing to open: a reader never mistakes half a set for a whole one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -64,10 +64,11 @@ class Writer(Generic[R, M]):
         else:
             write_bytes(unfinished, provenance.fingerprint.encode())
 
-    def write_part(self, directory: Path, index: int, records: Sequence[R], *, fingerprint: str) -> PartInfo:
+    def write_part(self, directory: Path, index: int, records: Iterable[R], *, fingerprint: str) -> PartInfo:
         """Write part number `index` of a set, whole or not at all; safe to call from several processes at once.
 
-        A manifest that lies there is removed first: it described the parts before this one changed.
+        A manifest that lies there is removed first: it described the parts before this one changed. Records may be made
+        while they are taken: of those that are columns already nothing is kept.
         """
         return part_files.write_part(self.kind, directory, index, records, fingerprint=fingerprint)
 
@@ -101,14 +102,16 @@ class Writer(Generic[R, M]):
         )
         return manifest if tuple(parts) == manifest.parts else None
 
-    def write_manifest(self, directory: Path, provenance: Provenance, parts: Sequence[PartInfo]) -> M:
+    def write_manifest(self, directory: Path, provenance: Provenance, parts: Iterable[PartInfo]) -> M:
         """Close a set: count what its parts hold, remove parts that do not belong to it, write the manifest.
 
-        Records are streamed; of each little more than its id is remembered, to find duplicates.
+        Records are streamed; of each little more than its id is remembered, to find duplicates. Parts may be written
+        while they are taken: each is counted at once.
         """
         layout = self.kind.layout
-        counts = self.kind.count(self._counted(directory, parts))
-        listed = {part.file for part in parts}
+        taken: list[PartInfo] = []
+        counts = self.kind.count(self._counted(directory, parts, taken))
+        listed = {part.file for part in taken}
         for stale in list(part_paths(directory, layout)):
             if f"{layout.folder}/{stale.name}" not in listed:
                 stale.unlink()
@@ -125,7 +128,7 @@ class Writer(Generic[R, M]):
             image_root=provenance.image_root,
             fingerprint=provenance.fingerprint,
             counts=counts,
-            parts=tuple(parts),
+            parts=tuple(taken),
         )
         save_manifest(layout, directory, manifest)
         (directory / UNFINISHED).unlink(missing_ok=True)
@@ -159,10 +162,11 @@ class Writer(Generic[R, M]):
             parts.append(self.write_part(directory, index, chunk, fingerprint=provenance.fingerprint))
         return self.write_manifest(directory, provenance, parts)
 
-    def _counted(self, directory: Path, parts: Sequence[PartInfo]) -> Iterator[Any]:
-        """The columns that are counted, as Arrow batches, each id once."""
+    def _counted(self, directory: Path, parts: Iterable[PartInfo], taken: list[PartInfo]) -> Iterator[Any]:
+        """The columns that are counted, as Arrow batches, each id once; what was counted is `taken`."""
         places: dict[str, tuple[str, int]] = {}
         for part in parts:
+            taken.append(part)
             # The sums were just taken by whoever wrote the part.
             reader = part_files.PartReader(
                 self.kind, directory, part, minor=self.kind.version[1], verify=False

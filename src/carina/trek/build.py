@@ -8,7 +8,8 @@ import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -36,7 +37,7 @@ from carina.trek.paraphrase import ParaphraseCounts
 from carina.trek.part import BROKEN, Job, OnError, cases_of, survey_of, tasks, unfit, write
 from carina.trek.reports import with_report_truth
 from carina.trek.served import answers, model_name, read_by_model, reworded
-from carina.workers import Engine, in_order
+from carina.workers import Engine, Pool, pool
 
 PROTOCOL_VERSION: Final = 1
 """Raised when the same studies, seed and options give other conversations."""
@@ -101,22 +102,23 @@ def build_trek(
         if reader is not None:
             studies, read = read_by_model(studies, directory, reader)
             by_model = {"by the model": read.by_model, **read.by_rules, **read.dropped}
-        linked = neighbours(studies, options.split)
-        surveyed = survey_of(studies, linked, options)
-        job = Job(
-            studies=str(studies.directory.resolve()),
-            out=str(directory.resolve()),
-            fingerprint=provenance.fingerprint,
-            survey=surveyed,
-            options=options,
-            on_error=on_error,
-        )
         counts = ParaphraseCounts() if rewriter is not None else None
-        parts: list[PartInfo] = []
-        for part in _parts(job, linked, rewriter, counts, workers=workers, engine=engine, address=address):
-            parts.append(part)
-            progress(part.rows)
-        manifest = write_manifest(directory, provenance, parts)
+        with _pool(studies, options, workers=workers, engine=engine, address=address) as shared:
+            # While they start, this process finds neighbours.
+            shared.begin(write)
+            linked = neighbours(studies, options.split)
+            surveyed = survey_of(studies, linked, options, shared)
+            job = Job(
+                studies=str(studies.directory.resolve()),
+                out=str(directory.resolve()),
+                fingerprint=provenance.fingerprint,
+                survey=surveyed,
+                options=options,
+                on_error=on_error,
+            )
+            parts = _parts(job, linked, rewriter, counts, shared)
+            # Parts are counted as they come, while others are being made.
+            manifest = write_manifest(directory, provenance, _each_told(parts, progress))
         report = _report(studies, directory, linked, manifest, surveyed.studies)
         if by_model is not None or counts is not None:
             report = msgspec.structs.replace(
@@ -128,20 +130,29 @@ def build_trek(
         return Built(manifest, report)
 
 
+def _pool(
+    studies: Studies, options: TrekOptions, *, workers: int, engine: Engine, address: str | None
+) -> AbstractContextManager[Pool]:
+    """Workers, as many as there are parts; one where a model rewords, which is asked from here."""
+    if options.paraphrase is not None:
+        return pool(workers=1)
+    most = -(-len(studies) // options.part_size)
+    return pool(workers=workers if engine == "ray" else min(workers, most), engine=engine, address=address)
+
+
+def _each_told(parts: Iterable[PartInfo], progress: Callable[[int], object]) -> Iterator[PartInfo]:
+    for part in parts:
+        progress(part.rows)
+        yield part
+
+
 def _parts(
-    job: Job,
-    linked: Neighbours,
-    rewriter: str | None,
-    counts: ParaphraseCounts | None,
-    *,
-    workers: int,
-    engine: Engine,
-    address: str | None,
+    job: Job, linked: Neighbours, rewriter: str | None, counts: ParaphraseCounts | None, shared: Pool
 ) -> Iterator[PartInfo]:
     """The parts in order: written where they are made, or here where a model rewords them on the way."""
     todo = tasks(job, linked)
     if rewriter is None or counts is None:
-        yield from in_order(write, todo, workers=workers, ahead=2, engine=engine, address=address)
+        yield from shared.in_order(write, todo, ahead=2)
         return
     directory = Path(job.out)
     with answers(directory) as cache:
@@ -192,10 +203,9 @@ def _report(
     made = (
         open_benchmark(directory, verify=False).table(["study", "reference_study", "later_study"]).collect()
     )
-    done = set(made["study"].to_list())
     missing: list[tuple[str, str]] = []
-    ids = studies.table(["id"]).collect()["id"].to_list()
-    absent = [place for place in linked.chosen.tolist() if ids[place] not in done]
+    done = studies.table(["id"]).collect()["id"].is_in(made["study"].to_list()).to_numpy()
+    absent = linked.chosen[~done[linked.chosen]].tolist()
     for study in studies.at(absent) if absent else ():
         missing.append((study.id, unfit(with_report_truth(study)) or BROKEN))
     report = BuildReport(

@@ -47,10 +47,11 @@ def tells_all(changes: list[Change], before: Subject, now: Subject) -> bool:
 
 def changes_between(before: Subject, now: Subject) -> list[Change]:
     """Changes of everything whose name says which is meant; in the order of the later study, then what has gone."""
+    if not before.things and not now.things:
+        return []
     earlier = {thing.name: thing for thing in before.things if thing.alone}
     # A stored trend is against the study that was the prior one then, which a set may lack.
     stored = now.study.prior in (None, before.study.id)
-    not_before = {missing.name for missing in (*before.absent_findings, *before.absent_devices) if missing.id}
     crowded = {thing.name for thing in (*before.things, *now.things) if not thing.alone}
     changes: list[Change] = []
     for thing in now.things:
@@ -64,21 +65,29 @@ def changes_between(before: Subject, now: Subject) -> list[Change]:
         trend = told or by_grade
         if trend is None or trend == "resolved" or (trend == "new") != (old is None):
             continue
-        if told is None and trend == "new" and thing.name not in not_before:
+        if told is None and trend == "new" and thing.name not in _looked_for(before):
             continue
         changes.append(Change(trend, thing.name, thing.kind, thing.id, thing, old, thing.evidence))
     there = {thing.name for thing in now.things} | crowded
+    gone = [old for old in before.things if old.name not in there and old.alone and old.is_present]
+    if not gone:
+        return changes
     stated = now.resolved if stored else {}
     # Without a word about it, what is no longer there has gone only if the later study looked for it.
-    looked_for = {
-        missing.name: missing.id for missing in (*now.absent_findings, *now.absent_devices) if missing.id
-    }
-    for old in before.things:
-        if old.name in there or not old.alone or not old.is_present:
-            continue
+    looked_for = _looked_for(now)
+    for old in gone:
         if old.name in stated:
-            gone = stated[old.name]
-            changes.append(Change("resolved", old.name, old.kind, gone.id, None, old, gone.evidence))
+            record = stated[old.name]
+            changes.append(Change("resolved", old.name, old.kind, record.id, None, old, record.evidence))
         elif old.name in looked_for:
             changes.append(Change("resolved", old.name, old.kind, looked_for[old.name], None, old))
     return changes
+
+
+def _looked_for(subject: Subject) -> dict[str, str]:
+    """By name, the ids of what a study records as absent."""
+    return {
+        missing.name: missing.id
+        for missing in (*subject.absent_findings, *subject.absent_devices)
+        if missing.id
+    }

@@ -36,21 +36,30 @@ COMPANIONS: Final[dict[str, frozenset[str]]] = {
 }
 """By finding or device, what a reader looks for next to it: the plausible negatives of a study."""
 
+RATHER: Final = 2.0
+"""How much rather to ask in vain for a companion of what is there than for anything else."""
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=4096)
+def taken_for(noticed: frozenset[str]) -> frozenset[str]:
+    """What is not clearly absent where these are there or may be there: they, and what could be called by a name of
+    theirs.
+    """
+    return noticed | {name for name, others in MAY_BE_CALLED.items() if others & noticed}
+
+
+@lru_cache(maxsize=4096)
+def companions(noticed: frozenset[str]) -> frozenset[str]:
+    """What is looked for because of what is there."""
+    return _NOTHING.union(*(COMPANIONS.get(name, _NOTHING) for name in noticed))
+
+
 def is_clearly_absent(name: str, noticed: frozenset[str]) -> bool:
     """Whether nothing that is there, or may be there, could be called by this name."""
-    return name not in noticed and not MAY_BE_CALLED.get(name, _NOTHING) & noticed
-
-
-@lru_cache(maxsize=65536)
-def is_companion(name: str, noticed: frozenset[str]) -> bool:
-    """Whether it is looked for because of something that is there."""
-    return any(name in COMPANIONS.get(other, _NOTHING) for other in noticed)
+    return name not in taken_for(noticed)
 
 
 def plausibility(name: str, noticed: frozenset[str]) -> float:
     """How much rather to ask for it in vain than for anything else."""
-    return 2.0 if is_companion(name, noticed) else 1.0
+    return RATHER if name in companions(noticed) else 1.0

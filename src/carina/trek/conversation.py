@@ -1,6 +1,11 @@
 """From one study, with its neighbours in time, to one conversation."""
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+from msgspec.structs import replace
 
 from carina.cases import Case, CaseImage, CaseView, Context, Fact, Panel, Slot, Step
 from carina.cases.model import Role, Score
@@ -8,12 +13,13 @@ from carina.studies.model import Image, Study
 from carina.trek.ask.advice import ask_advice
 from carina.trek.ask.attributes import ask_about_regions, ask_about_zone, ask_attributes
 from carina.trek.ask.boxes import ask_for_findings, ask_for_regions
-from carina.trek.ask.comparison import ask_changes, can_compare
+from carina.trek.ask.comparison import ask_changes, compared
 from carina.trek.ask.findings import ask_what_is_there
 from carina.trek.ask.outlook import ask_outlook
 from carina.trek.ask.quality import ask_about_images
 from carina.trek.ask.relations import ask_relations
 from carina.trek.ask.report import ask_report
+from carina.trek.changes import Change
 from carina.trek.draw import Draw
 from carina.trek.language import Language
 from carina.trek.options import TrekOptions
@@ -31,6 +37,9 @@ _SCORES: dict[str, Score] = {
 }
 
 
+_STAGE = attrgetter("stage")
+
+
 def conversation(
     subject: Subject,
     reference: Subject | None,
@@ -41,24 +50,23 @@ def conversation(
     options: TrekOptions,
 ) -> Case:
     """The conversation about a study, with its neighbours in time; a pure function of what it is given."""
+    changes = compared(reference, subject)
     examiner = Examiner(
         subject=subject,
-        reference=reference,
+        reference=None if changes is None else reference,
         later=later,
         draw=Draw(options.seed, "trek", subject.study.id),
         words=words,
         survey=survey,
         options=options,
     )
-    if not can_compare(examiner):
-        examiner.reference = None
-    _ask_all(examiner)
+    _ask_all(examiner, changes)
     shuffled = examiner.draw.chance(options.shuffled)
     turns = _shuffled(examiner) if shuffled else _staged(examiner)
     return _case(examiner, turns, shuffled=shuffled)
 
 
-def _ask_all(examiner: Examiner) -> None:
+def _ask_all(examiner: Examiner, changes: list[Change] | None) -> None:
     """All eight stages, as far as the study supports them."""
     ask_about_images(examiner)
     ask_what_is_there(examiner)
@@ -67,12 +75,12 @@ def _ask_all(examiner: Examiner) -> None:
     ask_for_findings(examiner)
     ask_about_regions(examiner)
     ask_relations(examiner)
-    if examiner.reference is not None:
-        ask_changes(examiner)
+    if changes is not None:
+        ask_changes(examiner, changes)
     ask_outlook(examiner)
     ask_advice(examiner)
     ask_report(examiner)
-    boxes = sum(turn.format == "boxes" for turn in examiner.turns)
+    boxes = [turn.format for turn in examiner.turns].count("boxes")
     wanted = examiner.quotas.box_share * (len(examiner.turns) - boxes)
     ask_for_regions(examiner, max(0, examiner.draw.rounded(wanted) - boxes))
 
@@ -83,11 +91,9 @@ def _ask_all(examiner: Examiner) -> None:
 def _staged(examiner: Examiner) -> list[Turn]:
     """By stage; boxes of anatomy, which tell nothing of the findings, anywhere in theirs."""
     anywhere = [turn for turn in examiner.turns if turn.task == "region box"]
-    ordered = sorted(
-        (turn for turn in examiner.turns if turn.task != "region box"), key=lambda turn: turn.stage
-    )
-    first = sum(turn.stage < 3 for turn in ordered)
-    last = sum(turn.stage <= 3 for turn in ordered)
+    ordered = [turn for turn in examiner.turns if turn.task != "region box"]
+    ordered.sort(key=_STAGE)
+    first, last = bisect_left(ordered, 3, key=_STAGE), bisect_right(ordered, 3, key=_STAGE)
     for turn in anywhere:
         ordered.insert(first + examiner.draw.below(last - first + 1), turn)
         last += 1
@@ -166,7 +172,9 @@ def _case(examiner: Examiner, turns: Sequence[Turn], *, shuffled: bool) -> Case:
         *(_image(image, "current") for image in subject.images),
         *(_image(image, "reference") for image in others),
     )
-    later = examiner.later if any(turn.stage == 6 for turn in turns) else None
+    later = examiner.later
+    if later is not None and not any(turn.stage == 6 for turn in turns):
+        later = None
     return Case(
         id=f"trek-{study.id}",
         protocol="trek",
@@ -215,62 +223,65 @@ def _times(about: str, study: Study) -> list[Fact]:
 
 def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
     draw, common = examiner.draw, examiner.words.wording.common
-    ids = {id(turn): f"t{number}" for number, turn in enumerate(turns, start=1)}
-    current = tuple(f"v{number}" for number in range(1, len(examiner.subject.images) + 1))
+    current = tuple([f"v{number}" for number in range(1, len(examiner.subject.images) + 1)])
     earlier: tuple[str, ...] = ()
     if examiner.reference is not None:
         first = len(current) + 1
-        earlier = tuple(f"v{number}" for number in range(first, first + len(examiner.reference.images)))
+        earlier = tuple([f"v{number}" for number in range(first, first + len(examiner.reference.images))])
     told = _tells_indication(examiner, turns)
+    for number, turn in enumerate(turns, start=1):
+        turn.number = number
     compared = False
     steps: list[Step] = []
-    for number, turn in enumerate(turns):
+    for turn in turns:
         phrased = phrase(turn, draw, common, examiner.options.frame)
         text = phrased.text
-        shows: tuple[str, ...] = ()
-        lead_ins: list[str] = []
-        if number == 0:
-            shows = current
-            lead_ins.append(_lead_in(examiner, "current", len(current)))
-        if turn.compares and not compared:
-            compared = True
-            shows = (*shows, *earlier)
-            lead_ins.append(_lead_in(examiner, "reference", len(earlier)))
-        if lead_ins:
+        rare: dict[str, Any] = {}
+        if phrased.options:
+            rare = {"options": phrased.options, "multiple": turn.multiple}
+        if turn.number == 1 or (turn.compares and not compared):
+            entering: list[str] = []
+            lead_ins: list[str] = []
+            if turn.number == 1:
+                entering += current
+                lead_ins.append(_lead_in(examiner, "current", len(current)))
+            if turn.compares:
+                compared = True
+                entering += earlier
+                lead_ins.append(_lead_in(examiner, "reference", len(earlier)))
+            rare["shows"] = tuple(entering)
             text = " ".join([*lead_ins, text])
-        used = current if turn.images is None else tuple(current[place] for place in turn.images)
-        score = "set" if turn.multiple else _SCORES[turn.format]
-        steps.append(
-            Step(
-                id=ids[id(turn)],
-                stage=turn.stage,
-                task=turn.task,
-                format=turn.format,
-                question=text,
-                multiple=turn.multiple,
-                context=_indication(examiner) if turn is told else None,
-                options=phrased.options,
-                shows=shows,
-                uses=(*used, *earlier) if turn.compares else used,
-                score=score,
-                depends_on=_earlier(turn.depends, ids),
-                restates=turn.restates,
-                constraints=phrased.constraints,
-                template=turn.template.id,
-                slots=tuple([Slot(name=name, value=turn.slots[name]) for name in turn.template.slots]),
-                evidence=turn.evidence,
-                key=phrased.key,
-                facts=tuple(turn.facts),
-            )
+        if turn is told:
+            rare["context"] = _indication(examiner)
+        used = current if turn.images is None else tuple([current[place] for place in turn.images])
+        # What few steps have is added to those: Python hands over at most fifteen arguments by name at once, and makes
+        # a dictionary of more, which takes five times as long.
+        step = Step(
+            id=f"t{turn.number}",
+            stage=turn.stage,
+            task=turn.task,
+            format=turn.format,
+            question=text,
+            uses=(*used, *earlier) if turn.compares else used,
+            score="set" if turn.multiple else _SCORES[turn.format],
+            depends_on=_ids(turn.depends) if turn.depends else (),
+            restates=turn.restates,
+            constraints=phrased.constraints,
+            template=turn.template.id,
+            slots=tuple([Slot(name=name, value=turn.slots[name]) for name in turn.template.slots]),
+            evidence=turn.evidence,
+            key=phrased.key,
+            facts=tuple(turn.facts),
         )
+        steps.append(replace(step, **rare) if rare else step)
     return tuple(steps)
 
 
-def _earlier(turns: Sequence[Turn], ids: Mapping[int, str]) -> tuple[str, ...]:
-    """Ids in the order of the conversation."""
-    if len(turns) <= 1:
-        return (ids[id(turns[0])],) if turns else ()
-    return tuple(sorted((ids[id(turn)] for turn in turns), key=lambda name: int(name[1:])))
+def _ids(turns: Sequence[Turn]) -> tuple[str, ...]:
+    """In the order of the conversation."""
+    if len(turns) == 1:
+        return (f"t{turns[0].number}",)
+    return tuple([f"t{number}" for number in sorted([turn.number for turn in turns])])
 
 
 def _lead_in(examiner: Examiner, role: str, number: int) -> str:

@@ -33,18 +33,16 @@ class Draw:
         """As many of the items as there are, up to `number`, in random order."""
         rest = list(items)
         size = len(rest)
-        number = min(number, size)
         share = self.share
         # The last of all has no choice.
-        for place in range(min(number, size - 1)):
+        for place in range(number if number < size else size - 1):
             other = place + int(share() * (size - place))
             rest[place], rest[other] = rest[other], rest[place]
-        del rest[number:]
-        return rest
+        return rest[:number] if number < size else rest
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """All items in random order."""
-        return self.sample(items, len(items))
+        return self.sample(items, len(items)) if len(items) > 1 else list(items)
 
     def weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
         """One of the items, by weight; all weights zero count as equal."""
@@ -52,15 +50,12 @@ class Draw:
         if total <= 0:
             return self.pick(items)
         left = self.share() * total
-        chosen = items[0]
-        for item, weight in zip(items, weights, strict=True):
-            if weight > 0:
-                # What rounding leaves over falls to the last that has a weight.
-                chosen = item
-                left -= weight
-                if left < 0:
-                    break
-        return chosen
+        for place, weight in enumerate(weights):
+            left -= weight
+            if left < 0:
+                return items[place]
+        # What rounding leaves over falls to the last that has a weight.
+        return items[max(place for place, weight in enumerate(weights) if weight > 0)]
 
     def rounded(self, mean: float) -> int:
         """A whole number next to `mean`, which it is on average."""

@@ -23,6 +23,7 @@ class Language:
 
     def __init__(self, wording: Wording) -> None:
         self.wording = wording
+        self.pools = wording.pools
         self._names = wording.common["names"]
         self._spelled = {name.lower(): name for name in self._names}
         self._place = wording.common["place"]

@@ -1,6 +1,7 @@
 """Which study of a patient came before and which after, by order and date; never by the name of a folder."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow.compute as pc
@@ -8,7 +9,8 @@ from numpy.typing import NDArray
 
 from carina.studies import Studies
 
-_NONE = -1
+NONE: Final = -1
+"""The place of a neighbour that there is not."""
 _UNDATED = np.iinfo(np.int32).min
 
 
@@ -33,7 +35,7 @@ def neighbours(studies: Studies, split: str | None) -> Neighbours:
     # Of several studies at the same time the ids decide, not the rows.
     keys = [(name, "ascending") for name in ("patient", "order", "date", "id")]
     rank = pc.sort_indices(table, sort_keys=keys).to_numpy().astype(np.int64)
-    before = np.full(len(rank), _NONE, np.int64)
+    before = np.full(len(rank), NONE, np.int64)
     after = before.copy()
     one, other = rank[:-1], rank[1:]
     in_time = (order[one] < order[other]) & (

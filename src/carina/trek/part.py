@@ -4,7 +4,8 @@ A pure function of the studies, the survey and the options, so that a part can b
 """
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,49 +18,92 @@ from carina.errors import CarinaError
 from carina.store import PartInfo
 from carina.studies import Studies, Study, open_studies
 from carina.trek.conversation import conversation
-from carina.trek.language import language
-from carina.trek.neighbours import Neighbours
+from carina.trek.language import Language, language
+from carina.trek.neighbours import NONE, Neighbours
 from carina.trek.options import TrekOptions
 from carina.trek.reports import with_report_truth
 from carina.trek.structures import Structures, structures
 from carina.trek.subject import Subject, subject_of
-from carina.trek.survey import Survey, survey
+from carina.trek.survey import Counts, Survey, counted, survey_from
+from carina.workers import Pool
 
 OnError = Literal["skip", "stop"]
 BROKEN: Final = "its records contradict each other"
 _CONTRADICTION: Final = (LookupError, ValueError, TypeError, CarinaError)
 _SURVEYED: Final = 4096
 _BLOCK: Final = 64
+"""Studies of a large set that are surveyed at most, so many side by side."""
+_COUNTED: Final = 512
+"""Studies that a worker counts at a time."""
 _NOT_NEEDED: Final = (
-    "report.sentences.states",
+    "later",
+    "images.spacing_mm",
+    "images.quality.rotation_degrees",
+    "images.quality.posterior_ribs",
+    "findings.location.parts",
     "findings.annotations.conspicuity",
     "findings.annotations.threshold",
+    "devices.side",
     "devices.tips",
     "devices.measures",
+    "devices.annotations.conspicuity",
+    "devices.annotations.threshold",
+    "report.sentences.states",
+    "report.language",
 )
 _NOT_SURVEYED: Final = (
-    "anatomy",
+    "indication",
+    "images.quality",
+    "images.spacing_mm",
+    "images.sha256",
+    "findings.measures",
     "findings.annotations",
-    "devices.annotations",
     "findings.evidence",
+    "devices.measures",
+    "devices.tips",
+    "devices.annotations",
+    "devices.evidence",
+    "anatomy",
+    "relations",
+    "recommendations",
     "report.sentences.states",
+    "report.language",
 )
 
 
-def survey_of(studies: Studies, linked: Neighbours, options: TrekOptions) -> Survey:
-    """The survey of a set, or of an even sample of a large one."""
-    places: Iterable[int] = linked.chosen.tolist()
-    number = len(linked.chosen)
+def survey_of(studies: Studies, linked: Neighbours, options: TrekOptions, pool: Pool | None = None) -> Survey:
+    """The survey of a set, or of an even sample of a large one; shared between workers where there are some."""
+    places: list[int] = linked.chosen.tolist()
+    number = len(places)
     if number > _SURVEYED:
         starts = np.linspace(0, number - _BLOCK, _SURVEYED // _BLOCK).astype(int)
-        places = sorted({int(linked.chosen[start + step]) for start in starts for step in range(_BLOCK)})
-    read = studies.without(*_NOT_SURVEYED).at(places)
-    return survey(
-        (with_report_truth(study) for study in read if study.images),
-        language(options.language),
-        choices=options.quotas.choices,
-        most_images=options.most_images,
+        places = sorted({places[start + step] for start in starts for step in range(_BLOCK)})
+    samples = (
+        Sample(str(studies.directory.resolve()), tuple(places[first : first + _COUNTED]), options)
+        for first in range(0, len(places), _COUNTED)
     )
+    counts = map(count, samples) if pool is None else pool.in_order(count, samples)
+    return survey_from(counts, choices=options.quotas.choices)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Studies of a set to be counted together, by place."""
+
+    studies: str
+    places: tuple[int, ...]
+    options: TrekOptions
+
+
+def count(sample: Sample) -> Counts:
+    """What the survey must know of some studies."""
+    read = _opened(sample.studies).without(*_NOT_SURVEYED).at(sample.places)
+    with _without_collection():
+        return counted(
+            (with_report_truth(study) for study in read if study.images),
+            language(sample.options.language),
+            most_images=sample.options.most_images,
+        )
 
 
 @dataclass(frozen=True)
@@ -106,24 +150,54 @@ def write(task: Task) -> PartInfo:
     there = finished_part(directory, task.index, fingerprint=job.fingerprint)
     if there is not None:
         return there
-    # A part is thousands of small records without cycles: looking for cycles would take a third of the time.
-    gc.disable()
-    try:
-        return write_part(directory, task.index, list(cases_of(task)), fingerprint=job.fingerprint)
-    finally:
-        gc.enable()
+    with _without_collection():
+        return write_part(directory, task.index, cases_of(task), fingerprint=job.fingerprint)
 
 
 def cases_of(task: Task) -> Iterator[Case]:
-    """The conversations of a part; a study that can't have one is left out."""
+    """The conversations of a part; a study that can't have one is left out.
+
+    Each is made as soon as its studies are read, and a study is given up with the last conversation that needs it: what
+    was just made is still near the processor, and what is given up makes room for what comes next.
+    """
     job = task.job
     words = language(job.options.language)
-    subjects: dict[int, Subject] = {}
+    due = list(zip(task.places, task.before, task.after, strict=True))
+    last_needed = {place: due_to[0] for due_to in due for place in due_to}
+    subjects: dict[int, Subject | None] = {NONE: None}
+    read = _subjects(task, words)
+    for place, before, after in due:
+        while not (place in subjects and before in subjects and after in subjects):
+            subjects.update([next(read)])
+        subject = subjects[place]
+        if subject is not None:
+            try:
+                case = conversation(
+                    subject,
+                    subjects[before],
+                    subjects[after],
+                    survey=job.survey,
+                    words=words,
+                    options=job.options,
+                )
+            except _CONTRADICTION as error:
+                _tell(subject.study.id, error, job.on_error)
+            else:
+                yield case
+        for needed in (place, before, after):
+            if needed != NONE and last_needed[needed] == place:
+                del subjects[needed]
+
+
+def _subjects(task: Task, words: Language) -> Iterator[tuple[int, Subject | None]]:
+    """The subjects of a part by place, None for a study that can't be one."""
+    job = task.job
     for place, stored, drawn in read_studies(task):
+        subject = None
         try:
             study = with_report_truth(stored)
             if unfit(study) is None:
-                subjects[place] = subject_of(
+                subject = subject_of(
                     study,
                     words,
                     known=job.survey.by_source.get(study.source, ()),
@@ -132,23 +206,7 @@ def cases_of(task: Task) -> Iterator[Case]:
                 )
         except _CONTRADICTION as error:
             _tell(stored.id, error, job.on_error)
-    for place, before, after in zip(task.places, task.before, task.after, strict=True):
-        subject = subjects.get(place)
-        if subject is None:
-            continue
-        try:
-            case = conversation(
-                subject,
-                subjects.get(before),
-                subjects.get(after),
-                survey=job.survey,
-                words=words,
-                options=job.options,
-            )
-        except _CONTRADICTION as error:
-            _tell(subject.study.id, error, job.on_error)
-        else:
-            yield case
+        yield place, subject
 
 
 def _tell(study: str, error: Exception, on_error: OnError) -> None:
@@ -158,11 +216,15 @@ def _tell(study: str, error: Exception, on_error: OnError) -> None:
 
 
 def read_studies(task: Task) -> Iterator[tuple[int, Study, Structures]]:
-    """The studies of a part and their neighbours, by place; their anatomy apart."""
-    wanted = sorted({place for row in (task.places, task.before, task.after) for place in row if place >= 0})
+    """The studies of a part by place, their anatomy apart: neighbours from other parts first, then its own in order."""
+    own = set(task.places)
+    apart = {place for place in (*task.before, *task.after) if place != NONE and place not in own}
     studies = _opened(task.job.studies)
-    drawn = structures(studies.columns_at(wanted, "anatomy").column("anatomy"))
-    return zip(wanted, studies.without("anatomy").at(wanted), drawn, strict=True)
+    for places in (sorted(apart), task.places):
+        drawn = (
+            each for batch in studies.batches_at(places, "anatomy") for each in structures(batch.column(0))
+        )
+        yield from zip(places, studies.without("anatomy").at(places), drawn, strict=True)
 
 
 def unfit(study: Study) -> str | None:
@@ -170,6 +232,16 @@ def unfit(study: Study) -> str | None:
     if not study.images:
         return "no image"
     return None if study.findings or study.devices else "no finding is stated, present or absent"
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Many thousand small records without cycles: looking for cycles would take a third of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @lru_cache(maxsize=1)

@@ -42,6 +42,8 @@ def word_count(text: str) -> int:
 def phrase(turn: Turn, draw: Draw, common: Mapping[str, Any], frame: Frame) -> Phrased:
     """The question as it is sent, without what enters with it."""
     instruction = common["instruction"]
+    if turn.format == "open":
+        return _open(turn, draw, instruction)
     if turn.format == "choice":
         return _choice(turn, draw, instruction)
     if turn.format == "yes_no":
@@ -49,9 +51,7 @@ def phrase(turn: Turn, draw: Draw, common: Mapping[str, Any], frame: Frame) -> P
     if turn.format == "boxes":
         text = f"{turn.core} {draw.pick(common['frame'][frame])}"
         return Phrased(text, Key(text=turn.answer, boxes=turn.boxes), _NO_CONSTRAINTS)
-    if turn.format == "report":
-        return Phrased(turn.core, Key(text=turn.answer, sections=turn.sections), _NO_CONSTRAINTS)
-    return _open(turn, draw, instruction)
+    return Phrased(turn.core, Key(text=turn.answer, sections=turn.sections), _NO_CONSTRAINTS)
 
 
 # ---- open -----------------------------------------------------------------------------------------------------------
@@ -102,18 +102,21 @@ def _yes_no(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) ->
 _LABELS: Final = (("{letter}. ", "", "{number}. ", "{number}). "), (0.8, 0.1, 0.09, 0.01))
 _SEPARATORS: Final = (("; ", ", ", " or ", "\n", ". "), (0.35, 0.15, 0.1, 0.3, 0.1))
 """Styles, and how often each is used."""
+_MARKS: Final = {
+    label: [label.format(letter=letter, number=number) for number, letter in enumerate(_LETTERS, start=1)]
+    for label in _LABELS[0]
+}
+"""What stands before each option, by style."""
 
 
 def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
     choices = _in_order(turn.choices, draw)
-    label = draw.weighted(*_LABELS)
-    shown = [
-        f"{label.format(letter=_LETTERS[place], number=place + 1)}{choice.text}"
-        for place, choice in enumerate(choices)
-    ]
+    marks = _MARKS[draw.weighted(*_LABELS)]
+    shown = [marks[place] + choice.text for place, choice in enumerate(choices)]
     separator = draw.weighted(*_SEPARATORS)
-    marks = {",", "or"} if separator == " or " else {separator.strip()} - {""}
-    if any(mark in choice.text for mark in marks for choice in choices):
+    between = (",", "or") if separator == " or " else (separator.strip(),)
+    texts = "\n".join([choice.text for choice in choices])
+    if separator != "\n" and any(mark in texts for mark in between):
         # A separator that an option contains would hide where the option ends.
         separator = "\n"
     listed = separator.join(shown)
@@ -139,13 +142,13 @@ def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
             asked.append(draw.pick(instruction["answer_only"]["after"]))
     text = f"{before}{turn.core}{listed}{' '.join(asked)}".strip()
     right = [place for place, choice in enumerate(choices) if choice.right]
-    joined = draw.pick((" and ", ", ", "\n")).join(shown[place] for place in right)
+    joined = draw.pick((" and ", ", ", "\n")).join([shown[place] for place in right])
     key = Key(
-        options=tuple(_LETTERS[place] for place in right),
-        kinds=tuple("key" if c.right else "none" if c.none else "distractor" for c in choices),
+        options=tuple([_LETTERS[place] for place in right]),
+        kinds=tuple(["key" if c.right else "none" if c.none else "distractor" for c in choices]),
         text=joined,
     )
-    options = tuple(Option(id=_LETTERS[place], text=choice.text) for place, choice in enumerate(choices))
+    options = tuple([Option(id=_LETTERS[place], text=choice.text) for place, choice in enumerate(choices)])
     return Phrased(text, key, _ANSWER_ONLY if answer_only else _NO_CONSTRAINTS, options)
 
 

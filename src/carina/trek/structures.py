@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
+import numpy as np
+
 from carina.studies.model import Study
 from carina.studies.region import Region
 
@@ -29,19 +31,27 @@ class Structures:
         return cls(names, images, lambda number: drawn[number].region)
 
 
-def structures(column: Any) -> list[Structures]:  # noqa: ANN401 - pyarrow has no types
-    """Those of many studies, from the Arrow column `anatomy`."""
-    drawn = column.combine_chunks()
+def structures(drawn: Any) -> list[Structures]:  # noqa: ANN401 - pyarrow has no types
+    """Those of many studies, from an Arrow array of their field `anatomy`."""
     values = drawn.values
-    names, images = values.field("name").to_pylist(), values.field("image").to_pylist()
+    names, images = _texts(values.field("name")), _texts(values.field("image"))
     heights, widths, counts = values.field("region").flatten()
+    tall, wide = heights.to_numpy(), widths.to_numpy()
     ends = drawn.offsets.to_pylist()
 
     def of(first: int, last: int) -> Structures:
         def region(number: int) -> Region:
-            height, width, runs = (part[first + number].as_py() for part in (heights, widths, counts))
-            return Region(height=height, width=width, counts=runs)
+            place = first + number
+            return Region(tall.item(place), wide.item(place), counts[place].as_py())
 
         return Structures(names[first:last], images[first:last], region)
 
     return [of(first, last) for first, last in pairwise(ends)]
+
+
+def _texts(column: Any) -> list[str]:  # noqa: ANN401
+    """The texts of a column of which few are different: each is made once."""
+    encoded = column.dictionary_encode()
+    different = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    texts: list[str] = different.take(encoded.indices.to_numpy()).tolist()
+    return texts

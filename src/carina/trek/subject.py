@@ -3,7 +3,6 @@
 Made once a study; the makers of questions read it and never look into the study again.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,7 +13,7 @@ import msgspec
 from carina.cases import Evidence, Fact
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
-from carina.trek.confusable import is_clearly_absent, is_companion, plausibility
+from carina.trek.confusable import RATHER, companions, taken_for
 from carina.trek.language import Language
 from carina.trek.structures import Structures
 
@@ -70,6 +69,9 @@ class Thing:
     """Whether no other thing of the study has its name, so that the name says which is meant."""
     tip: str | None = None
     """What of a device has a place."""
+    is_present: bool = field(init=False)
+    calling: str = field(init=False)
+    """Its name as questions say it: what only may be there is called so, and is milder on the whole."""
     target: Fact = field(init=False)
     """What questions about it are about."""
     truth: Fact = field(init=False)
@@ -77,18 +79,11 @@ class Thing:
     """The sentences of the current report that state it."""
 
     def __post_init__(self) -> None:
+        self.is_present = self.certainty == "present"
+        self.calling = self.name if self.is_present else f"possible {self.name}"
         self.target = Fact(name="target", about=self.kind, text=self.name)
         self.truth = Fact(name="truth", about=self.id, text=self.certainty)
-        self.marks = tuple(Evidence(report="current", sentence=number) for number in self.evidence)
-
-    @property
-    def is_present(self) -> bool:
-        return self.certainty == "present"
-
-    @property
-    def calling(self) -> str:
-        """Its name as questions say it: what only may be there is called so, and is milder on the whole."""
-        return self.name if self.certainty == "present" else f"possible {self.name}"
+        self.marks = tuple([Evidence(report="current", sentence=number) for number in self.evidence])
 
     def _place_meaning(self) -> frozenset[str]:
         if self.kind == "device":
@@ -105,6 +100,11 @@ class Thing:
         if attribute == "side":
             return self.sides
         return frozenset(self.looks) if attribute == "appearance" else frozenset({self.values[attribute]})
+
+
+def marks_of(things: Sequence[Thing]) -> tuple[Evidence, ...]:
+    """The sentences that state any of these, each once."""
+    return tuple(dict.fromkeys([mark for thing in things for mark in thing.marks])) if things else ()
 
 
 class Absent(msgspec.Struct, eq=False):
@@ -135,25 +135,18 @@ class Subject:
     structures: Structures
     things: list[Thing] = field(init=False)
     by_id: dict[str, Thing] = field(init=False)
-    noticed: frozenset[str] = field(init=False)
-    """Names of all that is there or may be there."""
+    stratum: str = field(init=False)
+    """What the projections alone tell: a patient who can't stand has more devices."""
 
     def __post_init__(self) -> None:
         self.things = [*self.findings, *self.devices]
         self.by_id = {thing.id: thing for thing in self.things}
-        self.noticed = frozenset(thing.name for thing in self.things)
-
-    @property
-    def stratum(self) -> str:
-        """What the projections alone tell: a patient who can't stand has more devices."""
-        return "+".join(image.view for image in self.images)
+        self.stratum = "+".join([image.view for image in self.images])
 
     def clear_zones(self) -> list[str]:
         """Zones that surely hold nothing: those next to an affected one may hold its fringe."""
         held = self.held_zones()
-        return (
-            [] if held is None else [zone for zone in ZONES if not spread(frozenset({zone})) & spread(held)]
-        )
+        return [] if held is None else list(clear_of(held))
 
     def held_zones(self) -> frozenset[str] | None:
         """Zones of the lungs that hold a finding; None where that can't be told of every zone.
@@ -186,10 +179,12 @@ def subject_of(
         _finding(one, words) for one in study.findings if one.certainty != "absent" and one.name.strip()
     ]
     devices = [_device(one, words) for one in study.devices if one.certainty != "absent" and one.name.strip()]
-    times = Counter(thing.name for thing in (*findings, *devices))
-    for thing in (*findings, *devices):
-        thing.alone = times[thing.name] == 1
-    there = frozenset(times)
+    things = [*findings, *devices]
+    names = [thing.name for thing in things]
+    there = frozenset(names)
+    if len(there) < len(names):
+        for thing in things:
+            thing.alone = names.count(thing.name) == 1
     absent_findings = _absent("finding", study.findings, there, known, words)
     absent_devices = _absent("device", study.devices, there, known, words)
     recorded: list[Finding | Device] = [*study.findings, *study.devices]
@@ -215,6 +210,12 @@ def spread(zones: frozenset[str]) -> frozenset[str]:
     """Zones and their borders: two that share a zone or touch have something in common."""
     borders = {border for zone in zones for border in _BORDERS.get(zone, ())}
     return zones | borders
+
+
+@lru_cache(maxsize=4096)
+def clear_of(zones: frozenset[str]) -> tuple[str, ...]:
+    """Zones that have nothing in common with these."""
+    return tuple(zone for zone in ZONES if not spread(frozenset({zone})) & spread(zones))
 
 
 def shown_images(study: Study, most: int) -> tuple[Image, ...]:
@@ -252,14 +253,15 @@ def _finding(finding: Finding, words: Language) -> Thing:
         appearance=finding.appearance,
     )
     described = words.hedged(plain) if uncertain else plain
+    place, sides, zones = _where(finding.location)
     return Thing(
-        id=finding.id,
-        kind="finding",
-        name=called,
-        certainty=finding.certainty,
-        bare=name.bare,
-        a=name.a,
-        the=name.the,
+        finding.id,
+        "finding",
+        called,
+        finding.certainty,
+        name.bare,
+        name.a,
+        name.the,
         values=values,
         looks=finding.appearance,
         described=described,
@@ -268,10 +270,18 @@ def _finding(finding: Finding, words: Language) -> Thing:
         trend=finding.trend,
         evidence=finding.evidence,
         annotations=finding.annotations,
-        place=_place(finding.location),
-        sides=_sides(finding.location),
-        zones=_zones(finding.location),
+        place=place,
+        sides=sides,
+        zones=zones,
     )
+
+
+@lru_cache(maxsize=65536)
+def _where(
+    location: Location | None,
+) -> tuple[frozenset[str], frozenset[str], frozenset[str] | None]:
+    """What the place, the sides and the zones of a thing are."""
+    return _place(location), _sides(location), _zones(location)
 
 
 def _zones(location: Location | None) -> frozenset[str] | None:
@@ -313,13 +323,13 @@ def _device(device: Device, words: Language) -> Thing:
     tip = words.tip(called)
     placed = "" if not device.site else f" with its tip {values['location']}"
     return Thing(
-        id=device.id,
-        kind="device",
-        name=called,
-        certainty=device.certainty,
-        bare=name.bare,
-        a=name.a,
-        the=name.the,
+        device.id,
+        "device",
+        called,
+        device.certainty,
+        name.bare,
+        name.a,
+        name.the,
         values=values,
         looks=(),
         described=name.a + placed,
@@ -342,26 +352,31 @@ def _absent(
     known: Sequence[tuple[Kind, str]],
     words: Language,
 ) -> list[Absent]:
+    company = companions(there)
+    # Names that are taken: what is there could be called by them, or they stand in the list already.
+    taken = set(taken_for(there))
     absent: list[Absent] = []
-    named: set[str] = set()
-
-    def add(name: str, record: str, evidence: tuple[int, ...]) -> None:
-        if not name or name in named or not is_clearly_absent(name, there):
-            return
-        named.add(name)
-        origin: Negative = "stated" if evidence else "sibling" if is_companion(name, there) else "sampled"
-        absent.append(Absent(record, kind, name, origin, evidence, plausibility(name, there)))
-
     for thing in recorded:
+        if thing.certainty != "absent":
+            continue
+        name = words.canonical(thing.name)
         # What has resolved is a matter of comparison, not of looking for it.
-        if thing.certainty == "absent" and thing.trend != "resolved":
-            add(words.canonical(thing.name), thing.id, thing.evidence)
-        elif thing.certainty == "absent":
-            named.add(words.canonical(thing.name))
+        if name and name not in taken and thing.trend != "resolved":
+            absent.append(_missing(thing.id, kind, name, thing.evidence, company))
+        taken.add(name)
     for other, name in known:
-        if other == kind:
-            add(name, "", ())
+        if other == kind and name not in taken:
+            taken.add(name)
+            absent.append(_missing("", kind, name, (), company))
     return absent
+
+
+def _missing(
+    record: str, kind: Kind, name: str, evidence: tuple[int, ...], company: frozenset[str]
+) -> Absent:
+    beside = name in company
+    origin: Negative = "stated" if evidence else "sibling" if beside else "sampled"
+    return Absent(record, kind, name, origin, evidence, RATHER if beside else 1.0)
 
 
 def trend_between(now: Thing | None, before: Thing | None) -> Trend | None:

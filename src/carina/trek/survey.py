@@ -42,7 +42,12 @@ class Survey:
 
 
 @dataclass
-class _Counts:
+class Counts:
+    """What a survey counts, of all studies or of some; nothing of a study is kept."""
+
+    studies: int = 0
+    known: dict[str, set[tuple[Kind, str]]] = field(default_factory=lambda: defaultdict(set))
+    """By source."""
     seen: dict[Kind, Counter[Seen]] = field(
         default_factory=lambda: {"finding": Counter(), "device": Counter()}
     )
@@ -53,24 +58,50 @@ class _Counts:
     zones: Counter[str] = field(default_factory=Counter)
     """Studies in which a zone holds something."""
 
+    def add(self, other: "Counts") -> None:
+        """Those of studies that come after these."""
+        self.studies += other.studies
+        for source, names in other.known.items():
+            self.known[source] |= names
+        for kind, times in other.seen.items():
+            self.seen[kind].update(times)
+        for attribute, texts in other.values.items():
+            self.values[attribute].update(texts)
+        self.meaning.update(other.meaning)
+        for name, texts in other.descriptions.items():
+            self.descriptions[name].update(texts)
+        self.told.update(other.told)
+        self.zones.update(other.zones)
+
 
 def survey(
     studies: Iterable[Study], words: Language, *, choices: float = 0.0, most_images: int = 2
 ) -> Survey:
     """One pass over the studies, none of which is kept. `choices` is the share of findings not asked about by name."""
-    known: dict[str, set[tuple[Kind, str]]] = defaultdict(set)
-    counts = _Counts()
-    total = 0
+    return survey_from([counted(studies, words, most_images=most_images)], choices=choices)
+
+
+def counted(studies: Iterable[Study], words: Language, *, most_images: int) -> Counts:
+    """What a survey must know of some studies."""
+    counts = Counts()
     for study in studies:
-        total += 1
-        here = known[study.source]
-        here.update(("finding", words.canonical(one.name)) for one in study.findings if one.name.strip())
-        here.update(("device", words.canonical(one.name)) for one in study.devices if one.name.strip())
+        counts.studies += 1
+        here = counts.known[study.source]
+        here.update([("finding", words.canonical(one.name)) for one in study.findings if one.name.strip()])
+        here.update([("device", words.canonical(one.name)) for one in study.devices if one.name.strip()])
         _count(counts, subject_of(study, words, known=(), most_images=most_images))
-    by_source = {source: tuple(sorted(of_source)) for source, of_source in sorted(known.items())}
-    names = tuple(sorted(set().union(*known.values())))
+    return counts
+
+
+def survey_from(counted_apart: Iterable[Counts], *, choices: float) -> Survey:
+    """The survey of studies that were counted apart, here in their order."""
+    counts = Counts()
+    for some in counted_apart:
+        counts.add(some)
+    by_source = {source: tuple(sorted(names)) for source, names in sorted(counts.known.items())}
+    names = tuple(sorted(set().union(*counts.known.values())))
     return Survey(
-        studies=total,
+        studies=counts.studies,
         known=names,
         balance={
             kind: balance([name for other, name in names if other == kind], seen, choices=choices)
@@ -94,7 +125,7 @@ def survey(
     )
 
 
-def _count(counts: _Counts, subject: Subject) -> None:
+def _count(counts: Counts, subject: Subject) -> None:
     noticed = frozenset(thing.name for thing in subject.things)
     settled = frozenset(subject.resolved)
     held = subject.held_zones()

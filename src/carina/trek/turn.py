@@ -11,7 +11,7 @@ from carina.studies.model import ReportSection
 from carina.trek.draw import Draw
 from carina.trek.language import Language, capitalised
 from carina.trek.options import Quotas, TrekOptions
-from carina.trek.subject import Subject
+from carina.trek.subject import Kind, Subject
 from carina.trek.survey import Survey
 from carina.trek.wording import Pool, Template
 
@@ -37,6 +37,8 @@ class Turn(msgspec.Struct, eq=False):
     core: str
     """The question proper, without lead-ins, options and instructions."""
     facts: list[Fact]
+    number: int = 0
+    """In the conversation, from 1, once it has its place there."""
     answer: str = ""
     label: Label | None = None
     choices: Sequence[Choice] = ()
@@ -68,11 +70,13 @@ class Examiner:
     survey: Survey
     options: TrekOptions
     quotas: Quotas = field(init=False)
+    called: Sequence[str] = field(init=False)
+    """Phrases for the current images."""
     turns: list[Turn] = field(default_factory=list)
     presence: dict[str, Turn] = field(default_factory=dict)
     """By id of a finding or device, the turn that settled whether it is there."""
-    composed: list[ReportSection] = field(default_factory=list)
-    """The report put together from the findings, where the study has none."""
+    kinds_told: set[Kind] = field(default_factory=set)
+    """Kinds of which an earlier key has told whether there is anything."""
     known_places: set[str] = field(default_factory=set)
     """Ids of things whose place an earlier key has told."""
     places_told: bool = False
@@ -80,6 +84,8 @@ class Examiner:
 
     def __post_init__(self) -> None:
         self.quotas = self.options.quotas
+        several = "several" if len(self.subject.images) > 1 else "one"
+        self.called = self.words.wording.common["images"][several]
 
     def ask(
         self,
@@ -94,14 +100,14 @@ class Examiner:
 
         Where `image` is among the slots and several images are shown, the wording says which one is meant.
         """
-        pool = self.words.wording.pools[stage, task, variant]
+        pool = self.words.pools[stage, task, variant]
         filled = slots or {}
         which = "image" in filled and len(self.subject.images) > 1
         templates = pool.on_one_image if which else pool.questions
         template = templates[int(self.draw.share() * len(templates))]
         if template.says_images and "images" not in filled:
             filled = {**filled, "images": self.images()}
-        core = capitalised(template.text.format_map(filled))
+        core = _said(template.text, filled)
         turn = Turn(stage, task, pool.format, pool, template, filled, core, facts)
         self.turns.append(turn)
         return turn
@@ -109,7 +115,7 @@ class Examiner:
     def say(self, turn: Turn, kind: str, slots: Mapping[str, str]) -> str:
         """An answer of this kind in one of its wordings."""
         texts = turn.pool.answers[kind]
-        return capitalised(texts[int(self.draw.share() * len(texts))].format_map(slots))
+        return _said(texts[int(self.draw.share() * len(texts))], slots)
 
     def clause(self, stage: int, *path: str, slots: Mapping[str, str]) -> str:
         """A clause of a stage, by what it says."""
@@ -126,8 +132,13 @@ class Examiner:
 
     def images(self) -> str:
         """The current images, as a phrase."""
-        several = "several" if len(self.subject.images) > 1 else "one"
-        return str(self.draw.pick(self.words.wording.common["images"][several]))
+        return self.draw.pick(self.called)
+
+
+def _said(text: str, slots: Mapping[str, str]) -> str:
+    """A sentence of the wording with its slots filled: only one that begins with a slot may lack its capital."""
+    said = text.format_map(slots)
+    return capitalised(said) if text[0] == "{" else said
 
 
 def target(kind: str, name: str) -> Fact:

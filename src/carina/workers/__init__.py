@@ -5,15 +5,32 @@ the order of work.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Literal
 
-from carina.workers.local import Result, Task, in_order_local
-from carina.workers.on_ray import in_order_ray
+from carina.workers.local import local_pool
+from carina.workers.on_ray import ray_pool
+from carina.workers.pool import Pool, Result, Task
 
-__all__ = ["Engine", "in_order"]
+__all__ = ["Engine", "Pool", "in_order", "pool"]
 
 Engine = Literal["local", "ray"]
 """Who runs the workers: this machine, or a Ray cluster (`pip install 'carina[ray]'`)."""
+
+
+def pool(
+    *, workers: int, engine: Engine = "local", address: str | None = None
+) -> AbstractContextManager[Pool]:
+    """Workers for several pieces of work one after the other, until the block ends.
+
+    One local worker is this process. For more, and on Ray, function, tasks and results must be picklable, so the
+    function is one of a module or a `functools.partial` of one; a worker that is killed on Ray loses nothing, so the
+    function must be able to run twice.
+
+    `address` is that of a running Ray cluster, whose every core is a worker and where Carina is installed; without one
+    (nor `RAY_ADDRESS`), Ray is started here with this many workers.
+    """
+    return ray_pool(workers, address) if engine == "ray" else local_pool(workers)
 
 
 def in_order(
@@ -25,16 +42,6 @@ def in_order(
     engine: Engine = "local",
     address: str | None = None,
 ) -> Iterator[Result]:
-    """The function's results in the order of the tasks; what it raises is raised in the place of its result.
-
-    Tasks are taken as they are needed, and at most `ahead` a worker are begun before their results are asked for.
-    One local worker is this process. For more, and on Ray, function, tasks and results must be picklable, so the
-    function is one of a module or a `functools.partial` of one; a worker that is killed on Ray loses nothing, so the
-    function must be able to run twice.
-
-    `address` is that of a running Ray cluster, whose every core is a worker and where Carina is installed; without one
-    (nor `RAY_ADDRESS`), Ray is started here with this many workers.
-    """
-    if engine == "ray":
-        return in_order_ray(function, tasks, workers=workers, ahead=ahead, address=address)
-    return in_order_local(function, tasks, workers=workers, ahead=ahead)
+    """As `Pool.in_order`, by workers that are there for this alone; what the rest means, `pool` says."""
+    with pool(workers=workers, engine=engine, address=address) as opened:
+        yield from opened.in_order(function, tasks, ahead=ahead)

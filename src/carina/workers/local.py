@@ -8,32 +8,60 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
-from typing import TypeVar
 
 import cv2
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
+from carina.workers.pool import Pool, Result, Task
 
 
-def in_order_local(
-    function: Callable[[Task], Result], tasks: Iterable[Task], *, workers: int, ahead: int
-) -> Iterator[Result]:
-    """As `carina.workers.in_order`; one worker is this process."""
+@contextmanager
+def local_pool(workers: int) -> Iterator[Pool]:
+    """As `carina.workers.pool`; one worker is this process."""
     if workers <= 1:
-        yield from map(function, tasks)
+        yield _ThisProcess()
         return
-    waiting: deque[Future[Result]] = deque()
-    todo = iter(tasks)
     # Spawned, not forked: threads of numerical libraries do not survive a fork.
     with ProcessPoolExecutor(
         workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker
-    ) as pool:
+    ) as processes:
+        yield _Processes(processes, workers)
+
+
+class _ThisProcess:
+    def begin(self, function: Callable[[Task], Result]) -> None:
+        """It is ready."""
+
+    def in_order(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, ahead: int = 4
+    ) -> Iterator[Result]:
+        """As `Pool.in_order`; no task is begun before its result is asked for."""
+        del ahead
+        return map(function, tasks)
+
+
+class _Processes:
+    def __init__(self, processes: ProcessPoolExecutor, workers: int) -> None:
+        self._processes = processes
+        self._workers = workers
+
+    def begin(self, function: Callable[[Task], Result]) -> None:
+        """A process is started for every task that finds none idle, and receiving the function imports its module."""
+        for _ in range(self._workers):
+            self._processes.submit(_receive, function)
+
+    def in_order(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], *, ahead: int = 4
+    ) -> Iterator[Result]:
+        """As `Pool.in_order`."""
+        waiting: deque[Future[Result]] = deque()
+        todo = iter(tasks)
         try:
             while True:
                 waiting.extend(
-                    pool.submit(function, task) for task in islice(todo, ahead * workers - len(waiting))
+                    self._processes.submit(function, task)
+                    for task in islice(todo, ahead * self._workers - len(waiting))
                 )
                 if not waiting:
                     return
@@ -41,6 +69,10 @@ def in_order_local(
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _receive(_function: Callable[[Task], Result]) -> None:
+    """Nothing is left to do."""
 
 
 def _start_worker() -> None:

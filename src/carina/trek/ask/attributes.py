@@ -10,7 +10,7 @@ from carina.cases import Fact
 from carina.studies.vocabulary import ZONES
 from carina.trek.ask.findings import options_wanted, with_none
 from carina.trek.balance import Wrong
-from carina.trek.subject import Thing, spread
+from carina.trek.subject import Thing, clear_of, marks_of
 from carina.trek.turn import Choice, Examiner, Turn, target
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
@@ -130,7 +130,6 @@ def _wrong_options(examiner: Examiner, wrong: Wrong, value: str) -> list[str]:
     """
     draw = examiner.draw
     number = options_wanted(examiner) - 1
-    share = dict(zip(wrong.values, wrong.shares, strict=True))
     fit = [text for text, weight in zip(wrong.values, wrong.weights[value], strict=True) if weight > 0]
     for length in range(min(number, len(fit)), 1, -1):
         drawn = draw.sample(fit, length)
@@ -139,8 +138,10 @@ def _wrong_options(examiner: Examiner, wrong: Wrong, value: str) -> list[str]:
             for place, one in enumerate(drawn)
             for other in drawn[:place]
         )
-        if apart and draw.chance(min(share[text] for text in drawn) / share[value]):
-            return drawn
+        if apart:
+            right, *others = [wrong.shares[wrong.values.index(text)] for text in (value, *drawn)]
+            if draw.chance(min(others) / right):
+                return drawn
     return [draw.weighted(wrong.values, wrong.weights[value])]
 
 
@@ -172,10 +173,8 @@ def _ask_zones(examiner: Examiner, thing: Thing) -> bool:
     draw, held = examiner.draw, thing.zones
     if not held:
         return False
-    around = spread(held)
-    clear = [zone for zone in ZONES if not spread(frozenset({zone})) & around]
     right = draw.sample([zone for zone in ZONES if zone in held], 2 + draw.below(2))
-    wrong = draw.sample(clear, 1 + draw.below(3))
+    wrong = draw.sample(clear_of(held), 1 + draw.below(3))
     if not (right and wrong):
         return False
     slots = {"the_finding": thing.the}
@@ -315,7 +314,7 @@ def ask_about_zone(examiner: Examiner) -> None:
     turn.label = "yes" if inside else "no"
     slots["list"] = examiner.words.join([thing.a for thing in inside])
     turn.answer = examiner.say(turn, turn.label, slots)
-    turn.evidence = tuple(dict.fromkeys(mark for thing in inside for mark in thing.marks))
+    turn.evidence = marks_of(inside)
     examiner.places_told = True
     # Where the whole place of something is told, it is not asked for at all.
     examiner.known_places.update(thing.id for thing in inside if thing.zones == frozenset({zone}))
@@ -342,4 +341,4 @@ def ask_about_regions(examiner: Examiner) -> None:
         kind = "some" if sure else "possible" if hedged else "none"
         slots |= {"list": examiner.words.join([*sure, *hedged]), "possible": examiner.words.join(hedged)}
         turn.answer = examiner.say(turn, kind, slots)
-        turn.evidence = tuple(dict.fromkeys(mark for thing in inside for mark in thing.marks))
+        turn.evidence = marks_of(inside)

@@ -1,5 +1,6 @@
 """Stage 3, in boxes: where named anatomy lies, where a finding lies, and what a given box holds."""
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from carina.cases import Box
@@ -9,8 +10,6 @@ from carina.studies.region import Region, bounding_boxes
 from carina.trek.subject import Thing
 from carina.trek.turn import Examiner, Turn, target
 
-_REFERENCE: Final = "<|ref|> {name} <|/ref|> <|box|>{corners}<|/box|>"
-"""The dialect in which boxes are said and understood: percent, pixels or thousandths by the frame that is stated."""
 _SIDES: Final = {"percent": 100.0, "thousand": 1000.0}
 _DIGITS: Final = {"percent": 2, "thousand": 0}
 
@@ -19,7 +18,10 @@ def ask_for_regions(examiner: Examiner, number: int) -> None:
     """Boxes of anatomy, on images on which it was drawn; no two questions for the same box."""
     drawn = examiner.subject.structures
     shown = {image.key: place for place, image in enumerate(examiner.subject.images)}
-    asked = examiner.draw.sample([n for n, image in enumerate(drawn.images) if image in shown], number)
+    fit: Sequence[int] = range(len(drawn.images))
+    if not shown.keys() >= set(drawn.images):
+        fit = [place for place in fit if drawn.images[place] in shown]
+    asked = examiner.draw.sample(fit, number)
     around = bounding_boxes([drawn.region(structure) for structure in asked])
     for structure, corners in zip(asked, around, strict=True):
         name, place = drawn.names[structure], shown[drawn.images[structure]]
@@ -116,7 +118,7 @@ def _ask_content(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn
 def _key(examiner: Examiner, turn: Turn, boxes: tuple[Box, ...], place: int) -> None:
     turn.images = (place,)
     turn.boxes = boxes
-    turn.answer = examiner.say(turn, "any", {"boxes": " ".join(said(box, box.name) for box in boxes)})
+    turn.answer = examiner.say(turn, "any", {"boxes": " ".join([said(box, box.name) for box in boxes])})
 
 
 def _box(
@@ -156,10 +158,14 @@ def framed(
 
 def coordinates(box: Box) -> str:
     """The corners of a box, in the units of its frame."""
-    x1, y1, x2, y2 = (f"{at:.2f}" if box.frame == "percent" else f"{at:g}" for at in box.xyxy)
-    return f"({x1}, {y1}), ({x2}, {y2})"
+    x1, y1, x2, y2 = box.xyxy
+    if box.frame == "percent":
+        return f"({x1:.2f}, {y1:.2f}), ({x2:.2f}, {y2:.2f})"
+    return f"({x1:g}, {y1:g}), ({x2:g}, {y2:g})"
 
 
 def said(box: Box, name: str) -> str:
-    """A box with the name of what it holds, in the dialect of the original."""
-    return _REFERENCE.format(name=name, corners=coordinates(box))
+    """A box with the name of what it holds, in the dialect of the original, where boxes are said and understood in
+    percent, pixels or thousandths by the frame that is stated.
+    """
+    return f"<|ref|> {name} <|/ref|> <|box|>{coordinates(box)}<|/box|>"

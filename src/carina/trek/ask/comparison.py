@@ -4,25 +4,25 @@ from carina.cases import Fact
 from carina.trek.ask.findings import options_wanted, with_none
 from carina.trek.changes import Change, changes_between, tells_all
 from carina.trek.language import sentence
+from carina.trek.subject import Subject
 from carina.trek.turn import Choice, Examiner, Turn, target
 
 _TRENDS = ("new", "worse", "improved", "unchanged", "resolved")
 
 
-def can_compare(examiner: Examiner) -> bool:
-    """Whether the two studies say anything that a comparison could be asked about."""
-    reference = examiner.reference
+def compared(reference: Subject | None, subject: Subject) -> list[Change] | None:
+    """What has changed between two studies; None where they say nothing that a comparison could be asked about."""
     if reference is None or not reference.images:
-        return False
-    normal = not examiner.subject.things and not reference.things
-    return normal or bool(changes_between(reference, examiner.subject))
+        return None
+    changes = changes_between(reference, subject)
+    normal = not subject.things and not reference.things
+    return changes if changes or normal else None
 
 
-def ask_changes(examiner: Examiner) -> None:
+def ask_changes(examiner: Examiner, changes: list[Change]) -> None:
     """Single findings first, where asked, then the comparison as a whole."""
     reference, draw = examiner.reference, examiner.draw
     assert reference is not None  # noqa: S101 - who asks has looked
-    changes = changes_between(reference, examiner.subject)
     number = draw.rounded(examiner.quotas.comparison)
     if changes and number > 1:
         change = draw.pick(changes)

@@ -21,7 +21,7 @@ from carina.cases import Evidence, Fact
 from carina.cases.model import Label
 from carina.trek.balance import NO_OPENING, InVain, Opening
 from carina.trek.confusable import is_clearly_absent
-from carina.trek.subject import Absent, Kind, Thing
+from carina.trek.subject import Absent, Kind, Thing, marks_of
 from carina.trek.turn import Choice, Examiner, Turn, target
 
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
@@ -75,21 +75,17 @@ def ask_what_is_there(examiner: Examiner) -> None:
 
 def _ask_any(examiner: Examiner, kind: Kind) -> None:
     things = examiner.subject.findings if kind == "finding" else examiner.subject.devices
-    there = any(thing.is_present for thing in things)
     if kind == "finding" and not things and examiner.subject.devices:
         return  # with a device in place, nobody would call the image normal
     if not examiner.draw.chance(_opening(examiner, kind).any_asked[bool(things)]):
         return
+    there = any(thing.is_present for thing in things)
     label: Label = "yes" if there else "uncertain" if things else "no"
     task = _ANY[kind]
     turn = examiner.ask(2, task, "yes_no", facts=[target("study", task)])
     _answer(examiner, turn, label, {})
-    turn.evidence = tuple(dict.fromkeys(mark for thing in things for mark in thing.marks))
-
-
-def _is_told(examiner: Examiner, kind: Kind) -> bool:
-    """Whether it was asked if there is anything of a kind."""
-    return any(turn.task == _ANY[kind] for turn in examiner.turns)
+    turn.evidence = marks_of(things)
+    examiner.kinds_told.add(kind)
 
 
 def _opening(examiner: Examiner, kind: Kind) -> Opening:
@@ -127,29 +123,31 @@ def _ask_by_name(examiner: Examiner, taken: set[str], reserved: Reserved | None)
             if thing.is_present and thing.alone and (held is None or thing is not held.thing)
         ]
         # As many are asked about as the study can supply negatives for.
-        enough = min(1.0, sum(_weights(examiner, absent)) / max(1, len(there)))
+        enough = min(1.0, sum(_weights(examiner, absent)) / len(there)) if there else 0.0
         for thing in there:
             if draw.chance(examiner.quotas.choices):
                 left_for_choices.append(thing)
             elif draw.chance(enough * balanced.asked.get(thing.name, 0.0)):
                 named.append(thing)
-        told = _is_told(examiner, kind)
+        told = kind in examiner.kinds_told
         rest = [missing for missing in absent if missing.name not in taken]
-        kept = {missing.name for missing in rest}
         if named:
-            _ask_chain(examiner, draw.shuffled(named), rest, () if told else opening.in_vain)
+            _ask_chain(examiner, draw.shuffled(named), rest, taken, () if told else opening.in_vain)
         elif not things and not told and held is None and (kind == "device" or not subject.devices):
             for step in opening.in_vain:
-                if not draw.chance(step.goes_on) or not _ask_in_vain(examiner, rest):
+                if not draw.chance(step.goes_on) or not _ask_in_vain(examiner, rest, taken):
                     break
-        taken.update(kept - {missing.name for missing in rest})
         for thing in draw.shuffled([t for t in things if t.certainty == "uncertain" and t.alone]):
             _ask_named(examiner, thing)
     return left_for_choices
 
 
 def _ask_chain(
-    examiner: Examiner, positives: list[Thing], rest: list[Absent], in_vain: Sequence[InVain]
+    examiner: Examiner,
+    positives: list[Thing],
+    rest: list[Absent],
+    taken: set[str],
+    in_vain: Sequence[InVain],
 ) -> None:
     """Up to the last positive. Until the first "yes" it may seem a study that has nothing, so it comes the sooner."""
     asked, any_yes = 0, False
@@ -158,17 +156,18 @@ def _ask_chain(
         if examiner.draw.chance(sooner):
             _ask_named(examiner, positives.pop())
             any_yes = True
-        elif not _ask_in_vain(examiner, rest):
+        elif not _ask_in_vain(examiner, rest, taken):
             return
         asked += 1
 
 
-def _ask_in_vain(examiner: Examiner, rest: list[Absent]) -> bool:
+def _ask_in_vain(examiner: Examiner, rest: list[Absent], taken: set[str]) -> bool:
     """A question about what is not there, which is taken from the rest; False where there is none left."""
     missing = _negative(examiner, rest)
     if missing is None:
         return False
     rest.remove(missing)
+    taken.add(missing.name)
     _ask_absent(examiner, missing)
     return True
 
@@ -187,10 +186,7 @@ def _weights(examiner: Examiner, absent: list[Absent]) -> list[float]:
 def _ask_named(examiner: Examiner, thing: Thing) -> None:
     draw = examiner.draw
     task = "presence" if thing.kind == "finding" else "device presence"
-    facts = [
-        thing.target,
-        thing.truth,
-    ]
+    facts = [thing.target, thing.truth]
     name = examiner.words.name(thing.name)
     slots = {"finding": name.bare, "a_finding": name.a}
     sited = (
@@ -225,7 +221,7 @@ def _ask_absent(examiner: Examiner, missing: Absent) -> None:
 
 
 def _sentences(missing: Absent) -> tuple[Evidence, ...]:
-    return tuple(Evidence(report="current", sentence=number) for number in missing.evidence)
+    return tuple([Evidence(report="current", sentence=number) for number in missing.evidence])
 
 
 # ---- among options --------------------------------------------------------------------------------------------------
@@ -280,7 +276,7 @@ def _ask_choice(examiner: Examiner, right: list[Thing], wrong: list[Absent], *, 
     facts += [thing.truth for thing in right]
     turn = examiner.ask(2, task, "choice/multiple" if multiple else "choice", facts=facts)
     turn.multiple = multiple
-    turn.evidence = tuple(dict.fromkeys(mark for thing in right for mark in thing.marks))
+    turn.evidence = marks_of(right)
     for thing in right:
         examiner.presence[thing.id] = turn
     return turn
@@ -364,15 +360,15 @@ def _instead(examiner: Examiner, kind: Kind, right: str, absent: list[Absent]) -
     Each is drawn by itself: as one of a given number, a name would come the more often the fewer others there are.
     """
     draw, balanced = examiner.draw, examiner.survey.balance[kind]
-    often = options_wanted(examiner) / len(balanced.asked)
-    drawn = [m for m in absent if draw.chance(often * balanced.beside.get((right, m.name), 0.0))]
+    often, beside, share = options_wanted(examiner) / len(balanced.asked), balanced.beside, draw.share
+    drawn = [missing for missing in absent if share() < often * beside.get((right, missing.name), 0.0)]
     return draw.sample(drawn, _MOST_OPTIONS - 1)
 
 
 def _may_be_nothing(examiner: Examiner, kind: Kind) -> bool:
     """Whether, for all that is known before anything is asked by name, there may be nothing of a kind."""
     # With a device in place, nobody would call the image normal.
-    return not _is_told(examiner, kind) and (kind == "device" or not examiner.subject.devices)
+    return kind not in examiner.kinds_told and (kind == "device" or not examiner.subject.devices)
 
 
 # ---- lists ----------------------------------------------------------------------------------------------------------
@@ -383,9 +379,9 @@ def _ask_lists(examiner: Examiner, reserved: Reserved | None) -> None:
     number = examiner.draw.rounded(examiner.quotas.lists)
     # Where it was told that there is none, none is asked for.
     tasks = []
-    if examiner.subject.findings or not _is_told(examiner, "finding"):
+    if examiner.subject.findings or "finding" not in examiner.kinds_told:
         tasks.append("abnormalities")
-    if examiner.subject.devices or not _is_told(examiner, "device"):
+    if examiner.subject.devices or "device" not in examiner.kinds_told:
         tasks.append("devices")
     if len(tasks) > 1 and examiner.draw.chance(0.4) and _can_join(examiner, reserved):
         tasks = ["abnormalities and devices"]
@@ -415,7 +411,7 @@ def _list_turn(examiner: Examiner, task: str, variant: str) -> tuple[Turn, list[
     for thing in things:
         turn.facts.append(thing.truth)
         examiner.presence.setdefault(thing.id, turn)
-    turn.evidence = tuple(dict.fromkeys(mark for thing in things for mark in thing.marks))
+    turn.evidence = marks_of(things)
     return turn, things
 
 
@@ -493,7 +489,7 @@ def _ask_others(examiner: Examiner, reserved: Reserved | None) -> bool:
     turn.history = True
     turn.restates = not neutral
     turn.depends = list({id(turn): turn for turn in (examiner.presence[t.id] for t in named)}.values())
-    turn.evidence = tuple(dict.fromkeys(mark for thing in others for mark in thing.marks))
+    turn.evidence = marks_of(others)
     if right is not None and reserved is not None:
         wrong = [Choice(missing.name) for missing in reserved.wrong]
         turn.choices = with_none(examiner, Choice(right.bare, right=True), wrong)

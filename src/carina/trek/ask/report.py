@@ -1,45 +1,51 @@
 """Stage 8: the report, or a section of it; in the words of the study's own report where it has one."""
 
+from typing import Final
+
 from carina.cases import Evidence
 from carina.studies.model import ReportSection
 from carina.trek.language import sentence
 from carina.trek.turn import Examiner, Turn, target
 
-_ONE_TURN = (("impression", 0.59), ("full report", 0.325), ("findings section", 0.085))
+_ONE_TURN: Final = (
+    ("impression", ("impression",), 0.59),
+    ("full report", ("impression", "findings"), 0.325),
+    ("findings section", ("findings",), 0.085),
+)
+"""Tasks, the sections that each asks for in the order of the answer, and how often each is put."""
 
 
 def ask_report(examiner: Examiner) -> None:
     """One report turn, or the findings followed by the impression."""
     draw = examiner.draw
-    sections = {section.name: section.text for section in _sections(examiner)}
-    both = bool(sections.get("findings")) and bool(sections.get("impression"))
-    if both and draw.chance(examiner.quotas.two_report_turns):
+    sections = _sections(examiner)
+    texts = {section.name: section.text for section in sections}
+    if len(texts) > 1 and draw.chance(examiner.quotas.two_report_turns):
         if draw.chance(0.4):
             # The prompt gives the findings away, so they are not asked for.
-            turn = _ask(
-                examiner, "impression from findings", ("impression",), {"findings": sections["findings"]}
-            )
+            slots = {"findings": texts["findings"]}
+            turn = _ask(examiner, "impression from findings", ("impression",), sections, slots)
             turn.restates = True
         else:
-            first = _ask(examiner, "findings section", ("findings",), {})
-            second = _ask(examiner, "impression", ("impression",), {})
+            first = _ask(examiner, "findings section", ("findings",), sections)
+            second = _ask(examiner, "impression", ("impression",), sections)
             second.after = [first]
         return
-    tasks = [(task, share) for task, share in _ONE_TURN if _needs(task) <= set(sections)]
-    task = draw.weighted([task for task, _ in tasks], [share for _, share in tasks])
-    _ask(examiner, task, tuple(sorted(_needs(task), reverse=True)), {})
+    tasks = [one for one in _ONE_TURN if all(name in texts for name in one[1])]
+    task, names, _ = draw.weighted(tasks, [share for _, _, share in tasks])
+    _ask(examiner, task, names, sections)
 
 
-def _needs(task: str) -> set[str]:
-    return {"impression": {"impression"}, "findings section": {"findings"}}.get(
-        task, {"findings", "impression"}
-    )
-
-
-def _ask(examiner: Examiner, task: str, names: tuple[str, ...], slots: dict[str, str]) -> Turn:
+def _ask(
+    examiner: Examiner,
+    task: str,
+    names: tuple[str, ...],
+    sections: list[ReportSection],
+    slots: dict[str, str] | None = None,
+) -> Turn:
     turn = examiner.ask(8, task, "report", slots, facts=[target("study", task)])
     turn.facts += [thing.truth for thing in examiner.subject.things]
-    wanted = [section for section in _sections(examiner) if section.name in names]
+    wanted = [section for section in sections if section.name in names]
     wanted.sort(key=lambda section: names.index(section.name))
     turn.sections = tuple(wanted)
     headed = len(wanted) > 1
@@ -47,9 +53,11 @@ def _ask(examiner: Examiner, task: str, names: tuple[str, ...], slots: dict[str,
     report = examiner.subject.study.report
     if report is not None:
         turn.evidence = tuple(
-            Evidence(report="current", sentence=number)
-            for number, said in enumerate(report.sentences)
-            if said.section in names
+            [
+                Evidence(report="current", sentence=number)
+                for number, said in enumerate(report.sentences)
+                if said.section in names
+            ]
         )
     return turn
 
@@ -66,8 +74,6 @@ def _sections(examiner: Examiner) -> list[ReportSection]:
 
 
 def _composed(examiner: Examiner) -> list[ReportSection]:
-    if examiner.composed:
-        return examiner.composed
     subject = examiner.subject
     findings: list[str] = []
     impression: list[str] = []
@@ -88,8 +94,7 @@ def _composed(examiner: Examiner) -> list[ReportSection]:
     ]
     if not impression:
         impression = [sentence(examiner.clause(8, "impression", "normal", slots={}))]
-    examiner.composed = [
+    return [
         ReportSection(name="findings", text=" ".join(findings or impression)),
         ReportSection(name="impression", text=" ".join(impression)),
     ]
-    return examiner.composed
