@@ -237,7 +237,7 @@ def case(number: int, **values: Any) -> Case:
             r"Expected `array` of length 4, got 3 - at `\$\.steps\[0\]\.key\.boxes\[0\]\.xyxy`",
         ),
         # What msgspec would turn into something else without a word, or does not know.
-        ({"question": b"raw"}, r"steps\[\]\.question holds b'raw' \(bytes\), expected text"),
+        ({"question": b"raw"}, r"Expected `str`, got `bytes` - at `\$\.steps\[0\]\.question`"),
         ({"stage": np.int64(1)}, r"steps\[\]\.stage holds np\.int64\(1\) \(int64\), expected a whole number"),
         (
             {"constraints": Constraints(max_words=2**64)},
