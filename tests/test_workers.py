@@ -11,7 +11,7 @@ from pathlib import Path
 import cv2
 import pytest
 
-from carina.workers import in_order
+from carina.workers import in_order, pool
 
 
 def slow_first(task: int) -> tuple[int, int]:
@@ -94,6 +94,45 @@ def test_what_the_tasks_themselves_raise_comes_through():
 
 def test_workers_do_not_share_out_their_share():
     assert set(in_order(threads, range(4), workers=2)) == {1}
+
+
+def test_a_pool_does_several_pieces_of_work_with_the_same_workers():
+    with pool(workers=2) as opened:
+        first = list(opened.in_order(slow_first, range(6), ahead=2))
+        second = list(opened.in_order(partial(refuse, bad=-1), range(6)))
+        third = list(opened.in_order(slow_first, range(6)))
+    assert [task for task, _ in first] == [task for task, _ in third] == list(range(6))
+    assert second == [0, 10, 20, 30, 40, 50]
+    assert {process for _, process in first} == {process for _, process in third}
+
+
+def test_work_that_is_given_up_leaves_the_workers_to_the_next():
+    with pool(workers=2) as opened:
+        begun = opened.in_order(slow_first, range(100))
+        assert next(begun)[0] == 0
+        begun.close()
+        assert [task for task, _ in opened.in_order(slow_first, range(3))] == [0, 1, 2]
+
+
+def test_a_pool_of_one_is_this_process():
+    with pool(workers=1) as opened:
+        opened.begin(slow_first)
+        assert list(opened.in_order(slow_first, [7])) == [(7, os.getpid())]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to see processes")
+def test_workers_start_before_there_is_work():
+    def started() -> set[int]:
+        told = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+        return set(map(int, told)) - before
+
+    before: set[int] = set()
+    before = started()
+    with pool(workers=2) as opened:
+        opened.begin(slow_first)
+        # Beside them there may be the process that clears up after all of them.
+        assert len(started()) >= 2
+        assert {process for _, process in opened.in_order(slow_first, range(6))} <= started()
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see processes")

@@ -1,5 +1,6 @@
 """Parts written from columns: the same bytes as from records, and as strict about what a column may hold."""
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -52,6 +53,39 @@ def rows(count: int = 3) -> list[dict]:
 
 def table(content: list[dict], schema=CASES.schema):
     return pa.Table.from_pylist(content, schema=schema)
+
+
+def test_records_may_be_made_while_they_are_taken(tmp_path):
+    made = []
+
+    def stream():
+        for number in range(300):
+            made.append(number)
+            yield case(number)
+
+    at_once = write_part(tmp_path / "list", 0, [case(n) for n in range(300)], fingerprint=PRINT)
+    assert write_part(tmp_path / "stream", 0, stream(), fingerprint=PRINT) == at_once
+    assert made == list(range(300))
+
+
+def test_a_wrong_record_of_a_later_row_group_is_named_by_its_row(tmp_path):
+    wrong = msgspec.structs.replace(case(130), source=7)
+    records = (wrong if number == 130 else case(number) for number in range(200))
+    with pytest.raises(BenchmarkError, match=r"row 130, case 'c130': Expected `str`, got `int`"):
+        write_part(tmp_path, 0, records, fingerprint=PRINT)
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_parts_are_counted_as_they_come(tmp_path):
+    """The manifest is closed over parts that are written while they are taken."""
+    written = (
+        write_part(tmp_path / "stream", n, [case(2 * n), case(2 * n + 1)], fingerprint=PRINT)
+        for n in range(3)
+    )
+    manifest = write_manifest(tmp_path / "stream", MADE, written)
+    assert [part.rows for part in manifest.parts] == [2, 2, 2]
+    assert (manifest.counts.cases, manifest.counts.images) == (6, 6)
+    assert [found.id for found in open_benchmark(tmp_path / "stream")] == [f"c{n}" for n in range(6)]
 
 
 def test_columns_give_the_bytes_that_records_give(tmp_path):

@@ -198,6 +198,16 @@ def test_columns_are_those_of_the_records_at_the_same_places(opened, groups_read
     assert list(opened.batches_at([], "id")) == []
 
 
+def test_columns_are_read_as_they_are_asked_for(opened, groups_read):
+    # Rows side by side, and in the next part rows with another in between.
+    batches = opened.batches_at([*range(20, 45), 75, 77], "id")
+    assert groups_read == []
+    assert next(batches).column("id").to_pylist() == [f"s{number}" for number in range(20, 45)]
+    assert [group for group, _ in groups_read] == [0, 1]
+    assert next(batches).column("id").to_pylist() == ["s75", "s77"]
+    assert next(batches, None) is None
+
+
 def test_places_are_taken_once_and_in_order(opened, groups_read):
     assert list(opened.at([149, 3, 40, 3])) == [STUDIES[3], STUDIES[40], STUDIES[149]]
     assert [group for group, _ in groups_read] == [0, 1, 0]

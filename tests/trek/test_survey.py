@@ -1,8 +1,11 @@
 """What a set holds on the whole."""
 
+import pickle
+
 import pytest
 
 from carina.trek.subject import ATTRIBUTES
+from carina.trek.survey import counted, survey_from
 
 
 def test_names_values_descriptions_and_zones_are_counted(made):
@@ -78,6 +81,21 @@ def test_the_order_of_the_studies_does_not_matter(made):
 def test_studies_are_taken_one_by_one_and_may_be_a_stream(made):
     studies = made.crowd(30)
     assert made.survey(iter(studies)) == made.survey(studies)
+
+
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_studies_may_be_counted_apart_and_elsewhere(made, size):
+    studies = made.crowd(40)
+    apart = [
+        counted(studies[first : first + size], made.words, most_images=2) for first in range(0, 40, size)
+    ]
+    # As they come from another process.
+    sent = [pickle.loads(pickle.dumps(counts)) for counts in apart]  # noqa: S301 - our own
+    again, at_once = survey_from(sent, choices=0.25), made.survey(studies, choices=0.25)
+    assert again == at_once
+    # Ties are broken by the order in which things were met.
+    assert list(again.wrong) == list(at_once.wrong)
+    assert list(again.descriptions) == list(at_once.descriptions)
 
 
 def test_nothing_at_all_is_a_survey_too(made):

@@ -1,8 +1,6 @@
-"""The tiny probes, their runs and the page about them, made once; and a browser to open it in."""
+"""The tiny probes, their runs and the page about them, made once."""
 
 import importlib.util
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,15 +12,6 @@ from carina.report.ground.write import write_ground
 spec = importlib.util.spec_from_file_location("tiny", Path(__file__).with_name("tiny.py"))
 made_by_hand = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(made_by_hand)
-
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 
 @pytest.fixture(scope="session")
@@ -55,15 +44,3 @@ def ground(probes, explained):
 @pytest.fixture(scope="session")
 def written(explained, tmp_path_factory):
     return write_ground(explained, tmp_path_factory.mktemp("ground"))
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[object]:
-    if BROWSER is None:
-        pytest.skip("needs Chromium or Chrome on the PATH")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield started
-        started.close()
