@@ -33,7 +33,9 @@ def test_it_makes_studies_and_pages_and_says_where(tmp_path):
     result = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert len(open_studies(out / "studies")) == 3
-    *_, studies, cases, talks, compared = result.stdout.splitlines()
+    *_, studies, cases, talks, compared, maps = result.stdout.splitlines()
+    assert maps.removeprefix("Compare their maps:").strip() == str(out / "report" / "ground.html")
+    assert "builtin/asymmetry" in (out / "report" / "ground.html").read_text()
     assert compared.removeprefix("Compare the models:").strip() == str(out / "report" / "report.html")
     assert "builtin/reader" in (out / "report" / "report.html").read_text()
     assert studies.removeprefix("Look at the studies:").strip() == str(out / "pages" / "index.html")
@@ -55,9 +57,15 @@ def test_json_names_what_was_made(tmp_path):
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert set(told) == {
-        "studies", "percept", "trek", "html", "png", "percept_html", "trek_html", "runs", "report"
+        "studies", "percept", "trek", "ground", "html", "png", "percept_html", "trek_html", "runs", "maps", "report",
+        "ground_html",
     }  # fmt: skip
-    assert len(told["runs"]) == 11
+    assert len(told["runs"]) == 15
+    assert [Path(run).name for run in told["maps"]] == [
+        "asymmetry-asymmetry",
+        "untrained-similarity",
+        "untrained-occlusion",
+    ]
     histories = {Path(run).name: read_info(Path(run)).policy.history for run in told["runs"]}
     assert histories["percept-anchored"] == "own"
     assert histories["percept-anchored-gold"] == "gold"

@@ -90,7 +90,8 @@ def test_what_the_model_marks_at_a_point_is_seen_at_that_point(frame, x, y):
     column, row = (at * 16 / 64).astype(int)
     low = np.zeros((16, 16), np.float32)
     low[row, column] = 1
-    seen = frame.to_image(low)
+    # What lies in a margin that the model does not see has a value that says nothing.
+    seen = np.where(frame.seen(), frame.to_image(low), -1)
     # The cell is so large on the image; the peak lies in it or, where it holds no pixel's centre, beside it.
     high, wide = 4 * frame.height / frame.rows, 4 * frame.width / frame.columns
     peak_y, peak_x = np.unravel_index(int(seen.argmax()), seen.shape)

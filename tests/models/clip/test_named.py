@@ -33,7 +33,8 @@ def test_missing_weights_are_told_with_what_to_download(tmp_path, kind):
 def test_pickled_weights_are_not_read(tmp_path):
     (tmp_path / "best_64.pt").write_bytes(b"")
     with pytest.raises(
-        CarinaError, match=r"best_64\.pt: pickled weights can run code and are not read; convert them"
+        CarinaError,
+        match=r"best_64\.pt: pickled weights can run code and are not read; make safetensors of them",
     ):
         open_clip_model(f"chexzero:{tmp_path}")
 
