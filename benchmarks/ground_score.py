@@ -8,11 +8,11 @@ over pairs. Prints how far their figures are from ours, so that the same thing i
 
 torchmetrics and Quantus are no dependencies. To have them in the table, in an environment of their own:
 
-    python -m venv /tmp/peers
-    /tmp/peers/bin/pip install torch==2.13.0 torchmetrics scikit-learn pandas tqdm scikit-image matplotlib
-    /tmp/peers/bin/pip install --no-deps quantus      # with its dependencies it would bring torchvision
-    /tmp/peers/bin/pip install .
-    /tmp/peers/bin/python benchmarks/ground_score.py
+    python -m venv peers
+    peers/bin/pip install torch==2.13.0 torchmetrics scikit-learn pandas tqdm scikit-image matplotlib
+    peers/bin/pip install --no-deps quantus      # with its dependencies it would bring torchvision
+    peers/bin/pip install .
+    peers/bin/python benchmarks/ground_score.py
 """
 
 import argparse
