@@ -8,7 +8,6 @@ import datetime
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from operator import countOf
 from typing import Any, Final
 
 import msgspec
@@ -112,10 +111,9 @@ def _all(values: Sequence[Any], same: object) -> bool:
 
 
 def _types(values: Sequence[Any]) -> set[type]:
-    """Which types the values have; in most columns all have the same, and comparing is half the work of collecting."""
-    if values and countOf(map(type, values), type(values[0])) == len(values):
-        return {type(values[0])}
-    return set(map(type, values))
+    """Which types the values have; in most columns all have the same, and counting them is half the work of a set."""
+    types = list(map(type, values))
+    return set(types[:1] if types and types.count(types[0]) == len(types) else types)
 
 
 def _array(path: str, values: Sequence[Any], arrow: Any) -> Any:  # noqa: ANN401

@@ -38,6 +38,12 @@ _BORDERS: Final = {
 _GRADES: Final = {"mild": 1, "moderate": 2, "severe": 3}
 
 
+@lru_cache(maxsize=4096)
+def target(kind: str, name: str) -> Fact:
+    """What a question is about. The same ones come again and again, and what is one object is stored the faster."""
+    return Fact(name="target", about=kind, text=name)
+
+
 @dataclass(slots=True, eq=False)
 class Thing:
     """A finding or device that is there or may be there."""
@@ -81,7 +87,7 @@ class Thing:
     def __post_init__(self) -> None:
         self.is_present = self.certainty == "present"
         self.calling = self.name if self.is_present else f"possible {self.name}"
-        self.target = Fact(name="target", about=self.kind, text=self.name)
+        self.target = target(self.kind, self.name)
         self.truth = Fact(name="truth", about=self.id, text=self.certainty)
         self.marks = tuple([Evidence(report="current", sentence=number) for number in self.evidence])
 

@@ -139,8 +139,3 @@ def _said(text: str, slots: Mapping[str, str]) -> str:
     """A sentence of the wording with its slots filled: only one that begins with a slot may lack its capital."""
     said = text.format_map(slots)
     return capitalised(said) if text[0] == "{" else said
-
-
-def target(kind: str, name: str) -> Fact:
-    """What a question is about."""
-    return Fact(name="target", about=kind, text=name)

@@ -2,7 +2,8 @@
 
 from carina.cases import Evidence, Fact
 from carina.trek.language import sentence
-from carina.trek.turn import Examiner, target
+from carina.trek.subject import target
+from carina.trek.turn import Examiner
 
 
 def ask_advice(examiner: Examiner) -> None:

@@ -10,8 +10,8 @@ from carina.cases import Fact
 from carina.studies.vocabulary import ZONES
 from carina.trek.ask.findings import options_wanted, with_none
 from carina.trek.balance import Wrong
-from carina.trek.subject import Thing, clear_of, marks_of
-from carina.trek.turn import Choice, Examiner, Turn, target
+from carina.trek.subject import Thing, clear_of, marks_of, target
+from carina.trek.turn import Choice, Examiner, Turn
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
 _SHARES: Final = (0.05, 0.50, 0.31, 0.14)

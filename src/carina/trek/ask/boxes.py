@@ -7,8 +7,8 @@ from carina.cases import Box
 from carina.cases.model import Frame
 from carina.studies.model import Image
 from carina.studies.region import Region, bounding_boxes
-from carina.trek.subject import Thing
-from carina.trek.turn import Examiner, Turn, target
+from carina.trek.subject import Thing, target
+from carina.trek.turn import Examiner, Turn
 
 _SIDES: Final = {"percent": 100.0, "thousand": 1000.0}
 _DIGITS: Final = {"percent": 2, "thousand": 0}

@@ -4,8 +4,8 @@ from carina.cases import Fact
 from carina.trek.ask.findings import options_wanted, with_none
 from carina.trek.changes import Change, changes_between, tells_all
 from carina.trek.language import sentence
-from carina.trek.subject import Subject
-from carina.trek.turn import Choice, Examiner, Turn, target
+from carina.trek.subject import Subject, target
+from carina.trek.turn import Choice, Examiner, Turn
 
 _TRENDS = ("new", "worse", "improved", "unchanged", "resolved")
 

@@ -21,8 +21,8 @@ from carina.cases import Evidence, Fact
 from carina.cases.model import Label
 from carina.trek.balance import NO_OPENING, InVain, Opening
 from carina.trek.confusable import is_clearly_absent
-from carina.trek.subject import Absent, Kind, Thing, marks_of
-from carina.trek.turn import Choice, Examiner, Turn, target
+from carina.trek.subject import Absent, Kind, Thing, marks_of, target
+from carina.trek.turn import Choice, Examiner, Turn
 
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
 _SITED = 0.2
@@ -205,7 +205,7 @@ def _ask_named(examiner: Examiner, thing: Thing) -> None:
 def _ask_absent(examiner: Examiner, missing: Absent) -> None:
     task = "presence" if missing.kind == "finding" else "device presence"
     facts = [
-        Fact(name="target", about=missing.kind, text=missing.name),
+        target(missing.kind, missing.name),
         Fact(name="truth", about=missing.id, text="absent"),
         Fact(name="negative", text=missing.origin),
     ]
@@ -272,7 +272,7 @@ def _ask_choice(examiner: Examiner, right: list[Thing], wrong: list[Absent], *, 
     kind = (right or wrong)[0].kind
     task = "presence" if kind == "finding" else "device presence"
     facts = [thing.target for thing in right]
-    facts += [Fact(name="target", about=kind, text=missing.name) for missing in wrong]
+    facts += [target(kind, missing.name) for missing in wrong]
     facts += [thing.truth for thing in right]
     turn = examiner.ask(2, task, "choice/multiple" if multiple else "choice", facts=facts)
     turn.multiple = multiple

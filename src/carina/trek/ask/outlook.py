@@ -3,7 +3,8 @@
 from carina.cases import Evidence, Fact
 from carina.trek.changes import Change, changes_between
 from carina.trek.language import sentence
-from carina.trek.turn import Examiner, Turn, target
+from carina.trek.subject import target
+from carina.trek.turn import Examiner, Turn
 
 _BETTER = ("improved", "resolved")
 

@@ -5,7 +5,8 @@ from typing import Final
 
 from carina.cases import Fact
 from carina.studies.model import Quality
-from carina.trek.turn import Choice, Examiner, target
+from carina.trek.subject import target
+from carina.trek.turn import Choice, Examiner
 
 _VIEWS: Final = ("PA", "AP", "lateral")
 _CHOICES: Final = 0.3

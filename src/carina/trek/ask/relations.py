@@ -3,8 +3,8 @@
 from carina.cases import Evidence, Fact
 from carina.studies.model import Relation
 from carina.trek.language import sentence
-from carina.trek.subject import Thing
-from carina.trek.turn import Examiner, target
+from carina.trek.subject import Thing, target
+from carina.trek.turn import Examiner
 
 
 def ask_relations(examiner: Examiner) -> None:

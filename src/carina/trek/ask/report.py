@@ -5,7 +5,8 @@ from typing import Final
 from carina.cases import Evidence
 from carina.studies.model import ReportSection
 from carina.trek.language import sentence
-from carina.trek.turn import Examiner, Turn, target
+from carina.trek.subject import target
+from carina.trek.turn import Examiner, Turn
 
 _ONE_TURN: Final = (
     ("impression", ("impression",), 0.59),
