@@ -2,11 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from carina.cli.console import print_json, print_table, progress
+from carina.cli.console import one_of, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from carina.ground.probes import Built as BuiltGround
@@ -166,7 +166,7 @@ def trek(
         seed=seed,
         split=split,
         shuffled=shuffled,
-        frame=_one_of("--frame", frame, "pixel", "percent", "thousand"),
+        frame=one_of("--frame", frame, "pixel", "percent", "thousand"),
         most_images=most_images,
         indication=indication,
         extractor=extractor,
@@ -180,9 +180,9 @@ def trek(
             out,
             options,
             workers=workers or os.cpu_count() or 1,
-            engine=_one_of("--engine", engine, "local", "ray"),
+            engine=one_of("--engine", engine, "local", "ray"),
             address=address,
-            on_error=_one_of("--on-error", on_error, "skip", "stop"),
+            on_error=one_of("--on-error", on_error, "skip", "stop"),
             progress=advance,
         )
     if json:
@@ -249,8 +249,8 @@ def ground(
         absent=absent,
         targets=tuple(target or ()),
         split=split,
-        fusion=_one_of("--fusion", fusion, "union", "majority", "intersection", "first"),
-        ask=_one_of("--ask", ask, "finding", "phrase"),
+        fusion=one_of("--fusion", fusion, "union", "majority", "intersection", "first"),
+        ask=one_of("--ask", ask, "finding", "phrase"),
         lateral=lateral,
     )
     with progress("Probes", None, quiet=json) as advance:
@@ -259,7 +259,7 @@ def ground(
             out,
             options,
             workers=workers or os.cpu_count() or 1,
-            on_error=_one_of("--on-error", on_error, "skip", "stop"),
+            on_error=one_of("--on-error", on_error, "skip", "stop"),
             progress=advance,
         )
     if json:
@@ -284,12 +284,6 @@ def _tell_ground(built: "BuiltGround", out: Path) -> None:
     for item in built.report.targets:
         for reason, number in item.left_out.items():
             typer.echo(f"{item.target}: {number} left out: {reason} (skipped.csv)", err=True)
-
-
-def _one_of(option: str, given: str, *allowed: str) -> Any:  # noqa: ANN401 - one of the words allowed
-    if given not in allowed:
-        raise typer.BadParameter(f"{given!r} is not one of {', '.join(allowed)}", param_hint=option)
-    return given
 
 
 _STAGES = (

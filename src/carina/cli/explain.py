@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from carina.cli.console import print_json, print_table, progress
+from carina.cli.console import one_of, print_json, print_table, progress
 
 if TYPE_CHECKING:
     import polars as pl
 
     from carina.cases import Benchmark
     from carina.ground.explain.checks import Checks
-    from carina.ground.explain.running import ExplainOptions
+    from carina.ground.explain.faithfulness import FaithfulnessOptions
+    from carina.ground.explain.running import Explained, ExplainOptions
     from carina.ground.explain.scoring import Scoring
 
 _HEADLINE = {
@@ -68,6 +69,9 @@ def explain(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Most probes, of each finding in turn.", show_default="all")
     ] = None,
+    on_error: Annotated[
+        str, typer.Option(help="skip or stop at a probe whose image cannot be read.")
+    ] = "skip",
     check: Annotated[
         int | None,
         typer.Option(
@@ -75,6 +79,13 @@ def explain(
             metavar="N",
             help="Check so many maps: do they depend on the image, the text and the weights?",
             show_default="none",
+        ),
+    ] = None,
+    check_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="An option of deletion and insertion, such as imputation=noisy-linear; repeat for several.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="For methods and controls that draw by chance.")] = 0,
@@ -97,7 +108,8 @@ def explain(
     Models:
       clip:PATH, siglip:PATH, biomedclip:PATH, chexzero:PATH, medclip:PATH, biovil:PATH, biovil-t:PATH,
       gloria:PATH, afloc:PATH, medklip:PATH, kad:PATH, mavl:PATH, carzero:PATH
-                          weights in a folder of this machine; needs carina[torch]
+                          weights in a folder of this machine; needs carina[torch]. Of a folder with several
+                          checkpoints of one model, such as CheXzero's, the mean is taken
       hf:PATH             a chat model, LLaVA or Gemma 3; needs carina[torch]
       builtin/untrained   random weights: what a method shows of nothing
       builtin/asymmetry   what one side of the chest has and the other has not
@@ -114,42 +126,51 @@ def explain(
       carina explain probes --model biomedclip:weights/biomedclip --method gem --tune-on val -o maps/gem
       carina explain probes --model carzero:weights/carzero --profile chexlocalize -o maps/carzero
       carina explain probes --model biovil:weights/biovil --option sigma=0 --limit 100 -o maps/biovil
-      carina explain probes --model biovil:weights/biovil --check 20 -o maps/biovil
+      carina explain probes --model biovil:weights/biovil --check 20 --check-option steps=49 -o maps/biovil
       carina explain probes --model hf:weights/llava --option layers=14-20 --workers 1 -o maps/llava
     """
     from carina.cases import open_benchmark
     from carina.ground.explain.controls import CONTROLS
+    from carina.ground.explain.faithfulness import FaithfulnessOptions
     from carina.ground.explain.maps import open_maps
+    from carina.ground.explain.methods.options import configured
     from carina.ground.explain.running import ExplainOptions, chosen_cases
     from carina.ground.explain.running import explain as run
     from carina.ground.explain.scoring import SUMMARY, score_maps
     from carina.ground.score.profiles import profile as known
 
-    if engine not in ("local", "ray"):
-        raise typer.BadParameter(f"{engine!r} is not one of local, ray", param_hint="--engine")
     if address is not None and engine != "ray":
         raise typer.BadParameter(
             "is the address of a Ray cluster: give --engine ray too", param_hint="--address"
         )
     known(profile)
+    if check_option and check is None:
+        raise typer.BadParameter("is an option of --check N: give that too", param_hint="--check-option")
     if check is not None:
         from carina.ground.explain.checks import require_weights
 
         require_weights(model)
+    checking = configured(
+        FaithfulnessOptions, _options("--check-option", check_option or []), "checks", seed=seed
+    )
     opened = open_benchmark(bench, images)
-    options = ExplainOptions(method=method, method_options=_options(option or []), seed=seed, limit=limit)
+    options = ExplainOptions(
+        method=method, method_options=_options("--option", option or []), seed=seed, limit=limit
+    )
     with progress("Maps", len(chosen_cases(opened, limit)), quiet=json) as advance:
-        run(
+        made = run(
             opened,
             model,
             out,
             options,
             images=images,
             workers=workers or os.cpu_count() or 1,
-            engine="ray" if engine == "ray" else "local",
+            engine=one_of("--engine", engine, "local", "ray"),
             address=address,
+            on_error=one_of("--on-error", on_error, "skip", "stop"),
             progress=advance,
         )
+    _tell_skipped(out, made)
     beside = CONTROLS if controls and not model.startswith("control/") else ()
     with progress("Scores", 1 + len(beside), quiet=json) as advance:
         found = score_maps(
@@ -162,9 +183,12 @@ def explain(
             workers=workers or os.cpu_count() or 1,
             progress=advance,
         )
-    checks = None if check is None else _checks(opened, out, model, options, check, quiet=json)
+    checks = None
+    if check is not None:
+        checks = _checks(opened, out, model, options, number=check, checking=checking, quiet=json)
     if json:
-        print_json({"run": out, "scoring": found} | ({} if checks is None else {"checks": checks}))
+        told = {"run": out, "skipped": len(made.skipped), "scoring": found}
+        print_json(told | ({} if checks is None else {"checks": checks}))
     else:
         import polars as pl
 
@@ -174,7 +198,14 @@ def explain(
 
 
 def _checks(
-    bench: "Benchmark", out: Path, model: str, options: "ExplainOptions", number: int, *, quiet: bool
+    bench: "Benchmark",
+    out: Path,
+    model: str,
+    options: "ExplainOptions",
+    *,
+    number: int,
+    checking: "FaithfulnessOptions",
+    quiet: bool,
 ) -> "Checks":
     from carina.ground.explain.checks import check_maps, write_checks
     from carina.ground.explain.clip import open_clip_explainer
@@ -183,17 +214,30 @@ def _checks(
     maps = open_maps(out)
     explainer = open_clip_explainer(model, options.method, options.method_options, seed=options.seed)
     with progress("Checks", min(number, len(maps)), quiet=quiet) as advance:
-        found = check_maps(bench, maps, explainer, number, seed=options.seed, progress=advance)
+        found = check_maps(
+            bench, maps, explainer, number, options=checking, seed=options.seed, progress=advance
+        )
     write_checks(out, found)
     return found.checks
 
 
-def _options(given: list[str]) -> dict[str, str]:
+def _tell_skipped(out: Path, made: "Explained") -> None:
+    if made.skipped:
+        from carina.cases.building import SKIPPED
+
+        first, reason = made.skipped[0]
+        typer.echo(
+            f"{len(made.skipped)} probes skipped, such as {first}: {reason} ({out / SKIPPED} has all)",
+            err=True,
+        )
+
+
+def _options(flag: str, given: list[str]) -> dict[str, str]:
     parsed: dict[str, str] = {}
     for one in given:
         name, equals, value = one.partition("=")
         if not equals or not name:
-            raise typer.BadParameter(f"{one!r} is not NAME=VALUE", param_hint="--option")
+            raise typer.BadParameter(f"{one!r} is not NAME=VALUE", param_hint=flag)
         parsed[name] = value
     return parsed
 

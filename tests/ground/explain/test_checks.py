@@ -239,6 +239,35 @@ def test_the_command_writes_and_prints_checks(bench, weights, tmp_path):  # noqa
     # Again, for machines: the same figures.
     again = CliRunner().invoke(app, [*command, "--json"])
     assert json.loads(again.stdout)["checks"] == said
+    other = ["--check-option", "imputation=noisy-linear", "--check-option", "steps=4"]
+    fewer = json.loads(CliRunner().invoke(app, [*command, *other, "--json"]).stdout)["checks"]
+    assert fewer["options"] == asdict(FaithfulnessOptions(imputation="noisy-linear", steps=4))
+    assert {one["name"]: one["mean"] for one in fewer["figures"]}["deletion"] != written["deletion"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ["--check", "2", "--check-option", "colour=1"],
+            "checks: no option 'colour'; known are batch, contrast",
+        ),
+        (["--check", "2", "--check-option", "kernel=4"], "expected an odd number of pixels, not 4"),
+        (
+            ["--check", "2", "--check-option", "imputation=black"],
+            "checks, options: Invalid enum value 'black'",
+        ),
+        (["--check-option", "steps=4"], "give that too"),
+    ],
+)
+def test_options_of_checks_are_checked_before_anything_is_made(bench, tmp_path, given, said):  # noqa: F811
+    out = tmp_path / "run"
+    result = CliRunner().invoke(
+        app, ["explain", str(bench.directory), "-m", "clip:weights", "-o", str(out), *given]
+    )
+    assert result.exit_code != 0
+    assert said in " ".join(result.output.split()) + str(result.exception)
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("model", ["builtin/untrained", "builtin/asymmetry", "control/centre", "hf:weights"])

@@ -10,6 +10,7 @@ from carina.cases import Provenance, open_benchmark, write_benchmark
 from carina.cli import app
 from carina.errors import CarinaError
 from carina.ground.explain.clip import open_clip_explainer
+from carina.ground.explain.ensemble import open_member_or_all
 from carina.ground.explain.maps import open_maps
 from carina.ground.explain.running import ExplainOptions, explain
 
@@ -101,3 +102,50 @@ def test_two_workers_and_the_command_line(pneumonia, folder, tmp_path):
     assert result.exit_code == 0, result.output
     for path in sorted((tmp_path / "one" / "maps").iterdir()):
         assert path.read_bytes() == (tmp_path / "two" / "maps" / path.name).read_bytes()
+
+
+def test_several_checkpoints_of_one_model_are_explained_together(pneumonia, weights, tmp_path):
+    """The mean of their maps, and the logit of the mean of their probabilities, as CheXzero is published."""
+    members = []
+    for seed in (0, 1):
+        weights.save("chexzero", tmp_path / "several", seed=seed)
+        members.append(tmp_path / "several" / f"best_{seed}.safetensors")
+        (tmp_path / "several" / "model.safetensors").rename(members[-1])
+    model = f"chexzero:{tmp_path / 'several'}"
+    explain(pneumonia, model, tmp_path / "run", ExplainOptions())
+    apart = [open_clip_explainer(f"chexzero:{file}", None, {}, seed=0) for file in members]
+    said = open_maps(tmp_path / "run").manifest.options
+    assert said["model"] == "chexzero:several"
+    assert [one["name"] for one in said["settings"]["members"]] == [
+        "chexzero:several/best_0",
+        "chexzero:several/best_1",
+    ]
+    for case, one in zip(pneumonia, open_maps(tmp_path / "run"), strict=True):
+        image = pneumonia.pixels(case.images[0])
+        first, second = (each.explain([asked(image=image, target="pneumonia")])[0] for each in apart)
+        mean = (first.values + second.values) / 2
+        np.testing.assert_allclose(one.values, mean, atol=1e-3 * np.ptp(mean) + 1e-6)
+        chances = [1 / (1 + np.exp(each.against - each.score)) for each in (first, second)]
+        assert chances[0] != pytest.approx(chances[1], abs=1e-6)
+        assert 1 / (1 + np.exp(-one.recognised)) == pytest.approx(np.mean(chances), abs=1e-5)
+    out = tmp_path / "other"
+    result = CliRunner().invoke(
+        app, ["explain", str(pneumonia.directory), "-m", model, "-o", str(out), "--check", "1"]
+    )
+    assert result.exit_code == 2
+    assert "checks are of one checkpoint" in " ".join(result.output.split())
+    assert not out.exists()
+
+
+def test_checkpoints_with_different_grids_are_no_ensemble(weights, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = weights.save("chexzero", tmp_path / "mixed")
+    state = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").rename(folder / "a.safetensors")
+    places = "visual.positional_embedding"
+    side = round((len(state[places]) - 1) ** 0.5) + 1
+    state[places] = state[places][:1].repeat(1 + side**2, 1)
+    save_file(state, folder / "b.safetensors")
+    with pytest.raises(CarinaError, match=r"mixed/b: its grid .*; expected checkpoints of one model"):
+        open_member_or_all(f"chexzero:{folder}", None, {}, seed=0)

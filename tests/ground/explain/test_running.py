@@ -1,6 +1,8 @@
 """Maps without torch: controls and built-in explainers over a benchmark, on disk, resumed and shared."""
 
+import csv
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -294,6 +296,39 @@ def test_names_and_options_are_checked(bench, tmp_path, model, options, said):
     with pytest.raises(CarinaError, match=said):
         explain(bench, model, tmp_path, ExplainOptions(**options))
     assert not any(tmp_path.iterdir())
+
+
+def test_a_probe_without_its_image_is_skipped_or_ends_the_call_and_is_tried_again(
+    bench, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(running, "PART_SIZE", 10)
+    images = shutil.copytree(bench.directory, tmp_path / "images")
+    gone = next(case for case in bench if case.id == "g03")
+    (images / gone.images[0].key).rename(tmp_path / "kept")
+    probes = open_benchmark(bench.directory, images)
+    out, order = tmp_path / "run", ExplainOptions()
+    with pytest.raises(CarinaError, match=gone.images[0].key):
+        explain(probes, "builtin/untrained", out, order, images=images, on_error="stop")
+    made = explain(probes, "builtin/untrained", out, order, images=images, workers=2)
+    ((case, reason),) = made.skipped
+    assert case == "g03"
+    assert gone.images[0].key in reason
+    with (out / "skipped.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [["case", "reason"], ["g03", reason]]
+    assert made.manifest.counts.maps == 23
+    assert "g03" not in open_maps(out).ids()
+    (tmp_path / "kept").rename(images / gone.images[0].key)
+    assert explain(probes, "builtin/untrained", out, order, images=images).skipped == ()
+    explain(bench, "builtin/untrained", tmp_path / "whole", order)
+    for path in sorted((tmp_path / "whole").rglob("*.*")):
+        assert path.read_bytes() == (out / path.relative_to(tmp_path / "whole")).read_bytes(), path
+
+
+def test_no_image_at_all_is_an_error(bench, tmp_path):
+    (tmp_path / "empty").mkdir()
+    probes = open_benchmark(bench.directory, tmp_path / "empty")
+    with pytest.raises(MapsError, match="none of 24 probes has an image that can be read"):
+        explain(probes, "builtin/untrained", tmp_path / "run", ExplainOptions(), images=tmp_path / "empty")
 
 
 KILLED = """

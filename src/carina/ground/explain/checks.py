@@ -26,6 +26,7 @@ from carina.ground.explain.maps import LocalisationMap, Maps
 from carina.ground.explain.named import BUILTIN, CONTROL
 from carina.ground.explain.probe import asked, grey
 from carina.ground.explain.sanity import Agreement, Order, compare, randomised
+from carina.models.clip.folder import checkpoints
 from carina.models.clip.interface import PromptPair
 from carina.models.extra import require
 from carina.models.frame import Map
@@ -109,6 +110,9 @@ def require_weights(model: str) -> None:
         raise CarinaError(
             f"{model}: cannot be checked; checks need a CLIP-style model with weights, such as biomedclip:PATH"
         )
+    kind, _, path = model.partition(":")
+    if several := checkpoints(Path(path))[1:]:
+        raise CarinaError(f"{model}: checks are of one checkpoint; name one, such as {kind}:{several[0]}")
 
 
 def check_maps(

@@ -82,7 +82,13 @@ def open_clip_explainer(
     model: str, method: str | None, options: Mapping[str, Any], *, seed: int
 ) -> ClipExplainer:
     """The model in a folder, with a method by its name, or the one that it was published with."""
-    opened = open_clip_model(model)
+    return clip_explainer(open_clip_model(model), model, method, options, seed=seed)
+
+
+def clip_explainer(
+    opened: ClipModel, model: str, method: str | None, options: Mapping[str, Any], *, seed: int
+) -> ClipExplainer:
+    """The same for a model that is open, of this name."""
     name = method or opened.native
     if name not in METHODS:
         raise CarinaError(f"method {name!r}: unknown; known are {', '.join(METHODS)}")

@@ -23,7 +23,8 @@ def open_explainer(
     """A model with a method of explaining it; None takes the model's own.
 
     `control/NAME` and `builtin/NAME` need no weights; `hf:PATH` is a chat model and any other `KIND:PATH` a CLIP-style
-    model (`carina.models.clip`) in a folder of this machine, which need the extra `torch`.
+    model (`carina.models.clip`) in a folder of this machine, or several checkpoints of one, which need the extra
+    `torch`.
     """
     if model.startswith(CONTROL):
         name = model.removeprefix(CONTROL)
@@ -46,9 +47,9 @@ def open_explainer(
         raise CarinaError(f"{model}: unknown; known are builtin/untrained and builtin/asymmetry")
     if model.startswith(HF):
         return open_chat_explainer(model, method, options)
-    from carina.ground.explain.clip import open_clip_explainer  # noqa: PLC0415 - needs torch
+    from carina.ground.explain.ensemble import open_member_or_all  # noqa: PLC0415 - needs torch
 
-    return open_clip_explainer(model, method, options, seed=seed)
+    return open_member_or_all(model, method, options, seed=seed)
 
 
 def _drawn(bench: Benchmark) -> Iterator[tuple[str, str, Region]]:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from carina.cases import Benchmark, Case, open_benchmark
+from carina.cases.building import write_skipped
 from carina.errors import CarinaError, MapsError
 from carina.files import alone_in
 from carina.ground.explain.explainer import Explainer, Shown
@@ -21,6 +22,7 @@ from carina.ground.explain.maps import (
     Provenance,
     claim,
     finished_part,
+    open_maps,
     packed,
     placed,
     whole_set,
@@ -36,6 +38,7 @@ VERSION: Final = 1
 """Raised when the same benchmark, model and options give other maps."""
 PART_SIZE: Final = 128
 BATCH: Final = 16
+OnError = Literal["skip", "stop"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,16 @@ class _Task:
     fingerprint: str
     index: int
     cases: tuple[str, ...]
+    on_error: OnError
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What was made, and what could not be."""
+
+    manifest: Manifest
+    skipped: tuple[tuple[str, str], ...]
+    """Probes without a map, and why; the same as `skipped.csv`."""
 
 
 def explain(
@@ -72,11 +85,13 @@ def explain(
     workers: int = 1,
     engine: Engine = "local",
     address: str | None = None,
+    on_error: OnError = "skip",
     progress: Callable[[int], object] = lambda _done: None,
-) -> Manifest:
+) -> Explained:
     """Write a map of every probe; an interrupted call is taken up where it was.
 
-    The bytes depend neither on the workers nor on the engine. `progress` is told of maps that are ready.
+    A probe whose image can't be read is skipped, or ends the call; called again, its image is tried again. The bytes
+    depend neither on the workers nor on the engine. `progress` is told of probes that are done.
     """
     explainer = open_explainer(model, options.method, options.method_options, bench=bench, seed=options.seed)
     chosen = chosen_cases(bench, options.limit)
@@ -86,9 +101,9 @@ def explain(
         if not alone:
             raise MapsError(f"{out}: another process is writing here")
         there = whole_set(out, fingerprint=provenance.fingerprint)
-        if there is not None:
-            progress(there.counts.maps)
-            return there
+        if there is not None and there.counts.maps == len(chosen):
+            progress(len(chosen))
+            return Explained(there, ())
         tasks = (
             _Task(
                 str(bench.directory.resolve()),
@@ -99,14 +114,22 @@ def explain(
                 provenance.fingerprint,
                 index,
                 tuple(chosen[start : start + PART_SIZE]),
+                on_error,
             )
             for index, start in enumerate(range(0, len(chosen), PART_SIZE))
         )
         parts: list[PartInfo] = []
         for part in in_order(_write, tasks, workers=workers, ahead=2, engine=engine, address=address):
             parts.append(part)
-            progress(part.rows)
-        return write_manifest(out, provenance, parts)
+            progress(min(PART_SIZE, len(chosen) - PART_SIZE * (len(parts) - 1)))
+        manifest = write_manifest(out, provenance, parts)
+        skipped = tuple(_skipped(bench, out, chosen)) if manifest.counts.maps < len(chosen) else ()
+        write_skipped(out, ("case", "reason"), skipped)
+        if not manifest.counts.maps:
+            raise MapsError(
+                f"{out}: none of {len(chosen)} probes has an image that can be read: {skipped[0][1]}"
+            )
+        return Explained(manifest, skipped)
 
 
 def chosen_cases(bench: Benchmark, limit: int | None) -> list[str]:
@@ -145,7 +168,8 @@ def _provenance(bench: Benchmark, explainer: Explainer, options: ExplainOptions,
 def _write(task: _Task) -> PartInfo:
     out = Path(task.out)
     there = finished_part(out, task.index, fingerprint=task.fingerprint)
-    if there is not None:
+    # What was skipped before is tried again: somebody may have mended it.
+    if there is not None and there.rows == len(task.cases):
         return there
     return write_part(out, task.index, list(_maps(task)), fingerprint=task.fingerprint)
 
@@ -157,8 +181,25 @@ def _maps(task: _Task) -> Iterator[LocalisationMap]:
     by_id = {case.id: case for case in bench.pick(task.cases)}
     for start in range(0, len(task.cases), BATCH):
         cases = [by_id[name] for name in task.cases[start : start + BATCH]]
-        shown = explainer.explain([asked(case, grey(bench, case)) for case in cases])
-        yield from (_kept(case, answer) for case, answer in zip(cases, shown, strict=True))
+        readable = []
+        for case in cases:
+            try:
+                readable.append((case, asked(case, grey(bench, case))))
+            except CarinaError:
+                if task.on_error == "stop":
+                    raise
+        shown = explainer.explain([question for _, question in readable])
+        yield from (_kept(case, answer) for (case, _), answer in zip(readable, shown, strict=True))
+
+
+def _skipped(bench: Benchmark, out: Path, chosen: list[str]) -> Iterator[tuple[str, str]]:
+    """Probes that have no map, each with what its image says; so that a resumption knows it too."""
+    made = set(open_maps(out, verify=False).ids())
+    for case in bench.pick([name for name in chosen if name not in made]):
+        try:
+            asked(case, grey(bench, case))
+        except CarinaError as error:
+            yield case.id, str(error)
 
 
 def _kept(case: Case, shown: Shown) -> LocalisationMap:

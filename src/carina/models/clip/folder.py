@@ -19,6 +19,8 @@ from carina.models.weights import CONFIG, INDEX, PICKLES, PREPARED, PROCESSOR, W
 
 OPEN_CLIP_WEIGHTS: Final = "open_clip_model.safetensors"
 OPEN_CLIP_CONFIG: Final = "open_clip_config.json"
+TEXT: Final = "text.safetensors"
+"""Weights of a text tower that is published apart from its image tower, beside them in one folder."""
 DECLARED: Final = "carina.json"
 OBSERVATIONS: Final = "observation explanation.json"
 """What MedKLIP and MAVL ask, by name."""
@@ -42,6 +44,13 @@ SETTINGS: Final = (
 """Files that decide a model's answers beside its weights."""
 DEFAULT_PAIR: Final = ("a chest x-ray showing {}", "a chest x-ray showing no {}")
 """Ours, for models whose publication names no prompt for findings."""
+
+
+def checkpoints(path: Path) -> list[Path]:
+    """Weight files of a folder that holds several models, by their names; none where it holds one, maybe in parts."""
+    if any((path / name).is_file() for name in (OPEN_CLIP_WEIGHTS, WEIGHTS, INDEX)):
+        return []
+    return sorted(file for file in path.glob("*.safetensors") if file.name != TEXT)
 
 
 class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,10 +86,8 @@ class Folder:
                         f"{file}: pickled weights can run code and are not read; make safetensors "
                         "of them with carina ground convert-checkpoint"
                     )
-            if several := sorted(path.glob("*.safetensors")):
-                raise CarinaError(
-                    f"{path}: has weights of several models; name one, {kind}:{several[0]}, or open all as an ensemble"
-                )
+            if several := checkpoints(path):
+                raise CarinaError(f"{path}: has weights of several models; name one, {kind}:{several[0]}")
         raise CarinaError(f"{path / WEIGHTS}: missing; {where}")
 
     @property

@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Final, cast
 
 from carina.errors import CarinaError
-from carina.models.clip.folder import Folder
+from carina.models.clip.folder import TEXT, Folder, checkpoints
 from carina.models.clip.interface import ClipModel
 from carina.models.extra import check, require
 from carina.models.named import ModelIdentity
 from carina.models.weights import Checkpoint
-
-TEXT: Final = "text.safetensors"
-"""Weights of a text tower that is published apart from its image tower, beside them in one folder."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +117,10 @@ def open_clip_model(name: str) -> ClipModel:
 
 
 def open_ensemble(name: str) -> tuple[ClipModel, ...]:
-    """A model for every weight file of a folder, by their names, as CheXzero is published."""
+    """A model for every weight file of a folder, by their names, as CheXzero is published; else the one it holds."""
     kind, path = _parsed(name)
-    files = sorted(file for file in path.glob("*.safetensors") if file.name != TEXT)
-    return tuple(_opened(kind, file) for file in files) if len(files) > 1 else (_opened(kind, path),)
+    files = checkpoints(path)
+    return tuple(_opened(kind, file) for file in files) if files else (_opened(kind, path),)
 
 
 def identify_clip_model(name: str) -> ModelIdentity:

@@ -5,8 +5,11 @@ A finding is asked for by prompts that are for it and, where there are such, by 
 `probability`, for methods that follow a score, is that of the finding (`carina.models.clip.recognition.presence`).
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar
+
+import msgspec
 
 from carina.errors import CarinaError
 
@@ -18,6 +21,22 @@ Layers = Literal["mean", "last"]
 Fill = Literal["zero", "mean"]
 """What stands where pixels are hidden: 0 on the scale of prepared pixels (which is grey where the mean was taken off
 them, black where it was not), or the mean of the picture."""
+
+
+Options = TypeVar("Options")
+
+
+def configured(kind: type[Options], given: Mapping[str, Any], whose: str, *, seed: int) -> Options:
+    """Options from names and values, which may be text; the seed is for what draws by chance."""
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            raise CarinaError(f"{whose}: no option {name!r}; known are {', '.join(sorted(known))}")
+    values = {"seed": seed} | dict(given) if "seed" in known else dict(given)
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise CarinaError(f"{whose}, options: {error}") from error
 
 
 def _least(where: str, value: float, least: float) -> None:

@@ -6,12 +6,9 @@ Needs no torch: the function behind a method is imported when a map is asked for
 import importlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-import msgspec
-
-from carina.errors import CarinaError
 from carina.ground.explain.methods import options as of
 from carina.models.clip.interface import ClipModel, PromptPair
 
@@ -49,17 +46,7 @@ class Method:
 
     def configured(self, given: Mapping[str, Any], *, seed: int = 0) -> Any:  # noqa: ANN401 - each has its own
         """Options from names and values, which may be text; the seed is for methods that draw by chance."""
-        known = {field.name for field in fields(self.options)}
-        for name in given:
-            if name not in known:
-                raise CarinaError(
-                    f"method {self.name}: no option {name!r}; known are {', '.join(sorted(known))}"
-                )
-        values = {"seed": seed} | dict(given) if "seed" in known else dict(given)
-        try:
-            return msgspec.convert(values, self.options, strict=False)
-        except msgspec.ValidationError as error:
-            raise CarinaError(f"method {self.name}, options: {error}") from error
+        return of.configured(self.options, given, f"method {self.name}", seed=seed)
 
     def cost(self, options: Any, grid: tuple[int, int]) -> Cost:  # noqa: ANN401
         """Of a map by a model with a grid of rows and columns."""
