@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from carina.cases import Provenance, open_benchmark, write_benchmark
 from carina.cli import app
 from carina.errors import CarinaError
+from carina.ground.explain import scoring
 from carina.ground.explain.maps import LocalisationMap, open_maps, packed, placed
 from carina.ground.explain.recognition import best_f1_threshold, recognition
 from carina.ground.explain.running import ExplainOptions, explain
@@ -85,6 +86,34 @@ def test_any_number_of_workers_gives_the_same_files(split_bench, tmp_path):
         )
     for name in ("scores.parquet", "summary.parquet", "scoring.json"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
+
+
+def test_what_is_scored_is_not_scored_again_unless_something_changed(split_bench, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    explain(split_bench, "builtin/asymmetry", out, ExplainOptions())
+    told = []
+
+    def again(**options):
+        given = {"controls": ("lungs",), "replicates": 20, "progress": told.append, **options}
+        return score_maps(split_bench, open_maps(out), **given)
+
+    first = again()
+    assert told == [1, 1]
+    files = {
+        name: (out / name).read_bytes() for name in ("scores.parquet", "summary.parquet", "scoring.json")
+    }
+    told.clear()
+    with monkeypatch.context() as here:
+        here.setattr(scoring, "in_order", None)  # nothing is worked out
+        assert again() == first
+    assert told == [2]
+    assert again(seed=1) != first
+    assert again(tune_on="val").tuned_on == "val"
+    assert again() == first
+    for damaged in files:
+        (out / damaged).write_bytes(b"")
+        assert again() == first
+        assert {name: (out / name).read_bytes() for name in files} == files
 
 
 # ---- recognition ----------------------------------------------------------------------------------------------------

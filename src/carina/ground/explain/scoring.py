@@ -4,6 +4,7 @@
 decides them: profile, definitions of the variants, split and thresholds, recognition, sensitivity to the threshold.
 """
 
+import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
+import carina
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.errors import CarinaError
-from carina.files import write_bytes
+from carina.files import sha256, write_bytes
 from carina.ground.explain.controls import CONTROLS, Priors, control, priors
 from carina.ground.explain.explainer import Asked
 from carina.ground.explain.maps import LocalisationMap, Maps, open_maps
@@ -39,6 +41,8 @@ GRID: Final[GridName] = "minmax256"
 """Thresholds of the sensitivity curves."""
 REPLICATES: Final = 1000
 """Draws of patients for an interval: there are thousands of intervals."""
+VERSION: Final = 1
+"""Raised when the same maps and options give other scores."""
 _STEPS: Final = 5
 """Of the thresholds of a sensitivity curve, every so many are kept."""
 
@@ -71,6 +75,10 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     sensitivity: tuple[Curve, ...]
     scored: int
     """Maps of findings that are there."""
+    made_of: str
+    """The same for everything that gives the same scores."""
+    tables: dict[str, str]
+    """SHA-256 of the files beside this one."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ def score_maps(
 
     Only maps of findings that are there have a truth to be compared with. With `tune_on` the maps of that split choose
     the thresholds, for the model and for each control, and all other maps are scored with them. Model and controls are
-    shared between the workers; `progress` is told of each.
+    shared between the workers; `progress` is told of each. What an earlier call has found is not worked out again.
     """
     _check_same(bench, maps)
     if tune_on is not None and not any(one.present and one.split == tune_on for one in maps):
@@ -107,6 +115,14 @@ def score_maps(
             f"{maps.directory}: no map of a finding that is there is in split {tune_on!r} to tune thresholds on"
         )
     sources = (MODEL, *(f"control/{name}" for name in controls))
+    # The very maps, not what they are made of: one whose image could not be read may be there by now.
+    held = [part.sha256 for part in maps.manifest.parts]
+    decisive = (carina.__version__, VERSION, held, profile_name, tune_on, sources, seed, replicates)
+    made_of = hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()
+    there = _there(maps.directory, made_of)
+    if there is not None:
+        progress(len(sources))
+        return there
     tasks = [
         _Task(
             str(bench.directory.resolve()),
@@ -125,6 +141,12 @@ def score_maps(
         progress(1)
     own = scored[MODEL]
     tuning, rest = _divided(list(maps), tune_on)
+    # Written last: whoever finds it finds the tables too.
+    (maps.directory / SCORING).unlink(missing_ok=True)
+    _write_table(maps.directory / SCORES, _score_table({name: made.rows for name, made in scored.items()}))
+    _write_table(
+        maps.directory / SUMMARY, _summary_table({name: made.cells for name, made in scored.items()})
+    )
     found = Scoring(
         maps=maps.manifest.fingerprint,
         model=str(maps.manifest.options["model"]),
@@ -136,13 +158,24 @@ def score_maps(
         recognition=tuple(recognition(rest, tuning, seed=seed)),
         sensitivity=tuple(curve for made in scored.values() for curve in made.curves),
         scored=len(own.rows),
-    )
-    _write_table(maps.directory / SCORES, _score_table({name: made.rows for name, made in scored.items()}))
-    _write_table(
-        maps.directory / SUMMARY, _summary_table({name: made.cells for name, made in scored.items()})
+        made_of=made_of,
+        tables=_sums(maps.directory),
     )
     write_bytes(maps.directory / SCORING, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     return found
+
+
+def _sums(directory: Path) -> dict[str, str]:
+    return {name: sha256(directory / name) for name in (SCORES, SUMMARY)}
+
+
+def _there(directory: Path, made_of: str) -> Scoring | None:
+    """What an earlier call has found, if nothing of it was damaged since."""
+    try:
+        found = read_scoring(directory)
+        return found if found.made_of == made_of and found.tables == _sums(directory) else None
+    except (CarinaError, OSError):
+        return None
 
 
 # ---- one source -----------------------------------------------------------------------------------------------------
