@@ -4,7 +4,6 @@
 Imports no torch of its own.
 """
 
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from carina.ground.explain.maps import LocalisationMap, Maps
 from carina.ground.explain.named import BUILTIN, CONTROL
 from carina.ground.explain.probe import asked, grey
 from carina.ground.explain.sanity import Agreement, Order, compare, randomised
+from carina.ground.explain.scoring import write_table
 from carina.models.clip.folder import checkpoints
 from carina.models.clip.interface import PromptPair
 from carina.models.extra import require
@@ -133,7 +133,7 @@ def check_maps(
     cases = bench.pick({one.id for one in (*chosen, *other.values())})
     questions = {case.id: asked(case, grey(bench, case)) for case in cases}
     subjects = [_subject(explainer, one, questions[one.id], seed) for one in chosen]
-    against = [_prompts(explainer, questions[other[one.target].id]) for one in chosen if one.target in other]
+    against = [explainer.prompts(questions[other[one.target].id]) for one in chosen if one.target in other]
     own = [one.patient or one.id for one in chosen]
     pairs = _absent(every, chosen)
     shuffling, shuffles = _shuffles(explainer, subjects, seed)
@@ -182,9 +182,7 @@ def check_maps(
 
 def write_checks(directory: Path, checked: Checked) -> None:
     """Beside the maps."""
-    made = io.BytesIO()
-    checked.rows.write_parquet(made, compression="zstd")
-    write_bytes(directory / ROWS, made.getvalue())
+    write_table(directory / ROWS, checked.rows)
     said = msgspec.json.encode(checked.checks)
     write_bytes(directory / CHECKS, msgspec.json.format(said, indent=1) + b"\n")
 
@@ -228,17 +226,10 @@ def _subject(explainer: "ClipExplainer", kept: LocalisationMap, question: Asked,
     shape = (kept.rows, kept.columns)
     return _Subject(
         kept,
-        _prompts(explainer, question),
+        explainer.prompts(question),
         explainer.model.prepare(question.image),
         control("random", question, kept.frame, shape, known=priors(()), seed=seed),
     )
-
-
-def _prompts(explainer: "ClipExplainer", question: Asked) -> PromptPair:
-    """As the explainer asks: a sentence of a report stands for itself."""
-    if question.phrase != question.target:
-        return PromptPair((question.phrase,))
-    return explainer.model.prompts(question.target)
 
 
 def _made(

@@ -44,14 +44,14 @@ class ClipExplainer:
         shown: list[Shown | None] = [None] * len(asked)
         by_prompts: dict[PromptPair, list[int]] = {}
         for place, one in enumerate(asked):
-            by_prompts.setdefault(self._prompts(one), []).append(place)
+            by_prompts.setdefault(self.prompts(one), []).append(place)
         for prompts, places in by_prompts.items():
             answers = self._shown([asked[place] for place in places], prompts)
             for place, answer in zip(places, answers, strict=True):
                 shown[place] = answer
         return [answer for answer in shown if answer is not None]
 
-    def _prompts(self, one: Asked) -> PromptPair:
+    def prompts(self, one: Asked) -> PromptPair:
         """What the model asks of a finding; a sentence of a report stands for itself."""
         return self.model.prompts(one.target) if one.phrase == one.target else PromptPair((one.phrase,))
 

@@ -143,10 +143,8 @@ def score_maps(
     tuning, rest = _divided(list(maps), tune_on)
     # Written last: whoever finds it finds the tables too.
     (maps.directory / SCORING).unlink(missing_ok=True)
-    _write_table(maps.directory / SCORES, _score_table({name: made.rows for name, made in scored.items()}))
-    _write_table(
-        maps.directory / SUMMARY, _summary_table({name: made.cells for name, made in scored.items()})
-    )
+    write_table(maps.directory / SCORES, _score_table({name: made.rows for name, made in scored.items()}))
+    write_table(maps.directory / SUMMARY, _summary_table({name: made.cells for name, made in scored.items()}))
     found = Scoring(
         maps=maps.manifest.fingerprint,
         model=str(maps.manifest.options["model"]),
@@ -310,7 +308,8 @@ def _curves(source: str, scorer: Scorer) -> Iterator[Curve]:
 # ---- written --------------------------------------------------------------------------------------------------------
 
 
-def _write_table(path: Path, table: pl.DataFrame) -> None:
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Whole or not at all."""
     made = io.BytesIO()
     table.write_parquet(made, compression="zstd")
     write_bytes(path, made.getvalue())
