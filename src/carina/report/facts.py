@@ -42,17 +42,25 @@ class _Gathered:
         self.keys: list[tuple[str, str, str]] = []
         self.orders: Counter[str] = Counter()
         self._order: list[tuple[str, str]] = []
-        self._values: dict[str, list[tuple[str, float]]] = {"size": [], "conspicuity": [], "contour": []}
+        self._values: dict[str, list[tuple[str, float]]] = {
+            name: [] for name in ("size", "conspicuity", "contour", "agreement")
+        }
         self._severity: list[tuple[str, str]] = []
         self._edits: list[tuple[str, str]] = []
         self._views: list[tuple[str, str]] = []
+        self._pieces: list[tuple[str, str]] = []
+        self._sides: list[tuple[str, str]] = []
         self._findings: list[tuple[str, str, str]] = []
         self._severity_texts: dict[str, str] = {}
 
     def add(self, case: Case) -> None:
         self.orders[case.order] += 1
         self._order.append((case.id, case.order))
-        for name, fact in (("size", "lesion share of image"), ("conspicuity", "conspicuity")):
+        for name, fact in (
+            ("size", "lesion share of image"),
+            ("conspicuity", "conspicuity"),
+            ("agreement", "agreement"),
+        ):
             self._values[name] += [(case.id, value) for value in _numbers(case, fact)][:1]
         shown = {fact.about for fact in case.facts if fact.name == "role" and fact.text == "shown"}
         if case.path == "RR":
@@ -60,6 +68,8 @@ class _Gathered:
             self._values["contour"] += [(case.id, f.value) for f in overlaps if f.value is not None][:1]
             edits = sum(fact.name == "operation" for fact in case.facts)
             self._edits.append((case.id, str(edits)))
+        self._pieces += [(case.id, "one" if value == 1 else "several") for value in _numbers(case, "pieces")]
+        self._sides += [(case.id, fact.text) for fact in case.facts if fact.name == "side" and fact.text]
         current = sorted({image.view for image in case.images if image.role == "current"})
         self._views.append((case.id, " and ".join(current)))
         for step in case.steps:
@@ -93,7 +103,15 @@ class _Gathered:
                 note="overlap (IoU) of the contour to be revised with the truth",
             ),
         ]
-        yield from (item for item in made if item is not None)
+        agreed = bands(
+            "Agreement",
+            values["agreement"],
+            "",
+            note="overlap (IoU) of what annotators drew, thirds of the cases",
+        )
+        yield from (item for item in (*made, agreed) if item is not None)
+        yield from _plain("Pieces", self._pieces, _told(self._pieces, ("one", "several")))
+        yield from _plain("Side", self._sides, _told(self._sides, ("right", "left", "bilateral")))
         yield from _plain("Edits", self._edits, sorted({label for _, label in self._edits}))
         yield from _plain(
             "Order", self._order, [name for name in ("staged", "shuffled") if self.orders[name]]
@@ -124,6 +142,12 @@ def _place(key: str) -> int:
 
 def _frame(rows: list[tuple[str, float]], kind: type[pl.Float64]) -> pl.DataFrame:
     return pl.DataFrame(rows, {"case": pl.String, "value": kind}, orient="row")
+
+
+def _told(rows: list[tuple[str, str]], order: tuple[str, ...]) -> list[str]:
+    """Labels that come, in their order."""
+    there = {label for _, label in rows}
+    return [label for label in order if label in there]
 
 
 def _plain(title: str, rows: list[tuple[str, str]], labels: list[str]) -> Iterator[Dimension]:

@@ -19,6 +19,7 @@ from carina.studies import (
     Annotation,
     Finding,
     Image,
+    Location,
     Provenance,
     Region,
     Report,
@@ -102,6 +103,25 @@ def test_regions_of_several_annotators_become_one_by_the_rule_that_is_named(fusi
     assert truth.annotators == 3
     # Half, none and half of what two of them cover together.
     assert truth.agreement == pytest.approx((0.5 + 0 + 0.5) / 3)
+
+
+@pytest.mark.parametrize(
+    ("sides", "expected"),
+    [
+        (("right",), "right"),
+        (("left", "left"), "left"),
+        (("left", "right"), "bilateral"),
+        (("bilateral", "left"), "bilateral"),
+        (("left", None), None),
+        (("midline",), None),
+    ],
+)
+def test_the_side_is_told_where_the_source_says_it_of_every_piece(sides, expected):
+    said = [
+        replace(finding("mass", drawn(LEFT), number=n), location=side and Location(side=side))
+        for n, side in enumerate(sides)
+    ]
+    assert truth_of(said, IMAGE, "union").side == expected
 
 
 def test_majority_takes_what_half_of_them_marked():

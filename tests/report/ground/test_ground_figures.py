@@ -33,6 +33,33 @@ def test_means_over_images_and_over_findings(ground, tiny):
     assert ground.figure(poor, HIT).value == 0
 
 
+def test_means_by_what_lesions_are_like(ground, tiny):
+    good, poor = ground.probing.runs
+    assert {one.title: one.labels for one in ground.divisions} == {
+        # Thirds of seven maps of patients a, a, b, b, c, d and e.
+        "Conspicuity": ("below 98", "98 to 99", "99 or more"),
+        "Pieces": ("one", "several"),
+        "Side": ("right", "left"),
+    }
+    parts = {
+        ("conspicuity", "below 98"): lambda _, patient: patient == "a",
+        ("conspicuity", "98 to 99"): lambda _, patient: patient == "b",
+        ("conspicuity", "99 or more"): lambda _, patient: patient in "cde",
+        ("pieces", "one"): lambda target, _: target == "mass",
+        ("pieces", "several"): lambda target, _: target == "nodule",
+        ("side", "right"): lambda _, patient: patient in "ab",
+        ("side", "left"): lambda _, patient: patient in "cde",
+    }
+    for (level, name), belongs in parts.items():
+        for metric, by_hand in ((HIT, tiny.HITS), (OTSU, tiny.IOUS)):
+            values = [value for about, value in by_hand.items() if belongs(*about)]
+            found = ground.figure(good, metric, level=level, name=name)
+            assert (found.value, found.n) == (pytest.approx(fmean(values)), len(values)), (level, name)
+        assert ground.figure(poor, HIT, level=level, name=name).value == 0
+        assert ground.rival(good, HIT, level=level, name=name) is not None
+        assert ground.limit(good, level=level, name=name) == 1
+
+
 def test_few_usable_draws_give_no_interval(explained):
     run = read_maps_run(explained[0])
     few = replace(run, summary=run.summary.with_columns(replicates=pl.lit(99)))

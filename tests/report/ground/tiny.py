@@ -58,6 +58,8 @@ from carina.studies import Region, write_png
 SIDE = 8
 PRESENT = {"mass": "abcdvw", "nodule": "abe"}
 ABSENT = {"mass": "efg", "nodule": "cdg"}
+SIDES = {"a": "right", "b": "right"}
+"""Of the truth, by patient; all others' lies on the left."""
 SCORES = {
     "mass": {"a": 0.9, "b": 0.8, "c": 0.4, "d": 0.3, "e": 0.5, "f": 0.2, "g": 0.1, "v": 0.9, "w": 0.9},
     "nodule": {"a": 0.7, "b": 0.6, "e": 0.2, "c": 0.6, "d": 0.1, "g": 0.3},
@@ -140,7 +142,18 @@ def case(target: str, patient: str) -> Case:
         regions=tuple(CaseRegion(name=name, image=key, region=region) for name, _, region in regions),
         views=(CaseView(id="v", panels=(Panel(image=key),)),),
         steps=tuple(steps),
-        facts=tuple(Fact(name="role", about=name, text=role) for name, role, _ in regions),
+        facts=(
+            *(Fact(name="role", about=name, text=role) for name, role, _ in regions),
+            *(
+                (
+                    Fact(name="side", text=SIDES.get(patient, "left")),
+                    Fact(name="pieces", value=2.0 if target == "nodule" else 1.0),
+                    Fact(name="conspicuity", value=float(ord(patient))),
+                )
+                if present
+                else ()
+            ),
+        ),
     )
 
 

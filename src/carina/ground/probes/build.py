@@ -21,7 +21,7 @@ from carina.studies import Studies, Study, open_studies
 from carina.studies.lookalikes import looks_like
 from carina.workers import in_order
 
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other probes."""
 PART_SIZE: Final = 512
 _NOT_NEEDED: Final = ("devices", "relations", "recommendations")

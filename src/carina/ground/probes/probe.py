@@ -192,6 +192,8 @@ def _truth_facts(probe: Probe, truth: Truth, options: GroundOptions) -> list[Fac
         Fact(name="annotators", value=float(truth.annotators)),
         Fact(name="fusion", text=options.fusion if truth.annotators > 1 else "one annotator"),
     ]
+    if truth.side is not None:
+        facts.append(Fact(name="side", text=truth.side))
     if truth.agreement is not None:
         facts.append(Fact(name="agreement", value=truth.agreement))
     if truth.conspicuity is not None:

@@ -26,6 +26,8 @@ class Truth:
     """How: mask, polygon or box; the loosest of them."""
     conspicuity: float | None
     """Of the piece that is seen best, where the source knows it."""
+    side: str | None
+    """Of the patient: right, left or bilateral, where the source says it of every piece."""
 
 
 _LOOSEST = ("box", "polygon", "mask")
@@ -58,7 +60,15 @@ def truth_of(findings: list[Finding], image: Image, fusion: Fusion) -> Truth | N
         agreement=fmean(overlaps) if overlaps else None,
         drawn=next(kind for kind in _LOOSEST if kind in kinds),
         conspicuity=max(seen, default=None),
+        side=_side([finding for finding in findings if finding.annotations]),
     )
+
+
+def _side(findings: list[Finding]) -> str | None:
+    sides = {None if finding.location is None else finding.location.side for finding in findings}
+    if sides <= {"right", "left", "bilateral"}:
+        return str(sides.pop()) if len(sides) == 1 else "bilateral"
+    return None
 
 
 def _of(drawn: list[Annotation], annotator: str) -> Region:

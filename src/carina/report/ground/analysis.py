@@ -6,6 +6,7 @@ from functools import cached_property
 
 from carina.cases import Benchmark
 from carina.ground.explain.scoring import MODEL
+from carina.report.analyse.breakdown import Dimension
 from carina.report.analyse.figures import Contrast, corrected
 from carina.report.exam import Exam
 from carina.report.ground.analyse.answers import Joint, by_boxes, by_maps, joined, joint_figures
@@ -19,6 +20,7 @@ from carina.report.ground.analyse.compare import (
     difference,
 )
 from carina.report.ground.analyse.correlation import Relation, correlation_figure, over_findings, over_models
+from carina.report.ground.analyse.lesions import divisions, lesion_figures
 from carina.report.ground.analyse.pretraining import Pretraining, pretraining
 from carina.report.ground.analyse.recognition import AUROC, recognition
 from carina.report.ground.analyse.sensitivity import Sensitivity, sensitivities, sensitivity_figures
@@ -56,7 +58,7 @@ class Probing:
 class GroundAnalysis:
     probing: Probing
     figures: tuple[Figure, ...]
-    """All means of all runs and their controls, as each run's own summary has them."""
+    """All means of all runs and their controls: as each run's own summary has them, then by what lesions are like."""
     recognition: tuple[Figure, ...]
     controls: tuple[AgainstControls, ...]
     contrasts: tuple[Contrast, ...]
@@ -71,6 +73,8 @@ class GroundAnalysis:
     """Maps less boxes on the same probes; p after Holm's correction over the pairs of a measure."""
     joints: tuple[Joint, ...]
     pretraining: Pretraining | None
+    divisions: tuple[Dimension, ...]
+    """Of the scored probes, by what their lesions are like."""
 
     @cached_property
     def found(self) -> dict[Key, Figure]:
@@ -166,8 +170,10 @@ def analyse(
     figures: list[Figure] = []
     recognised: list[Figure] = []
     controls = []
+    divided = divisions(probing.bench, probing.runs)
     for run in probing.runs:
         figures += summed(run)
+        figures += lesion_figures(run, probing.measures, divided)
         recognised += recognition(run)
         found = against_controls(run, probing.measures)
         if found is not None:
@@ -192,6 +198,7 @@ def analyse(
         box_contrasts=tuple(_maps_less_boxes(probing, boxes)),
         joints=tuple(joined(pointers, exams)),
         pretraining=pretraining(probing.runs, probing.measures),
+        divisions=tuple(divided),
     )
 
 

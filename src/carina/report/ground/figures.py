@@ -62,7 +62,7 @@ def summed(run: MapsRun, variants: Iterable[str] | None = None) -> list[Figure]:
     if variants is not None:
         rows = rows.filter(pl.col("variant").is_in(list(variants)))
     return [
-        _honest(
+        honest(
             Figure(
                 run=run.id,
                 model=run.model,
@@ -88,7 +88,7 @@ def _usable(row: Mapping[str, Any]) -> bool:
     return row["average"] != "macro" or int(row["replicates"]) >= USABLE
 
 
-def _honest(figure: Figure) -> Figure:
+def honest(figure: Figure) -> Figure:
     """Draws from peaks that all hit, or all miss, tell nothing of how few they are; the patients' number does."""
     alike = figure.metric.startswith("hit") and figure.value in (0.0, 1.0) and figure.low == figure.high
     if not alike or figure.patients < 2:

@@ -1,4 +1,4 @@
-"""Tables by finding and by size of the truth."""
+"""Tables by finding and by what the truth is like."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -15,7 +15,10 @@ _SIZES: Final = "share of the image that the truth covers"
 
 
 def breakdowns(told: GroundAnalysis) -> Iterator[Grid]:
-    """By finding and by size of the truth: where peaks lie, and how areas overlap beside what the grid allows."""
+    """By finding, by size of the truth and by what else is known of it: where peaks lie, and how areas overlap.
+
+    Overlap stands beside what the grid allows.
+    """
     chosen = [one for one in (pointing(told.probing.measures), overlap(told.probing.measures)) if one]
     for level, corner, note in (
         ("finding", "Finding", ""),
@@ -25,6 +28,12 @@ def breakdowns(told: GroundAnalysis) -> Iterator[Grid]:
         names = labels(told, level)
         for measure in chosen:
             yield _by(told, measure, level, names, corner=corner, note=note)
+    for division in told.divisions:
+        said = f"{division.note[:1].upper()}{division.note[1:]}. " if division.note else ""
+        for measure in chosen:
+            yield _by(
+                told, measure, division.title.lower(), division.labels, corner=division.title, note=said
+            )
 
 
 def labels(told: GroundAnalysis, level: str) -> list[str]:
