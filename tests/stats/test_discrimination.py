@@ -64,3 +64,13 @@ def test_what_has_no_score_is_left_out_and_what_does_not_fit_refused():
     assert auroc([], np.zeros(0, bool)).value is None
     with pytest.raises(CarinaError, match="true or false for each of 2 scores"):
         auroc([1, 2], [1, 0])
+
+
+def test_a_class_of_one_patient_has_no_bounds():
+    """Every replicate with both classes holds that patient: bounds would be too narrow, or of no width at all."""
+    scores, positive = [0.9, 0.8, 0.2, 0.1], np.array([True, True, False, False])
+    assert auroc(scores, positive, list("abcd")).low is not None
+    for patients in ("aabc", "abcc"):
+        found = auroc(scores, positive, list(patients))
+        assert (found.value, found.low, found.high, found.n, found.clusters) == (1.0, None, None, 4, 3)
+    assert auroc([0.3, 0.4], np.array([True, False])).low is None

@@ -1,6 +1,7 @@
 """`carina explain`: localisation maps of a model, scored against the regions that experts drew."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,14 +36,15 @@ def explain(
     bench: Annotated[Path, typer.Argument(metavar="BENCH", help="A benchmark made by carina build ground.")],
     *,
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="NAME", help="What is explained; see below.")
+        str,
+        typer.Option("--model", "-m", metavar="NAME", help="What is explained, by one of the names above."),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="RUN", help="Where maps and scores are written.")
     ],
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="How; see below.", show_default="the model's own"),
+        typer.Option(metavar="NAME", help="How, by one of the names above.", show_default="the model's own"),
     ] = None,
     option: Annotated[
         list[str] | None,
@@ -70,7 +72,7 @@ def explain(
         int | None, typer.Option(min=1, help="Most probes, of each finding in turn.", show_default="all")
     ] = None,
     on_error: Annotated[
-        str, typer.Option(help="skip or stop at a probe whose image cannot be read.")
+        str, typer.Option(help="skip or stop at a probe that cannot be asked: no image, or no words for it.")
     ] = "skip",
     check: Annotated[
         int | None,
@@ -136,7 +138,7 @@ def explain(
     from carina.ground.explain.methods.options import configured
     from carina.ground.explain.running import ExplainOptions, chosen_cases
     from carina.ground.explain.running import explain as run
-    from carina.ground.explain.scoring import SUMMARY, score_maps
+    from carina.ground.explain.scoring import SUMMARY, check_tuning, score_maps
     from carina.ground.score.profiles import profile as known
 
     if address is not None and engine != "ray":
@@ -154,6 +156,8 @@ def explain(
         FaithfulnessOptions, _options("--check-option", check_option or []), "checks", seed=seed
     )
     opened = open_benchmark(bench, images)
+    if tune_on is not None:
+        check_tuning(opened, tune_on)
     options = ExplainOptions(
         method=method, method_options=_options("--option", option or []), seed=seed, limit=limit
     )
@@ -244,25 +248,71 @@ def _options(flag: str, given: list[str]) -> dict[str, str]:
 
 def _tell(out: Path, found: "Scoring", summary: "pl.DataFrame") -> None:
     typer.echo(out)
-    typer.echo(f"{found.model}, {found.method}: {found.scored} maps of findings that are there", err=True)
-    headline = {name: column for name, column in _HEADLINE.items() if column in found.variants}
-    if not headline:
-        headline = {column.partition(".")[0]: column for column in list(found.variants)[:5]}
-    cells = {
-        (row["source"], row["variant"]): _figure(row)
-        for row in summary.filter(level="all", average="micro").to_dicts()
-    }
-    sources = list(dict.fromkeys(summary["source"].to_list()))
-    rows = [
-        [found.model if source == "model" else source]
-        + [cells.get((source, column), "") for column in headline.values()]
-        for source in sources
-    ]
-    print_table(("", *headline), rows)
+    for line in _remarks(found):
+        typer.echo(line, err=True)
+    if found.profile == "carina":
+        _tell_headline(
+            found,
+            summary,
+            {name: column for name, column in _HEADLINE.items() if column in found.variants},
+        )
+    else:
+        _tell_variants(found, summary)
     known = [item for item in found.recognition if item.auroc.value is not None]
     if known:
         told = [[item.finding, str(item.present), str(item.absent), _interval(item.auroc)] for item in known]
         print_table(("recognition", "there", "absent", "AUROC"), told)
+
+
+def _remarks(found: "Scoring") -> Iterator[str]:
+    yield f"{found.model}, {found.method}: {found.scored} maps of findings that are there"
+    if found.tuned_on is not None:
+        yield f"thresholds tuned on {found.tuned} maps of split {found.tuned_on}"
+    if found.shared:
+        yield f"{found.shared} maps are not scored: thresholds were tuned on maps of the same patients"
+    if found.blank:
+        yield f"{found.blank} of the scored maps hold no number at all"
+
+
+def _tell_headline(found: "Scoring", summary: "pl.DataFrame", headline: dict[str, str]) -> None:
+    """A line for the model and for each control."""
+    cells = {
+        (row["source"], row["variant"]): _figure(row)
+        for row in summary.filter(level="all", average="micro").to_dicts()
+    }
+    rows = [
+        [_called(found, source)] + [cells.get((source, column), "") for column in headline.values()]
+        for source in _sources(summary)
+    ]
+    print_table(("", *headline), rows)
+
+
+def _tell_variants(found: "Scoring", summary: "pl.DataFrame") -> None:
+    """A line for each variant of a published profile; the mean over findings where it has no figure of all together."""
+    whole = summary.filter(level="all", average="micro")
+    if whole.is_empty():
+        import polars as pl
+
+        findings = summary.filter(level="finding", average="micro")
+        whole = findings.group_by("source", "variant").agg(pl.col("value").mean())
+        typer.echo("means over findings; figures of each, with intervals, are in summary.parquet", err=True)
+    cells = {
+        (row["source"], row["variant"]): _figure({"low": None, "high": None, **row})
+        for row in whole.to_dicts()
+    }
+    sources = _sources(summary)
+    rows = [
+        [variant, *(cells.get((source, variant), "-") for source in sources)] for variant in found.variants
+    ]
+    print_table(("", *(_called(found, source) for source in sources)), rows)
+
+
+def _sources(summary: "pl.DataFrame") -> list[str]:
+    return list(dict.fromkeys(summary["source"].to_list()))
+
+
+def _called(found: "Scoring", source: str) -> str:
+    return found.model if source == "model" else source
 
 
 def _tell_checks(checks: "Checks") -> None:

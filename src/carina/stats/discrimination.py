@@ -5,7 +5,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from carina.errors import CarinaError
-from carina.stats.interval import Interval, interval_of
+from carina.stats.interval import Interval, interval_of, or_none
 from carina.stats.resampling import (
     BLOCK,
     REPLICATES,
@@ -15,6 +15,9 @@ from carina.stats.resampling import (
     one_column,
     weights,
 )
+
+_FEWEST = 2
+"""Patients of a class, for bounds."""
 
 
 def auroc(
@@ -28,7 +31,8 @@ def auroc(
 ) -> Interval:
     """The probability that a positive row has a higher score than a negative one, ties as one half, with interval.
 
-    Rows whose score is NaN are left out. None where either class is empty; replicates in which one is are left out.
+    Rows whose score is NaN are left out. None where either class is empty; replicates in which one is are left out. No
+    bounds where either class is of one patient alone, whom every replicate holds.
     """
     values = one_column(scores, "scores")[:, 0]
     is_positive = np.asarray(positive)
@@ -50,6 +54,8 @@ def auroc(
         (np.ones(len(kinds)), (np.concatenate(groups), owner)), shape=(2 * len(distinct), len(groups))
     )
     value = _area(np.asarray(members.sum(axis=1))[:, None])[0]
+    if min(len(np.unique(codes[is_positive == kind])) for kind in (True, False)) < _FEWEST:
+        return Interval(or_none(value), None, None, len(values), len(groups))
     replicated: list[FloatArray] = []
     rows = max(1, 4 * BLOCK // len(distinct))
     for block in weights(np.ones(len(groups), dtype=np.int64), replicates=replicates, seed=seed):

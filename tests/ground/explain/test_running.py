@@ -286,6 +286,7 @@ def test_what_was_made_in_another_way_is_refused(bench, tmp_path):
         ("control/nothing", {}, "known are uniform, centre"),
         ("control/centre", {"method": "lungs"}, "shows centre alone"),
         ("control/centre", {"method_options": {"grid": 0}}, "expected a whole number from 1 to 256"),
+        ("control/centre", {"method_options": {"grid": "many"}}, "controls, options: Expected `int`"),
         ("control/centre", {"method_options": {"colour": 1}}, "no option 'colour'"),
         ("builtin/untrained", {"method": "gem"}, "not one of similarity, occlusion"),
         ("builtin/untrained", {"method_options": {"sigma": 1}}, "has no option 'sigma'"),
@@ -324,10 +325,15 @@ def test_a_probe_without_its_image_is_skipped_or_ends_the_call_and_is_tried_agai
         assert path.read_bytes() == (out / path.relative_to(tmp_path / "whole")).read_bytes(), path
 
 
+def test_a_control_takes_its_grid_as_the_command_line_gives_it(bench, tmp_path):
+    explain(bench, "control/uniform", tmp_path, ExplainOptions(method_options={"grid": "7"}, limit=2))
+    assert all((one.values == np.ones((7, 7))).all() for one in open_maps(tmp_path))
+
+
 def test_no_image_at_all_is_an_error(bench, tmp_path):
     (tmp_path / "empty").mkdir()
     probes = open_benchmark(bench.directory, tmp_path / "empty")
-    with pytest.raises(MapsError, match="none of 24 probes has an image that can be read"):
+    with pytest.raises(MapsError, match="none of 24 probes can be asked"):
         explain(probes, "builtin/untrained", tmp_path / "run", ExplainOptions(), images=tmp_path / "empty")
 
 

@@ -9,7 +9,16 @@ import pytest
 from tests.ground.explain.test_running import bench, box  # noqa: F401 - a fixture
 from typer.testing import CliRunner
 
-from carina.cases import Provenance, open_benchmark, write_benchmark
+from carina.cases import (
+    Box,
+    Case,
+    CaseImage,
+    Key,
+    Provenance,
+    Step,
+    open_benchmark,
+    write_benchmark,
+)
 from carina.cli import app
 from carina.errors import CarinaError
 from carina.ground.explain import scoring
@@ -67,7 +76,7 @@ def test_without_a_split_to_tune_on_tuned_variants_are_left_out(split_bench, tmp
     assert (found.tuned_on, found.thresholds, found.scored) == (None, {}, 12)
     # A control has no score, so it recognises nothing.
     assert found.recognition == ()
-    with pytest.raises(CarinaError, match="no map of a finding that is there is in split 'train'"):
+    with pytest.raises(CarinaError, match="no finding that is there is in split 'train'"):
         score_maps(split_bench, maps, tune_on="train")
 
 
@@ -114,6 +123,60 @@ def test_what_is_scored_is_not_scored_again_unless_something_changed(split_bench
         (out / damaged).write_bytes(b"")
         assert again() == first
         assert {name: (out / name).read_bytes() for name in files} == files
+
+
+def test_patients_whose_maps_chose_thresholds_are_not_scored(split_bench, tmp_path):
+    """One patient of the tuning split has a probe in the other, too."""
+    first = next(case for case in split_bench if case.split == "test" and case.path == "present")
+    tuner = next(case.patient for case in split_bench if case.split == "val" and case.path == "present")
+    cases = [
+        msgspec.structs.replace(case, patient=tuner) if case.id == first.id else case for case in split_bench
+    ]
+    root = split_bench.manifest.image_root
+    write_benchmark(tmp_path / "shared", cases, Provenance(command="test", image_root=root))
+    probes = open_benchmark(tmp_path / "shared")
+    explain(probes, "builtin/asymmetry", tmp_path / "run", ExplainOptions())
+    found = score_maps(probes, open_maps(tmp_path / "run"), tune_on="val", controls=(), replicates=20)
+    assert (found.scored, found.tuned, found.shared) == (7, 4, 1)
+    assert first.id not in pl.read_parquet(tmp_path / "run" / "scores.parquet")["case"].to_list()
+
+
+def test_boxes_of_the_truth_are_those_that_were_drawn():
+    """Not those of the connected pieces: two boxes that touch are two, as chat models are asked for."""
+    corners = ((100.0, 250.0, 300.0, 500.0), (300.0, 250.0, 400.0, 1000.0))
+    step = Step(
+        id="2", stage=2, task="localisation", format="boxes", question="Where?",
+        key=Key(boxes=tuple(Box(image="i", xyxy=one, frame="thousand") for one in corners)),
+    )  # fmt: skip
+    case = Case(
+        id="c", protocol="ground", study="s", patient=None, source="made",
+        images=(CaseImage(key="i", width=333, height=200),), steps=(step,),
+    )  # fmt: skip
+    assert scoring._boxes(case) == ((33, 50, 67, 50), (100, 50, 33, 150))
+
+
+@pytest.mark.parametrize("profile", ["chexlocalize", "quantus", "medklip"])
+def test_the_command_prints_every_variant_of_a_published_profile(split_bench, tmp_path, profile):
+    out = tmp_path / "run"
+    result = CliRunner().invoke(
+        app,
+        ["explain", str(split_bench.directory), "-m", "builtin/asymmetry", "-o", str(out), "--tune-on", "val",
+         "--profile", profile, "--workers", "1"],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    lines = {line.split("\t")[0]: line.split("\t")[1:] for line in result.stdout.splitlines()}
+    for variant in read_scoring(out).variants:
+        assert float(lines[variant][0].partition(" ")[0]) >= 0, variant
+    assert "thresholds tuned on 4 maps of split val" in result.output
+
+
+def test_a_split_that_is_not_there_is_told_before_maps_are_made(split_bench, tmp_path):
+    command = ["explain", str(split_bench.directory), "-m", "builtin/asymmetry", "-o", str(tmp_path / "run")]
+    result = CliRunner().invoke(app, [*command, "--tune-on", "vall"])
+    assert result.exit_code == 2
+    assert "is in split 'vall'" in " ".join(result.output.split())
+    assert "its splits are test, val" in " ".join(result.output.split())
+    assert not (tmp_path / "run").exists()
 
 
 # ---- recognition ----------------------------------------------------------------------------------------------------

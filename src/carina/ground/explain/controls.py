@@ -5,9 +5,9 @@
 | uniform | the same everywhere |
 | centre | a Gaussian in the middle of the image, a quarter of each side wide |
 | lungs | how much of a cell the lungs cover; uniform where they are not known |
-| mean-region | how often the finding covered a cell in other patients of the benchmark |
+| mean-region | how often the finding covered a cell in other patients; any finding where nobody else has it |
 | random | independent noise, drawn anew for each probe |
-| oracle | how much of a cell the truth covers: the best that a grid of this size can do |
+| oracle | how much of a cell the truth covers |
 """
 
 import hashlib
@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from carina.errors import CarinaError
 from carina.ground.explain.explainer import Asked, Shown
 from carina.models.frame import Frame, Map
 from carina.seeding import rng
@@ -29,6 +30,7 @@ FOLDS: Final = 5
 _PRIOR: Final = 32
 """Rows and columns of a mean region, which lies over the whole image."""
 _CENTRE: Final = 0.25
+_FINEST: Final = 256
 
 
 @dataclass
@@ -74,13 +76,13 @@ def control(
     """The map of a control on a grid of rows and columns over the square of a frame."""
     match name:
         case "uniform":
-            return np.zeros(shape, np.float32)
+            return np.ones(shape, np.float32)
         case "random":
             return rng(seed, "control", asked.case).random(shape, np.float32)
         case "oracle":
-            return _over(asked.truth, frame, shape)
+            return np.zeros(shape, np.float32) if asked.truth is None else _over(asked.truth, frame, shape)
         case "lungs":
-            return _over(asked.lungs, frame, shape)
+            return np.ones(shape, np.float32) if asked.lungs is None else _over(asked.lungs, frame, shape)
         case "centre":
             x, y = _on_image(frame, shape)
             squared = (x / frame.width - 0.5) ** 2 + (y / frame.height - 0.5) ** 2
@@ -96,9 +98,7 @@ def control(
     raise ValueError(f"no control {name!r}")
 
 
-def _over(region: Region | None, frame: Frame, shape: tuple[int, int]) -> Map:
-    if region is None:
-        return np.zeros(shape, np.float32)
+def _over(region: Region, frame: Frame, shape: tuple[int, int]) -> Map:
     rows, columns = shape
     # Cells are counted on the finer of the two grids where a grid is not square.
     cover = frame.cover(region.to_mask(), rows * columns if rows != columns else rows)
@@ -113,6 +113,16 @@ def _on_image(frame: Frame, shape: tuple[int, int]) -> tuple[NDArray[np.float64]
     x, y = np.meshgrid(columns, rows)
     points = frame.from_input(np.stack([x, y], axis=-1).reshape(-1, 2))
     return points[:, 0].reshape(shape), points[:, 1].reshape(shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlOptions:
+    grid: int = 14
+    """Rows and columns of its maps."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.grid <= _FINEST:
+            raise CarinaError(f"option grid: expected a whole number from 1 to {_FINEST}, not {self.grid}")
 
 
 @dataclass(frozen=True)

@@ -48,12 +48,16 @@ class EnsembleExplainer:
 def _mean(said: Sequence[Shown]) -> Shown:
     """The mean map; and the mean probability of the finding and of its absence, as logarithms.
 
-    So the difference of the two scores is the logit of the mean probability, as it is of a single model.
+    So the difference of the two scores is the logit of the mean probability, as it is of a single model. Scores without
+    negative prompts are no probabilities, and their mean is taken as they are.
     """
+    values = np.asarray(np.mean([one.values for one in said], axis=0, dtype=np.float64), np.float32)
+    if any(one.against is None for one in said):
+        return replace(said[0], values=values, score=sum(one.score or 0.0 for one in said) / len(said))
     there = sum(_probability(one) for one in said) / len(said)
     return replace(
         said[0],
-        values=np.asarray(np.mean([one.values for one in said], axis=0, dtype=np.float64), np.float32),
+        values=values,
         score=math.log(max(there, _LEAST)),
         against=math.log(max(1 - there, _LEAST)),
     )

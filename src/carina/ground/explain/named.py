@@ -7,8 +7,9 @@ from carina.cases import Benchmark
 from carina.errors import CarinaError
 from carina.ground.explain.builtin import Asymmetry, Untrained
 from carina.ground.explain.chat import HF, open_chat_explainer
-from carina.ground.explain.controls import CONTROLS, Control, priors
+from carina.ground.explain.controls import CONTROLS, Control, ControlOptions, priors
 from carina.ground.explain.explainer import Explainer
+from carina.ground.explain.methods.options import configured
 from carina.ground.explain.probe import asked_of
 from carina.studies import Region
 
@@ -32,7 +33,8 @@ def open_explainer(
             raise CarinaError(f"control {name!r}: unknown; known are {', '.join(CONTROLS)}")
         _one_method(model, method, name)
         known = priors(_drawn(bench) if name == "mean-region" else ())
-        return Control(name, known, grid=_whole(options, "grid", 14), seed=seed)
+        chosen = configured(ControlOptions, options, "controls", seed=seed)
+        return Control(name, known, grid=chosen.grid, seed=seed)
     match model:
         case "builtin/untrained":
             if (method or "similarity") not in _UNTRAINED:
@@ -67,12 +69,3 @@ def _one_method(model: str, given: str | None, own: str) -> None:
 def _none(model: str, options: Mapping[str, Any]) -> None:
     if options:
         raise CarinaError(f"{model}: has no option {next(iter(options))!r}")
-
-
-def _whole(options: Mapping[str, Any], name: str, default: int) -> int:
-    for unknown in set(options) - {name}:
-        raise CarinaError(f"controls have no option {unknown!r}; known is {name}")
-    value = options.get(name, default)
-    if not isinstance(value, int) or not 1 <= value <= 256:
-        raise CarinaError(f"option {name}: expected a whole number from 1 to 256, not {value!r}")
-    return value

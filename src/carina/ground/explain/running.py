@@ -3,7 +3,7 @@
 A part is a pure function of the benchmark, the explainer and the ids of its cases.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -90,8 +90,9 @@ def explain(
 ) -> Explained:
     """Write a map of every probe; an interrupted call is taken up where it was.
 
-    A probe whose image can't be read is skipped, or ends the call; called again, its image is tried again. The bytes
-    depend neither on the workers nor on the engine. `progress` is told of probes that are done.
+    A probe whose image can't be read, or for whose finding the model has no words, is skipped, or ends the call; called
+    again, it is tried again. The bytes depend neither on the workers nor on the engine. `progress` is told of probes
+    that are done.
     """
     explainer = open_explainer(model, options.method, options.method_options, bench=bench, seed=options.seed)
     chosen = chosen_cases(bench, options.limit)
@@ -123,12 +124,10 @@ def explain(
             parts.append(part)
             progress(min(PART_SIZE, len(chosen) - PART_SIZE * (len(parts) - 1)))
         manifest = write_manifest(out, provenance, parts)
-        skipped = tuple(_skipped(bench, out, chosen)) if manifest.counts.maps < len(chosen) else ()
+        skipped = tuple(_skipped(explainer, bench, out, chosen)) if manifest.counts.maps < len(chosen) else ()
         write_skipped(out, ("case", "reason"), skipped)
         if not manifest.counts.maps:
-            raise MapsError(
-                f"{out}: none of {len(chosen)} probes has an image that can be read: {skipped[0][1]}"
-            )
+            raise MapsError(f"{out}: none of {len(chosen)} probes can be asked: {skipped[0][1]}")
         return Explained(manifest, skipped)
 
 
@@ -181,23 +180,38 @@ def _maps(task: _Task) -> Iterator[LocalisationMap]:
     by_id = {case.id: case for case in bench.pick(task.cases)}
     for start in range(0, len(task.cases), BATCH):
         cases = [by_id[name] for name in task.cases[start : start + BATCH]]
-        readable = []
-        for case in cases:
-            try:
-                readable.append((case, asked(case, grey(bench, case))))
-            except CarinaError:
-                if task.on_error == "stop":
-                    raise
-        shown = explainer.explain([question for _, question in readable])
-        yield from (_kept(case, answer) for (case, _), answer in zip(readable, shown, strict=True))
+        for case, answer in _answered(explainer, bench, cases, task.on_error):
+            yield _kept(case, answer)
 
 
-def _skipped(bench: Benchmark, out: Path, chosen: list[str]) -> Iterator[tuple[str, str]]:
-    """Probes that have no map, each with what its image says; so that a resumption knows it too."""
+def _answered(
+    explainer: Explainer, bench: Benchmark, cases: Sequence[Case], on_error: OnError
+) -> Iterator[tuple[Case, Shown]]:
+    """Probes with their answers.
+
+    One whose image can't be read, or for whose finding the model has no words, is left out, and the others are asked
+    one by one.
+    """
+    try:
+        shown = explainer.explain([asked(case, grey(bench, case)) for case in cases])
+    except CarinaError:
+        if on_error == "stop":
+            raise
+        if len(cases) > 1:
+            for case in cases:
+                yield from _answered(explainer, bench, [case], on_error)
+        return
+    yield from zip(cases, shown, strict=True)
+
+
+def _skipped(
+    explainer: Explainer, bench: Benchmark, out: Path, chosen: list[str]
+) -> Iterator[tuple[str, str]]:
+    """Probes that have no map, and why: found by asking once more, so that a resumption knows it too."""
     made = set(open_maps(out, verify=False).ids())
     for case in bench.pick([name for name in chosen if name not in made]):
         try:
-            asked(case, grey(bench, case))
+            explainer.explain([asked(case, grey(bench, case))])
         except CarinaError as error:
             yield case.id, str(error)
 

@@ -24,6 +24,8 @@ from carina.ground.explain.explainer import Asked
 from carina.ground.explain.maps import LocalisationMap, Maps, open_maps
 from carina.ground.explain.probe import asked_of
 from carina.ground.explain.recognition import Recognition, recognition
+from carina.ground.probes import PRESENT
+from carina.ground.score.pointing import Box
 from carina.ground.score.profiles import variants_of
 from carina.ground.score.rules import Chosen, GridName, Where
 from carina.ground.score.score import Scorer
@@ -41,8 +43,10 @@ GRID: Final[GridName] = "minmax256"
 """Thresholds of the sensitivity curves."""
 REPLICATES: Final = 1000
 """Draws of patients for an interval: there are thousands of intervals."""
-VERSION: Final = 1
+VERSION: Final = 2
 """Raised when the same maps and options give other scores."""
+_THOUSAND: Final = 1000.0
+"""Sides of an image in the boxes of probes."""
 _STEPS: Final = 5
 """Of the thresholds of a sensitivity curve, every so many are kept."""
 
@@ -75,6 +79,14 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     sensitivity: tuple[Curve, ...]
     scored: int
     """Maps of findings that are there."""
+    tuned: int = 0
+    """Maps of findings that are there, on which thresholds were chosen."""
+    shared: int = 0
+    """Maps of other splits that are not scored: of patients on whose maps thresholds were chosen."""
+    blank: int = 0
+    """Scored maps without a single number."""
+    parts: tuple[str, ...]
+    """SHA-256 of the parts of the maps."""
     made_of: str
     """The same for everything that gives the same scores."""
     tables: dict[str, str]
@@ -88,6 +100,8 @@ class _Truth:
     target: str
     patient: str | None
     region: Region
+    boxes: tuple[Box, ...]
+    """Of its pieces, as they were drawn where boxes were."""
     lungs: Region | None
 
 
@@ -110,13 +124,11 @@ def score_maps(
     shared between the workers; `progress` is told of each. What an earlier call has found is not worked out again.
     """
     _check_same(bench, maps)
-    if tune_on is not None and not any(one.present and one.split == tune_on for one in maps):
-        raise CarinaError(
-            f"{maps.directory}: no map of a finding that is there is in split {tune_on!r} to tune thresholds on"
-        )
+    if tune_on is not None:
+        _check_split(tune_on, [(one.split, one.present) for one in maps], maps.directory)
     sources = (MODEL, *(f"control/{name}" for name in controls))
     # The very maps, not what they are made of: one whose image could not be read may be there by now.
-    held = [part.sha256 for part in maps.manifest.parts]
+    held = tuple(part.sha256 for part in maps.manifest.parts)
     decisive = (carina.__version__, VERSION, held, profile_name, tune_on, sources, seed, replicates)
     made_of = hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()
     there = _there(maps.directory, made_of)
@@ -141,6 +153,7 @@ def score_maps(
         progress(1)
     own = scored[MODEL]
     tuning, rest = _divided(list(maps), tune_on)
+    kept = {one.id for one in rest}
     # Written last: whoever finds it finds the tables too.
     (maps.directory / SCORING).unlink(missing_ok=True)
     write_table(maps.directory / SCORES, _score_table({name: made.rows for name, made in scored.items()}))
@@ -155,7 +168,11 @@ def score_maps(
         thresholds={source: made.thresholds for source, made in scored.items() if made.thresholds},
         recognition=tuple(recognition(rest, tuning, seed=seed)),
         sensitivity=tuple(curve for made in scored.values() for curve in made.curves),
-        scored=len(own.rows),
+        scored=own.scored,
+        tuned=sum(one.present for one in tuning),
+        shared=sum(one.present and one.split != tune_on and one.id not in kept for one in maps),
+        blank=sum(one.present and not np.isfinite(one.values).any() for one in rest),
+        parts=held,
         made_of=made_of,
         tables=_sums(maps.directory),
     )
@@ -193,6 +210,7 @@ class _Task:
 @dataclass(frozen=True)
 class _Scored:
     variants: dict[str, str]
+    scored: int
     thresholds: Thresholds | None
     rows: list[Row]
     cells: list[Cell]
@@ -213,6 +231,7 @@ def _score(task: _Task) -> _Scored:
     _add(scorer, task.source, rest, truths, known=known, seed=task.seed)
     return _Scored(
         {variant.name: variant.definition for variant in scorer.variants},
+        sum(one.present for one in rest),
         thresholds,
         scorer.rows(),
         scorer.summary(replicates=task.replicates, seed=task.seed),
@@ -223,10 +242,12 @@ def _score(task: _Task) -> _Scored:
 def _divided(
     maps: Sequence[LocalisationMap], tune_on: str | None
 ) -> tuple[list[LocalisationMap], list[LocalisationMap]]:
-    """Those that choose thresholds, and those that are scored."""
+    """Those that choose thresholds, and those that are scored: never of one patient."""
     if tune_on is None:
         return [], list(maps)
-    return [one for one in maps if one.split == tune_on], [one for one in maps if one.split != tune_on]
+    tuning = [one for one in maps if one.split == tune_on]
+    seen = {one.patient for one in tuning if one.patient is not None}
+    return tuning, [one for one in maps if one.split != tune_on and one.patient not in seen]
 
 
 def _chooses(profile_name: str, where: Where, grid: GridName | None = None) -> bool:
@@ -235,6 +256,21 @@ def _chooses(profile_name: str, where: Where, grid: GridName | None = None) -> b
     return any(
         isinstance(rule, Chosen) and rule.where == where and grid in (None, rule.grid) for rule in rules
     )
+
+
+def check_tuning(bench: Benchmark, tune_on: str) -> None:
+    """Refuse a split that has nothing to tune on, before maps are made."""
+    rows = bench.where(protocol="ground").table(["split", "path"]).collect().rows()
+    _check_split(tune_on, [(split, path == PRESENT) for split, path in rows], bench.directory)
+
+
+def _check_split(tune_on: str, found: Sequence[tuple[str | None, bool]], where: Path) -> None:
+    if (tune_on, True) not in found:
+        known = sorted({split for split, _ in found if split is not None})
+        raise CarinaError(
+            f"{where}: no finding that is there is in split {tune_on!r} to tune thresholds on; its splits are "
+            f"{', '.join(known) or 'not named'}"
+        )
 
 
 def _check_same(bench: Benchmark, maps: Maps) -> None:
@@ -250,12 +286,20 @@ def _truth(case: Case) -> _Truth:
     probed = asked_of(case)
     if probed.truth is None:
         raise CarinaError(f"case {case.id}: says that {probed.target} is there and has no region of it")
-    return _Truth(
-        probed.target,
-        case.patient,
-        probed.truth,
-        probed.lungs,
-    )
+    return _Truth(probed.target, case.patient, probed.truth, _boxes(case), probed.lungs)
+
+
+def _boxes(case: Case) -> tuple[Box, ...]:
+    """What chat models are asked for, back in whole pixels of the image."""
+    (image,) = case.images
+    sides = (image.width, image.height) * 2
+    found = []
+    for box in (box for step in case.steps for box in step.key.boxes):
+        left, top, right, bottom = (
+            round(at * side / _THOUSAND) for at, side in zip(box.xyxy, sides, strict=True)
+        )
+        found.append((float(left), float(top), float(right - left), float(bottom - top)))
+    return tuple(found)
 
 
 def _add(
@@ -276,6 +320,7 @@ def _add(
             truth.region,
             one.frame,
             patient=one.patient,
+            boxes=truth.boxes or None,
         )
 
 
