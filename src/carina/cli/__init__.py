@@ -83,6 +83,8 @@ def _program(
       carina show studies -o pages
       carina build percept studies -o percept --per-cell 2
       carina run percept --model builtin/reader -o runs/reader
+      carina build ground studies -o probes
+      carina explain probes --model builtin/asymmetry -o runs/asymmetry
       carina report runs -o report
       carina run --help
     """

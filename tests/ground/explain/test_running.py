@@ -290,6 +290,7 @@ def test_what_was_made_in_another_way_is_refused(bench, tmp_path):
         ("control/centre", {"method_options": {"colour": 1}}, "no option 'colour'"),
         ("builtin/untrained", {"method": "gem"}, "not one of similarity, occlusion"),
         ("builtin/untrained", {"method_options": {"sigma": 1}}, "has no option 'sigma'"),
+        ("foo", {}, r"known are clip:PATH, .*, hf:PATH, builtin/untrained, .*, control/oracle"),
         ("builtin/nothing", {}, "known are builtin/untrained and builtin/asymmetry"),
     ],
 )

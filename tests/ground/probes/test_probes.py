@@ -322,3 +322,15 @@ def test_a_question_tells_nothing_of_the_answer(bench):
         by_path.setdefault(case.path, set()).add(question)
     assert by_path["present"] == by_path["absent"]
     assert np.all([len(words) == 1 for words in by_path.values()])
+
+
+def test_a_target_that_no_study_names_is_told_before_anything_is_written(tmp_path):
+    studies = write_studies(tmp_path / "studies", [study(1, EFFUSION)], Provenance(command="test"))
+    assert studies.counts.studies == 1
+    with pytest.raises(
+        CarinaError, match=r"target 'efusion': no study .* names it; they name pleural effusion"
+    ):
+        build_ground(
+            open_studies(tmp_path / "studies"), tmp_path / "probes", GroundOptions(targets=("efusion",))
+        )
+    assert not (tmp_path / "probes").exists()

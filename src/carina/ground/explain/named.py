@@ -11,6 +11,7 @@ from carina.ground.explain.controls import CONTROLS, Control, ControlOptions, pr
 from carina.ground.explain.explainer import Explainer
 from carina.ground.explain.methods.options import configured
 from carina.ground.explain.probe import asked_of
+from carina.models.clip.named import KINDS
 from carina.studies import Region
 
 CONTROL: Final = "control/"
@@ -49,6 +50,12 @@ def open_explainer(
         raise CarinaError(f"{model}: unknown; known are builtin/untrained and builtin/asymmetry")
     if model.startswith(HF):
         return open_chat_explainer(model, method, options)
+    if model.partition(":")[0] not in KINDS:
+        kinds = ", ".join(f"{kind}:PATH" for kind in (*KINDS, HF.removesuffix(":")))
+        raise CarinaError(
+            f"model {model!r}: unknown; known are {kinds}, builtin/untrained, builtin/asymmetry and "
+            f"{', '.join(f'{CONTROL}{name}' for name in CONTROLS)}"
+        )
     from carina.ground.explain.ensemble import open_member_or_all  # noqa: PLC0415 - needs torch
 
     return open_member_or_all(model, method, options, seed=seed)

@@ -26,6 +26,8 @@ PROTOCOL_VERSION: Final = 2
 PART_SIZE: Final = 512
 _NOT_NEEDED: Final = ("devices", "relations", "recommendations")
 _NOT_SCREENED: Final = ("anatomy",)
+_UNNAMED: Final = (*_NOT_NEEDED, *_NOT_SCREENED, "report", "findings.annotations", "findings.measures")
+"""What is not needed to know what studies name."""
 UNFIT: Final = "its regions are empty or do not fit the image"
 OnError = Literal["skip", "stop"]
 
@@ -82,6 +84,7 @@ def build_ground(
         seed=options.seed,
         options={"protocol": "ground", "version": PROTOCOL_VERSION, **asdict(options)},
     )
+    _check_targets(studies, options)
     with building(studies, directory, provenance):
         there = finished(directory, provenance.fingerprint, BuildReport)
         if there is not None:
@@ -111,6 +114,19 @@ def build_ground(
         write_report(directory, report)
         write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
         return Built(manifest, report)
+
+
+def _check_targets(studies: Studies, options: GroundOptions) -> None:
+    """Refuse a finding that no study names, before anything is written."""
+    if not options.targets:
+        return
+    known = {finding.name for study in studies.without(*_UNNAMED) for finding in study.findings}
+    for target in options.targets:
+        if target not in known:
+            raise CarinaError(
+                f"target {target!r}: no study of {studies.directory} names it; they name "
+                f"{', '.join(sorted(known)) or 'nothing'}"
+            )
 
 
 def _placed(studies: Studies, options: GroundOptions) -> Iterator[tuple[int, Study]]:
