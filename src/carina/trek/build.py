@@ -4,9 +4,6 @@ A part is a pure function of the studies, the survey and the options, so parts a
 and an interrupted build goes on with the parts that are missing.
 """
 
-import csv
-import io
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -16,18 +13,8 @@ from typing import Final
 
 import msgspec
 
-from carina.cases import (
-    Manifest,
-    Provenance,
-    claim,
-    finished_part,
-    open_benchmark,
-    whole_set,
-    write_manifest,
-    write_part,
-)
-from carina.errors import BenchmarkError, CarinaError
-from carina.files import alone_in, write_bytes
+from carina.cases import Manifest, Provenance, finished_part, open_benchmark, write_manifest, write_part
+from carina.cases.building import building, finished, provenance_of, write_report, write_skipped
 from carina.store import PartInfo
 from carina.studies import Studies
 from carina.trek.language import language
@@ -41,8 +28,6 @@ from carina.workers import Engine, Pool, pool
 
 PROTOCOL_VERSION: Final = 1
 """Raised when the same studies, seed and options give other conversations."""
-SKIPPED: Final = "skipped.csv"
-REPORT: Final = "build.json"
 
 
 class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,19 +70,15 @@ def build_trek(
     The bytes depend neither on the workers nor on the engine. On a cluster, studies and benchmark must lie on a file
     system that all machines share. `progress` is told of conversations that are ready.
     """
-    if directory.resolve().is_relative_to(studies.directory.resolve()):
-        raise CarinaError(f"{directory}: lies in the study set; choose a directory beside it")
     reader = None if options.extractor == "rules" else model_name(options.extractor, "--extractor")
     rewriter = None if options.paraphrase is None else model_name(options.paraphrase, "--paraphrase")
     provenance = _provenance(studies, directory, options)
-    claim(directory, provenance)
-    with alone_in(directory) as alone:
-        if not alone:
-            raise BenchmarkError(f"{directory}: another process is writing here")
-        there = _complete(directory, provenance.fingerprint)
+    with building(studies, directory, provenance):
+        there = finished(directory, provenance.fingerprint, BuildReport)
         if there is not None:
-            progress(there.report.conversations)
-            return there
+            built = Built(*there)
+            progress(built.report.conversations)
+            return built
         by_model: dict[str, int] | None = None
         if reader is not None:
             studies, read = read_by_model(studies, directory, reader)
@@ -126,7 +107,7 @@ def build_trek(
                 read_by_model=by_model,
                 reworded=None if counts is None else {"reworded": counts.reworded, **counts.refused},
             )
-        write_bytes(directory / REPORT, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+        write_report(directory, report)
         return Built(manifest, report)
 
 
@@ -164,21 +145,10 @@ def _parts(
             yield there
 
 
-def _complete(directory: Path, fingerprint: str) -> Built | None:
-    """What an earlier call has finished, if nothing of it was damaged since; else it is built anew."""
-    manifest = whole_set(directory, fingerprint=fingerprint)
-    if manifest is None:
-        return None
-    try:
-        report = msgspec.json.decode((directory / REPORT).read_bytes(), type=BuildReport)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None
-    return Built(manifest, report)
-
-
 def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Provenance:
-    manifest = studies.manifest
-    return Provenance(
+    return provenance_of(
+        studies,
+        directory,
         command=f"carina build trek {studies.directory.resolve().name} --seed {options.seed}",
         seed=options.seed,
         options={
@@ -186,10 +156,7 @@ def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Prov
             "version": PROTOCOL_VERSION,
             **{name: value for name, value in asdict(options).items() if name != "seed"},
             "wording": language(options.language).wording.sha256,
-            "studies": [part.sha256 for part in manifest.parts],
         },
-        sources=manifest.sources,
-        image_root=os.path.relpath((studies.directory / manifest.image_root).resolve(), directory.resolve()),
     )
 
 
@@ -217,9 +184,5 @@ def _report(
         with_later=int(made["later_study"].is_not_null().sum()),
         skipped=dict(sorted(Counter(reason for _, reason in missing).items())),
     )
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("study", "reason"))
-    writer.writerows(sorted(missing))
-    write_bytes(directory / SKIPPED, text.getvalue().encode())
+    write_skipped(directory, ("study", "reason"), sorted(missing))
     return report

@@ -374,6 +374,17 @@ def test_an_interrupted_export_leaves_nothing_and_goes_on(tmp_path, own):
     assert not (out / ".export").exists()
 
 
+def test_leftovers_of_a_killed_command_do_not_come_along(tmp_path, own):
+    bench = own.write(tmp_path / "bench", [own.case("RR")])
+    with pytest.raises(KeyboardInterrupt):
+        export_bundle(bench, tmp_path / "bundle", ExportOptions(), pictures=Drawn(fail_after=3))
+    (tmp_path / ".bundle.partial" / "chexpercept" / ".xray.png.1.tmp").write_bytes(b"half")
+    rest = Drawn()
+    export_bundle(bench, tmp_path / "bundle", ExportOptions(), pictures=rest)
+    assert len(rest.asked) == 7 - 3
+    assert not list((tmp_path / "bundle").rglob(".*"))
+
+
 def test_what_was_begun_in_another_way_is_begun_anew(tmp_path, own):
     bench = own.write(tmp_path / "bench", [own.case("RR")])
     with pytest.raises(KeyboardInterrupt):

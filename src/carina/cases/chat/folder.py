@@ -9,7 +9,7 @@ import shutil
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
@@ -22,19 +22,17 @@ import msgspec
 import carina
 from carina.cases.benchmark import Benchmark, open_benchmark
 from carina.cases.chat import pictures
+from carina.cases.exporting import MANIFEST, exporting, finished
 from carina.cases.model import Case
 from carina.cases.render import RENDER_VERSION, Views
 from carina.errors import BenchmarkError
-from carina.files import alone_in, sha256, write_bytes
+from carina.files import sha256, write_bytes
 from carina.store import SourceInfo
 from carina.workers import in_order
 
-MANIFEST: Final = "carina.json"
 SCHEMA: Final = "1.0"
 UNSPLIT: Final = "unsplit"
 """Name of the split of cases that have none."""
-_STARTED: Final = ".export"
-"""Holds, while the export is not finished, what it is an export of."""
 _PARTS: Final = ".parts"
 """Notes of finished parts, while others are not."""
 
@@ -154,11 +152,11 @@ def export_folder(
     if not len(bench):
         raise BenchmarkError(f"{directory}: holds no case to export")
     fingerprint = _fingerprint(bench, form)
-    there = _finished(out, fingerprint)
+    there = finished(out, fingerprint, ExportManifest, BenchmarkError)
     if there is not None:
         progress(there.counts.cases)
         return there
-    with _partial(out, fingerprint) as partly:
+    with exporting(out, fingerprint, BenchmarkError) as partly:
         parts = list(
             _parts(
                 bench, _Work(directory, images, bench.manifest.fingerprint, partly, form), workers, progress
@@ -189,11 +187,6 @@ def export_folder(
         encoded = msgspec.json.encode(manifest, order="deterministic")
         write_bytes(partly / MANIFEST, msgspec.json.format(encoded, indent=2) + b"\n")
         shutil.rmtree(partly / _PARTS)
-        (partly / _STARTED).unlink()
-        target = out.resolve()
-        if target.is_dir():
-            target.rmdir()  # it is empty, or `_finished` had refused
-        partly.replace(target)
     return manifest
 
 
@@ -272,7 +265,7 @@ def _kept(target: Path, index: int) -> _Part | None:
         return None
 
 
-# ---- the folder ---------------------------------------------------------------------------------------------------
+# ---- fingerprint --------------------------------------------------------------------------------------------------
 
 
 def _fingerprint(bench: Benchmark, form: Format[Any]) -> str:
@@ -287,35 +280,3 @@ def _fingerprint(bench: Benchmark, form: Format[Any]) -> str:
         form.options,
     )
     return hashlib.sha256(msgspec.json.encode(decisive, order="sorted")).hexdigest()
-
-
-def _finished(out: Path, fingerprint: str) -> ExportManifest | None:
-    """The manifest of this very export, if it is there already; whatever else is there is in the way."""
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return None
-    try:
-        there = msgspec.json.decode((out / MANIFEST).read_bytes(), type=ExportManifest)
-    except (OSError, msgspec.DecodeError):
-        there = None
-    if there is None or there.fingerprint != fingerprint:
-        raise BenchmarkError(f"{out}: holds something else already: choose another directory, or remove it")
-    return there
-
-
-@contextmanager
-def _partial(out: Path, fingerprint: str) -> Iterator[Path]:
-    """Where the export is made: beside its place, and emptied where it was begun in another way."""
-    target = out.resolve()
-    partly = target.with_name(f".{target.name}.partial")
-    started = partly / _STARTED
-    partly.mkdir(parents=True, exist_ok=True)
-    with alone_in(partly) as alone:
-        if not alone:
-            raise BenchmarkError(f"{out}: another command exports to it at this moment")
-        if any(partly.iterdir()) and (not started.is_file() or started.read_text() != fingerprint):
-            for item in partly.iterdir():
-                shutil.rmtree(item) if item.is_dir() else item.unlink()
-        for leftover in partly.rglob(".*.tmp"):  # of a command that was killed
-            leftover.unlink()
-        write_bytes(started, fingerprint.encode())
-        yield partly

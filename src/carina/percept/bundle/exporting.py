@@ -6,7 +6,6 @@ interrupted goes on with the pictures that lie there.
 
 import hashlib
 import json
-import shutil
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,9 +19,10 @@ import msgspec
 
 import carina
 from carina.cases import Benchmark, Case, Views, open_benchmark
+from carina.cases.exporting import MANIFEST, exporting, finished
 from carina.cases.render import RENDER_VERSION
 from carina.errors import ImageError
-from carina.files import alone_in, replacing, sha256, write_bytes
+from carina.files import replacing, sha256, write_bytes
 from carina.percept.bundle import layout
 from carina.percept.bundle.case import PROTOCOL, case_of
 from carina.percept.bundle.faults import BundleError, RecordError
@@ -34,8 +34,6 @@ from carina.workers import in_order
 
 KIND: Final = "carina/chexpercept"
 SCHEMA: Final = "1.0"
-_STARTED: Final = ".export"
-"""Holds, while the export is not finished, what it is an export of."""
 
 
 class Pictures(Protocol):
@@ -116,10 +114,10 @@ def export_bundle(
             f"{directory}: holds cases of {', '.join(others)}; CheXpercept's layout holds {PROTOCOL} alone"
         )
     fingerprint = _fingerprint(bench, options)
-    there = _finished(out, fingerprint)
+    there = finished(out, fingerprint, ExportManifest, BundleError)
     if there is not None:
         return there
-    with _partial(out, fingerprint) as partly:
+    with exporting(out, fingerprint, BundleError) as partly:
         if pictures is None and workers > 1:
             write = partial(_write_in_worker, directory, images, partly, options)
         else:
@@ -127,12 +125,7 @@ def export_bundle(
             workers = 1
         written = in_order(write, bench, workers=workers)
         manifest = _assemble(bench, partly, options, fingerprint, _counted(written, progress))
-        write_bytes(partly / layout.MANIFEST, _pretty(manifest))
-        (partly / _STARTED).unlink()
-        target = out.resolve()
-        if target.is_dir():
-            target.rmdir()  # it is empty, or `_finished` had refused
-        partly.replace(target)
+        write_bytes(partly / MANIFEST, _pretty(manifest))
     return manifest
 
 
@@ -314,33 +307,3 @@ def _fingerprint(bench: Benchmark, options: ExportOptions) -> str:
         repr(bench),
     )
     return hashlib.sha256(msgspec.json.encode(decisive, order="sorted")).hexdigest()
-
-
-def _finished(out: Path, fingerprint: str) -> ExportManifest | None:
-    """The manifest of this very export, if it is there already; whatever else is there is in the way."""
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return None
-    try:
-        there = msgspec.json.decode((out / layout.MANIFEST).read_bytes(), type=ExportManifest)
-    except (OSError, msgspec.DecodeError):
-        there = None
-    if there is None or there.fingerprint != fingerprint:
-        raise BundleError(f"{out}: holds something else already: choose another directory, or remove it")
-    return there
-
-
-@contextmanager
-def _partial(out: Path, fingerprint: str) -> Iterator[Path]:
-    """Where the export is made: beside its place, and emptied where it was begun in another way."""
-    target = out.resolve()
-    partly = target.with_name(f".{target.name}.partial")
-    started = partly / _STARTED
-    partly.mkdir(parents=True, exist_ok=True)
-    with alone_in(partly) as alone:
-        if not alone:
-            raise BundleError(f"{out}: another command exports to it at this moment")
-        if any(partly.iterdir()) and (not started.is_file() or started.read_text() != fingerprint):
-            for item in partly.iterdir():
-                shutil.rmtree(item) if item.is_dir() else item.unlink()
-        write_bytes(started, fingerprint.encode())
-        yield partly

@@ -15,7 +15,6 @@ from typing import Final
 NAME: Final = "chexpercept"
 RECORDS: Final = "chexpercept.json"
 KEYS: Final = "keys.json"
-MANIFEST: Final = "carina.json"
 PICTURES: Final = "chexpercept"
 
 DETECTION: Final = "detection_qa"
