@@ -26,6 +26,8 @@ from carina.store.tables import Misfit, to_table
 _NAME: Final = re.compile(r"part-\d{5,}\.parquet")
 _SCHEMA_KEY: Final = b"carina.schema"
 _FINGERPRINT_KEY: Final = b"carina.fingerprint"
+_BLOCK: Final = 128
+"""Records that become columns at once: few enough to stay near the processor while they are looked at."""
 _READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError)
 
 
@@ -105,9 +107,9 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
 
 
 def _checked_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """A table of the records, a row group of them after the other."""
+    """A table of the records, some of them after the others."""
     tables, stream, first = [], iter(records), 0
-    while group := list(islice(stream, kind.row_group)):
+    while group := list(islice(stream, _BLOCK)):
         tables.append(_checked_group(kind, file, group, first))
         first += len(group)
         # Given up before the next are made, which then find memory that is still in the processor's caches.
