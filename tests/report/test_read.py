@@ -35,9 +35,10 @@ def test_a_run_is_read(runs):
 
 
 def test_what_is_no_run(tmp_path):
-    with pytest.raises(CarinaError, match="no such directory"):
+    wanted = "expected a run as `carina run` or `carina explain` writes it"
+    with pytest.raises(CarinaError, match=f"no such directory, {wanted}"):
         read_run(tmp_path / "none")
-    with pytest.raises(CarinaError, match=r"no run\.json"):
+    with pytest.raises(CarinaError, match=rf"no run\.json and no maps\.json, {wanted}"):
         read_run(tmp_path)
     with pytest.raises(CarinaError, match="no runs given"):
         read_runs([])

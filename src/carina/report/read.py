@@ -1,8 +1,7 @@
 """Reading runs: `run.json` and `steps.parquet`, checked before anything is made of them."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from carina.errors import CarinaError
+from carina.report.naming import read_apart
 from carina.report.words import TEXT_SCORES, is_baseline, is_oracle, model_name
 from carina.run.records import RunInfo, StepRow
 from carina.store import MAPS
@@ -71,7 +71,9 @@ class Run:
 def read_run(path: Path) -> Run:
     """The run in a directory; `CarinaError` says what of it is missing or not as it should be."""
     if not path.is_dir():
-        raise CarinaError(f"{path}: no such directory, expected a run as `carina run` writes it")
+        raise CarinaError(
+            f"{path}: no such directory, expected a run as `carina run` or `carina explain` writes it"
+        )
     info = _info(path / INFO)
     return Run(id=info.id, path=path, info=info, steps=_steps(path / STEPS))
 
@@ -79,23 +81,10 @@ def read_run(path: Path) -> Run:
 def read_runs(paths: Sequence[Path]) -> list[Run]:
     """Several runs, each of which may be given once."""
     if not paths:
-        raise CarinaError("no runs given, expected at least one directory that `carina run` has written")
-    places = [path.resolve() for path in paths]
-    for path, place in zip(paths, places, strict=True):
-        if places.count(place) > 1:
-            raise CarinaError(f"{path}: is given more than once, expected each run once")
-    runs = [read_run(path) for path in paths]
-    ids = Counter(run.id for run in runs)
-    # Runs of one model on two benchmarks may well lie in folders of one name.
-    told = [
-        replace(run, id=run.id if ids[run.id] == 1 else f"{place.parent.name}/{run.id}")
-        for run, place in zip(runs, places, strict=True)
-    ]
-    again = [name for name, count in Counter(run.id for run in told).items() if count > 1]
-    if again:
-        raise CarinaError(f"{len(paths)} runs: several are {again[0]!r}; expected folders of different names")
-    alike = Counter(_asked(run) for run in told)
-    return [replace(run, named=run.id if alike[_asked(run)] > 1 else "") for run in told]
+        raise CarinaError(
+            "no runs given, expected at least one directory that `carina run` or `carina explain` has written"
+        )
+    return read_apart(paths, read_run, _asked)
 
 
 def _asked(run: Run) -> tuple[str, ...]:
@@ -118,7 +107,8 @@ def _info(path: Path) -> RunInfo:
         return msgspec.json.decode(path.read_bytes(), type=RunInfo)
     except FileNotFoundError as error:
         raise CarinaError(
-            f"{path.parent}: no {path.name}, expected a run as `carina run` writes it"
+            f"{path.parent}: no {path.name} and no {MAPS.file}, expected a run as `carina run` or `carina explain` "
+            "writes it"
         ) from error
     except OSError as error:
         raise CarinaError(f"{path}: cannot be read: {error.strerror}") from error

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from carina.report.ground.analyse import recognition
 from carina.report.ground.analysis import analyse, probings
 from carina.report.ground.read import read_maps_runs
 from carina.report.ground.write import write_ground
@@ -34,13 +35,23 @@ def explained(tiny, probes):
     ]
 
 
+@pytest.fixture
+def three_count(monkeypatch):
+    """Findings count from three images on either side on, as the tiny ones have; below five they otherwise don't."""
+    monkeypatch.setattr(recognition, "LEAST", 3)
+
+
 @pytest.fixture(scope="session")
 def ground(probes, explained):
     """What is worked out of the two."""
     (probing,) = probings(read_maps_runs(explained), {probes.manifest.fingerprint: probes})
-    return analyse(probing)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recognition, "LEAST", 3)
+        return analyse(probing)
 
 
 @pytest.fixture(scope="session")
 def written(explained, tmp_path_factory):
-    return write_ground(explained, tmp_path_factory.mktemp("ground"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recognition, "LEAST", 3)
+        return write_ground(explained, tmp_path_factory.mktemp("ground"))

@@ -162,6 +162,10 @@ def test_one_report_of_both(explained, talked, tmp_path):
     page = written.ground.read_text(encoding="utf-8")
     assert "Does who points right also answer right?" in page
     assert "lab/chat · boxes" in page
+    # Two maps and the boxes of the chat model itself beside its answers: a table of three rows, which is open.
+    section = page[page.index("Does who points right also answer right?") :].partition("</section>")[0]
+    assert "<details open><summary><h4>Pointing and answering" in section
+    assert "two different models, unless a row says “same model”" in section
     names = {path.name for path in written.tables}
     assert {"ground-answers.csv", "ground-boxes.csv", "headline.csv"} <= names
     alone = write_report(explained, tmp_path / "alone")

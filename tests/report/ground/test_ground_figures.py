@@ -9,9 +9,10 @@ import pytest
 
 from carina.errors import CarinaError
 from carina.report.ground.analyse.compare import RIVALS
-from carina.report.ground.figures import summed
-from carina.report.ground.measures import LIMIT, OURS, measures
+from carina.report.ground.figures import bounded, summed
+from carina.report.ground.measures import OURS, WHOLE_CELLS, measures
 from carina.report.ground.read import is_maps, read_maps_run, read_maps_runs
+from carina.stats import Interval
 
 HIT, TUNED, OTSU = (one.variant for one in OURS[:3])
 
@@ -57,16 +58,36 @@ def test_means_by_what_lesions_are_like(ground, tiny):
             assert (found.value, found.n) == (pytest.approx(fmean(values)), len(values)), (level, name)
         assert ground.figure(poor, HIT, level=level, name=name).value == 0
         assert ground.rival(good, HIT, level=level, name=name) is not None
-        assert ground.limit(good, level=level, name=name) == 1
+        assert ground.whole_cells(good, level=level, name=name) == 1
 
 
 def test_few_usable_draws_give_no_interval(explained):
     run = read_maps_run(explained[0])
     few = replace(run, summary=run.summary.with_columns(replicates=pl.lit(99)))
-    for told, bounded in ((summed(run, [HIT]), True), (summed(few, [HIT]), False)):
+    for told, sure in ((summed(run, [HIT]), True), (summed(few, [HIT]), False)):
         (macro,) = [one for one in told if (one.source, one.level, one.average) == ("model", "all", "macro")]
-        assert (macro.low is not None) is bounded
+        assert (macro.low is not None) is sure
     assert next(one for one in summed(few, [HIT]) if one.average == "micro").low is not None
+
+
+def test_what_tells_findings_alone_gets_their_mean(explained):
+    run = read_maps_run(explained[0])
+    alone = replace(run, summary=run.summary.filter(pl.col("level") == "finding"))
+    (mean,) = [one for one in summed(alone, [HIT]) if one.level == "all" and one.source == "model"]
+    # Three masses of four, one nodule and a half of three.
+    assert mean.value == pytest.approx(fmean([3 / 4, 1.5 / 3]))
+    assert (mean.average, mean.low, mean.high, mean.n, mean.patients) == ("macro", None, None, 7, 5)
+
+
+def test_figures_of_fewer_than_five_patients_have_no_interval(ground):
+    good, poor = ground.probing.runs
+    assert ground.figure(good, HIT).low is not None  # five
+    for run in (good, poor):
+        for name in ("mass", "nodule"):  # four and three, whether all peaks miss or some
+            found = ground.figure(run, HIT, level="finding", name=name)
+            assert (found.low, found.high) == (None, None)
+    every = [*ground.figures, *ground.others]
+    assert not [one for one in every if 0 < one.patients < 5 and one.low is not None]
 
 
 def test_peaks_that_all_miss_are_as_sure_as_their_patients_are_many(ground):
@@ -75,12 +96,20 @@ def test_peaks_that_all_miss_are_as_sure_as_their_patients_are_many(ground):
     assert (poor.value, poor.low, poor.high) == (0, 0, pytest.approx(1 - 0.025**0.2))
 
 
-def test_the_grid_limit_stands_beside(ground):
+def test_what_is_all_right_is_as_sure_as_its_patients_are_many():
+    right = Interval(1.0, 1.0, 1.0, 9, 6)
+    assert bounded(right, counted=True).low == pytest.approx(0.025 ** (1 / 6))
+    assert bounded(right) == right  # not counted: an area, say
+    assert bounded(Interval(1.0, 1.0, 1.0, 9, 4), counted=True).low is None
+    assert bounded(Interval(0.5, 0.2, 0.8, 9, 5), counted=True).low == 0.2
+
+
+def test_what_whole_cells_reach_stands_beside(ground):
     good = ground.probing.runs[0]
     # Cells are pixels here: any truth can be reached.
-    assert ground.limit(good) == 1
-    assert ground.limit(good, level="finding", name="nodule") == 1
-    assert ground.figure(good, LIMIT.variant, source="control/centre").value == 1
+    assert ground.whole_cells(good) == 1
+    assert ground.whole_cells(good, level="finding", name="nodule") == 1
+    assert ground.figure(good, WHOLE_CELLS.variant, source="control/centre").value == 1
 
 
 def test_recognition_by_hand(ground):

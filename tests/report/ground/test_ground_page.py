@@ -54,6 +54,19 @@ def test_warnings_tell_what_is_not_above_a_control(source):
     assert text.index("Before you read on") < text.index("<h3>Headline</h3>")
 
 
+def test_a_run_has_one_warning_of_the_controls(source):
+    told = re.findall(r"<b>(?:Warning|Note)\.</b> ([^<]*)</span>", source)
+    above = [one.partition(" is not surely above ")[0] for one in told if "is not surely above" in one]
+    assert len(above) == len(set(above)) > 0
+
+
+def test_whole_cells_are_no_limit(written, source):
+    assert "Whole cells, IoU" in source
+    assert "a smooth map can lie a little above it" in source
+    drawn = "".join(path.read_text(encoding="utf-8") for path in written.figures if path.suffix == ".svg")
+    assert not re.search(r"grid limit|can reach|most that|cannot exceed", source + drawn, re.IGNORECASE)
+
+
 def test_the_page_is_whole_in_itself(source):
     bare = re.sub(r"data:image/jpeg;base64,[A-Za-z0-9+/=]*", "", source)
     assert not re.search(r"https?://|@import|url\(|<link", bare)
@@ -67,6 +80,7 @@ def bytes_of(directory: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.usefixtures("three_count")
 def test_the_same_runs_give_the_same_bytes(written, explained, tmp_path):
     write_ground(explained, tmp_path)
     assert bytes_of(tmp_path) == bytes_of(written.html.parent)

@@ -5,15 +5,23 @@ from math import exp
 from statistics import fmean
 
 import msgspec
+import polars as pl
 import pytest
 
 from carina.ground.explain.scoring import MODEL
 from carina.report.ground.analyse import calibration as calibrating
+from carina.report.ground.analyse import recognition as recognising
 from carina.report.ground.analyse.calibration import calibration
-from carina.report.ground.analyse.correlation import over_findings, over_models
-from carina.report.ground.analyse.recognition import AUROC
+from carina.report.ground.analyse.correlation import over_findings, over_models, same_probes
+from carina.report.ground.analyse.recognition import AUROC, told_apart
+from carina.report.ground.analysis import Probing, analyse, probings
 from carina.report.ground.figures import Figure
 from carina.report.ground.measures import OURS, pointing
+from carina.report.ground.page.grids import left_out
+from carina.report.ground.page.remarks import remarks
+from carina.report.ground.read import read_maps_runs
+
+TUNED = pl.col("variant").str.contains("tuned", literal=True)
 
 
 def figure(level, name, metric, value, average=""):
@@ -46,6 +54,68 @@ def test_spearman_over_findings(ground):
     assert (four.low, four.high, four.n) == (None, None, 4)
     two = related(ground, [0.5, 0.6], [0.1, 0.3]).correlation
     assert (two.value, two.n) == (None, 2)
+
+
+def test_findings_of_few_images_count_in_no_mean_and_no_correlation(ground, explained, probes):
+    run = ground.probing.runs[0]
+    # Masses are there on four images and absent on three, nodules on three and three.
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recognising, "LEAST", 3)
+        assert told_apart(run) == ["mass", "nodule"]
+        patched.setattr(recognising, "LEAST", 4)
+        assert told_apart(run) == []
+    assert told_apart(run) == []  # five, on a page
+    (probing,) = probings(read_maps_runs(explained), {probes.manifest.fingerprint: probes})
+    found = analyse(probing)
+    assert found.mean_auroc(found.probing.runs[0]).value is None
+    assert found.relations == ()
+    # The findings themselves are told.
+    mass = found.figure(found.probing.runs[0], AUROC, level="recognition", name="mass", average="")
+    assert mass.value == pytest.approx(10 / 12)
+
+
+def of_cases(run, name, keep):
+    """A run as it would be on some of the probes."""
+    kept = [case for case in run.own["case"] if keep(case)]
+    return replace(
+        run,
+        id=name,
+        named=name,
+        scores=run.scores.filter(pl.col("case").is_in(kept)),
+        scoring=msgspec.structs.replace(run.scoring, model=f"lab/{name}"),
+    )
+
+
+def test_models_are_related_on_the_probes_that_most_share(ground):
+    run = ground.probing.runs[0]
+    whole = [of_cases(run, name, lambda _: True) for name in ("w", "x")]
+    few = [of_cases(run, name, lambda case: "mass" in case) for name in ("a", "b", "c")]
+    assert same_probes([*whole, *few]) == (few, whole)
+    # Of as many runs, those on more probes.
+    assert same_probes([*few[:2], *whole]) == (whole, few[:2])
+    assert same_probes([]) == ([], [])
+
+
+@pytest.mark.usefixtures("three_count")
+def test_runs_on_other_probes_are_left_out_and_told(ground):
+    run = ground.probing.runs[0]
+    tuned = of_cases(run, "tuned", lambda _: True)
+    others = [
+        replace(one, summary=one.summary.with_columns(value=pl.when(TUNED).then(None).otherwise("value")))
+        for one in (of_cases(run, name, lambda _: True) for name in ("x", "y", "z"))
+    ]
+    few = of_cases(run, "few", lambda case: "mass" in case)
+    probing = Probing((tuned, *others, few), None, ground.probing.measures)
+    found = analyse(probing)
+    over = [one for one in found.relations if one.run is None]
+    # A tuned threshold is had by one alone, so areas are compared by Otsu's.
+    assert [one.measure.title for one in over] == ["Pointing game", "IoU, Otsu"]
+    assert [[place.grounding.run for place in one.places] for one in over] == [["tuned", "x", "y", "z"]] * 2
+    assert probing.area.title == "IoU, Otsu"
+    assert "left out, for they rest on other probes: lab/few · similarity (few) (4 scored)" in left_out(found)
+    (warned,) = [one for one in remarks([found], [()]) if one.text.startswith("Not all runs")]
+    assert warned.level == "grave"
+    assert "lab/few · similarity (few) (4 of 7)" in warned.text
 
 
 def test_methods_of_one_model_are_drawn_together(ground):

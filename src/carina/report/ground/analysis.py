@@ -12,6 +12,7 @@ from carina.report.exam import Exam
 from carina.report.ground.analyse.answers import Joint, by_boxes, by_maps, joined, joint_figures
 from carina.report.ground.analyse.boxes import BoxRun, box_figures, box_runs
 from carina.report.ground.analyse.calibration import Calibration, calibration, calibration_figures
+from carina.report.ground.analyse.checks import RunChecks, run_checks
 from carina.report.ground.analyse.compare import (
     RIVALS,
     AgainstControls,
@@ -19,13 +20,19 @@ from carina.report.ground.analyse.compare import (
     between,
     difference,
 )
-from carina.report.ground.analyse.correlation import Relation, correlation_figure, over_findings, over_models
+from carina.report.ground.analyse.correlation import (
+    Relation,
+    correlation_figure,
+    over_findings,
+    over_models,
+    same_probes,
+)
 from carina.report.ground.analyse.lesions import divisions, lesion_figures
 from carina.report.ground.analyse.pretraining import Pretraining, pretraining
-from carina.report.ground.analyse.recognition import AUROC, recognition
+from carina.report.ground.analyse.recognition import AUROC, recognition, told_apart
 from carina.report.ground.analyse.sensitivity import Sensitivity, sensitivities, sensitivity_figures
 from carina.report.ground.figures import Figure, summed
-from carina.report.ground.measures import LIMIT, Measure, measures, overlap, pointing
+from carina.report.ground.measures import WHOLE_CELLS, Measure, measures, overlap, pointing, shared
 from carina.report.ground.read import MapsRun
 
 Key = tuple[str, str, str, str, str, str]
@@ -45,6 +52,12 @@ class Probing:
     @property
     def profile(self) -> str:
         return self.runs[0].scoring.profile
+
+    @cached_property
+    def area(self) -> Measure | None:
+        """The overlap of areas that all runs have, so that they can be compared by it; any where there is none."""
+        held = [run.told for run in self.runs if run.scoring.scored]
+        return overlap(shared(self.measures, held)) or overlap(self.measures)
 
     @property
     def title(self) -> str:
@@ -75,6 +88,8 @@ class GroundAnalysis:
     pretraining: Pretraining | None
     divisions: tuple[Dimension, ...]
     """Of the scored probes, by what their lesions are like."""
+    checks: tuple[RunChecks, ...]
+    """Whether maps depend on image, text and weights, of runs that were checked."""
 
     @cached_property
     def found(self) -> dict[Key, Figure]:
@@ -96,6 +111,12 @@ class GroundAnalysis:
     ) -> Figure | None:
         return self.found.get((run.id, source, level, name, metric, average))
 
+    @cached_property
+    def average(self) -> str:
+        """What the headline tells: micro, or macro where the profile tells findings alone."""
+        whole = {one.average for one in self.figures if one.level == "all"}
+        return "macro" if whole == {"macro"} else "micro"
+
     def mean_auroc(self, run: MapsRun) -> Figure | None:
         """Over findings."""
         return self.figure(run, AUROC, level="recognition", average="macro")
@@ -108,7 +129,7 @@ class GroundAnalysis:
     @property
     def tables(self) -> dict[str, list[Figure]]:
         """Figures by the table that they stand in: all variants for all images, those of the page for groups."""
-        told = {LIMIT.variant, *(one.variant for one in self.probing.measures)}
+        told = {WHOLE_CELLS.variant, *(one.variant for one in self.probing.measures)}
         return {
             "headline": [one for one in self.figures if one.level == "all"],
             "breakdown": [one for one in self.figures if one.level != "all" and one.metric in told],
@@ -119,6 +140,7 @@ class GroundAnalysis:
             "answers": [item for one in self.joints for item in joint_figures(one)],
             "pretraining": [] if self.pretraining is None else list(self.pretraining.figures),
             "calibration": [item for one in self.calibrations for item in calibration_figures(one)],
+            "checks": [item for one in self.checks for item in one.figures],
         }
 
     @property
@@ -137,12 +159,13 @@ class GroundAnalysis:
             "controls": [one for item in self.controls for one in item.differences],
             "comparison": list(self.contrasts),
             "maps-and-boxes": list(self.box_contrasts),
+            "checks-less-random": [one for item in self.checks for one in item.differences],
             "pretraining-comparison": [] if self.pretraining is None else list(self.pretraining.differences),
         }
 
-    def limit(self, run: MapsRun, **about: str) -> float | None:
-        """The highest IoU that whole cells of the run's grid reach."""
-        found = self.figure(run, LIMIT.variant, **about)
+    def whole_cells(self, run: MapsRun, **about: str) -> float | None:
+        """The IoU that the best set of whole cells of the run's grid reaches."""
+        found = self.figure(run, WHOLE_CELLS.variant, **about)
         return None if found is None else found.value
 
 
@@ -153,12 +176,7 @@ def probings(runs: Sequence[MapsRun], benches: dict[str, Benchmark | None]) -> l
         here = [run for run in runs if (run.benchmark, run.scoring.profile) == key]
         ordered = sorted(here, key=lambda run: (run.oracle, run.control, run.baseline))
         variants = {name: words for run in here for name, words in run.scoring.variants.items()}
-        known = {
-            name
-            for run in here
-            for name in run.summary.filter(run.summary["value"].is_not_null())["variant"].unique()
-        }
-        told = measures(variants.items(), known=sorted(known))
+        told = measures(variants.items(), known=sorted({name for run in here for name in run.told}))
         made.append(Probing(tuple(ordered), benches.get(key[0]), tuple(told)))
     return made
 
@@ -199,6 +217,7 @@ def analyse(
         joints=tuple(joined(pointers, exams)),
         pretraining=pretraining(probing.runs, probing.measures),
         divisions=tuple(divided),
+        checks=tuple(item for item in map(run_checks, probing.runs) if item is not None),
     )
 
 
@@ -206,7 +225,7 @@ def _maps_less_boxes(probing: Probing, boxes: Sequence[BoxRun]) -> Iterator[Cont
     """Peaks against centres of boxes, and areas of maps against those of boxes."""
     for measure, metric in (
         (pointing(probing.measures), "box centre"),
-        (overlap(probing.measures), "union IoU"),
+        (probing.area, "union IoU"),
     ):
         if measure is None or measure.metric not in ("hit", "iou"):
             continue
@@ -224,22 +243,33 @@ def _relations(
     probing: Probing, figures: Sequence[Figure], recognised: Sequence[Figure]
 ) -> Iterator[Relation]:
     """Over the findings of each run, then over models; by where peaks lie and by overlap."""
-    for measure in (pointing(probing.measures), overlap(probing.measures)):
-        if measure is None:
-            continue
-        points = []
-        for run in probing.runs:
-            own = [one for one in figures if one.run == run.id]
-            known = [one for one in recognised if one.run == run.id]
+    for run in probing.runs:
+        names = told_apart(run)
+        known = [one for one in recognised if one.run == run.id and one.name in names]
+        own = [one for one in figures if one.run == run.id]
+        for measure in _two(shared(probing.measures, [run.told])):
             made = over_findings(run, measure, known, own)
             if made.places:
                 yield made
-            whole = [one for one in own if (one.source, one.level) == (MODEL, "all")]
-            points.append((run, _first(known, AUROC, "macro"), _first(whole, measure.variant, "macro")))
-        over = over_models(measure, points)
+    auroc = {run: _first(recognised, run, AUROC) for run in probing.runs}
+    alike, left = same_probes([run for run, one in auroc.items() if one is not None])
+    whole = [one for one in figures if (one.source, one.level) == (MODEL, "all")]
+    for measure in _two(shared(probing.measures, [run.told for run in alike])):
+        points = [(run, auroc[run], _first(whole, run, measure.variant)) for run in alike]
+        over = over_models(measure, points, left)
         if over.places:
             yield over
 
 
-def _first(figures: Sequence[Figure], metric: str, average: str) -> Figure | None:
-    return next((one for one in figures if (one.metric, one.average) == (metric, average)), None)
+def _two(told: Sequence[Measure]) -> list[Measure]:
+    """Where peaks lie, and how areas overlap."""
+    return [one for one in (pointing(told), overlap(told)) if one is not None]
+
+
+def _first(figures: Sequence[Figure], run: MapsRun, metric: str) -> Figure | None:
+    """The mean over findings, where it has a value."""
+    wanted = (run.id, metric, "macro")
+    return next(
+        (one for one in figures if (one.run, one.metric, one.average) == wanted and one.value is not None),
+        None,
+    )

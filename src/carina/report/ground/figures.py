@@ -1,6 +1,7 @@
 """A figure of an explain run: one number with its interval and what it rests on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +13,11 @@ from carina.stats import Interval, clopper_pearson
 
 USABLE: Final = 100
 """Draws below which no interval is told."""
+ENOUGH: Final = 5
+"""Patients from which an interval is told: draws of fewer look surer than they are."""
+
+_COUNTED: Final = ("box centre", "accuracy", "frequency of presence")
+"""What is counted as right or wrong, probe by probe, besides peaks."""
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +45,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 def of_run(run: MapsRun, *, level: str, name: str, metric: str, found: Interval, average: str = "") -> Figure:
     """A figure of the run's model."""
+    found = bounded(found, counted=_is_counted(metric))
     return Figure(
         run=run.id,
         model=run.model,
@@ -57,11 +64,14 @@ def of_run(run: MapsRun, *, level: str, name: str, metric: str, found: Interval,
 
 
 def summed(run: MapsRun, variants: Iterable[str] | None = None) -> list[Figure]:
-    """The figures of a run's own summary, in its order; of some variants, or of all."""
+    """The figures of a run's own summary, in its order; of some variants, or of all.
+
+    A profile that tells findings alone gets the mean over them below.
+    """
     rows = run.summary
     if variants is not None:
         rows = rows.filter(pl.col("variant").is_in(list(variants)))
-    return [
+    told = [
         honest(
             Figure(
                 run=run.id,
@@ -81,6 +91,29 @@ def summed(run: MapsRun, variants: Iterable[str] | None = None) -> list[Figure]:
         )
         for row in rows.iter_rows(named=True)
     ]
+    return [*told, *_means(run, told)]
+
+
+def _means(run: MapsRun, told: Sequence[Figure]) -> Iterator[Figure]:
+    """Means over findings of what has no figure of all images: values without an interval."""
+    whole = {(one.source, one.metric) for one in told if one.level == "all"}
+    parts: dict[tuple[str, str], list[Figure]] = {}
+    for one in told:
+        if one.level == "finding" and one.value is not None and (one.source, one.metric) not in whole:
+            parts.setdefault((one.source, one.metric), []).append(one)
+    patients = {source: run.of(source)["patient"].n_unique() for source, _ in parts}
+    for (source, _), own in parts.items():
+        yield msgspec.structs.replace(
+            own[0],
+            level="all",
+            name="",
+            average="macro",
+            value=fmean(one.value for one in own if one.value is not None),
+            low=None,
+            high=None,
+            n=sum(one.n for one in own),
+            patients=patients[source],
+        )
 
 
 def _usable(row: Mapping[str, Any]) -> bool:
@@ -88,13 +121,31 @@ def _usable(row: Mapping[str, Any]) -> bool:
     return row["average"] != "macro" or int(row["replicates"]) >= USABLE
 
 
+def bounded(found: Interval, *, counted: bool = False) -> Interval:
+    """Without bounds where it rests on too few patients.
+
+    Draws from what is counted as right or wrong, and is all right or all wrong, tell nothing of how few they are; the
+    patients' number does.
+    """
+    if found.clusters < ENOUGH:
+        return Interval(found.value, None, None, found.n, found.clusters)
+    if not counted or found.value not in (0.0, 1.0) or found.low != found.high:
+        return found
+    exact = clopper_pearson(found.clusters if found.value else 0, found.clusters)
+    return Interval(found.value, exact.low, exact.high, found.n, found.clusters)
+
+
+def _is_counted(metric: str) -> bool:
+    return metric.startswith("hit") or metric in _COUNTED
+
+
 def honest(figure: Figure) -> Figure:
-    """Draws from peaks that all hit, or all miss, tell nothing of how few they are; the patients' number does."""
-    alike = figure.metric.startswith("hit") and figure.value in (0.0, 1.0) and figure.low == figure.high
-    if not alike or figure.patients < 2:
-        return figure
-    exact = clopper_pearson(figure.patients if figure.value else 0, figure.patients)
-    return msgspec.structs.replace(figure, low=exact.low, high=exact.high)
+    """The figure with the bounds that it may have."""
+    found = bounded(
+        Interval(figure.value, figure.low, figure.high, figure.n, figure.patients),
+        counted=_is_counted(figure.metric),
+    )
+    return msgspec.structs.replace(figure, low=found.low, high=found.high)
 
 
 def key_of(figure: Figure) -> str:
@@ -103,14 +154,14 @@ def key_of(figure: Figure) -> str:
 
 
 def share(
-    figure: Figure | None, *, line: float | None = None, limit: float | None = None, bold: bool = False
+    figure: Figure | None, *, line: float | None = None, cells: float | None = None, bold: bool = False
 ) -> Cell:
     """A figure between 0 and 1 with a bar; on the bar a line and a triangle, for what it is compared with."""
     if figure is None or figure.value is None:
         return Cell()
     beside = [
         f", {name} {percent(value)}"
-        for name, value in (("best control", line), ("grid limit", limit))
+        for name, value in (("best control", line), ("best set of whole cells", cells))
         if value is not None
     ]
     return Cell(
@@ -120,7 +171,7 @@ def share(
         bold=bold,
         bar=100 * figure.value,
         chance=None if line is None else 100 * line,
-        constant=None if limit is None else 100 * limit,
+        constant=None if cells is None else 100 * cells,
         key=key_of(figure),
         title=f"{figure.metric}, n = {figure.n:,} of {figure.patients:,} patients{''.join(beside)}",
     )

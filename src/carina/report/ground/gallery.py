@@ -13,7 +13,7 @@ from carina.ground.explain.maps import LocalisationMap
 from carina.ground.explain.probe import asked_of, grey
 from carina.report.ground.analysis import Probing
 from carina.report.ground.draw.heat import heat_picture, jpeg_uri, plain_picture
-from carina.report.ground.measures import Measure, overlap, pointing
+from carina.report.ground.measures import Measure, overlap, pointing, shared
 from carina.report.ground.read import MapsRun
 from carina.report.page.cells import percent
 
@@ -62,10 +62,11 @@ def galleries(probing: Probing) -> list[Gallery]:
     if probing.bench is None or not runs:
         return []
     each = max(1, min(_MOST_EACH, MOST // (_PICTURES * len(KINDS) * len(runs))))
-    return [
-        _gallery(run, probing.bench, picked(run, probing.measures, each), probing.measures)
-        for run in runs[: MOST // (_PICTURES * len(KINDS))]
-    ]
+    made = []
+    for run in runs[: MOST // (_PICTURES * len(KINDS))]:
+        told = shared(probing.measures, [run.told])
+        made.append(_gallery(run, probing.bench, picked(run, told, each), told))
+    return made
 
 
 def picked(run: MapsRun, told: Sequence[Measure], each: int) -> list[tuple[str, str]]:

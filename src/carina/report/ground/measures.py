@@ -1,7 +1,7 @@
 """Which of the many variants of a profile a page tells, and what they are called there."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from carina.ground.score.variants import Metric, parse
@@ -63,15 +63,17 @@ OURS: Final = (
     _own("Mass", "share of the map in the truth", "mass.bilinear_full.full_image"),
 )
 """Of Carina's own profile."""
-LIMIT: Final = _own("Grid limit, IoU", "best of whole cells", "iou.oracle_grid.nearest_full.full_image")
-"""The highest IoU that any set of the map's cells reaches: what no map of this grid can exceed."""
+WHOLE_CELLS: Final = _own(
+    "Whole cells, IoU", "best set of whole cells", "iou.oracle_grid.nearest_full.full_image"
+)
+"""What the best set of whole cells of the map's grid reaches; a smooth map can lie a little above it."""
 
 
 def measures(variants: Iterable[tuple[str, str]], *, known: Sequence[str]) -> list[Measure]:
     """What is told of a profile's (variant, definition); `known` are variants that any run has a value of."""
     defined = dict(variants)
     ours = [one for one in OURS if one.variant in defined]
-    chosen = ours or [_named(name) for name in defined if not name.startswith(_BEYOND_ONE)]
+    chosen = ours or _apart([_named(name) for name in defined if not name.startswith(_BEYOND_ONE)])
     told = [
         Measure(one.title, one.note, one.variant, defined[one.variant])
         for one in chosen
@@ -83,6 +85,22 @@ def measures(variants: Iterable[tuple[str, str]], *, known: Sequence[str]) -> li
 def _named(variant: str) -> Measure:
     parsed = parse(variant)
     return Measure(_METRICS[parsed.metric], variant.partition(".")[2].replace(".", " "), variant)
+
+
+def _apart(told: Sequence[Measure]) -> list[Measure]:
+    """Titles that differ: what comes several times has those words of its note that not all of them share."""
+    made = []
+    for one in told:
+        alike = [set(other.note.split()) for other in told if other.title == one.title]
+        own = [word for word in one.note.split() if word not in set.intersection(*alike)]
+        made.append(replace(one, title=f"{one.title}, {' '.join(own)}") if own else one)
+    return made
+
+
+def shared(told: Iterable[Measure], held: Iterable[frozenset[str]]) -> list[Measure]:
+    """Those that all have; `held` are the variants of each."""
+    every = list(held)
+    return [one for one in told if all(one.variant in variants for variants in every)]
 
 
 def pointing(told: Sequence[Measure]) -> Measure | None:

@@ -1,18 +1,21 @@
 """Reading explain runs: maps, their scores and what decided them, checked before anything is made of them."""
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import polars as pl
 from polars.exceptions import PolarsError
 
 from carina.errors import CarinaError
+from carina.files import sha256
+from carina.ground.explain.checks import CHECKS, ROWS, Checked, Checks
 from carina.ground.explain.maps import Manifest, Maps, open_maps
 from carina.ground.explain.scoring import MODEL, SCORES, SUMMARY, Scoring, read_scoring
+from carina.report.naming import read_apart
 from carina.store import MAPS, what_is
 
 UNTRAINED: Final = "builtin/untrained"
@@ -40,6 +43,8 @@ class MapsRun:
     """A row for each map and source, a column for each variant."""
     summary: pl.DataFrame
     """Figures with intervals."""
+    checked: Checked | None = None
+    """Whether its maps depend on image, text and weights, where that was asked."""
     named: str = ""
     """What tells it from another run of the same model and method."""
 
@@ -91,6 +96,17 @@ class MapsRun:
         return told if isinstance(told, str) else None
 
     @cached_property
+    def told(self) -> frozenset[str]:
+        """Variants that its own maps have a figure of."""
+        own = self.summary.filter((pl.col("source") == MODEL) & pl.col("value").is_not_null())
+        return frozenset(own["variant"].to_list())
+
+    @cached_property
+    def probes(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Probes that its figures rest on: those whose maps are scored, and those with a score of the finding."""
+        return frozenset(self.own["case"]), frozenset(self.recognised["case"])
+
+    @cached_property
     def own(self) -> pl.DataFrame:
         """Scores of the model's maps, a row a case."""
         return self.of(MODEL)
@@ -103,13 +119,15 @@ class MapsRun:
     def recognised(self) -> pl.DataFrame:
         """How sure the model is of findings: `case`, `patient`, `finding`, `present`, `score`, `against`.
 
-        `against` tells whether the score is less that of negative prompts. Of the scored splits alone; no rows for maps
-        without a model.
+        `against` tells whether the score is less that of negative prompts. Neither of the split nor of the patients
+        that thresholds were tuned on; no rows for maps without a model.
         """
         told = self.maps.table(["id", "patient", "split", "target", "present", "score", "against"]).collect()
         kept = told.filter(pl.col("score").is_not_null())
         if self.scoring.tuned_on is not None:
-            kept = kept.filter(pl.col("split").ne_missing(pl.lit(self.scoring.tuned_on)))
+            tuned = pl.col("split").eq_missing(pl.lit(self.scoring.tuned_on))
+            seen = told.filter(tuned)["patient"].drop_nulls().unique().to_list()
+            kept = kept.filter(~tuned & ~pl.col("patient").is_in(seen).fill_null(value=False))
         return kept.select(
             case="id",
             patient=pl.col("patient").fill_null(pl.col("id")),
@@ -134,36 +152,30 @@ def read_maps_run(path: Path) -> MapsRun:
             f"{path}: its scores are of other maps; expected those that carina explain wrote last"
         )
     scores, summary = _table(path / SCORES), _table(path / SUMMARY)
+    parts = tuple(part.sha256 for part in maps.manifest.parts)
+    tables = {name: sha256(path / name) for name in (SCORES, SUMMARY)}
+    if (scoring.parts, scoring.tables) != (parts, tables):
+        raise CarinaError(f"{path}: scored before its maps or tables were changed; run carina explain again")
     if not scoring.scored:
         # Tables without a row have no columns either.
         scores, summary = pl.DataFrame(schema=_SCORED), pl.DataFrame(schema=_SUMMED)
     wanted = [name for name in scoring.variants if scoring.scored and not _pooled(name)]
-    for name, table, columns in ((SCORES, scores, (*_SCORED, *wanted)), (SUMMARY, summary, _SUMMED)):
-        lacking = [column for column in columns if column not in table.columns]
-        if lacking:
-            raise CarinaError(f"{path / name}: no column {lacking[0]!r}, expected what carina explain writes")
+    _require(path / SCORES, scores, (*_SCORED, *wanted))
+    _require(path / SUMMARY, summary, _SUMMED)
     return MapsRun(
-        id=path.resolve().name, path=path, maps=maps, scoring=scoring, scores=scores, summary=summary
+        id=path.resolve().name,
+        path=path,
+        maps=maps,
+        scoring=scoring,
+        scores=scores,
+        summary=summary,
+        checked=_checked(path, maps.manifest.fingerprint),
     )
 
 
 def read_maps_runs(paths: Sequence[Path]) -> list[MapsRun]:
     """Several explain runs, each of which may be given once."""
-    places = [path.resolve() for path in paths]
-    for path, place in zip(paths, places, strict=True):
-        if places.count(place) > 1:
-            raise CarinaError(f"{path}: is given more than once, expected each run once")
-    runs = [read_maps_run(path) for path in paths]
-    ids = Counter(run.id for run in runs)
-    told = [
-        replace(run, id=run.id if ids[run.id] == 1 else f"{place.parent.name}/{run.id}")
-        for run, place in zip(runs, places, strict=True)
-    ]
-    again = [name for name, count in Counter(run.id for run in told).items() if count > 1]
-    if again:
-        raise CarinaError(f"{len(paths)} runs: several are {again[0]!r}; expected folders of different names")
-    alike = Counter(_asked(run) for run in told)
-    return [replace(run, named=run.id if alike[_asked(run)] > 1 else "") for run in told]
+    return read_apart(paths, read_maps_run, _asked)
 
 
 def _asked(run: MapsRun) -> tuple[str, ...]:
@@ -176,10 +188,32 @@ def _pooled(variant: str) -> bool:
     return variant.endswith(".pooled")
 
 
-def _table(path: Path) -> pl.DataFrame:
+def _checked(directory: Path, fingerprint: str) -> Checked | None:
+    """What `carina explain --check` found, where it was asked."""
+    path = directory / CHECKS
+    try:
+        checks = msgspec.json.decode(path.read_bytes(), type=Checks)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise CarinaError(f"{path}: not the checks of maps: {error}") from error
+    if checks.maps != fingerprint:
+        raise CarinaError(f"{path}: its checks are of other maps; run carina explain --check again")
+    rows = _table(directory / ROWS, "check the maps again with carina explain --check")
+    _require(directory / ROWS, rows, ("case", "patient"))
+    return Checked(checks, rows)
+
+
+def _require(path: Path, table: pl.DataFrame, columns: Iterable[str]) -> None:
+    lacking = [column for column in columns if column not in table.columns]
+    if lacking:
+        raise CarinaError(f"{path}: no column {lacking[0]!r}, expected what carina explain writes")
+
+
+def _table(path: Path, remedy: str = "score the maps with carina explain") -> pl.DataFrame:
     try:
         return pl.read_parquet(path)
     except FileNotFoundError:
-        raise CarinaError(f"{path}: missing; score the maps with carina explain") from None
+        raise CarinaError(f"{path}: missing; {remedy}") from None
     except (OSError, PolarsError) as error:
         raise CarinaError(f"{path}: not a Parquet file: {error}") from error

@@ -15,6 +15,7 @@ from carina.report.draw.shapes import COLOURS
 from carina.report.draw.svg import mark_svg
 from carina.report.exam import Exam
 from carina.report.page import grids
+from carina.report.page.breaks import breakable
 from carina.report.page.cells import Grid
 from carina.report.page.lead import lead
 from carina.report.page.remarks import remarks
@@ -25,13 +26,15 @@ from carina.show.case_words import PATHS
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     # The base page and its style are those of all pages.
-    return Environment(
+    made = Environment(
         loader=ChoiceLoader([PackageLoader("carina.report.page"), PackageLoader("carina.show")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["breakable"] = breakable
+    return made
 
 
 def render(
@@ -59,7 +62,6 @@ def render(
         "models": named[False] or named[True],
         "beside": named[True] if named[False] else [],
         "colours": COLOURS,
-        "breakable": Markup("/<wbr>"),
         "browser": Markup(_script_safe(browser)),  # noqa: S704 - made safe for a script element
         "shown": len(browser["cases"]),
         "total": sum(len(told.exam.cases) for told in analyses),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from carina.report.exam import Exam
 from carina.report.ground.analyse.boxes import BoxRun
-from carina.report.ground.figures import Figure
+from carina.report.ground.figures import ENOUGH, Figure, bounded
 from carina.report.ground.measures import Measure
 from carina.report.ground.read import MapsRun
 from carina.report.read import Run
@@ -20,8 +20,6 @@ from carina.stats.interval import interval_of
 HIT: Final = 0.5
 """Share of a peak, or of named boxes, in the truth from which it counts as a hit."""
 REPLICATES: Final = 2000
-ENOUGH: Final = 5
-"""Patients on each side from which the interval of a difference is told."""
 _POINTING: Final = ("boxes", "map")
 """Answers that point themselves are not what pointing is compared with."""
 
@@ -143,14 +141,14 @@ def _joint(pointer: Pointer, exam: Exam, run: Run, answers: pl.DataFrame) -> Joi
         exam,
         run,
         (counts[0], counts[1]),
-        (after_hit, after_miss),
+        (bounded(after_hit, counted=True), bounded(after_miss, counted=True)),
         _difference(gap, drawn, both.height, clusters, min(after_hit.clusters, after_miss.clusters)),
         both.select("study", "finding").n_unique(),
     )
 
 
 def _difference(gap: float, drawn: NDArray[np.float64], n: int, clusters: int, fewest: int) -> Interval:
-    """Draws of a handful of patients would look surer than they are."""
+    """With an interval where hits and misses are of enough patients each."""
     found = interval_of(gap, drawn[:, 0] - drawn[:, 1], level=0.95, n=n, clusters=clusters)
     return found if fewest >= ENOUGH else Interval(found.value, None, None, n, clusters)
 

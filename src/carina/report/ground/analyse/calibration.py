@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from carina.report.ground.figures import Figure, of_run
+from carina.report.ground.figures import Figure, bounded, of_run
 from carina.report.ground.read import MapsRun
 from carina.stats import Interval, mean_interval
 
@@ -60,7 +60,7 @@ def calibration(run: MapsRun) -> Calibration | None:
                 float(scores[own].min()),
                 float(scores[own].max()),
                 float(scores[own].mean()),
-                mean_interval(there, patients, replicates=1000),
+                bounded(mean_interval(there, patients, replicates=1000), counted=True),
             )
         )
     gaps = [abs(band.mean - (band.frequency.value or 0.0)) * band.frequency.n for band in bands]

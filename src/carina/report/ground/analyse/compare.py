@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from carina.report.analyse.figures import Contrast, corrected
+from carina.report.ground.figures import ENOUGH
 from carina.report.ground.measures import Measure
 from carina.report.ground.read import MapsRun
 from carina.stats import paired_difference
@@ -83,6 +84,7 @@ def difference(
         replicates=REPLICATES,
     )
     p = 1.0 if found.p is None else found.p
+    few = found.clusters < ENOUGH
     return Contrast(
         one=one[0],
         other=other[0],
@@ -90,8 +92,8 @@ def difference(
         name="",
         metric=variant,
         value=found.value or 0.0,
-        low=found.low,
-        high=found.high,
+        low=None if few else found.low,
+        high=None if few else found.high,
         p=p,
         adjusted=p,
         n=found.n,

@@ -1,5 +1,6 @@
 """Do models that recognise a finding also find its place? Over findings of a model, and over models."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +37,8 @@ class Relation:
     measure: Measure
     places: tuple[Place, ...]
     correlation: Interval
+    left: tuple[MapsRun, ...] = ()
+    """Runs on other probes, which one over models does without."""
 
 
 def over_findings(
@@ -54,7 +57,20 @@ def over_findings(
     return Relation(run, measure, tuple(places), _correlation(places, None))
 
 
-def over_models(measure: Measure, points: Sequence[tuple[MapsRun, Figure | None, Figure | None]]) -> Relation:
+def same_probes(runs: Sequence[MapsRun]) -> tuple[list[MapsRun], list[MapsRun]]:
+    """Runs on the probes that most of them share, on the larger set where sets tie; and the other runs."""
+    if not runs:
+        return [], []
+    shared = Counter(run.probes for run in runs)
+    most = max(shared, key=lambda probes: (shared[probes], len(probes[0]), len(probes[1])))
+    return [run for run in runs if run.probes == most], [run for run in runs if run.probes != most]
+
+
+def over_models(
+    measure: Measure,
+    points: Sequence[tuple[MapsRun, Figure | None, Figure | None]],
+    left: Sequence[MapsRun] = (),
+) -> Relation:
     """One point a run; runs of one model by several methods are drawn together."""
     kept = [
         (run, Place(run.title, recognised, grounded))
@@ -64,7 +80,7 @@ def over_models(measure: Measure, points: Sequence[tuple[MapsRun, Figure | None,
     ]
     models = [run.model for run, _ in kept]
     places = [place for _, place in kept]
-    return Relation(None, measure, tuple(places), _correlation(places, models))
+    return Relation(None, measure, tuple(places), _correlation(places, models), tuple(left))
 
 
 def _correlation(places: Sequence[Place], clusters: Sequence[str] | None) -> Interval:

@@ -11,7 +11,7 @@ from carina.report.analyse.breakdown import Dimension
 from carina.report.facts import facts_of
 from carina.report.ground.analyse.compare import RIVALS
 from carina.report.ground.figures import Figure, honest
-from carina.report.ground.measures import LIMIT, Measure
+from carina.report.ground.measures import WHOLE_CELLS, Measure
 from carina.report.ground.read import MapsRun
 from carina.stats import ratio_intervals
 
@@ -32,7 +32,7 @@ def divisions(bench: Benchmark | None, runs: Sequence[MapsRun]) -> list[Dimensio
 def lesion_figures(run: MapsRun, told: Sequence[Measure], divided: Iterable[Dimension]) -> list[Figure]:
     """Means of a run, and of the controls that a model has to be above, for every part of every division."""
     made: list[Figure] = []
-    wanted = (*(one.variant for one in told), LIMIT.variant)
+    wanted = (*(one.variant for one in told), WHOLE_CELLS.variant)
     columns = [name for name in dict.fromkeys(wanted) if name in run.scores.columns]
     if not columns:
         return made

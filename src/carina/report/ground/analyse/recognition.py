@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from carina.report.ground.figures import USABLE, Figure, of_run
@@ -15,6 +16,8 @@ from carina.stats.resampling import cluster_codes, weights
 REPLICATES: Final = 1000
 LEVEL: Final = 0.95
 AUROC: Final = "recognition AUROC"
+LEAST: Final = 5
+"""Images with a finding, and as many without, from which it counts in a mean or a correlation over findings."""
 Floats = NDArray[np.float64]
 
 
@@ -39,17 +42,24 @@ def recognition(run: MapsRun) -> list[Figure]:
     return made
 
 
-def macro_auroc(run: MapsRun) -> Interval:
-    """The mean of the findings' AUROC. Patients are drawn once for all findings.
+def told_apart(run: MapsRun) -> list[str]:
+    """Findings with enough images on either side to say whether they are told from their absence; by name."""
+    sides = run.recognised.group_by("finding").agg(
+        there=pl.col("present").sum(), absent=(~pl.col("present")).sum()
+    )
+    return sorted(sides.filter(pl.min_horizontal("there", "absent") >= LEAST)["finding"])
 
-    Findings that were asked for only where they are, or only where they are not, have no AUROC and do not count; draws
-    in which a finding has none are left out, and with fewer than 100 others there is no interval.
+
+def macro_auroc(run: MapsRun) -> Interval:
+    """The mean of the AUROC of the findings that have enough images. Patients are drawn once for all findings.
+
+    Draws in which a finding has no AUROC are left out, and with fewer than 100 others there is no interval.
     """
     rows = run.recognised
     codes = cluster_codes(rows["patient"].to_list(), rows.height)
     scores, present = rows["score"].to_numpy(), rows["present"].to_numpy()
     findings = rows["finding"].to_numpy()
-    told = [name for name in sorted(set(findings)) if len(set(present[findings == name])) > 1]
+    told = told_apart(run)
     counted = np.isin(findings, told)
     if not told:
         return Interval(None, None, None, 0, 0)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from carina.report.draw.parts import LEFT, SMALL, TEXT, WIDTH, bold_lines, cut
-from carina.report.draw.shapes import Drawing, Item, Line, Mark, Point, Series, Words, text_width
+from carina.report.draw.shapes import Drawing, Item, Line, Mark, Point, Series, Words
+from carina.report.ground.draw.key import key
 
 _GAP: Final = 34.0
 _AXIS: Final = 44.0
@@ -59,7 +60,8 @@ def curve_chart(name: str, panels: Sequence[CurvePanel], *, title: str, note: st
                 items.append(Words(left, top + 12 + 15 * line, text, TEXT, bold=True))
             items.append(Words(left, head - 4, cut(panel.sub, width + 30, SMALL), SMALL, colour="quiet"))
             _panel(items, panel, (left, head + 6, width, _HEIGHT))
-            lowest = max(lowest, _legend(items, panel, left, head + 6 + _HEIGHT + 50, width))
+            styles = [trace.style for trace in panel.traces]
+            lowest = max(lowest, key(items, styles, left, head + 6 + _HEIGHT + 50, width, lines=True))
         top = lowest + 20
     drawing.height = top - 8
     return drawing
@@ -97,18 +99,3 @@ def _panel(items: list[Item], panel: CurvePanel, box: tuple[float, float, float,
         for point in trace.marked:
             x, y = at(*point)
             items.append(Mark(x, y - 7, "down", trace.style.colour, 5.0))
-
-
-def _legend(items: list[Item], panel: CurvePanel, left: float, top: float, width: float) -> float:
-    """Names of the panel's lines; returns where they end."""
-    x, y = left, top
-    for trace in panel.traces:
-        text = cut(trace.style.name, width - 30, SMALL)
-        need = text_width(text, SMALL) + 44
-        if x > left and x + need > left + width + 20:
-            x, y = left, y + 16
-        items.append(Line(((x, y - 4), (x + 20, y - 4)), trace.style.colour, 2.0, trace.style.dash))
-        items.append(trace.style.mark(x + 10, y - 4, 4.0))
-        items.append(Words(x + 26, y, text, SMALL))
-        x += need
-    return y

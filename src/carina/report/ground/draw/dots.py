@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from carina.report.draw.parts import LEFT, SMALL, TEXT, WIDTH, bold_lines, cut, legend, listed
+from carina.report.draw.parts import LEFT, SMALL, TEXT, WIDTH, bold_lines, legend, listed, wrapped
 from carina.report.draw.shapes import Drawing, Item, Line, Mark, Series, Words, text_width
 
 _WIDEST: Final = 300.0
+_LINE: Final = 15.0
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class Panel:
 
     title: str
     spots: Mapping[str, Mapping[str, Spot]]
-    limits: Mapping[str, float] = field(default_factory=dict)
-    """By row: what nothing can exceed."""
+    cells: Mapping[str, float] = field(default_factory=dict)
+    """By row: what the best set of whole cells reaches."""
 
 
 def dot_chart(
@@ -47,27 +48,33 @@ def dot_chart(
     titles = [bold_lines(panel.title, width - 8) for panel in panels]
     top = (0.0 if own else legend(items, series) + 8) + 18 + 15 * max(map(len, titles))
     each = 24.0 if own else max(24.0, 13.0 * len(series) + 6)
-    floor = top + each * len(rows)
-    for place, (key, label) in enumerate(rows.items()):
-        y = top + each * (place + 0.5)
-        items.append(Line(((LEFT, y + each / 2), (WIDTH - 6, y + each / 2)), "line", 0.5))
+    lanes: dict[str, tuple[float, float]] = {}
+    floor = top
+    for key, label in rows.items():
+        # A label that is too long goes on below.
+        lines = wrapped(label, left - 36, TEXT)
+        lanes[key] = floor, max(each, _LINE * len(lines) + 9)
+        middle = floor + lanes[key][1] / 2
+        floor += lanes[key][1]
+        items.append(Line(((LEFT, floor), (WIDTH - 6, floor)), "line", 0.5))
         if own:
-            items.append(series[key].mark(LEFT + 7, y))
-        at = LEFT + (20 if own else 0)
-        items.append(Words(at, y + 4, cut(label, left - 36, TEXT), TEXT))
+            items.append(series[key].mark(LEFT + 7, middle))
+        for line, text in enumerate(lines):
+            y = middle + 4 + _LINE * (line - (len(lines) - 1) / 2)
+            items.append(Words(LEFT + (20 if own else 0), y, text, TEXT))
     for column, panel in enumerate(panels):
         span = (left + column * width + 18, width - 36)
         for line, text in enumerate(titles[column]):
             y = top - 12 - 15 * (len(titles[column]) - 1 - line)
             items.append(Words(span[0] + span[1] / 2, y, text, TEXT, "middle", bold=True))
         _axis(items, span, top, floor)
-        for place, key in enumerate(rows):
-            y = top + each * place
-            if key in panel.limits:
-                x = span[0] + span[1] * panel.limits[key]
-                items.append(Line(((x, y + 3), (x, y + each - 3)), "quiet", 1.4))
+        for key, (y, height) in lanes.items():
+            if key in panel.cells:
+                x = span[0] + span[1] * panel.cells[key]
+                items.append(Line(((x, y + 3), (x, y + height - 3)), "quiet", 1.4))
                 items.append(Mark(x, y + 3, "down", "quiet", 3.2))
-            _row(items, panel.spots.get(key, {}), series, span, (y, each))
+            drawn = {key: series[key]} if own else series
+            _row(items, panel.spots.get(key, {}), drawn, span, (y, height))
     drawing.height = floor + 24
     first = panels[0]
     told = [

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from carina.report.draw.parts import LEFT, SMALL, TEXT, WIDTH, bold_lines, cut
-from carina.report.draw.shapes import Drawing, Item, Line, Series, Words, text_width
+from carina.report.draw.shapes import Area, Drawing, Item, Line, Series, Words, rectangle, text_width
+from carina.report.ground.draw.key import key
 
 _GAP: Final = 34.0
 _AXIS: Final = 44.0
 _ACROSS: Final = 3
 _HEIGHT: Final = 270.0
-_CLEAR: Final = 13.0
-"""Upright distance that labels keep from each other."""
+_UP: Final = 9.0
+_DOWN: Final = 3.0
+"""Room of a name above and below its base line."""
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Scatter:
     sub: str
     """The correlation in words."""
     dots: Sequence[Dot]
+    keyed: bool = False
+    """Whether names stand below, beside marks that differ; otherwise each stands at its mark."""
 
 
 def scatter_chart(
@@ -48,20 +53,22 @@ def scatter_chart(
         row = panels[start : start + _ACROSS]
         titles = [bold_lines(panel.title, width) for panel in row]
         head = top + 15 * max(map(len, titles)) + 18
+        lowest = head + 6 + _HEIGHT + 32
         for column, (panel, lines) in enumerate(zip(row, titles, strict=True)):
             left = LEFT + _AXIS + column * (width + _GAP + _AXIS)
             for line, text in enumerate(lines):
                 items.append(Words(left, top + 12 + 15 * line, text, TEXT, bold=True))
             items.append(Words(left, head - 4, cut(panel.sub, width + 30, SMALL), SMALL, colour="quiet"))
             _panel(items, panel, (left, head + 6, width, _HEIGHT), across, up)
-        top = head + 6 + _HEIGHT + 48
+            if panel.keyed:
+                styles = [dot.style for dot in panel.dots]
+                lowest = max(lowest, key(items, styles, left, head + 6 + _HEIGHT + 52, width, lines=False))
+        top = lowest + 16
     drawing.height = top - 8
     return drawing
 
 
-def _panel(
-    items: list[Item], panel: Scatter, box: tuple[float, float, float, float], across: str, up: str
-) -> None:
+def _panel(items: list[Item], panel: Scatter, box: Box, across: str, up: str) -> None:
     left, top, width, height = box
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         x, y = left + width * tick, top + height * (1 - tick)
@@ -71,33 +78,57 @@ def _panel(
         items.append(Words(x, top + height + 16, f"{100 * tick:.0f}%", SMALL, "middle", "quiet"))
     items.append(Words(left + width / 2, top + height + 32, f"{across} →, {up} ↑", SMALL, "middle", "quiet"))
     for dot in panel.dots:
-        x, y = left + width * dot.x, top + height * (1 - dot.y)
-        if dot.across is not None:
-            ends = tuple((left + width * at, y) for at in dot.across)
-            items.append(Line(ends, dot.style.colour, 1.0))
-        if dot.up is not None:
-            ends = tuple((x, top + height * (1 - at)) for at in dot.up)
-            items.append(Line(ends, dot.style.colour, 1.0))
+        for x0, y0, x1, y1 in _lines(dot, box):
+            items.append(Line(((x0, y0), (x1, y1)), dot.style.colour, 1.0))
+    if not panel.keyed:
+        _names(items, panel.dots, box)
     for dot in panel.dots:
         items.append(dot.style.mark(left + width * dot.x, top + height * (1 - dot.y)))
-    _names(items, panel.dots, box)
 
 
-def _names(items: list[Item], dots: Sequence[Dot], box: tuple[float, float, float, float]) -> None:
-    """Names beside their marks where they lie on no other name; of marks that are too close, the first has one."""
+def _names(items: list[Item], dots: Sequence[Dot], box: Box) -> None:
+    """Names beside their marks where they lie on no other name or mark, and on no line if that can be.
+
+    Of marks that are too close, the first has a name. It is written on a plate, so that a line ends before it.
+    """
     left, top, width, height = box
-    taken: list[tuple[float, float, float]] = []
+    taken = [
+        (x - 5, y - 5, x + 5, y + 5)
+        for dot in dots
+        for x, y in [(left + width * dot.x, top + height * (1 - dot.y))]
+    ]
+    drawn = [line for dot in dots for line in _lines(dot, box)]
     for dot in dots:
-        text = cut(dot.name, width * 0.45, SMALL)
+        text = cut(dot.name, width * 0.75, SMALL)
         long = text_width(text, SMALL)
         x, y = left + width * dot.x, top + height * (1 - dot.y)
-        for start, base in ((x + 8, y - 5), (x - 8 - long, y - 5), (x + 8, y + 13), (x - 8 - long, y + 13)):
-            inside = start >= left and start + long <= left + width + 14 and top + 8 <= base <= top + height
-            clear = all(
-                abs(base - other) >= _CLEAR or start >= end or start + long <= begin
-                for begin, end, other in taken
-            )
-            if inside and clear:
-                taken.append((start, start + long, base))
-                items.append(Words(start, base, text, SMALL))
-                break
+        free = [
+            place
+            for start in (x + 8, x - 8 - long)
+            for base in (y - 5, y + 13, y - 19, y + 27)
+            for place in [(start, base - _UP, start + long, base + _DOWN)]
+            if place[0] >= left - 30 and place[2] <= left + width + 14
+            if place[1] >= top and place[3] <= top + height
+            if not any(_meet(place, other) for other in taken)
+        ]
+        if free:
+            best = min(free, key=lambda place: sum(_meet(place, line) for line in drawn))
+            taken.append(best)
+            items.append(Area(rectangle(best[0] - 2, best[1], long + 4, _UP + _DOWN), "surface", 0.85))
+            items.append(Words(best[0], best[1] + _UP, text, SMALL))
+
+
+def _lines(dot: Dot, box: Box) -> list[Box]:
+    """Intervals of a mark as boxes without width: left, top, right, bottom."""
+    left, top, width, height = box
+    x, y = left + width * dot.x, top + height * (1 - dot.y)
+    made = []
+    if dot.across is not None:
+        made.append((left + width * dot.across[0], y, left + width * dot.across[1], y))
+    if dot.up is not None:
+        made.append((x, top + height * (1 - dot.up[1]), x, top + height * (1 - dot.up[0])))
+    return made
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -1,15 +1,17 @@
 """The charts of explain runs, from their analysis."""
 
+from typing import Final
+
 from carina.report.draw import Drawing, Series
 from carina.report.ground.analysis import GroundAnalysis
 from carina.report.ground.draw.dots import Panel, Spot, dot_chart
 from carina.report.ground.figures import Figure
-from carina.report.ground.measures import overlap, pointing
+from carina.report.ground.measures import pointing
 from carina.report.ground.page.curves import calibration_chart, relation_chart, threshold_chart
-from carina.report.ground.page.grids import controls_of, fullest, labels
+from carina.report.ground.page.grids import OVER_FINDINGS, controls_of, fullest, labels
 from carina.report.ground.page.styles import control_styles
 
-_LINES = "A line is a 95% interval over patients."
+_LINES: Final = "A line is a 95% interval over patients; figures of fewer than five have none."
 
 
 def charts(told: GroundAnalysis, series: dict[str, Series], prefix: str) -> dict[str, Drawing]:
@@ -41,9 +43,14 @@ def _headline(told: GroundAnalysis, series: dict[str, Series], name: str) -> Dra
     drawn = {**series, **control_styles(sources)}
     panels = []
     for one in told.probing.measures:
-        found = {run.id: _spot(told.figure(run, one.variant)) for run in told.probing.runs}
+        found = {
+            run.id: _spot(told.figure(run, one.variant, average=told.average)) for run in told.probing.runs
+        }
         if beside is not None:
-            found |= {source: _spot(told.figure(beside, one.variant, source=source)) for source in sources}
+            found |= {
+                source: _spot(told.figure(beside, one.variant, source=source, average=told.average))
+                for source in sources
+            }
         panels.append(Panel(one.title, {key: {key: spot} for key, spot in found.items() if spot}))
     recognised = {run.id: _spot(told.mean_auroc(run)) for run in told.probing.runs}
     if any(recognised.values()):
@@ -56,14 +63,15 @@ def _headline(told: GroundAnalysis, series: dict[str, Series], name: str) -> Dra
         panels,
         drawn,
         title="Grounding of every run and of the controls, and recognition, with 95% intervals",
-        note=f"{_LINES} Controls, in grey, need no model"
+        note=(f"Of grounding the {OVER_FINDINGS}, without an interval. " if told.average == "macro" else "")
+        + f"{_LINES} Controls, in grey, need no model"
         + ("." if beside is None else f"; they are those on the frames and grid of {beside.title}."),
     )
 
 
 def _by(told: GroundAnalysis, series: dict[str, Series], name: str, level: str) -> Drawing | None:
     names = labels(told, level)
-    chosen = [one for one in (pointing(told.probing.measures), overlap(told.probing.measures)) if one]
+    chosen = [one for one in (pointing(told.probing.measures), told.probing.area) if one]
     if len(names) < 2 or not chosen:
         return None
     panels = []
@@ -76,18 +84,18 @@ def _by(told: GroundAnalysis, series: dict[str, Series], name: str, level: str) 
             }
             for label in names
         }
-        limits = {}
+        cells = {}
         if one.metric == "iou":
-            # The highest of the runs' grids: none of them exceeds it.
             for label in names:
-                known = [told.limit(run, level=level, name=label) for run in told.probing.runs]
+                known = [told.whole_cells(run, level=level, name=label) for run in told.probing.runs]
                 reached = [value for value in known if value is not None]
                 if reached:
-                    limits[label] = max(reached)
-        panels.append(Panel(one.title, spots, limits))
-    limit = (
-        " The line with a triangle is the most that cells of the finest grid can reach."
-        if panels[-1].limits
+                    cells[label] = max(reached)
+        panels.append(Panel(one.title, spots, cells))
+    beside = (
+        " The line with a triangle is what the best set of whole cells reaches, on the grid where that is highest; a "
+        "smooth map can lie a little above it."
+        if panels[-1].cells
         else ""
     )
     return dot_chart(
@@ -96,5 +104,5 @@ def _by(told: GroundAnalysis, series: dict[str, Series], name: str, level: str) 
         panels,
         series,
         title=f"Grounding by {'finding' if level == 'finding' else 'size of the truth'}, with 95% intervals",
-        note=f"{_LINES}{limit}",
+        note=f"{_LINES}{beside}",
     )

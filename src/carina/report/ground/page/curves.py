@@ -14,7 +14,7 @@ from carina.report.ground.draw.curves import CurvePanel, Trace, curve_chart
 from carina.report.ground.draw.scatter import Dot, Scatter, scatter_chart
 from carina.report.ground.figures import Figure
 from carina.report.ground.measures import pointing
-from carina.report.ground.page.grids import each_model
+from carina.report.ground.page.grids import each_model, left_out
 from carina.report.ground.page.styles import control_styles
 
 _MOST: Final = 6
@@ -28,15 +28,16 @@ def relation_chart(told: GroundAnalysis, series: Mapping[str, Series], name: str
     panels = [_scatter(one, series) for one in sorted(shown, key=lambda one: one.run is not None)][:_MOST]
     if not panels or measure is None:
         return None
+    left = left_out(told) if any(one.run is None for one in shown) else ""
     return scatter_chart(
         name,
         panels,
         across="recognition AUROC",
         up=measure.title.lower(),
         title="Recognition against grounding, over models and over findings",
-        note="A mark is a model (means over findings) or a finding; thin lines are 95% intervals over patients. The "
-        "correlation is Spearman's, its interval of draws of models or findings; with fewer than five there is none. "
-        "Marks too close to others go without a name; all figures are in the tables.",
+        note="A mark is a model (means over findings) or a finding; thin lines are 95% intervals over patients, of "
+        "five or more. The correlation is Spearman's, its interval of draws of models or findings; with fewer than "
+        f"five there is none.{left} Marks too close to others have no name; all figures are in the tables.",
     )
 
 
@@ -53,7 +54,7 @@ def _scatter(one: Relation, series: Mapping[str, Series]) -> Scatter:
         for place in one.places
     ]
     title = "Models" if one.run is None else one.run.title
-    return Scatter(title, correlation_words(one), dots)
+    return Scatter(title, correlation_words(one), dots, keyed=one.run is None)
 
 
 def _bounds(figure: Figure) -> tuple[float, float] | None:
@@ -89,8 +90,12 @@ def threshold_chart(told: GroundAnalysis, series: Mapping[str, Series], name: st
         panels[:_MOST],
         title="Mean overlap by threshold",
         note="Mean IoU of all maps at every threshold, on maps scaled from 0 at the lowest to 1 at the highest pixel. "
-        "The triangle is the threshold that was tuned on another split, all findings together. A flat curve: the "
-        "choice matters little.",
+        + (
+            "The triangle is the threshold that was tuned on another split, all findings together. "
+            if any(one.tuned is not None for one in own)
+            else ""
+        )
+        + "A flat curve: the choice matters little.",
     )
 
 

@@ -11,40 +11,51 @@ from carina.report.page.cells import points
 from carina.report.page.remarks import Remark
 
 
-def remarks(told: GroundAnalysis) -> list[Remark]:
-    """Of the runs on one benchmark, gravest first."""
-    found = [*_not_above(told), *_without_controls(told), *_cases(told), *_tuning(told), *_bench(told)]
+def remarks(analyses: Sequence[GroundAnalysis], shown: Sequence[Sequence[Gallery]]) -> list[Remark]:
+    """Of all benchmarks and profiles, gravest first; where there are several, each says which it is about."""
+    found: dict[Remark, None] = {}
+    for told, pictures in zip(analyses, shown, strict=True):
+        name = f"{told.probing.title or 'maps'}: " if len(analyses) > 1 else ""
+        for item in (*_of_one(told), *_unreadable(pictures)):
+            found.setdefault(Remark(item.level, f"{name}{item.text}"))
     return sorted(found, key=lambda item: item.level != "grave")
 
 
+def _of_one(told: GroundAnalysis) -> Iterator[Remark]:
+    yield from _cases(told)
+    yield from _not_above(told)
+    yield from _without_controls(told)
+    yield from _tuning(told)
+    yield from _bench(told)
+
+
 def _not_above(told: GroundAnalysis) -> Iterator[Remark]:
-    for item in told.controls:
-        nowhere = [
-            source
-            for source in RIVALS
-            if (own := _less(item, source)) and all(one in item.not_above for one in own)
-        ]
-        if nowhere:
-            yield Remark(
-                "grave",
-                f"{item.run.title} is not surely above {_listed(nowhere)} in any figure. Nothing here shows that its "
-                "maps owe more to the image.",
-            )
-        yield from _somewhere(told, item, [source for source in RIVALS if source not in nowhere])
-
-
-def _somewhere(told: GroundAnalysis, item: AgainstControls, sources: list[str]) -> Iterator[Remark]:
-    """Controls that a run is above in some figures and not in others."""
+    """One remark a run: controls that it is above in no figure, then those that it is above in some alone."""
     first = lead(told.probing.measures)
     titles = {one.variant: one.title for one in told.probing.measures}
-    for source in sources:
-        short = [one for one in _less(item, source) if one in item.not_above]
-        if short:
-            named = "; ".join(f"{titles[one.metric]} ({_range(one)})" for one in short)
-            leads = first is not None and first.variant in [one.metric for one in short]
-            yield Remark(
-                "grave" if leads else "note", f"{item.run.title} is not surely above {source} in: {named}."
+    for item in told.controls:
+        nowhere, somewhere, leads = [], [], False
+        for source in RIVALS:
+            own = _less(item, source)
+            short = [one for one in own if one in item.not_above]
+            if own and len(short) == len(own):
+                nowhere.append(source)
+            elif short:
+                leads |= first is not None and first.variant in [one.metric for one in short]
+                somewhere.append(
+                    f"{source} in {', '.join(f'{titles[one.metric]} ({_range(one)})' for one in short)}"
+                )
+        said = []
+        if nowhere:
+            said.append(
+                f"{item.run.title} is not surely above {_listed(nowhere)} in any figure. Nothing here shows that its "
+                "maps owe more to the image."
             )
+        if somewhere:
+            who = "Nor is it" if nowhere else f"{item.run.title} is not"
+            said.append(f"{who} surely above {'; '.join(somewhere)}.")
+        if said:
+            yield Remark("grave" if nowhere or leads else "note", " ".join(said))
 
 
 def _less(item: AgainstControls, source: str) -> list[Contrast]:
@@ -79,7 +90,7 @@ def _cases(told: GroundAnalysis) -> Iterator[Remark]:
     if partial:
         names = ", ".join(f"{run.title} ({len(held[run.id])} of {len(everything)})" for run in partial)
         yield Remark(
-            "note",
+            "grave",
             f"Not all runs are scored on the same probes: {names}. Figures are each run's own; differences are over "
             "probes that both have.",
         )
@@ -100,7 +111,7 @@ def _tuning(told: GroundAnalysis) -> Iterator[Remark]:
         )
 
 
-def unreadable(shown: Sequence[Gallery]) -> Iterator[Remark]:
+def _unreadable(shown: Sequence[Gallery]) -> Iterator[Remark]:
     """Maps without a picture."""
     lost = [f"{one.run.title} ({one.missing})" for one in shown if one.missing]
     if lost:

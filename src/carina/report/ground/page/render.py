@@ -12,15 +12,16 @@ from carina.report.draw.svg import mark_svg
 from carina.report.ground.analysis import GroundAnalysis
 from carina.report.ground.gallery import Gallery
 from carina.report.ground.page import grids
-from carina.report.ground.page.remarks import remarks, unreadable
+from carina.report.ground.page.remarks import remarks
 from carina.report.ground.page.styles import control_styles
+from carina.report.page.breaks import breakable
 from carina.report.page.cells import Grid
 
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     # The base page is that of all pages, the style that of the report.
-    return Environment(
+    made = Environment(
         loader=ChoiceLoader(
             [
                 PackageLoader("carina.report.ground.page"),
@@ -33,6 +34,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["breakable"] = breakable
+    return made
 
 
 def render(
@@ -42,14 +45,6 @@ def render(
     shown: Sequence[Sequence[Gallery]],
 ) -> str:
     """The whole page. `series`, `charts` and `shown` are those of the analyses, in their order."""
-    warned = sorted(
-        (
-            one
-            for told, pictures in zip(analyses, shown, strict=True)
-            for one in (*remarks(told), *unreadable(pictures))
-        ),
-        key=lambda item: item.level != "grave",
-    )
     every = [run for told in analyses for run in told.probing.runs]
     models = list(dict.fromkeys(run.model for run in every if not run.baseline))
     plain = list(dict.fromkeys(run.model for run in every if run.baseline))
@@ -58,11 +53,10 @@ def render(
             _probing(place, *parts)
             for place, parts in enumerate(zip(analyses, series, charts, shown, strict=True))
         ],
-        "remarks": warned,
+        "remarks": remarks(analyses, shown),
         "models": models or plain,
         "beside": plain if models else [],
         "colours": COLOURS,
-        "breakable": Markup("/<wbr>"),
     }
     return _environment().get_template("ground.html.j2").render(values)
 
@@ -99,6 +93,11 @@ def _probing(
         "calibration": _filled([grids.calibrated(told)]),
         "galleries": [one for one in shown if one.shown],
         "comparison": _filled([grids.comparison(told)]),
+        "checks": _filled(
+            [grids.faithful(told), grids.otherwise(told), grids.peaks(told), grids.stages(told)]
+        ),
+        "apart": any(not one.same for one in told.joints),
+        "together": any(one.same for one in told.joints),
     }
 
 

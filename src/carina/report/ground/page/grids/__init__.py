@@ -3,12 +3,14 @@
 from carina.report.ground.page.grids.answers import answers
 from carina.report.ground.page.grids.boxes import maps_less_boxes, with_boxes
 from carina.report.ground.page.grids.breakdown import breakdowns, labels
-from carina.report.ground.page.grids.common import CONTROLS, controls_of, fullest
+from carina.report.ground.page.grids.checks import faithful, otherwise, peaks, stages
+from carina.report.ground.page.grids.common import CONTROLS, OVER_FINDINGS, controls_of, fullest
 from carina.report.ground.page.grids.compare import comparison, pretrained
 from carina.report.ground.page.grids.headline import against, every_control, headline, macro
 from carina.report.ground.page.grids.recognition import (
     calibrated,
     each_model,
+    left_out,
     recognised,
     relations,
     thresholds,
@@ -16,6 +18,7 @@ from carina.report.ground.page.grids.recognition import (
 
 __all__ = [
     "CONTROLS",
+    "OVER_FINDINGS",
     "against",
     "answers",
     "breakdowns",
@@ -24,14 +27,19 @@ __all__ = [
     "controls_of",
     "each_model",
     "every_control",
+    "faithful",
     "fullest",
     "headline",
     "labels",
+    "left_out",
     "macro",
     "maps_less_boxes",
+    "otherwise",
+    "peaks",
     "pretrained",
     "recognised",
     "relations",
+    "stages",
     "thresholds",
     "with_boxes",
 ]

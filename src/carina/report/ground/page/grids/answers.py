@@ -40,7 +40,7 @@ def answers(told: GroundAnalysis) -> Iterator[Grid]:
             note="Questions with a right answer about findings of studies that were pointed at; boxes are left out, "
             "for they point themselves. Percent, with 95% interval over patients. Large and plain findings are "
             "easier both to point at and to answer about: a difference says that the two go together, not that "
-            "one makes the other. It has an interval where hits and misses are of five patients or more each.",
+            "one makes the other. Of fewer than five patients there is no interval.",
         )
 
 

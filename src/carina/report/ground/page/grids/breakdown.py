@@ -6,7 +6,7 @@ from typing import Final
 from carina.ground.explain.scoring import MODEL
 from carina.report.ground.analysis import GroundAnalysis
 from carina.report.ground.figures import share
-from carina.report.ground.measures import LIMIT, Measure, overlap, pointing
+from carina.report.ground.measures import WHOLE_CELLS, Measure, pointing
 from carina.report.ground.page.grids.common import run_head
 from carina.report.ground.read import MapsRun
 from carina.report.page.cells import Grid, Head, Row
@@ -17,9 +17,9 @@ _SIZES: Final = "share of the image that the truth covers"
 def breakdowns(told: GroundAnalysis) -> Iterator[Grid]:
     """By finding, by size of the truth and by what else is known of it: where peaks lie, and how areas overlap.
 
-    Overlap stands beside what the grid allows.
+    Overlap stands beside what whole cells of the grid reach.
     """
-    chosen = [one for one in (pointing(told.probing.measures), overlap(told.probing.measures)) if one]
+    chosen = [one for one in (pointing(told.probing.measures), told.probing.area) if one]
     for level, corner, note in (
         ("finding", "Finding", ""),
         ("size", "Truth", f"{_SIZES[:1].upper()}{_SIZES[1:]}. "),
@@ -66,22 +66,23 @@ def _by(
     told: GroundAnalysis, measure: Measure, level: str, names: Sequence[str], *, corner: str, note: str
 ) -> Grid:
     areas = measure.metric == "iou"
-    limits = _limits(told, level, names) if areas else {}
+    whole = _whole_cells(told, level, names) if areas else {}
     rows = []
     for name in names:
         cells = [
             share(
                 told.figure(run, measure.variant, level=level, name=name),
                 line=None if run.control else told.rival(run, measure.variant, level=level, name=name),
-                limit=told.limit(run, level=level, name=name) if areas else None,
+                cells=told.whole_cells(run, level=level, name=name) if areas else None,
             )
             for run in told.probing.runs
         ]
-        cells += [share(told.figure(run, LIMIT.variant, level=level, name=name)) for run in limits]
+        cells += [share(told.figure(run, WHOLE_CELLS.variant, level=level, name=name)) for run in whole]
         rows.append(Row(head=Head(text=name), cells=tuple(cells)))
     beside = (
-        "; the triangle, and the columns on the right, are the most that cells of the grid can reach"
-        if areas
+        "; the triangle, and the columns on the right, are what the best set of whole cells of the grid reaches: a "
+        "smooth map can lie a little above it"
+        if whole
         else ""
     )
     return Grid(
@@ -89,19 +90,19 @@ def _by(
         corner=corner,
         columns=(
             *(run_head(run) for run in told.probing.runs),
-            *(Head(text=LIMIT.title, note=words) for words in limits.values()),
+            *(Head(text=WHOLE_CELLS.title, note=words) for words in whole.values()),
         ),
         rows=tuple(rows),
         note=f"{note}Percent, with 95% interval over patients; the line on a bar is the best of the controls mean "
-        f"region, lungs and centre{beside}.",
+        f"region, lungs and centre{beside}. Of fewer than five patients there is no interval.",
     )
 
 
-def _limits(told: GroundAnalysis, level: str, names: Sequence[str]) -> dict[MapsRun, str]:
-    """One run of each grid, and which runs share it: the same limits for the same groups."""
+def _whole_cells(told: GroundAnalysis, level: str, names: Sequence[str]) -> dict[MapsRun, str]:
+    """One run of each grid, and which runs share it: the same figures for the same groups."""
     seen: dict[tuple[float | None, ...], list[MapsRun]] = {}
     for run in told.probing.runs:
-        values = tuple(told.limit(run, level=level, name=name) for name in names)
+        values = tuple(told.whole_cells(run, level=level, name=name) for name in names)
         if any(value is not None for value in values):
             seen.setdefault(values, []).append(run)
     if len(seen) == 1:

@@ -15,6 +15,7 @@ CONTROLS: Final = {
     "control/oracle": "the truth, on the grid of the map",
 }
 """What each of them shows."""
+OVER_FINDINGS: Final = "mean over findings"
 
 
 def run_head(run: MapsRun) -> Head:
@@ -22,9 +23,13 @@ def run_head(run: MapsRun) -> Head:
     return Head(text=run.title, note=kind, mark=run.id)
 
 
-def columns(told: GroundAnalysis) -> tuple[Head, ...]:
+def columns(told: GroundAnalysis, *, note: str = "") -> tuple[Head, ...]:
     return tuple(
-        Head(text=one.title, note=one.note, title=f"{one.variant}: {one.definition}")
+        Head(
+            text=one.title,
+            note="; ".join(part for part in (one.note, note) if part),
+            title=f"{one.variant}: {one.definition}",
+        )
         for one in told.probing.measures
     )
 

@@ -5,33 +5,57 @@ from collections.abc import Iterator
 from carina.report.ground.analyse.compare import RIVALS
 from carina.report.ground.analysis import GroundAnalysis
 from carina.report.ground.figures import share
-from carina.report.ground.page.grids.common import CONTROLS, columns, controls_of, fullest, run_head
+from carina.report.ground.page.grids.common import (
+    CONTROLS,
+    OVER_FINDINGS,
+    columns,
+    controls_of,
+    fullest,
+    run_head,
+)
 from carina.report.ground.read import MapsRun
 from carina.report.page.cells import Cell, Grid, Head, Row, gap
 
 
 def headline(told: GroundAnalysis) -> Grid:
-    rows = [*_run_rows(told, "micro")]
+    alone = told.average == "macro"
+    rows = [*_run_rows(told, told.average)]
     beside = fullest(told)
     if beside is not None:
         rows += _control_rows(told, beside)
     return Grid(
         title="Headline",
         corner="Model and method",
-        columns=(*columns(told), Head(text="Recognition AUROC", note="mean over findings")),
+        columns=(
+            *columns(told, note=OVER_FINDINGS if alone else ""),
+            Head(text="Recognition AUROC", note=OVER_FINDINGS),
+        ),
         rows=tuple(rows),
-        note="Percent, with 95% interval over patients; every image counts alike. On the bars the line is the best of "
-        "the controls that know where findings lie and nothing of the image (mean region, lungs, centre), on the "
-        "same frames and grid; the triangle is the most that cells of this grid can reach.",
+        note=(
+            f"Percent: the mean over findings, without an interval, for profile {told.probing.profile} tells findings "
+            "alone; these are below, each with its interval."
+            if alone
+            else "Percent, with 95% interval over patients; every image counts alike."
+        )
+        + " On the bars the line is the best of the controls that know where findings lie and nothing of the image "
+        "(mean region, lungs, centre), on the same frames and grid"
+        + (
+            "; the triangle is what the best set of whole cells of this grid reaches, and a smooth map can lie a "
+            "little above it."
+            if any(told.whole_cells(run, average=told.average) is not None for run in told.probing.runs)
+            else "."
+        ),
     )
 
 
 def macro(told: GroundAnalysis) -> Grid:
+    """Nothing where the headline tells it already."""
+    rows = _run_rows(told, "macro", recognised=False) if told.average == "micro" else ()
     return Grid(
         title="Every finding counts alike",
         corner="Model and method",
         columns=columns(told),
-        rows=tuple(_run_rows(told, "macro", recognised=False)),
+        rows=tuple(rows),
         note="Percent: the mean of the findings' means. Draws of patients that miss a finding are left out of the "
         "interval; with fewer than 100 others there is none.",
     )
@@ -43,7 +67,7 @@ def _run_rows(told: GroundAnalysis, average: str, *, recognised: bool = True) ->
             share(
                 told.figure(run, one.variant, average=average),
                 line=None if run.control else told.rival(run, one.variant, average=average),
-                limit=told.limit(run, average=average) if one.metric == "iou" else None,
+                cells=told.whole_cells(run, average=average) if one.metric == "iou" else None,
             )
             for one in told.probing.measures
         ]
@@ -56,7 +80,10 @@ def _run_rows(told: GroundAnalysis, average: str, *, recognised: bool = True) ->
 
 def _control_rows(told: GroundAnalysis, run: MapsRun) -> Iterator[Row]:
     for source in controls_of(run):
-        cells = [share(told.figure(run, one.variant, source=source)) for one in told.probing.measures]
+        cells = [
+            share(told.figure(run, one.variant, source=source, average=told.average))
+            for one in told.probing.measures
+        ]
         yield Row(
             head=Head(text=source, note=CONTROLS[source], mark=source),
             cells=(*cells, Cell()),

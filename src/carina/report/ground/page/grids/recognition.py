@@ -3,6 +3,8 @@
 from carina.ground.explain.scoring import MODEL
 from carina.report.ground.analyse.calibration import Calibration
 from carina.report.ground.analyse.correlation import Relation
+from carina.report.ground.analyse.recognition import LEAST
+from carina.report.ground.analyse.sensitivity import Sensitivity
 from carina.report.ground.analysis import GroundAnalysis
 from carina.report.ground.figures import share
 from carina.report.ground.page.grids.common import run_head
@@ -32,7 +34,9 @@ def recognised(told: GroundAnalysis) -> Grid:
         columns=tuple(Head(text=run.model, mark=run.id) for run in runs),
         rows=tuple(row for row in rows if any(cell.text for cell in row.cells)),
         note="Percent. From the scores of the same passes as the maps. Accuracy, F1, sensitivity and specificity "
-        "need a threshold: the one with the best F1 on the tuning split. Without such a split they are left out.",
+        "need a threshold: the one with the best F1 on the tuning split. Without such a split they are left out. "
+        f"Findings with fewer than {LEAST} images on either side do not enter the mean over findings or the "
+        "correlations.",
     )
 
 
@@ -40,22 +44,35 @@ def relations(told: GroundAnalysis) -> Grid:
     """Correlations of recognition and grounding."""
     measures = list(dict.fromkeys(one.measure for one in told.relations))
     found = {(one.run, one.measure): one for one in told.relations}
-    runs = [run for run in (None, *told.probing.runs) if any((run, one) in found for one in measures)]
     rows = [
         Row(
             head=Head(text="Over models" if run is None else run.title, mark="" if run is None else run.id),
             cells=tuple(_correlation(found.get((run, one))) for one in measures),
             group="" if run is None else "Over findings",
         )
-        for run in runs
+        for run in (None, *told.probing.runs)
     ]
     return Grid(
         title="Correlation of recognition with grounding",
         corner="Spearman's correlation",
         columns=tuple(Head(text=one.title, note="with recognition AUROC") for one in measures),
-        rows=tuple(rows),
+        rows=tuple(row for row in rows if any(cell.text for cell in row.cells)),
         note="Over models: means over findings; methods of one model are drawn together. The intervals are of draws of "
-        "models or findings, and with fewer than five of them there is none; of fewer than three nothing is told.",
+        "models or findings, and with fewer than five of them there is none; of fewer than three nothing is told. "
+        f"Findings with fewer than {LEAST} images on either side are left out.{left_out(told)}",
+    )
+
+
+def left_out(told: GroundAnalysis) -> str:
+    """Which runs the correlation over models does without, and why; nothing where it has them all."""
+    over = next((one for one in told.relations if one.run is None and one.left), None)
+    if over is None:
+        return ""
+    named = ", ".join(f"{run.title} ({run.own.height:,} scored)" for run in over.left)
+    held = next(run for run in told.probing.runs if run.id == over.places[0].grounding.run)
+    return (
+        f" Over models are only the runs on the same probes, of which {held.own.height:,} are scored; left out, for "
+        f"they rest on other probes: {named}."
     )
 
 
@@ -68,35 +85,53 @@ def _correlation(one: Relation | None) -> Cell:
 
 
 def thresholds(told: GroundAnalysis) -> Grid:
+    """What was tuned stands before the best on the scored maps; without tuning there are no such columns."""
     own = [one for one in told.sensitivities if one.source == MODEL]
-    rows = [
-        Row(
-            head=run_head(one.run),
-            cells=(
-                Cell() if one.tuned is None else Cell(text=f"{one.tuned[0]:.2f}"),
-                Cell() if one.tuned is None else Cell(text=percent(one.tuned[1])),
-                Cell(text=f"{one.best[0]:.2f}"),
-                Cell(text=percent(one.best[1])),
-                Cell() if one.tuned is None else Cell(text=points(one.tuned[1] - one.best[1])),
-                Cell(text=percent(one.near)),
-            ),
+    tuned = any(one.tuned is not None for one in own)
+    rows = []
+    for one in own:
+        best = (
+            Cell(text=f"{one.best[0]:.2f}"),
+            Cell(text=percent(one.best[1])),
+            Cell(text=percent(one.near)),
         )
-        for one in own
-    ]
+        cells = (*_tuned(one), *best) if tuned else best
+        rows.append(Row(head=run_head(one.run), cells=cells))
     return Grid(
         title="Thresholds",
         corner="Model and method",
         columns=(
-            Head(text="Tuned threshold", note="all findings together"),
-            Head(text="IoU there", note="percent"),
+            *(
+                (
+                    Head(text="Tuned threshold", note="all findings together"),
+                    Head(text="IoU there", note="percent"),
+                    Head(text="Gap", note="points lost by tuning elsewhere"),
+                )
+                if tuned
+                else ()
+            ),
             Head(text="Best threshold", note="on the scored maps: an oracle"),
             Head(text="IoU there", note="percent"),
-            Head(text="Gap", note="points lost by tuning elsewhere"),
             Head(text="As good", note="percent of thresholds within 90% of the best"),
         ),
         rows=tuple(rows),
-        note="From the curve of all findings together; tuned figures elsewhere on this page use a threshold for each "
-        "finding that the tuning split has.",
+        note="From the curve of all findings together"
+        + (
+            "; tuned figures elsewhere on this page use a threshold for each finding that the tuning split has."
+            if tuned
+            else "."
+        ),
+    )
+
+
+def _tuned(one: Sensitivity) -> tuple[Cell, Cell, Cell]:
+    if one.tuned is None:
+        return Cell(), Cell(), Cell()
+    threshold, reached = one.tuned
+    return (
+        Cell(text=f"{threshold:.2f}"),
+        Cell(text=percent(reached)),
+        Cell(text=points(reached - one.best[1])),
     )
 
 
