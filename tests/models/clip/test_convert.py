@@ -6,6 +6,7 @@ import os
 import sys
 import types
 import zipfile
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ pytest.importorskip("transformers", reason="the extra torch is not installed")
 from safetensors.torch import load_file  # noqa: E402
 
 from carina.errors import CarinaError  # noqa: E402
+from carina.models.clip import convert  # noqa: E402
 from carina.models.clip.convert import convert_checkpoint  # noqa: E402
 from carina.models.clip.named import open_clip_model  # noqa: E402
 
@@ -182,6 +184,110 @@ def test_an_object_of_another_library_is_refused(tmp_path, monkeypatch):
 def test_what_is_no_checkpoint_of_that_kind_is_told(tmp_path, kind, found, expected):
     with pytest.raises(CarinaError, match=expected):
         convert_checkpoint(saved(tmp_path, found), tmp_path / "out", kind)
+
+
+def test_an_unknown_kind_is_told_with_those_that_are_known(tmp_path):
+    with pytest.raises(CarinaError, match=r"kind 'medkilp': unknown; known are clip, .*\bmedklip, .*\bbert$"):
+        convert_checkpoint(saved(tmp_path, STATE), tmp_path / "out", "medkilp")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.filterwarnings("ignore:'torch.load' received a zip file:UserWarning")
+def test_torchs_advice_to_trust_the_file_is_not_repeated(tmp_path):
+    torch.save(
+        STATE | {"harm": Harm(tmp_path / "made")}, tmp_path / "old.pt", _use_new_zipfile_serialization=False
+    )
+    torch.save({"a": Decimal(1)}, tmp_path / "other.pt", _use_new_zipfile_serialization=False)
+    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "script.pt")
+    for name, reason in (
+        ("old.pt", "Trying to load unsupported GLOBAL posix.mkdir whose module posix is blocked."),
+        ("other.pt", "Unsupported global: GLOBAL decimal.Decimal was not an allowed global by default."),
+        ("script.pt", "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``."),
+    ):
+        with pytest.raises(CarinaError) as caught:
+            convert_checkpoint(tmp_path / name, tmp_path / "out", "clip")
+        assert str(caught.value) == f"{tmp_path / name}: cannot be read as weights alone: {reason}"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch's own, of what it will drop
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda plain: plain.to_sparse(), r"torch\.float32 with the layout torch\.sparse_coo"),
+        (lambda plain: plain.to_sparse_csr(), r"torch\.float32 with the layout torch\.sparse_csr"),
+        (lambda plain: torch.quantize_per_tensor(plain, 0.1, 0, torch.quint8), r"torch\.quint8"),
+        (lambda plain: plain.to(torch.complex128), r"torch\.complex128"),
+        (lambda plain: plain.to("meta"), r"torch\.float32"),
+        (lambda plain: torch.nested.nested_tensor([plain[0], plain[1, :1]]), r"torch\.float32"),
+    ],
+)
+def test_a_tensor_that_is_not_plain_is_told_by_its_key(tmp_path, make, what):
+    path = saved(tmp_path, {"model": STATE | {"module.head.weight": make(STATE["a.weight"])}})
+    with pytest.raises(
+        CarinaError,
+        match=rf"checkpoint\.pt: weight module\.head\.weight is a tensor of {what}.*; expected plain",
+    ):
+        convert_checkpoint(path, tmp_path / "out", "medklip")
+    assert not (tmp_path / "out").exists()
+
+
+# ---- sizes ----
+
+
+def packed(path, name, content, how=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", how) as archive:
+        archive.writestr(name, content)
+    return path
+
+
+def test_an_archive_that_fills_a_disk_is_not_unpacked(tmp_path):
+    path = packed(tmp_path / "bomb.zip", "pytorch_model.bin", bytes(10**7))
+    assert path.stat().st_size < 10**5
+    with pytest.raises(
+        CarinaError, match=r"bomb\.zip: pytorch_model\.bin in it would unpack from [\d,]+ to 10,000,000 bytes"
+    ):
+        convert_checkpoint(path, tmp_path / "out", "medclip")
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_checkpoint_that_fills_the_memory_is_not_read(tmp_path, inner):
+    """torch's own files are archives too, and its reader unpacks them."""
+    plain = saved(tmp_path, {"a": torch.zeros(10**6)}, "plain.pt")
+    path = tmp_path / "pytorch_model.bin"
+    with zipfile.ZipFile(plain) as archive, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as written:
+        for name in archive.namelist():
+            written.writestr(name, archive.read(name))
+    if inner:
+        path = packed(tmp_path / "medclip.zip", path.name, path.read_bytes(), zipfile.ZIP_STORED)
+    with pytest.raises(CarinaError, match=r"plain/data/0 in it would unpack from [\d,]+ to 4,000,000 bytes"):
+        convert_checkpoint(path, tmp_path / "out", "medclip")
+
+
+def test_archives_that_are_larger_than_any_weights_are_refused(tmp_path, monkeypatch):
+    path = saved(tmp_path, STATE)
+    monkeypatch.setattr(convert, "LARGEST", 100)
+    with pytest.raises(
+        CarinaError, match=r"checkpoint\.pt: its content takes [\d,]+ bytes; expected at most 100$"
+    ):
+        convert_checkpoint(path, tmp_path / "out", "clip")
+
+
+def test_a_few_numbers_that_stand_for_many_are_refused(tmp_path):
+    path = saved(tmp_path, {"a": torch.zeros(1).expand(1000, 1000, 1000)})
+    with pytest.raises(CarinaError, match=r"its content takes 4,000,000,000 bytes; expected at most [\d,]+$"):
+        convert_checkpoint(path, tmp_path / "out", "clip")
+
+
+def test_an_archive_that_lies_about_its_sizes_is_damaged(tmp_path):
+    path = packed(tmp_path / "lie.zip", "pytorch_model.bin", bytes(range(256)) * 100)
+    content = bytearray(path.read_bytes())
+    size = content.rindex(b"PK\x01\x02") + 24
+    content[size : size + 4] = (1000).to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(
+        CarinaError, match=r"lie\.zip: pytorch_model\.bin in it cannot be unpacked: Bad CRC-32"
+    ):
+        convert_checkpoint(path, tmp_path / "out", "medclip")
 
 
 def test_a_file_that_is_missing_or_no_checkpoint_is_told(tmp_path):

@@ -313,9 +313,12 @@ def test_the_resolution_of_kad_may_be_said(copied):
     (path / "config.json").write_text(json.dumps({"img_res": 1024}))
     model = open_clip_model(name)
     assert (model.side, model.grid) == (1024, (32, 32))
-    (path / "config.json").write_text(json.dumps({"img_res": "large"}))
-    with pytest.raises(CarinaError, match=r"config\.json: img_res is 'large'; expected the side"):
-        open_clip_model(name)
+    for wrong, said in (("large", "'large'"), (100_000, "100000"), (8, "8"), (True, "True")):
+        (path / "config.json").write_text(json.dumps({"img_res": wrong}))
+        with pytest.raises(
+            CarinaError, match=rf"config\.json: img_res is {said}; expected the side .* from 32 to 2048"
+        ):
+            open_clip_model(name)
 
 
 # ---- exactness ----

@@ -128,6 +128,7 @@ def test_transformers_settings_in_their_older_forms():
         ({"crop_size": 30}, "crop_size 30"),
         ({"crop_size": {"height": 32, "width": 30}}, "crop_size 0"),
         ({"size": {"shortest_edge": 20}}, "shortest_edge 20"),
+        ({"size": {"shortest_edge": 100_000}}, "shortest_edge 100000"),
         ({"do_center_crop": False}, "cut to None"),
         ({"size": {"height": 32, "width": 40}}, "32 x 40"),
         ({"size": {"longest_edge": 32}}, "height"),
@@ -153,6 +154,36 @@ def test_what_is_no_grey_image_is_refused():
         preparation(np.zeros((8, 8, 3), np.uint8))
     with pytest.raises(ValueError, match="grey image"):
         preparation(np.zeros((8, 8), np.float32))
+
+
+@pytest.mark.parametrize("fit", [Frame.cropped, crop_to_even])
+def test_an_image_of_which_next_to_nothing_is_seen_is_refused(fit):
+    """It would be resized as a whole: 3 x 3000 to 32 x 32000."""
+    preparation = Preparation(
+        fit=partial(fit, shortest=32, side=32),
+        side=32,
+        resample="pil bicubic",
+        mean=(0.0,) * 3,
+        std=(1.0,) * 3,
+    )
+    for height, width in ((3, 3000), (3000, 3), (1, 21)):
+        for ask in (preparation.frame, lambda *size: preparation(noise(*size))):
+            with pytest.raises(
+                CarinaError, match=rf"an image of {height} x {width} .* too long and narrow for this model"
+            ):
+                ask(height, width)
+    assert preparation(noise(3, 60)).shape == (3, 32, 32)
+
+
+def test_a_long_image_that_is_seen_as_a_whole_is_taken():
+    preparation = Preparation(
+        fit=partial(Frame.letterboxed, longest=32),
+        side=32,
+        resample="pil bicubic",
+        mean=(0.0,) * 3,
+        std=(1.0,) * 3,
+    )
+    assert preparation(noise(3, 3000)).shape == (3, 32, 32)
 
 
 def test_a_frame_of_another_size_needs_a_way_to_the_network():

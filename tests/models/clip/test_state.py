@@ -48,6 +48,53 @@ def test_a_shape_that_does_not_fit_is_told_with_both():
         weights.fill(linear(), {"weight": Source("places", lead=1)})
     with pytest.raises(CarinaError, match=r"weight places has the shape \(2, 5\)"):
         weights.fill(linear(), {"weight": Source("places", part=2)})
+    deep = Weights(FILE, {"deep": torch.zeros(1, 2, 3)})
+    with pytest.raises(CarinaError, match=r"weight deep has the shape \(1, 2, 3\)"):
+        deep.fill(linear(), {"weight": Source("deep", transposed=True)})
+
+
+def test_a_shape_is_asked_for_with_its_axes():
+    weights = Weights(FILE, {"conv": torch.zeros(4, 3, 2, 2), "none": torch.zeros(0, 3)})
+    assert weights.shape("conv", 4) == (4, 3, 2, 2)
+    for key, axes, shape in (("conv", 2, r"\(4, 3, 2, 2\)"), ("none", 2, r"\(0, 3\)")):
+        with pytest.raises(
+            CarinaError,
+            match=rf"weight {key} has the shape {shape}; expected {axes} axes, none of them empty",
+        ):
+            weights.shape(key, axes)
+    with pytest.raises(CarinaError, match="weight other is missing"):
+        weights.shape("other", 1)
+
+
+def test_a_number_may_have_axes_around_it_but_no_other_beside_it():
+    weights = Weights(
+        FILE, {"plain": torch.tensor(1.5), "packed": torch.full((1, 1), 1.5), "two": torch.zeros(2)}
+    )
+    for key in ("plain", "packed"):
+        assert weights.number(key).shape == ()
+        assert weights.number(key).item() == 1.5
+    with pytest.raises(CarinaError, match=r"weight two has the shape \(2,\); expected a single number"):
+        weights.number("two")
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_no_number_is_not_taken(value):
+    odd = torch.tensor([[1.0, 2.0], [-value, value]], dtype=torch.float16)
+    weights = Weights(FILE, {"odd": odd, "whole": torch.tensor([1, 2]), "empty": torch.zeros(0)})
+    with pytest.raises(
+        CarinaError, match=r"some\.safetensors: weight odd holds NaN or infinity; expected finite"
+    ):
+        weights.take("odd")
+    assert weights.take("whole").tolist() == [1, 2]
+    assert weights.take("empty").tolist() == []
+    # What nothing is computed with may be anything.
+    weights.close("odd")
+
+
+def test_a_prefix_is_there_where_anything_is_behind_it():
+    weights = Weights(FILE, {"text.proj.weight": torch.zeros(1)})
+    assert weights.has("text.")
+    assert not weights.has("visual.")
 
 
 def test_a_map_that_is_not_of_the_module_is_a_fault_of_ours():

@@ -24,7 +24,7 @@ def read_resnet(weights: Weights, prefix: str, *, numbered: bool = False) -> Res
         weights.count(rf"{re.escape(published(f'layer{stage}'))}\.(\d+)\..*") for stage in (1, 2, 3, 4)
     )
     shape = ResNetShape(
-        blocks=blocks if blocks[3] else blocks[:3], width=weights.shape(published("conv1.weight"))[0]
+        blocks=blocks if blocks[3] else blocks[:3], width=weights.shape(published("conv1.weight"), 4)[0]
     )
     tower = ResNetTower(shape)
     weights.fill(tower, {name: Source(published(name)) for name in same_names(tower)})

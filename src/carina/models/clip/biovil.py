@@ -31,6 +31,7 @@ PAIR: Final = ("Findings suggesting {}", "No evidence of {}")
 """As its publication asks for pneumonia."""
 CXR_BERT: Final = "microsoft/BiomedVLP-CXR-BERT-specialized"
 CXR_BERT_T: Final = "microsoft/BiomedVLP-BioViL-T"
+_NOTHING: Final = "encoder.missing_previous_emb"
 _UNUSED: Final = rf"({COUNTERS}|encoder\.encoder\.fc\..*|encoder\.vit_pooler\..*|bert\.pooler\..*|cls\..*)"
 """ImageNet's classes, what compares two pictures, and what fills gaps in texts."""
 
@@ -48,8 +49,11 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
 def open_temporal(folder: Folder, weights: Weights) -> ClipModel:
     """BioViL-T, of a picture that has no earlier one."""
     tower, project = read_resnet(weights, "encoder.encoder."), _projector(weights)
-    narrow = read_pointwise(weights, "encoder.backbone_to_vit.")
-    nothing_before = weights.take("encoder.missing_previous_emb")
+    narrow = read_pointwise(weights, "encoder.backbone_to_vit.", tower.shape.channels(4), bias=False)
+    expected = (1, narrow.out_channels, 1, 1)
+    if weights.shape(_NOTHING, 4) != expected:
+        raise weights.odd(_NOTHING, str(expected))
+    nothing_before = weights.take(_NOTHING)
 
     def encode(pixels: Tensor) -> Images:
         static = narrow(tower(pixels).last)
@@ -62,7 +66,7 @@ def _made(
     folder: Folder, weights: Weights, tower: ResNetTower, image: ImageTower, *, side: int, published: str
 ) -> ClipModel:
     model = bert_like(weights, "bert.")
-    projection = _text_projection(weights)
+    projection = _text_projection(weights, model.config.hidden_size)
     weights.close(_UNUSED)
     tokenizer = bert_tokenizer(folder, published)
     fits(folder, tokenizer, model.config.vocab_size)
@@ -94,7 +98,7 @@ def _averaged(features: Tensor) -> Images:
 def _projector(weights: Weights) -> nn.Module:
     """Two layers on every place, the first without bias but normalised."""
     prefix = "projector.model."
-    (inner, width, _, _), (out, _, _, _) = (weights.shape(f"{prefix}{layer}.weight") for layer in (0, 3))
+    (inner, width, _, _), (out, _, _, _) = (weights.shape(f"{prefix}{layer}.weight", 4) for layer in (0, 3))
     made = nn.Sequential(
         nn.Conv2d(width, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU(), nn.Conv2d(inner, out, 1)
     )
@@ -102,10 +106,10 @@ def _projector(weights: Weights) -> nn.Module:
     return frozen(made)
 
 
-def _text_projection(weights: Weights) -> nn.Module:
+def _text_projection(weights: Weights, width: int) -> nn.Module:
     names = ("dense_to_hidden", None, "LayerNorm", "dense_to_output")
-    inner, width = weights.shape("cls_projection_head.dense_to_hidden.weight")
-    out, _ = weights.shape("cls_projection_head.dense_to_output.weight")
+    inner, _ = weights.shape("cls_projection_head.dense_to_hidden.weight", 2)
+    out, _ = weights.shape("cls_projection_head.dense_to_output.weight", 2)
     made = nn.Sequential(
         nn.Linear(width, inner), nn.GELU(), nn.LayerNorm(inner, eps=1e-12), nn.Linear(inner, out)
     )

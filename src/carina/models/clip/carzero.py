@@ -102,9 +102,10 @@ def _words(texts: Texts) -> Tensor:
 
 
 def _tower(weights: Weights) -> VitTower:
-    width, _, patch, _ = weights.shape(f"{_IMAGE}patch_embed.proj.weight")
-    places = weights.shape(f"{_IMAGE}pos_embed")[1] - 1
-    if math.isqrt(places) ** 2 != places:
+    patches = f"{_IMAGE}patch_embed.proj.weight"
+    width, _, patch, _ = weights.shape(patches, 4)
+    places = weights.shape(f"{_IMAGE}pos_embed", 3)[1] - 1
+    if not places or math.isqrt(places) ** 2 != places:
         raise CarinaError(
             f"{weights.where}: weight {_IMAGE}pos_embed has {places + 1} places; expected a square number and one"
         )
@@ -113,8 +114,8 @@ def _tower(weights: Weights) -> VitTower:
         patch=patch,
         width=width,
         depth=weights.count(r"CARZero\.img_encoder\.model\.blocks\.(\d+)\..*"),
-        heads=heads_of(width),
-        hidden=weights.shape(f"{_IMAGE}blocks.0.mlp.fc1.weight")[0],
+        heads=heads_of(weights, patches, width),
+        hidden=weights.shape(f"{_IMAGE}blocks.0.mlp.fc1.weight", 2)[0],
     )
     tower = VitTower(shape)
     weights.fill(tower, timm_vision(shape, _IMAGE, projection=None))
@@ -127,7 +128,7 @@ def _head(weights: Weights) -> nn.Module:
     layers: list[nn.Module] = []
     keys: dict[str, Source] = {}
     for name in names:
-        out, width = weights.shape(f"{name}.weight")
+        out, width = weights.shape(f"{name}.weight", 2)
         keys |= {f"{len(layers)}.{part}": Source(f"{name}.{part}") for part in ("weight", "bias")}
         layers += [nn.Linear(width, out), nn.ReLU()]
     head = nn.Sequential(*layers[:-1])

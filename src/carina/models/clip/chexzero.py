@@ -30,7 +30,7 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
     tower = openai_tower(settings, weights)
     text = openai_text_tower(settings, weights)
     # Its probability is the softmax of two cosines as they are: the scale that was trained is left out.
-    weights.take("logit_scale")
+    weights.number("logit_scale")
     weights.close(ARCHIVED)
     return DualEncoder(
         folder=folder,

@@ -4,10 +4,12 @@ Only tensors and plain containers are made. Objects of a few libraries that trai
 become empty stand-ins of ours; anything else is refused. Keys stay as published, but for wrappers around all of them.
 """
 
+import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +19,7 @@ import msgspec
 from carina.errors import CarinaError
 from carina.files import sha256
 from carina.models.clip.folder import SETTINGS
+from carina.models.clip.named import KINDS
 from carina.models.extra import require
 from carina.models.weights import CONFIG, WEIGHTS
 
@@ -51,6 +54,12 @@ HARMLESS: Final = (
 """Libraries whose objects may lie beside weights; they are not imported, and their objects come out empty."""
 INNER: Final = "pytorch_model.bin"
 """MedCLIP's weights are this file in an archive."""
+KNOWN: Final = (*KINDS, "bert")
+"""The last is a text tower that is published apart."""
+LARGEST: Final = 20 * 10**9
+"""Bytes of weights; published ones are of some gigabytes."""
+TIGHTEST: Final = 100
+"""Times smaller than its content a file may be. Weights hardly get smaller; only what is made to fill a disk does."""
 
 
 def convert_checkpoint(path: Path, out: Path, kind: str) -> Path:
@@ -60,6 +69,8 @@ def convert_checkpoint(path: Path, out: Path, kind: str) -> Path:
     vocabularies that lie beside the checkpoint are copied; where there is no config.json, one says where the weights
     came from.
     """
+    if kind not in KNOWN:
+        raise CarinaError(f"kind {kind!r}: unknown; known are {', '.join(KNOWN)}")
     if not path.is_file():
         raise CarinaError(f"{path}: no such file; expected a checkpoint of {kind}")
     _, save = require("torch", "safetensors.torch")
@@ -85,18 +96,43 @@ def convert_checkpoint(path: Path, out: Path, kind: str) -> Path:
 @contextmanager
 def _unpacked(path: Path) -> Iterator[Path]:
     """The checkpoint itself, where it comes in an archive."""
-    inner = None
-    if zipfile.is_zipfile(path):  # torch's own files are archives too
-        with zipfile.ZipFile(path) as archive:
-            inner = next((name for name in archive.namelist() if Path(name).name == INNER), None)
-            if inner is not None:
-                with tempfile.TemporaryDirectory() as folder:
-                    file = Path(folder) / INNER
-                    with archive.open(inner) as packed, file.open("wb") as written:
-                        shutil.copyfileobj(packed, written)
-                    yield file
+    inner = next((member for member in _members(path, path) if Path(member.filename).name == INNER), None)
     if inner is None:
         yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / INNER
+        try:
+            with zipfile.ZipFile(path) as archive, archive.open(inner) as packed, file.open("wb") as written:
+                shutil.copyfileobj(packed, written)
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+            raise CarinaError(f"{path}: {inner.filename} in it cannot be unpacked: {error}") from error
+        _members(file, path)
+        yield file
+
+
+def _members(file: Path, named: Path) -> Sequence[zipfile.ZipInfo]:
+    """Of an archive, which torch's own files are too; that they unpack to what can be weights."""
+    if not zipfile.is_zipfile(file):
+        return ()
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+    except zipfile.BadZipFile as error:
+        raise CarinaError(f"{named}: not readable as an archive: {error}") from error
+    for member in members:
+        if member.file_size > TIGHTEST * member.compress_size:
+            raise CarinaError(
+                f"{named}: {member.filename} in it would unpack from {member.compress_size:,} to "
+                f"{member.file_size:,} bytes; expected weights, which are not made {TIGHTEST} times smaller"
+            )
+    _check_size(sum(member.file_size for member in members), LARGEST, named)
+    return members
+
+
+def _check_size(size: int, most: int, named: Path) -> None:
+    if size > most:
+        raise CarinaError(f"{named}: its content takes {size:,} bytes; expected at most {most:,}")
 
 
 def _loaded(file: Path, named: Path) -> Any:  # noqa: ANN401 - whatever the pickle holds
@@ -115,9 +151,15 @@ def _loaded(file: Path, named: Path) -> Any:  # noqa: ANN401 - whatever the pick
         with torch.serialization.safe_globals(stands):
             return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
-        # Whatever torch raises on foreign files; its own message advises to switch the check off.
-        what = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise CarinaError(f"{named}: cannot be read as weights alone: {what}") from error
+        # Whatever torch raises on foreign files.
+        raise CarinaError(f"{named}: cannot be read as weights alone: {_complaint(error)}") from error
+
+
+def _complaint(error: Exception) -> str:
+    """What torch says, without its advice to trust the file and to switch the check off."""
+    said = str(error).rpartition("WeightsUnpickler error:")[2]
+    said = re.sub(r"Weights only load failed.*|(In PyTorch|Please|Check the documentation) .*", "", said)
+    return next(iter(said.strip().splitlines()), type(error).__name__).strip()
 
 
 class _StandIn:
@@ -147,7 +189,23 @@ def _tensors(found: Any, path: Path, kind: str) -> dict[str, Any]:  # noqa: ANN4
         tensors |= {prefix + key: value for key, value in own.items()}
     if not tensors:
         raise CarinaError(f"{path}: holds no weights; expected a checkpoint of {kind}")
+    for key, value in tensors.items():
+        if not _dense(value):
+            raise CarinaError(
+                f"{path}: weight {key} is a tensor of {value.dtype} with the layout {value.layout}; "
+                "expected plain numbers, all of them there (neither sparse nor quantised)"
+            )
+    # A few numbers may be made to stand for many: every tensor is written out in full.
+    most = min(LARGEST, TIGHTEST * path.stat().st_size)
+    _check_size(sum(value.nbytes for value in tensors.values()), most, path)
     return tensors
+
+
+def _dense(value: Any) -> bool:  # noqa: ANN401
+    """Whether a tensor is what safetensors writes."""
+    (torch,) = require("torch")
+    odd = value.is_nested or value.is_quantized or value.is_complex() or value.is_meta
+    return value.layout == torch.strided and not odd
 
 
 def _entry(found: Any, entry: str, path: Path, kind: str) -> Any:  # noqa: ANN401

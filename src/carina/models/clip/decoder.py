@@ -138,11 +138,11 @@ def read_decoder(
     weights: Weights, prefix: str, *, self_attention: bool = True, input_norm: str | None = None
 ) -> QueryDecoder:
     """The decoder whose weights stand behind a prefix; `input_norm` is the published name of that norm."""
-    (width,) = weights.shape(f"{prefix}norm.weight")
+    (width,) = weights.shape(f"{prefix}norm.weight", 1)
     shape = DecoderShape(
         width=width,
         layers=weights.count(rf"{re.escape(prefix)}layers\.(\d+)\..*"),
-        hidden=weights.shape(f"{prefix}layers.0.linear1.weight")[0],
+        hidden=weights.shape(f"{prefix}layers.0.linear1.weight", 2)[0],
         self_attention=self_attention,
         input_norm=input_norm is not None,
     )

@@ -27,7 +27,7 @@ _BATCH: Final = 64
 
 def read_texts(folder: Folder, weights: Weights, texts: Sequence[str]) -> Tensor:
     """First tokens (m, c) of texts, by the BERT that lies beside a checkpoint, with a task's heads or without."""
-    prefix = "bert." if "bert.embeddings.word_embeddings.weight" in weights else ""
+    prefix = "bert." if weights.has("bert.") else ""
     model = bert_like(weights, prefix)
     tokenizer = bert_tokenizer(folder, CLINICAL_BERT)
     fits(folder, tokenizer, model.config.vocab_size)

@@ -78,8 +78,8 @@ def afloc_score(images: Images, texts: Texts) -> Tensor:
 
 def _image(weights: Weights, prefix: str) -> tuple[ResNetTower, ImageTower]:
     tower = read_resnet(weights, f"{prefix}model.")
-    whole = read_linear(weights, f"{prefix}global_embedder.")
-    local = read_pointwise(weights, f"{prefix}local_embedder.")
+    whole = read_linear(weights, f"{prefix}global_embedder.", tower.shape.channels(4))
+    local = read_pointwise(weights, f"{prefix}local_embedder.", tower.shape.channels(3), bias=False)
 
     def encode(pixels: Tensor) -> Images:
         enlarged = functional.interpolate(pixels, (INNER, INNER), mode="bilinear", align_corners=True)

@@ -28,12 +28,12 @@ _ACTIVATIONS: Final[dict[str, Activation]] = {
 
 def open_clip(folder: Folder, weights: Weights) -> ClipModel:
     """A CLIP in either layout, told apart by its weights."""
-    if "visual.conv1.weight" in weights:
-        return open_openai_layout(folder, weights)
-    if "visual.trunk.cls_token" in weights:
+    if weights.has("visual.trunk."):
         raise CarinaError(
             f"{weights.where}: has timm's vision transformer; name it biomedclip:PATH, whose layout that is"
         )
+    if weights.has("visual.") and not weights.has("vision_model."):
+        return open_openai_layout(folder, weights)
     config = _config(folder, "clip", transformers.CLIPConfig)
     shape = _shape(folder, config.vision_config, pool="class", out=config.projection_dim)
     tower = VitTower(shape)
@@ -41,7 +41,7 @@ def open_clip(folder: Folder, weights: Weights) -> ClipModel:
     config.text_config.projection_dim = config.projection_dim
     text = transformers.CLIPTextModelWithProjection(config.text_config)
     weights.fill(text, same_names(text))
-    scale = weights.take("logit_scale").exp().item()
+    scale = weights.number("logit_scale").exp().item()
     weights.close()
     tokenizer = clip_tokenizer(folder)
     fits(folder, tokenizer, config.text_config.vocab_size)
@@ -56,7 +56,7 @@ def open_siglip(folder: Folder, weights: Weights) -> ClipModel:
     weights.fill(tower, transformers_siglip_vision(shape))
     text = transformers.SiglipTextModel(config.text_config)
     weights.fill(text, same_names(text, "text_model."))
-    scale, shift = weights.take("logit_scale").exp().item(), weights.take("logit_bias").item()
+    scale, shift = weights.number("logit_scale").exp().item(), weights.number("logit_bias").item()
     weights.close()
     tokenizer = siglip_tokenizer(folder)
     fits(folder, tokenizer, config.text_config.vocab_size)

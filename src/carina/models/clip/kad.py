@@ -42,6 +42,10 @@ from carina.models.weights import CONFIG
 
 SIDES: Final = {3: 224, 4: 512}
 """By the number of stages, where nothing else is said."""
+SMALLEST: Final = 32
+"""Side of one cell of the last stage."""
+LARGEST: Final = 2048
+"""Twice that of KAD-1024; a side far beyond is a slip that only takes memory."""
 LONGEST: Final = 256
 """Tokens of a prompt."""
 PAIR: Final = ("{}",)
@@ -70,13 +74,14 @@ _UNUSED: Final = rf"({COUNTERS}|image_encoder\.resnet\..*|(text_encoder|model)\.
 
 def open_model(folder: Folder, weights: Weights) -> ClipModel:
     tower = read_resnet(weights, "image_encoder.res_features.", numbered=True)
-    first, second = (read_linear(weights, f"image_encoder.res_l{layer}.") for layer in (1, 2))
+    stages = len(tower.shape.blocks)
+    first = read_linear(weights, "image_encoder.res_l1.", tower.shape.channels(stages))
+    second = read_linear(weights, "image_encoder.res_l2.", first.out_features)
     decoder = read_decoder(weights, "model.decoder.", input_norm="model.decoder_norm")
-    head = read_linear(weights, "model.mlp_head.0.")
+    head = read_linear(weights, "model.mlp_head.0.", decoder.shape.width)
     text = _text(folder, weights)
     weights.close(_UNUSED)
     company = text.embedded(COMPANY)
-    stages = len(tower.shape.blocks)
     side = _side(folder, SIDES[stages])
 
     def encode(pixels: Tensor) -> Images:
@@ -151,8 +156,8 @@ class NameText:
 def _text(folder: Folder, weights: Weights) -> NameText:
     model = bert_like(weights, "text_encoder.bert_model.", pooler=True)
     prefix = "text_encoder.mlp_embed."
-    (inner, width), (out, _) = weights.shape(f"{prefix}0.weight"), weights.shape(f"{prefix}2.weight")
-    projection = nn.Sequential(nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, out))
+    (inner, _), (out, _) = (weights.shape(f"{prefix}{layer}.weight", 2) for layer in (0, 2))
+    projection = nn.Sequential(nn.Linear(model.config.hidden_size, inner), nn.GELU(), nn.Linear(inner, out))
     weights.fill(projection, same_names(projection, prefix))
     tokenizer = bert_tokenizer(folder, PUBMED_BERT)
     fits(folder, tokenizer, model.config.vocab_size)
@@ -161,8 +166,9 @@ def _text(folder: Folder, weights: Weights) -> NameText:
 
 def _side(folder: Folder, default: int) -> int:
     said = folder.read(CONFIG).get("img_res", default)
-    if not isinstance(said, int) or said < 1:
+    if not isinstance(said, int) or not SMALLEST <= said <= LARGEST:
         raise CarinaError(
-            f"{folder.path / CONFIG}: img_res is {said!r}; expected the side of the square that it takes, in pixels"
+            f"{folder.path / CONFIG}: img_res is {said!r}; expected the side of the square that it takes, in pixels "
+            f"from {SMALLEST} to {LARGEST}"
         )
     return said

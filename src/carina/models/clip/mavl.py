@@ -49,19 +49,15 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
     known = described(folder)
     sentences = _sentences(folder, known)
     tower = read_resnet(weights, "backbone.", numbered=True)
-    first, slope, second = (
-        read_pointwise(weights, "res_l1.0."),
-        _prelu(weights, "res_l1.1.weight"),
-        read_pointwise(weights, "res_l2."),
-    )
-    decoder = read_decoder(
-        weights, "decoder.", self_attention="decoder.layers.0.self_attn.in_proj_weight" in weights
-    )
-    head = read_linear(weights, "classifier.")
-    embed = read_linear(weights, "disease_embedding_layer.")
-    queries = embed(read_texts(folder, weights, sentences))
-    weights.close(_UNUSED)
+    first = read_pointwise(weights, "res_l1.0.", tower.shape.channels(3), bias=True)
+    slope = _prelu(weights, "res_l1.1.weight")
+    second = read_pointwise(weights, "res_l2.", first.out_channels, bias=True)
+    decoder = read_decoder(weights, "decoder.", self_attention=weights.has("decoder.layers.0.self_attn."))
     each = 1 + len(ASPECTS)
+    head = read_linear(weights, "classifier.", each * decoder.shape.width)
+    texts = read_texts(folder, weights, sentences)
+    queries = read_linear(weights, "disease_embedding_layer.", texts.shape[-1])(texts)
+    weights.close(_UNUSED)
 
     def encode(pixels: Tensor) -> Images:
         patches = spatial(second(slope(first(tower(pixels).layer3)))).flatten(1, 2)
@@ -118,6 +114,6 @@ def _looks(folder: Folder, name: str, said: Any) -> Sequence[str]:  # noqa: ANN4
 
 
 def _prelu(weights: Weights, key: str) -> nn.Module:
-    made = nn.PReLU(*weights.shape(key))
+    made = nn.PReLU()
     weights.fill(made, {"weight": Source(key)})
     return frozen(made)

@@ -45,11 +45,10 @@ _RENAMED: Final = {
 
 def open_model(folder: Folder, weights: Weights) -> ClipModel:
     """Either of the two, told apart by their weights."""
-    swin = f"{_SWIN}embeddings.patch_embeddings.projection.weight" in weights
-    image, grid, tower = _swin(weights) if swin else _resnet(weights)
+    image, grid, tower = _swin(weights) if weights.has(f"{_SWIN}encoder.") else _resnet(weights)
     model = bert_like(weights, "text_model.model.", pooler=True)
     projection = _matrix(weights, "text_model.projection_head.weight")
-    scale = weights.take("logit_scale").clamp(0, HOTTEST).exp().item()
+    scale = weights.number("logit_scale").clamp(0, HOTTEST).exp().item()
     weights.close(_IGNORED)
     tokenizer = bert_tokenizer(folder, CLINICAL_BERT)
     fits(folder, tokenizer, model.config.vocab_size)
@@ -75,7 +74,7 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
 
 def _resnet(weights: Weights) -> tuple[ImageTower, tuple[int, int], ResNetTower]:
     stages = tuple(weights.count(rf"vision_model\.model\.layer{stage}\.(\d+)\..*") for stage in (1, 2, 3, 4))
-    tower = ResNetTower(ResNetShape(blocks=stages, width=weights.shape(f"{_SWIN}conv1.weight")[0]))
+    tower = ResNetTower(ResNetShape(blocks=stages, width=weights.shape(f"{_SWIN}conv1.weight", 4)[0]))
     weights.fill(tower, same_names(tower, _SWIN))
     head = _matrix(weights, f"{_SWIN}fc.weight")
     frozen(tower)
@@ -87,11 +86,11 @@ def _resnet(weights: Weights) -> tuple[ImageTower, tuple[int, int], ResNetTower]
 
 
 def _swin(weights: Weights) -> tuple[ImageTower, tuple[int, int], None]:
-    width, _, patch, _ = weights.shape(f"{_SWIN}embeddings.patch_embeddings.projection.weight")
+    width, _, patch, _ = weights.shape(f"{_SWIN}embeddings.patch_embeddings.projection.weight", 4)
     stages = weights.count(rf"{re.escape(_SWIN)}encoder\.layers\.(\d+)\..*")
     first = f"{_SWIN}encoder.layers.{{}}.blocks.0"
     tables = [
-        weights.shape(f"{first.format(stage)}.attention.self.relative_position_bias_table")
+        weights.shape(f"{first.format(stage)}.attention.self.relative_position_bias_table", 2)
         for stage in range(stages)
     ]
     config = transformers.SwinConfig(
@@ -105,7 +104,7 @@ def _swin(weights: Weights) -> tuple[ImageTower, tuple[int, int], None]:
         num_heads=[heads for _, heads in tables],
         # A window of w places has 2w - 1 distances along each axis.
         window_size=(math.isqrt(tables[0][0]) + 1) // 2,
-        mlp_ratio=weights.shape(f"{first.format(0)}.intermediate.dense.weight")[0] / width,
+        mlp_ratio=weights.shape(f"{first.format(0)}.intermediate.dense.weight", 2)[0] / width,
     )
     model = transformers.SwinModel(config, add_pooling_layer=False)
     weights.fill(model, {name: Source(_SWIN + _published(name)) for name in same_names(model)})
@@ -131,7 +130,7 @@ def _averaged(patches: Tensor) -> Images:
 
 def _matrix(weights: Weights, key: str) -> Any:  # noqa: ANN401 - torch is not there for everybody
     """A projection without bias."""
-    out, width = weights.shape(key)
+    out, width = weights.shape(key, 2)
     made = nn.Linear(width, out, bias=False)
     weights.fill(made, {"weight": Source(key)})
     return frozen(made)

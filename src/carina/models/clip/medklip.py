@@ -43,11 +43,12 @@ _UNUSED: Final = rf"({BERT_UNUSED}|cl_fc\..*)"
 def open_model(folder: Folder, weights: Weights) -> ClipModel:
     known = described(folder)
     tower = read_resnet(weights, "res_features.", numbered=True)
-    first, second = read_linear(weights, "res_l1."), read_linear(weights, "res_l2.")
+    first = read_linear(weights, "res_l1.", tower.shape.channels(3))
+    second = read_linear(weights, "res_l2.", first.out_features)
     decoder = read_decoder(weights, "decoder.")
-    head = read_linear(weights, "classifier.")
-    embed = read_linear(weights, "disease_embedding_layer.")
-    queries = embed(read_texts(folder, weights, list(known.values())))
+    head = read_linear(weights, "classifier.", decoder.shape.width)
+    texts = read_texts(folder, weights, list(known.values()))
+    queries = read_linear(weights, "disease_embedding_layer.", texts.shape[-1])(texts)
     weights.close(_UNUSED)
 
     def encode(pixels: Tensor) -> Images:

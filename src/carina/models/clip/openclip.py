@@ -42,6 +42,8 @@ class Settings:
     text: dict[str, Any]
     preprocess: dict[str, Any]
     quick_gelu: bool
+    shifted: bool
+    """Whether scores were trained with a bias, as SigLIP's are."""
 
     @classmethod
     def of(cls, folder: Folder) -> "Settings":
@@ -54,6 +56,7 @@ class Settings:
             said.get("preprocess_cfg", {}),
             # open_clip's own models use the exact GELU unless they say otherwise; OpenAI's never do.
             bool(model.get("quick_gelu", not said)),
+            model.get("init_logit_bias") is not None,
         )
         for part, options in _REFUSED.items():
             for option in options:
@@ -74,8 +77,9 @@ def open_openai_layout(folder: Folder, weights: Weights) -> ClipModel:
     settings = Settings.of(folder)
     tower = openai_tower(settings, weights)
     text = openai_text_tower(settings, weights)
-    scale = weights.take("logit_scale").exp().item()
-    shift = weights.take("logit_bias").item() if "logit_bias" in weights else 0.0
+    scale = weights.number("logit_scale").exp().item()
+    shifted = settings.shifted or weights.has("logit_bias")
+    shift = weights.number("logit_bias").item() if shifted else 0.0
     weights.close(ARCHIVED)
     return DualEncoder(
         folder=folder,
@@ -100,13 +104,13 @@ def open_biomedclip(folder: Folder, weights: Weights) -> ClipModel:
             "model_cfg.text_cfg.hf_pooler_type", said["hf_pooler_type"], "cls_last_hidden_state_pooler"
         )
     model = bert_like(weights, "text.transformer.")
-    inner, width = weights.shape("text.proj.0.weight")
-    out, _ = weights.shape("text.proj.2.weight")
+    inner, _ = weights.shape("text.proj.0.weight", 2)
+    out, _ = weights.shape("text.proj.2.weight", 2)
     projection = nn.Sequential(
-        nn.Linear(width, inner, bias=False), nn.GELU(), nn.Linear(inner, out, bias=False)
+        nn.Linear(model.config.hidden_size, inner, bias=False), nn.GELU(), nn.Linear(inner, out, bias=False)
     )
     weights.fill(projection, same_names(projection, "text.proj."))
-    scale = weights.take("logit_scale").exp().item()
+    scale = weights.number("logit_scale").exp().item()
     weights.close()
     tokenizer = bert_tokenizer(folder, BIOMED_BERT)
     fits(folder, tokenizer, model.config.vocab_size)
@@ -127,7 +131,8 @@ def open_biomedclip(folder: Folder, weights: Weights) -> ClipModel:
 def openai_tower(settings: Settings, weights: Weights) -> VitTower:
     """The vision transformer under `visual.`."""
     said = settings.vision
-    width, _, patch, _ = weights.shape("visual.conv1.weight")
+    patches = "visual.conv1.weight"
+    width, _, patch, _ = weights.shape(patches, 4)
     pool = said.get("pool_type", "tok")
     if pool not in _POOLS:
         raise settings.odd("model_cfg.vision_cfg.pool_type", pool, " or ".join(_POOLS))
@@ -136,9 +141,9 @@ def openai_tower(settings: Settings, weights: Weights) -> VitTower:
         patch=patch,
         width=width,
         depth=weights.count(r"visual\.transformer\.resblocks\.(\d+)\..*"),
-        heads=heads_of(width, said.get("head_width", HEAD)),
-        hidden=weights.shape("visual.transformer.resblocks.0.mlp.c_fc.weight")[0],
-        out=weights.shape("visual.proj")[1],
+        heads=heads_of(weights, patches, width, said.get("head_width", HEAD)),
+        hidden=weights.shape("visual.transformer.resblocks.0.mlp.c_fc.weight", 2)[0],
+        out=weights.shape("visual.proj", 2)[1],
         pool=_POOLS[pool],
         patch_bias=False,
         first_norm=True,
@@ -155,8 +160,9 @@ def openai_text_tower(settings: Settings, weights: Weights) -> ClipText:
     said = settings.text
     if said.get("pool_type", "argmax") not in {"argmax", "eos"}:
         raise settings.odd("model_cfg.text_cfg.pool_type", said["pool_type"], "argmax or eos")
-    prefix = "text." if "text.token_embedding.weight" in weights else ""
-    rows, width = weights.shape(f"{prefix}token_embedding.weight")
+    prefix = "text." if weights.has("text.") else ""
+    words = f"{prefix}token_embedding.weight"
+    rows, width = weights.shape(words, 2)
     depth = weights.count(rf"{prefix}transformer\.resblocks\.(\d+)\..*")
     tokenizer = clip_tokenizer(settings.folder)
     fits(settings.folder, tokenizer, rows)
@@ -164,11 +170,11 @@ def openai_text_tower(settings: Settings, weights: Weights) -> ClipText:
         transformers.CLIPTextConfig(
             vocab_size=rows,
             hidden_size=width,
-            intermediate_size=weights.shape(f"{prefix}transformer.resblocks.0.mlp.c_fc.weight")[0],
-            projection_dim=weights.shape(f"{prefix}text_projection")[1],
+            intermediate_size=weights.shape(f"{prefix}transformer.resblocks.0.mlp.c_fc.weight", 2)[0],
+            projection_dim=weights.shape(f"{prefix}text_projection", 2)[1],
             num_hidden_layers=depth,
-            num_attention_heads=int(said.get("heads", heads_of(width))),
-            max_position_embeddings=weights.shape(f"{prefix}positional_embedding")[0],
+            num_attention_heads=int(said.get("heads") or heads_of(weights, words, width)),
+            max_position_embeddings=weights.shape(f"{prefix}positional_embedding", 2)[0],
             hidden_act="quick_gelu" if settings.quick_gelu else "gelu",
             layer_norm_eps=1e-5,
             bos_token_id=tokenizer.bos_token_id,
@@ -182,15 +188,16 @@ def openai_text_tower(settings: Settings, weights: Weights) -> ClipText:
 
 def timm_tower(settings: Settings, weights: Weights) -> VitTower:
     """The vision transformer under `visual.trunk.`."""
-    width, _, patch, _ = weights.shape("visual.trunk.patch_embed.proj.weight")
+    patches = "visual.trunk.patch_embed.proj.weight"
+    width, _, patch, _ = weights.shape(patches, 4)
     shape = VitShape(
         side=_side(settings, weights, "visual.trunk.pos_embed", patch, axis=1),
         patch=patch,
         width=width,
         depth=weights.count(r"visual\.trunk\.blocks\.(\d+)\..*"),
-        heads=heads_of(width),
-        hidden=weights.shape("visual.trunk.blocks.0.mlp.fc1.weight")[0],
-        out=weights.shape("visual.head.proj.weight")[0],
+        heads=heads_of(weights, patches, width),
+        hidden=weights.shape("visual.trunk.blocks.0.mlp.fc1.weight", 2)[0],
+        out=weights.shape("visual.head.proj.weight", 2)[0],
     )
     tower = VitTower(shape)
     weights.fill(tower, timm_vision(shape))
@@ -199,9 +206,9 @@ def timm_tower(settings: Settings, weights: Weights) -> VitTower:
 
 def _side(settings: Settings, weights: Weights, key: str, patch: int, *, axis: int) -> int:
     """Of the square: as many places as a class token and a square of patches have."""
-    places = weights.shape(key)[axis] - 1
+    places = weights.shape(key, axis + 2)[axis] - 1
     side = math.isqrt(places) * patch
-    if math.isqrt(places) ** 2 != places:
+    if not places or math.isqrt(places) ** 2 != places:
         raise CarinaError(
             f"{weights.where}: weight {key} has {places + 1} places; expected a square number and one"
         )

@@ -29,6 +29,8 @@ CLIP_MEAN: Final = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD: Final = (0.26862954, 0.26130258, 0.27577711)
 IMAGENET_MEAN: Final = (0.485, 0.456, 0.406)
 IMAGENET_STD: Final = (0.229, 0.224, 0.225)
+LONGEST: Final = 20
+"""Times the side of what is seen that an image may become when it is resized: it is resized as a whole."""
 _PIL: Final = {
     "pil nearest": Image.Resampling.NEAREST,
     "pil lanczos": Image.Resampling.LANCZOS,
@@ -61,7 +63,13 @@ class Preparation:
     tone: Tone | None = None
 
     def frame(self, height: int, width: int) -> Frame:
-        return self.fit(height, width)
+        frame = self.fit(height, width)
+        if max(frame.rows, frame.columns) > LONGEST * frame.side:
+            raise CarinaError(
+                f"an image of {height} x {width} (height x width) is too long and narrow for this model, which sees "
+                f"the square in its middle; expected at most {LONGEST} such squares in a row"
+            )
+        return frame
 
     def __call__(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
         """The network's input (3, side, side)."""
@@ -69,7 +77,7 @@ class Preparation:
             raise ValueError(
                 f"expected a grey image (height, width) of uint8, got {image.dtype} {image.shape}"
             )
-        frame = self.fit(*image.shape)
+        frame = self.frame(*image.shape)
         image = image if self.tone is None else self.tone(image)
         square = frame.lay(resized(image, frame.rows, frame.columns, self.resample))
         if frame.side != self.side:
@@ -160,7 +168,7 @@ def _fit(size: dict[str, int], cut: int | None, side: int) -> Fit:
     if cut not in {None, side}:
         raise ValueError(f"crop_size {cut}")
     if "shortest_edge" in size:
-        if cut is None or size["shortest_edge"] < side:
+        if cut is None or not side <= size["shortest_edge"] <= LONGEST * side:
             raise ValueError(f"shortest_edge {size['shortest_edge']}, cut to {cut}")
         return partial(Frame.cropped, shortest=size["shortest_edge"], side=side)
     if not size["height"] == size["width"] == side:
