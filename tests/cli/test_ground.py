@@ -73,13 +73,102 @@ def test_thresholds_go_from_one_split_to_another(files: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     again = ("--profile", "chexlocalize", "--thresholds", chosen, "--json")
+    for split, message in (
+        (("--split", "val"), "the one that is scored"),
+        ((), "the split that is scored must have a name too (--split)"),
+        (("--split", "test"), "image 'patient0_study1_view0_frontal': is among those"),
+    ):
+        result = run("score", *options, "-o", files / "b", *split, *again)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert not (files / "b").exists()
+    renamed(files)
     result = run("score", *options, "-o", files / "b", "--split", "test", *again)
     assert result.exit_code == 0, result.output
     cells = json.loads(result.stdout)["summary"]
     assert any("tuned_iou_minmax7" in cell["variant"] for cell in cells)
-    result = run("score", *options, "-o", files / "b", "--split", "val", *again)
-    assert result.exit_code == 2
-    assert "the one that is scored" in result.stderr
+
+
+def renamed(files: Path) -> None:
+    """The same as of another patient."""
+    regions = json.loads((files / "gt.json").read_text())
+    (files / "gt.json").write_text(json.dumps({f"patient9_{name}": own for name, own in regions.items()}))
+    for path in list((files / "maps").iterdir()):
+        path.rename(path.with_name(f"patient9_{path.name}"))
+
+
+def test_cutoffs_go_from_one_split_to_another(files: Path) -> None:
+    """IoU of the maps, as they lie on 32 x 32 by cells of 4: 1, 1/3, 0 and 0, by their probability."""
+    for at, path in enumerate(sorted((files / "maps").glob("*.npy"))):
+        np.savez(path.with_suffix(".npz"), map=np.load(path), prob=0.2 * at)
+        path.unlink()
+    options = (
+        "--maps",
+        files / "maps",
+        "--regions",
+        files / "gt.json",
+        "--geometry",
+        "whole",
+        "--replicates",
+        50,
+    )
+    gated = ("--variant", "iou.nearest_full.minmax_0.5.gated")
+    chosen = files / "val.json"
+    tuning = run("score", *options, *gated, "-o", files / "a", "--split", "val", "--tune-cutoffs", chosen)
+    assert tuning.exit_code == 0, tuning.output
+    name = "iou.nearest_full.full_image.minmax_0.5.gated.per_image"
+    # `nobody` is the first by name, its map predicts nothing; the others have 0.2, 0.4, 0.6 and 0.8.
+    assert json.loads(chosen.read_text())["chosen"] == {name: {"": 0.0, "Edema": 0.0}}
+    told = json.loads(chosen.read_text())
+    told["chosen"][name] = {"": 0.3}
+    chosen.write_text(json.dumps(told))
+    refused = run("score", *options, *gated, "-o", files / "b", "--split", "val", "--cutoffs", chosen)
+    assert refused.exit_code == 2
+    assert "cut-offs were tuned on split 'val'" in refused.stderr
+    (files / "maps" / "nobody_Edema_map.npz").unlink()
+    renamed(files)
+    result = run(
+        "score", *options, *gated, "-o", files / "b", "--split", "test", "--cutoffs", chosen, "--json"
+    )
+    assert result.exit_code == 0, result.output
+    micro = next(cell for cell in json.loads(result.stdout)["summary"] if cell["level"] == "all")
+    assert (micro["variant"], micro["value"], micro["n"]) == (name, pytest.approx(1 / 12), 4)
+    assert json.loads((files / "b" / "scores.json").read_text())["cutoffs"]["split"] == "val"
+
+
+def test_what_did_not_match_is_told_even_where_it_counts(files: Path) -> None:
+    (files / "maps" / "patient1_study1_view3_frontal_Edema_map.npy").unlink()
+    np.save(files / "maps" / "nobody_Edema_map.npy", np.eye(8, dtype=np.float32))
+    options = ("--maps", files / "maps", "--regions", files / "gt.json", "--geometry", "whole")
+    result = run("score", *options, "-o", files / "out", "--profile", "chexlocalize", "--replicates", 50)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines()[-5:] == [
+        "3 maps scored",
+        "1 maps have no image among the regions: nobody_Edema_map.npy",
+        "1 regions have no map: patient1_study1_view3_frontal, Edema",
+        "1 maps without a region count as false in any_mask and gated",
+        "1 regions without a map, empty ones among them, count as predictions of nothing in any_mask, gated and pooled",
+    ]
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    n = {line[0]: line[4] for line in lines if "otsu_filled" in line[0]}
+    assert n["iou.bilinear_full.full_image.otsu_filled.any_mask.per_image"] == "5"
+    assert n["iou.bilinear_full.full_image.otsu_filled.tp_only.per_image"] == "3"
+    assert n["recall.bilinear_full.full_image.otsu_filled.pooled"] == "4"
+
+
+def test_a_damaged_map_ends_the_command_by_its_name(files: Path) -> None:
+    np.savez_compressed(files / "maps" / "a.npz", map=np.random.default_rng(0).random((32, 32)))
+    content = bytearray((files / "maps" / "a.npz").read_bytes())
+    content[60:90] = bytes(30)
+    bad = files / "maps" / "patient0_study1_view0_frontal_Edema_map.npz"
+    bad.write_bytes(content)
+    (files / "maps" / "a.npz").unlink()
+    bad.with_suffix(".npy").unlink()
+    options = ("--maps", files / "maps", "--regions", files / "gt.json", "--geometry", "whole")
+    for command in (("score", *options, "-o", files / "out"), ("compare", *options)):
+        result = run(*command)
+        assert result.exit_code == 2
+        assert f"{bad}: not a .npz file, or damaged" in result.stderr.replace("\n", "")
 
 
 def test_geometry_must_be_said(files: Path) -> None:
@@ -94,6 +183,11 @@ def test_compare_prints_a_row_a_protocol(files: Path) -> None:
     lines = result.stdout.splitlines()
     assert lines[0].split("\t") == ["protocol", "all", "< 1% (n=0)", "1-5% (n=0)", "> 5% (n=4)"]
     assert lines[1].startswith("hit, bilinear, first argmax (cheXlocalize)\t")
+    (files / "none").mkdir()
+    np.save(files / "none" / "x.npy", np.zeros((8, 8), np.float32))
+    refused = run("compare", "--maps", files / "none", "--regions", files / "gt.json", "--geometry", "whole")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "none of 1 maps matches an image of the regions" in refused.stderr
     as_json = run(
         "compare", "--maps", files / "maps", "--regions", files / "gt.json", "--geometry", "whole", "--json"
     )

@@ -74,7 +74,11 @@ def score(
         ),
     ] = None,
     split: Annotated[
-        str, typer.Option(metavar="NAME", help="What these images are called, for tuned thresholds.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What these images are called; --thresholds, --tune, --cutoffs and --tune-cutoffs need it.",
+        ),
     ] = "",
     thresholds: Annotated[
         Path | None,
@@ -84,6 +88,20 @@ def score(
         Path | None,
         typer.Option(
             metavar="FILE", help="Where to write the thresholds that are best here, for another split."
+        ),
+    ] = None,
+    cutoffs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Cut-offs of the findings' probabilities that --tune-cutoffs wrote for another split.",
+        ),
+    ] = None,
+    tune_cutoffs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to write the cut-offs that are best here; the maps are .npz with a probability under prob.",
         ),
     ] = None,
     replicates: Annotated[int, typer.Option(min=1, help="Draws of patients behind an interval.")] = 10_000,
@@ -110,6 +128,7 @@ def score(
         raise CarinaError(f"{out}: is a file, expected a directory for the scores")
     drawn = read_regions(regions)
     frozen = None if thresholds is None else read_thresholds(thresholds)
+    gates = None if cutoffs is None else read_thresholds(cutoffs)
     with progress("Maps", _files(maps), quiet=json) as advance:
         scored, scorer = score_maps(
             maps,
@@ -119,6 +138,7 @@ def score(
             patients=patients,
             split=split,
             tuned=frozen,
+            cutoffs=gates,
             replicates=replicates,
             seed=seed,
             progress=advance,
@@ -130,13 +150,15 @@ def score(
         "geometry": geometry,
         "split": split,
         "thresholds": frozen,
+        "cutoffs": gates,
         "replicates": replicates,
         "seed": seed,
     }
     written = write_scored(scored, out, about)
-    if tune is not None:
-        write_thresholds(tune, scorer.tune())
-        written.append(tune)
+    for path, choose in ((tune, scorer.tune), (tune_cutoffs, scorer.tune_cutoffs)):
+        if path is not None:
+            write_thresholds(path, choose())
+            written.append(path)
     if json:
         print_json({"written": written, "scored": scored.scored, "summary": scored.cells})
         return
@@ -295,12 +317,20 @@ def _print_unmatched(scored: "Scored") -> None:
     typer.echo(f"{scored.scored} maps scored", err=True)
     for what, names in (
         ("maps have no image among the regions", scored.unknown),
-        ("maps name no finding, and their image has not just one", scored.unclear),
+        ("maps name no finding of their image, which has not just one", scored.unclear),
         ("regions have no map", scored.missing),
     ):
         if names:
             listed = "; ".join(names[:_SHOWN]) + ("; ..." if len(names) > _SHOWN else "")
             typer.echo(f"{len(names)} {what}: {listed}", err=True)
+    if scored.strays:
+        typer.echo(f"{scored.strays} maps without a region count as false in any_mask and gated", err=True)
+    if scored.unmapped:
+        typer.echo(
+            f"{scored.unmapped} regions without a map, empty ones among them, count as predictions of nothing in "
+            "any_mask, gated and pooled",
+            err=True,
+        )
 
 
 def _figure(value: float | None) -> str:

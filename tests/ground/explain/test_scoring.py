@@ -170,6 +170,37 @@ def test_the_command_prints_every_variant_of_a_published_profile(split_bench, tm
     assert "thresholds tuned on 4 maps of split val" in result.output
 
 
+def test_profiles_that_count_absent_findings_get_their_maps(split_bench, tmp_path):
+    """cheXlocalize's any_mask has 0 wherever something is predicted of what is not there; tp_only leaves it out."""
+    out = tmp_path / "run"
+    explain(split_bench, "control/centre", out, ExplainOptions())
+    maps = open_maps(out)
+    with_absent = score_maps(split_bench, maps, profile_name="chexlocalize", tune_on="val", controls=())
+    rows = pl.read_parquet(out / "scores.parquet")
+    there = {case.id for case in split_bench if case.path == "present"}
+    absent = rows.filter(~pl.col("case").is_in(sorted(there)))
+    assert (with_absent.scored, len(rows), len(absent)) == (8, 16, 8)
+    otsu = "iou.bilinear_full.full_image.otsu_filled"
+    assert absent[f"{otsu}.any_mask.per_image"].to_list() == [0.0] * 8
+    assert absent[f"{otsu}.tp_only.per_image"].null_count() == 8
+    # A control has no scores; of a model that has some, cut-offs are tuned too.
+    gated = f"{otsu}.gated.per_image"
+    assert gated not in with_absent.variants
+    explain(split_bench, "builtin/asymmetry", tmp_path / "model", ExplainOptions())
+    found = score_maps(
+        split_bench, open_maps(tmp_path / "model"), profile_name="chexlocalize", tune_on="val", controls=()
+    )
+    assert gated in found.variants
+    score_maps(split_bench, maps, profile_name="radzero", controls=(), replicates=20)
+    rows = pl.read_parquet(out / "scores.parquet")
+    quiet = rows.filter(~pl.col("case").is_in(sorted(there)))[
+        "image_specificity.bilinear_full.full_image.oracle_set_dice_sigmoid101.per_image"
+    ]
+    assert (len(quiet), quiet.null_count()) == (12, 0)
+    score_maps(split_bench, maps, controls=(), replicates=20)
+    assert set(pl.read_parquet(out / "scores.parquet")["case"]) == there
+
+
 def test_a_split_that_is_not_there_is_told_before_maps_are_made(split_bench, tmp_path):
     command = ["explain", str(split_bench.directory), "-m", "builtin/asymmetry", "-o", str(tmp_path / "run")]
     result = CliRunner().invoke(app, [*command, "--tune-on", "vall"])

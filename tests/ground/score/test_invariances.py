@@ -69,6 +69,37 @@ def test_scale_and_offset_change_nothing_that_is_rescaled(
     )
 
 
+@given(pairs(), st.sampled_from(["bilinear_full", "nearest_full", "nearest_224", "corners_224"]))
+@settings(max_examples=60, deadline=None)
+def test_the_highest_numbers_of_float32_are_scored_as_smaller_ones(
+    pair: tuple[np.ndarray, np.ndarray, Frame], place: str
+) -> None:
+    """Below 0 as far as above, so that float32 does not hold their differences; a power of two rounds nothing."""
+    values, truth, frame = pair
+    small = values / 256 * 1.99 * 2 - 1.99
+    names = [
+        f"{name}.{place}"
+        for name in (*FULL, *SCALED, "hit.first_argmax", "mass", "mass_signed")
+        if name != "cnr"
+    ]
+    before = scores(small, truth, frame, names)
+    assert scores(small.astype(np.float32) * np.float32(2.0**127), truth, frame, names) == pytest.approx(
+        before, rel=1e-12, abs=0, nan_ok=True
+    )
+
+
+def test_the_highest_numbers_of_float32_have_their_peak_where_it_is() -> None:
+    """A lone peak of 3e38 among -3e38, in a cell whose pixels are the truth."""
+    values = np.full((14, 14), -3e38, np.float32)
+    values[4, 9] = 3e38
+    truth = np.zeros((56, 56), bool)
+    truth[16:20, 36:40] = True
+    frame = Frame.stretched(56, 56, side=14)
+    for name in ("hit.first_argmax", "hit.all_max", "hit.any_max.corners_224", "hit_box.expected"):
+        assert scores(values, truth, frame, [name]) == [1.0]
+    assert scores(values, truth, frame, ["iou.nearest_full.minmax_0.5", "auroc.nearest_full"]) == [1.0, 1.0]
+
+
 @given(pairs())
 @settings(max_examples=60, deadline=None)
 def test_mirroring_changes_nothing_but_which_highest_is_first(

@@ -35,15 +35,15 @@ OVERLAP: list[tuple[str, str, str, str, str]] = [
     # metric and treatment of empty masks; only the truth is empty, only the prediction is, both are
     ("iou, dice", "positives", "NaN", "0", "NaN"),
     ("iou, dice", "tp_only", "NaN", "NaN", "NaN"),
-    ("iou, dice", "any_mask", "0", "0", "NaN"),
+    ("iou, dice", "any_mask, gated", "0", "0", "NaN"),
     ("precision", "positives, tp_only", "NaN", "NaN", "NaN"),
-    ("precision", "any_mask", "0", "NaN", "NaN"),
-    ("recall", "positives, any_mask", "NaN", "0", "NaN"),
+    ("precision", "any_mask, gated", "0", "NaN", "NaN"),
+    ("recall", "positives, any_mask, gated", "NaN", "0", "NaN"),
     ("recall", "tp_only", "NaN", "NaN", "NaN"),
     ("specificity", "positives", "NaN", "1", "NaN"),
-    ("specificity", "any_mask", "share not predicted", "1", "NaN"),
+    ("specificity", "any_mask, gated", "share not predicted", "1", "NaN"),
     ("accuracy", "positives", "NaN", "1 - share", "NaN"),
-    ("accuracy", "any_mask", "share not predicted", "1 - share", "NaN"),
+    ("accuracy", "any_mask, gated", "share not predicted", "1 - share", "NaN"),
     ("specificity, accuracy", "tp_only", "NaN", "NaN", "NaN"),
     ("image_specificity", "", "0", "NaN", "1"),
 ]
@@ -71,6 +71,7 @@ VARIANTS = [variant for variant in all_variants() if variant.aggregation == "per
 TUNED = Thresholds(
     "other", {tuned_variant(v).name: {"": 0.5} for v in VARIANTS if isinstance(v.rule, Chosen)}
 )
+CUTOFFS = Thresholds("other", {tuned_variant(v).name: {"": 0.5} for v in VARIANTS if v.empty == "gated"})
 FRAME = Frame.stretched(SIDE, SIDE, side=14)
 CORNER = np.zeros((SIDE, SIDE), bool)
 CORNER[SIDE // 2 :, : SIDE // 2] = True
@@ -94,8 +95,8 @@ def fits(listed: str, name: str) -> bool:
 
 
 def evaluated(values: np.ndarray, truth: np.ndarray, frame: Frame) -> dict[str, float]:
-    scorer = Scorer(VARIANTS, split="this", tuned=TUNED)
-    scorer.add("a", "", values, truth, frame)
+    scorer = Scorer(VARIANTS, split="this", tuned=TUNED, cutoffs=CUTOFFS)
+    scorer.add("a", "", values, truth, frame, probability=0.5)  # at its cut-off a map is shown
     return scorer.rows()[0].values
 
 
@@ -210,6 +211,16 @@ def test_other_metrics(column: int, values: np.ndarray, truth: np.ndarray, frame
 def test_a_constant_of_zero_has_no_mass() -> None:
     scores = evaluated(np.zeros((14, 14), np.float32), CORNER, FRAME)
     assert all(math.isnan(value) for name, value in scores.items() if name.startswith("mass"))
+
+
+@pytest.mark.parametrize("level", [1e-30, 0.3, 7.0, 3e38])
+def test_the_mass_of_a_constant_above_zero_is_the_share_of_the_truth(level: float) -> None:
+    truth = np.zeros((SIDE, SIDE), bool)
+    truth[3:10, 5:16] = True
+    scores = evaluated(np.full((14, 14), level, np.float32), truth, FRAME)
+    name = "mass.bilinear_full.full_image.per_image"
+    assert scores[name] == pytest.approx(77 / SIDE**2, rel=1e-12)
+    assert scores[name.replace("mass", "mass_signed")] == pytest.approx(77 / SIDE**2, rel=1e-12)
 
 
 def test_weighted_hits_and_empty_hits_follow_the_plain_one() -> None:

@@ -1,14 +1,18 @@
 """Others' files: maps, regions, and which belong together."""
 
+import contextlib
 import io
 import json
 import math
+import struct
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tifffile
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from carina.errors import CarinaError
 from carina.ground.score.map_files import geometry, read_map
@@ -28,18 +32,18 @@ VALUES = np.arange(12, dtype=np.float32).reshape(3, 4) / 16
 def test_arrays_are_read_whatever_their_layout(tmp_path: Path, dtype: str, fortran: bool) -> None:
     path = tmp_path / "a.npy"
     np.save(path, np.asarray(VALUES, dtype, order="F" if fortran else "C")[None, None])
-    values, size = read_map(path)
+    values, size, probability = read_map(path)
     np.testing.assert_array_equal(values, VALUES)
-    assert (values.dtype, size) == (np.float32, None)
+    assert (values.dtype, size, probability) == (np.float32, None, None)
 
 
 def test_archives_have_one_array_or_one_named_map(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "one.npz", anything=VALUES)
     np.savez(tmp_path / "two.npz", map=VALUES, dims=np.array([40, 30]), prob=np.array(0.5))
     np.testing.assert_array_equal(read_map(tmp_path / "one.npz")[0], VALUES)
-    values, size = read_map(tmp_path / "two.npz")
+    values, size, probability = read_map(tmp_path / "two.npz")
     np.testing.assert_array_equal(values, VALUES)
-    assert size == (30, 40)
+    assert (size, probability) == ((30, 40), 0.5)
 
 
 def test_pictures_run_from_0_to_1(tmp_path: Path) -> None:
@@ -59,9 +63,37 @@ def npy(array: np.ndarray) -> bytes:
     return stream.getvalue()
 
 
+def headed(header: str) -> bytes:
+    """A .npy file with any header, and enough behind it for 600 numbers."""
+    text = header.encode("latin1").ljust(64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + b"\0" * 4800
+
+
+def shaped(shape: str) -> bytes:
+    return headed(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}")
+
+
+def damaged(compression: int) -> bytes:
+    """A .npz whose directory is whole and whose compressed numbers are not."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        archive.writestr("map.npy", npy(np.random.default_rng(0).random((60, 60))))
+    content = bytearray(stream.getvalue())
+    for at in range(60, 400):
+        content[at] ^= 0x5A
+    return bytes(content)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        ("a.npy", shaped("(-20, -30)"), r"not an array in numpy's format: its shape is \(-20, -30\)"),
+        ("a.npy", shaped("(True, 600)"), r"its shape is \(True, 600\)"),
+        ("a.npy", shaped(f"({'-' * 3900}1,)"), "not an array in numpy's format"),
+        ("a.npy", shaped("(" * 1900 + "1" + ")" * 1900), "not an array in numpy's format"),
+        ("a.npz", damaged(zipfile.ZIP_DEFLATED), "not a .npz file, or damaged"),
+        ("a.npz", damaged(zipfile.ZIP_LZMA), "not a .npz file, or damaged"),
+        ("a.npz", damaged(zipfile.ZIP_BZIP2), "not a .npz file, or damaged"),
         ("a.npy", npy(np.array([{}], object)), "an array of object, expected numbers; see `carina ground"),
         ("a.npy", npy(VALUES)[:-5], "cut short: 43 of 48 bytes"),
         ("a.npy", npy(VALUES).replace(b"(3, 4)", b"(3, 4"), "not an array in numpy's format"),
@@ -78,8 +110,48 @@ def npy(array: np.ndarray) -> bytes:
 )  # fmt: skip
 def test_bad_maps_are_refused_in_a_sentence(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(CarinaError, match=message):
+    with pytest.raises(CarinaError, match=f"{name}: .*{message}"):
         read_map(tmp_path / name)
+
+
+@given(
+    st.text(st.characters(max_codepoint=255), max_size=60)
+    | st.from_regex(r"\([-+~(), 0-9TrueL]{0,30}\)", fullmatch=True)
+)
+@settings(max_examples=150, deadline=None)
+def test_any_header_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, header: str) -> None:
+    path = tmp_path_factory.mktemp("header") / "a.npy"
+    for content in (headed(header), shaped(header)):
+        path.write_bytes(content)
+        with contextlib.suppress(CarinaError):
+            assert read_map(path).values.size <= 4800
+
+
+@given(st.data(), st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA]))
+@settings(max_examples=150, deadline=None)
+def test_any_damage_to_an_archive_is_found_or_harmless(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, compression: int
+) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for name, array in (("map", VALUES), ("dims", np.array([4, 3])), ("prob", np.array(0.5))):
+            archive.writestr(f"{name}.npy", npy(array))
+    content = bytearray(stream.getvalue())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("zip") / "a.npz"
+    path.write_bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))])
+    told = str(path)
+    try:
+        read_map(path)
+    except CarinaError as error:
+        told = str(error)
+    assert str(path) in told
+
+
+def test_an_unreadable_map_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CarinaError, match=r"none\.npy: cannot be read: No such file"):
+        read_map(tmp_path / "none.npy")
 
 
 def test_a_stated_size_beyond_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
@@ -101,6 +173,10 @@ def test_several_arrays_need_a_name(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", map=VALUES, dims=np.array([1.5]))
     with pytest.raises(CarinaError, match="'dims' should be"):
         read_map(tmp_path / "b.npz")
+    for wrong in (np.array(1.5), np.array([0.5, 0.5]), np.array(np.nan)):
+        np.savez(tmp_path / "c.npz", map=VALUES, prob=wrong)
+        with pytest.raises(CarinaError, match="'prob' should be the finding's probability"):
+            read_map(tmp_path / "c.npz")
 
 
 def test_geometry_is_declared_or_evident() -> None:
@@ -116,6 +192,11 @@ def test_geometry_is_declared_or_evident() -> None:
         CarinaError, match=r"a.npy: a map of 14 x 14 for an image of 30 x 40 .* say how it lies"
     ):
         geometry(None, (30, 40), (14, 14), path)
+    for declared in ("letterbox:256:224", "letterbox:224", "crop:512:480"):
+        with pytest.raises(
+            CarinaError, match=r"a\.npy: a map of 20 x 30, where geometry .* has one of a square"
+        ):
+            geometry(declared, (30, 40), (20, 30), path)
     for bad in ("squash", "crop:1", "letterbox:-3", "crop:a:b", "letterbox:99999999"):
         with pytest.raises(CarinaError, match="geometry"):
             geometry(bad, (30, 40), (14, 14), path)
@@ -165,6 +246,28 @@ def test_chexlocalize_annotations_are_drawn_with_their_outline(tmp_path: Path) -
     assert 1 <= mask[15:].sum() <= 4
 
 
+def test_what_annotations_do_not_have_is_absent_as_in_segmentations(tmp_path: Path) -> None:
+    square = [[[2, 3], [10, 3], [10, 8]]]
+    content = {
+        "p": {"img_size": [30, 40], "Edema": square},
+        "q": {"img_size": [20, 25], "Airspace Opacity": square},
+        "r": {"img_size": [10, 10]},
+    }
+    found = read_regions(written(tmp_path / "a.json", content))
+    assert {
+        name: {f: not truth.region.is_empty for f, truth in own.items()} for name, own in found.items()
+    } == {
+        "p": {"Edema": True, "Lung Opacity": False},
+        "q": {"Lung Opacity": True, "Edema": False},
+        "r": {"Edema": False, "Lung Opacity": False},
+    }
+    assert found["q"]["Edema"].region == Region.empty(20, 25)
+    assert (
+        "Lung Opacity"
+        not in read_regions(written(tmp_path / "s.json", SEGMENTATIONS))["patient9_study2_view1_frontal"]
+    )
+
+
 def test_coco(tmp_path: Path) -> None:
     """Boxes of MS-CXR's kind, which tell the size with the annotation, polygons and runs; one finding's are united."""
     square = [[2, 2, 12, 2, 12, 12, 2, 12]]
@@ -190,6 +293,44 @@ def test_coco(tmp_path: Path) -> None:
     assert found["def"]["Edema"].boxes == []
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_masks_beside_boxes_have_boxes_too(tmp_path: Path, order: tuple[int, ...]) -> None:
+    """Two masks that touch have a box each, in whatever order they were drawn."""
+    drawn = [
+        {"bbox": [2, 2, 6, 6]},
+        {"segmentation": [[30, 10, 36, 10, 36, 16, 30, 16]], "bbox": [30, 10, 6, 6]},
+        {"segmentation": region(30, 16, 2, 4).to_coco()},
+    ]
+    content = {
+        "images": [{"id": 1, "path": "abc.png", "height": 30, "width": 40}],
+        "categories": [{"id": 5, "name": "Edema"}],
+        "annotations": [{"image_id": 1, "category_id": 5, **drawn[at]} for at in order],
+    }
+    truth = read_regions(written(tmp_path / "c.json", content))["abc"]["Edema"]
+    # Of masks with their edges on the outermost pixels: columns 30 to 35 and rows 10 to 15, columns 30 to 31 and so on.
+    assert truth.boxes == [((2, 2, 6, 6), (30, 10, 5, 5), (30, 16, 1, 3))[at] for at in order]
+    peak = np.zeros((30, 40), np.float32)
+    peak[12, 33] = 1
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    np.save(maps / "abc.npy", peak)
+    scored, _ = score_maps(maps, {"abc": {"Edema": truth}}, ["hit_box.first_argmax"], replicates=20)
+    assert list(scored.rows[0].values.values()) == [1.0]
+
+
+def test_annotations_of_one_finding_on_images_of_two_sizes_are_refused_by_name(tmp_path: Path) -> None:
+    content = {
+        "images": [{"id": 1, "path": "abc.png"}],
+        "categories": [{"id": 5, "name": "Edema"}],
+        "annotations": [
+            {"image_id": 1, "category_id": 5, "bbox": [2, 2, 6, 6], "height": height, "width": 40}
+            for height in (30, 31)
+        ],
+    }
+    with pytest.raises(CarinaError, match=r"c\.json: abc, Edema: "):
+        read_regions(written(tmp_path / "c.json", content))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -198,6 +339,12 @@ def test_coco(tmp_path: Path) -> None:
         ('{"a": 3}', "a: expected findings"),
         ('{"a": {"Edema": 3}}', "a, Edema: expected COCO's"),
         ('{"a": {"img_size": [3], "Edema": []}}', "a, Edema"),
+        ('{"a": {"img_size": [3]}, "b": {"img_size": [3, 3], "Edema": []}}', "a, img_size"),
+        (
+            '{"a": {"img_size": [1000000, 1000000], "Edema": []}}',
+            "a, Edema: an image of 1000000 x 1000000 is too",
+        ),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "not JSON, or nested too deeply"),
         ('{"images": [{"id": 1}], "annotations": []}', "not COCO's layout: no 'path'"),
         (
             '{"images": [{"id": 1, "path": "a.png"}, {"id": 2, "path": "b/a.png"}], "annotations": []}',
@@ -213,7 +360,7 @@ def test_coco(tmp_path: Path) -> None:
 )
 def test_bad_regions_are_refused_in_a_sentence(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "r.json").write_text(content)
-    with pytest.raises(CarinaError, match=message):
+    with pytest.raises(CarinaError, match=f"r.json: .*{message}"):
         read_regions(tmp_path / "r.json")
 
 
@@ -254,6 +401,8 @@ def test_names_are_matched_and_the_rest_is_told(tmp_path: Path) -> None:
     assert found.unknown == ["patient3_study1_Edema_map.npy"]
     assert found.unclear == [f"{first}_map.npy"]  # which of two?
     assert found.missing == [f"{first}, Edema"]
+    assert found.unmapped == [(first, "Edema"), (first, "Cardiomegaly")]
+    assert [(match.image, match.finding) for match in found.strays] == [("patient3_study1", "Edema")]
     np.save(maps / f"{second}_Edema_map.npy", VALUES)
     with pytest.raises(CarinaError, match="of the same image and finding as"):
         match_maps(maps, regions)
@@ -310,7 +459,68 @@ def test_nothing_that_matches_is_an_error_that_shows_both_names(tmp_path: Path) 
         CarinaError, match=r"none of 1 maps matches .* such as 'x.npy', and images such as 'patient7_"
     ):
         score_maps(folder(tmp_path, "x"), regions, ["auroc"])
+    with pytest.raises(CarinaError, match="none of 1 maps matches"):
+        compare_maps(tmp_path / "maps", regions)
     with pytest.raises(CarinaError, match="holds no maps"):
         match_maps(tmp_path, regions)
     with pytest.raises(CarinaError, match="expected a directory of maps"):
         match_maps(tmp_path / "none", regions)
+
+
+def test_chexlocalize_counts_regions_without_a_map_and_maps_without_a_region(tmp_path: Path) -> None:
+    """Truth of patients 1, 2 and 4, empty in the last; maps of 1 and 3, and one that names no finding."""
+    truth = region(5, 5, 10, 10)
+    absent = Region.empty(30, 40)
+    drawn = {"patient1_a": truth, "patient2_a": truth, "patient4_a": absent}
+    path = written(tmp_path / "gt.json", {name: {"Edema": one.to_coco()} for name, one in drawn.items()})
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    for name in ("patient1_a_Edema_map", "patient3_a_Edema_map", "patient5_a"):
+        np.save(maps / f"{name}.npy", truth.to_mask().astype(np.float32))
+    scored, _ = score_maps(maps, read_regions(path), "chexlocalize")
+    assert (scored.scored, scored.strays, scored.unmapped) == (1, 1, 2)
+    assert scored.unknown == ["patient3_a_Edema_map.npy", "patient5_a.npy"]
+    assert scored.missing == ["patient2_a, Edema"]
+    otsu = "bilinear_full.full_image.otsu_filled"
+    by_image = {row.id: row.values[f"iou.{otsu}.any_mask.per_image"] for row in scored.rows}
+    assert by_image == pytest.approx(
+        {"patient1_a": 1, "patient3_a": 0, "patient2_a": 0, "patient4_a": math.nan}, nan_ok=True
+    )
+    cells = {cell.variant: cell for cell in scored.cells}
+    assert (cells[f"iou.{otsu}.any_mask.per_image"].n, cells[f"iou.{otsu}.tp_only.per_image"].n) == (3, 1)
+    pooled = [cells[f"{metric}.{otsu}.pooled"] for metric in ("precision", "recall", "specificity")]
+    assert [(cell.value, cell.n) for cell in pooled] == [(1.0, 3), (0.5, 3), (1.0, 3)]
+    told = json.loads(write_scored(scored, tmp_path / "out", {})[3].read_text())
+    assert (told["counted without a region"], told["counted without a map"]) == (1, 2)
+
+    plain, scorer = score_maps(maps, read_regions(path), ["iou.otsu"], replicates=20)
+    assert (plain.scored, plain.strays, plain.unmapped, len(scorer)) == (1, 0, 0, 1)
+
+
+def test_a_stray_map_is_laid_as_its_file_says(tmp_path: Path) -> None:
+    """With the image's size by the geometry, without it in its own pixels; of an image with other findings in that."""
+    regions = read_regions(written(tmp_path / "gt.json", SEGMENTATIONS))
+    second = list(SEGMENTATIONS)[1]
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    np.save(maps / f"{second}_Edema_map.npy", VALUES)
+    np.savez(maps / "nobody_Edema_map.npz", map=VALUES, dims=np.array([50, 60]))
+    np.save(maps / "somebody_Edema_map.npy", VALUES)
+    np.save(maps / f"{second}_Airspace Opacity_map.npy", VALUES)
+    np.save(maps / "quiet_Edema_map.npy", VALUES * 0)
+    matches = match_maps(maps, regions)
+    assert len(matches.strays) == 4
+    assert matches.unclear == [f"{second}_Airspace Opacity_map.npy"]
+    scored, _ = score_maps(
+        maps, regions, ["iou.minmax_0.5.any_mask", "accuracy.minmax_0.5.any_mask"], frame="whole"
+    )
+    by_image = {(row.id, row.finding): list(row.values.values()) for row in scored.rows}
+    above = Frame.stretched(60, 50, side=4).to_image(VALUES) > 5.5 / 16
+    assert by_image["nobody", "Edema"] == [0, pytest.approx(1 - above.mean())]
+    assert by_image["somebody", "Edema"] == [0, pytest.approx(0.5)]
+    above = Frame.stretched(30, 40, side=4).to_image(VALUES) > 5.5 / 16
+    assert by_image[second, "Lung Opacity"] == [0, pytest.approx(1 - above.mean())]
+    assert by_image["quiet", "Edema"] == [pytest.approx(math.nan, nan_ok=True)] * 2
+    np.save(maps / "nobody_Edema_map.npy", VALUES)
+    with pytest.raises(CarinaError, match="of the same image and finding as"):
+        match_maps(maps, regions)

@@ -126,6 +126,10 @@ def test_a_map_with_its_size_and_probability() -> None:
     assert kept["dims"].tolist() == [40, 30]
     assert kept["prob"] == 0.75
     assert set(read_map(pickle.dumps({"map": VALUES, "prob": np.zeros(14)}))) == {"map"}
+    every = np.arange(14, dtype=np.float32)[None] / 16
+    assert (
+        read_map(pickle.dumps(info(prob=every)))["prob"] == 5 / 16
+    )  # Edema is the sixth of CheXpert's labels
     for bad in ({}, [VALUES], {"map": [1, 2]}, {"map": np.zeros((2, 2, 2))}, {"map": np.zeros((2, 2), bool)}):
         with pytest.raises(Refused, match="map"):
             read_map(pickle.dumps(bad))

@@ -174,7 +174,7 @@ def test_chexlocalize() -> None:
 
     validation = Scorer("chexlocalize", split="val")
     for at, (values, truth) in enumerate(PAIRS):
-        validation.add(f"i{at}", FINDINGS[at], values, truth, FRAME)
+        validation.add(f"v{at}", FINDINGS[at], values, truth, FRAME)
     tuned = validation.tune()
     name = "iou.bilinear_full.full_image.tuned_iou_minmax7.tp_only.per_image"
     own = {finding: [at for at in SEEDS if FINDINGS[at] == finding] for finding in set(FINDINGS)}
@@ -400,7 +400,7 @@ def test_carina() -> None:
     """Our own, with thresholds that were tuned on other images."""
     tuned_on = Scorer("carina", split="val")
     for at, (values, truth) in enumerate(PAIRS):
-        tuned_on.add(f"i{at}", FINDINGS[at], values[::-1].copy(), truth, FRAME)
+        tuned_on.add(f"v{at}", FINDINGS[at], values[::-1].copy(), truth, FRAME)
     tuned = tuned_on.tune()
     rows, _ = scored("carina", tuned)
     maps = [flat(bilinear(values, SIDE)) for values, _ in PAIRS]

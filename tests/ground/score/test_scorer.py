@@ -1,5 +1,6 @@
 """What only a set has: thresholds, pooled figures, summaries."""
 
+import hashlib
 import math
 from pathlib import Path
 
@@ -43,10 +44,12 @@ IOU = "iou.bilinear_full.full_image.tuned_iou_minmax256.positives.per_image"
 def test_thresholds_are_tuned_by_finding_and_frozen(tmp_path: Path) -> None:
     names = [IOU, "dice.tuned_iou_minmax256", "recall.tuned_iou_minmax256.pooled"]
     tuned = filled(
-        Scorer(names, split="val"), [("a", "mass", 4), ("b", "edema", 8), ("c", "edema", 8)]
+        Scorer(names, split="val"), [("v1", "mass", 4), ("v2", "edema", 8), ("v3", "edema", 8)]
     ).tune()
     # The first threshold that is not below 11/15 and 7/15: 188/256 = 0.734 and 120/256 = 0.469.
-    assert tuned == Thresholds("val", {IOU: {"": 120 / 256, "edema": 120 / 256, "mass": 188 / 256}})
+    digests = sorted(hashlib.sha256(name).hexdigest()[:16] for name in (b"v1", b"v2", b"v3"))
+    chosen = {"": 120 / 256, "edema": 120 / 256, "mass": 188 / 256}
+    assert tuned == Thresholds("val", {IOU: chosen}, tuple(digests))
     write_thresholds(tmp_path / "t.json", tuned)
     assert read_thresholds(tmp_path / "t.json") == tuned
 
@@ -64,6 +67,8 @@ def test_thresholds_are_tuned_by_finding_and_frozen(tmp_path: Path) -> None:
 def test_thresholds_of_the_scored_split_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CarinaError, match="tuned on split 'test', the one that is scored"):
         Scorer([IOU], split="test", tuned=Thresholds("test", {}))
+    with pytest.raises(CarinaError, match="tuned on split 'val': the split that is scored must have a name"):
+        Scorer([IOU], tuned=Thresholds("val", {}))
     with pytest.raises(CarinaError, match="must have a name"):
         filled(Scorer([IOU]), [("a", "mass", 2)]).tune()
     with pytest.raises(CarinaError, match="no maps to tune"):
@@ -76,12 +81,24 @@ def test_thresholds_of_the_scored_split_are_refused(tmp_path: Path) -> None:
     for text, message in (
         ("{", "not tuned thresholds"),
         ('{"split":"v","chosen":{"x":{}}}', "lacks the threshold of all"),
+        ('{"split":"v","chosen":{"x":{"":1}}}', "lacks the digests of the images"),
     ):
         bad.write_text(text)
         with pytest.raises(CarinaError, match=message):
             read_thresholds(bad)
     with pytest.raises(CarinaError, match="cannot be read"):
         read_thresholds(tmp_path / "none.json")
+
+
+def test_an_image_that_thresholds_were_tuned_on_is_refused_whatever_its_split_is_called() -> None:
+    tuned = filled(Scorer([IOU], split="val"), [("a", "mass", 2), ("b", "mass", 4)]).tune()
+    scorer = filled(Scorer([IOU], split="test", tuned=tuned), [("c", "mass", 2)])
+    with pytest.raises(
+        CarinaError, match="image 'b': is among those that thresholds or cut-offs were tuned on"
+    ):
+        filled(scorer, [("b", "edema", 2)])  # another finding of it does not make it another image
+    with pytest.raises(CarinaError, match="image 'a'"):
+        scorer.add("a", "mass", None, ladder(2)[1], FRAME)
 
 
 def test_tuned_variants_wait_for_thresholds() -> None:
@@ -213,3 +230,17 @@ def test_human_gap_is_a_share_of_the_readers() -> None:
     np.testing.assert_allclose(
         human_gap(np.array([0.8, 0.5, 0.0]), np.array([0.6, 0.5, 0.1])), [0.25, 0, NAN]
     )
+
+
+def test_peaks_that_all_hit_are_as_sure_as_their_patients_are_many():
+    """Five patients: none of five misses, so that at most 1 - 0.025 ** (1 / 5) of all do."""
+    scorer = Scorer(["hit.expected", "iou.otsu"])
+    for number in range(5):
+        truth = np.zeros((8, 8), bool)
+        truth[2:4, 2:4] = True
+        scorer.add(str(number), "mass", truth.astype(np.float32), truth, Frame.stretched(8, 8, side=8))
+    hit, iou = (
+        cell for cell in scorer.summary(replicates=50) if (cell.level, cell.average) == ("all", "micro")
+    )
+    assert (hit.value, hit.low, hit.high) == (1.0, pytest.approx(0.025**0.2), 1.0)
+    assert (iou.low, iou.high) == (iou.value, iou.value)

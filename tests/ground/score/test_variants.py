@@ -81,6 +81,7 @@ def test_any_threshold_can_be_named(at: list[float]) -> None:
         ("iou.otsu.minmax_0.5", "two parts for its rule"),
         ("iou.minmax_.", "expected numbers joined by"),
         ("iou.raw_1e999", "expected finite numbers"),
+        ("iou.tuned_iou_minmax7.gated", "for thresholds that are not chosen themselves"),
     ],
 )
 def test_names_that_stand_for_nothing_are_refused(name: str, message: str) -> None:

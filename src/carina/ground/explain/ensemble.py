@@ -10,6 +10,7 @@ import numpy as np
 from carina.errors import CarinaError
 from carina.ground.explain.clip import ClipExplainer, clip_explainer
 from carina.ground.explain.explainer import Asked, Explainer, Shown
+from carina.ground.explain.maps import logistic
 from carina.models.clip.named import open_ensemble
 
 _LEAST = 1e-12
@@ -64,7 +65,7 @@ def _mean(said: Sequence[Shown]) -> Shown:
 
 
 def _probability(one: Shown) -> float:
-    return 1 / (1 + math.exp((one.against or 0.0) - (one.score or 0.0)))
+    return logistic((one.score or 0.0) - (one.against or 0.0))
 
 
 def open_member_or_all(model: str, method: str | None, options: Mapping[str, Any], *, seed: int) -> Explainer:

@@ -3,6 +3,7 @@
 A set like any other (`carina.store`): parts of Parquet and a manifest, written so that nothing is ever half there.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,16 @@ class LocalisationMap(Record, frozen=True, kw_only=True):
         if self.score is None:
             return None
         return self.score - (self.against or 0.0)
+
+    @property
+    def probability(self) -> float | None:
+        """Of the finding, where its presence is set against its absence; else a number that rises with the score."""
+        return None if self.recognised is None else logistic(self.recognised)
+
+
+def logistic(value: float) -> float:
+    """From any number to one between 0 and 1."""
+    return (1 + math.tanh(value / 2)) / 2
 
 
 def placed(frame: Frame) -> Placed:

@@ -36,6 +36,8 @@ from carina.studies import Region
 from carina.workers import in_order
 
 MODEL: Final = "model"
+OWN: Final = "carina"
+"""The profile that is scored by where none is named."""
 SCORES: Final = "scores.parquet"
 SUMMARY: Final = "summary.parquet"
 SCORING: Final = "scoring.json"
@@ -99,7 +101,8 @@ class _Truth:
 
     target: str
     patient: str | None
-    region: Region
+    region: Region | None
+    """None where the finding is not there."""
     boxes: tuple[Box, ...]
     """Of its pieces, as they were drawn where boxes were."""
     lungs: Region | None
@@ -109,7 +112,7 @@ def score_maps(
     bench: Benchmark,
     maps: Maps,
     *,
-    profile_name: str = "carina",
+    profile_name: str = OWN,
     tune_on: str | None = None,
     controls: Sequence[str] = CONTROLS,
     seed: int = 0,
@@ -119,9 +122,10 @@ def score_maps(
 ) -> Scoring:
     """Score the maps of a run beside the controls, and write what was found into its directory.
 
-    Only maps of findings that are there have a truth to be compared with. With `tune_on` the maps of that split choose
-    the thresholds, for the model and for each control, and all other maps are scored with them. Model and controls are
-    shared between the workers; `progress` is told of each. What an earlier call has found is not worked out again.
+    Maps of findings that are there are compared with the truth; those of absent ones where a profile asks for it. With
+    `tune_on` the maps of that split choose the thresholds, for the model and for each control, and all other maps but
+    those of the same patients are scored with them. Model and controls are shared between the workers; `progress` is
+    told of each. What an earlier call has found is not worked out again.
     """
     _check_same(bench, maps)
     if tune_on is not None:
@@ -219,15 +223,24 @@ class _Scored:
 
 def _score(task: _Task) -> _Scored:
     bench, maps = open_benchmark(task.bench, verify=False), open_maps(task.maps, verify=False)
-    truths = {case.id: _truth(case) for case in bench.where(protocol="ground", path="present")}
-    known = priors((truth.target, truth.patient or name, truth.region) for name, truth in truths.items())
-    tuning, rest = _divided([one for one in maps if one.present], task.tune_on)
-    thresholds = None
+    truths = {case.id: _truth(case) for case in bench.where(protocol="ground")}
+    known = priors(
+        (truth.target, truth.patient or name, truth.region)
+        for name, truth in truths.items()
+        if truth.region is not None
+    )
+    absent = scores_absent(task.profile)
+    tuning, rest = (
+        [one for one in some if one.present or absent] for some in _divided(list(maps), task.tune_on)
+    )
+    thresholds = cutoffs = None
+    tuner = Scorer(task.profile, split=task.tune_on or "")
     if tuning and _chooses(task.profile, "tuned"):
-        tuner = Scorer(task.profile, split=task.tune_on or "")
         _add(tuner, task.source, tuning, truths, known=known, seed=task.seed)
         thresholds = tuner.tune()
-    scorer = Scorer(task.profile, split="scored", tuned=thresholds)
+        if task.source == MODEL and absent and all(one.recognised is not None for one in tuning + rest):
+            cutoffs = tuner.tune_cutoffs()
+    scorer = Scorer(task.profile, split="scored", tuned=thresholds, cutoffs=cutoffs)
     _add(scorer, task.source, rest, truths, known=known, seed=task.seed)
     return _Scored(
         {variant.name: variant.definition for variant in scorer.variants},
@@ -236,6 +249,19 @@ def _score(task: _Task) -> _Scored:
         scorer.rows(),
         scorer.summary(replicates=task.replicates, seed=task.seed),
         list(_curves(task.source, scorer)) if _chooses(task.profile, "oracle_set", grid=GRID) else [],
+    )
+
+
+def scores_absent(profile_name: str) -> bool:
+    """Whether maps of findings that are not there are scored too, as some published protocols do.
+
+    Carina's own figures are of findings that are there; maps of others stand beside them, unscored.
+    """
+    return profile_name != OWN and any(
+        variant.aggregation == "pooled"
+        or variant.metric == "image_specificity"
+        or variant.counts_without_truth
+        for variant in variants_of(profile_name)
     )
 
 
@@ -284,7 +310,7 @@ def _check_same(bench: Benchmark, maps: Maps) -> None:
 
 def _truth(case: Case) -> _Truth:
     probed = asked_of(case)
-    if probed.truth is None:
+    if probed.truth is None and case.path == PRESENT:
         raise CarinaError(f"case {case.id}: says that {probed.target} is there and has no region of it")
     return _Truth(probed.target, case.patient, probed.truth, _boxes(case), probed.lungs)
 
@@ -317,10 +343,11 @@ def _add(
             one.id,
             one.target,
             _values(source, one, truth, known, seed),
-            truth.region,
+            np.zeros((one.frame.height, one.frame.width), bool) if truth.region is None else truth.region,
             one.frame,
             patient=one.patient,
             boxes=truth.boxes or None,
+            probability=one.probability,
         )
 
 

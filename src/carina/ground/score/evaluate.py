@@ -11,7 +11,7 @@ from carina.ground.score.contrast import cnr
 from carina.ground.score.curves import auprc_of_levels, auroc_of_levels, binned_levels, exact_levels
 from carina.ground.score.onepass import Numbers, Pair
 from carina.ground.score.overlap import OVERLAPS, Counts, overlap
-from carina.ground.score.placed import Placed, checked_map, place, truth_mask
+from carina.ground.score.placed import Placed, checked_map, place, truth_counts, truth_mask
 from carina.ground.score.pointing import Box, box_hit, hit, piece_boxes, weighted_hit
 from carina.ground.score.pooling import PixelCounts, pixel_counts
 from carina.ground.score.relevance import mass, top_share
@@ -26,6 +26,7 @@ from carina.ground.score.rules import (
     Ties,
     TopK,
     Within,
+    grid_thresholds,
     token,
 )
 from carina.ground.score.thresholds import counts_of, curve
@@ -38,12 +39,15 @@ _HITS: Final = frozenset({"hit", "hit_weighted", "hit_box"})
 
 
 class Evaluation:
-    """A map, the frame it lies in and the truth; what variants ask of them is kept for the next that asks."""
+    """A map, the frame it lies in and the truth; what variants ask of them is kept for the next that asks.
+
+    Without a map nothing is predicted, and only overlap variants have a score.
+    """
 
     def __init__(
-        self, values: Map, truth: Region | Mask, frame: Frame, boxes: Sequence[Box] | None = None
+        self, values: Map | None, truth: Region | Mask, frame: Frame, boxes: Sequence[Box] | None = None
     ) -> None:
-        self._values = checked_map(values)
+        self._values = None if values is None else checked_map(values)
         self._truth = truth_mask(truth, frame)
         self._frame = frame
         self._boxes = boxes
@@ -65,6 +69,7 @@ class Evaluation:
         """The map and truth in pixels."""
         found = self._pairs.get((where, margin))
         if found is None:
+            assert self._values is not None  # noqa: S101 - without a map nobody asks
             if where not in self._placed:
                 self._placed[where] = place(self._values, self._truth, self._frame, where)
             found = self._pairs[where, margin] = Pair(self._placed[where], margin)
@@ -74,6 +79,8 @@ class Evaluation:
 
     def counts(self, variant: Variant, threshold: float | None = None) -> Counts:
         """Predicted pixels of an overlap variant, at a threshold that was chosen elsewhere if its rule is `Chosen`."""
+        if self._values is None:
+            return self.nothing(variant.place, variant.margin)
         rule = variant.rule
         if isinstance(rule, Chosen):
             if threshold is None:
@@ -85,8 +92,15 @@ class Evaluation:
             self._counts[pair, rule] = counts_of(pair, rule)
         return self._counts[pair, rule]
 
+    def nothing(self, where: Place, margin: Margin | None, thresholds: int = 1) -> Counts:
+        """What a model that shows no map of this image predicts, at so many thresholds."""
+        none = np.zeros(thresholds, np.int64)
+        return Counts(none, none, *truth_counts(self._truth, self._frame, where, margin))
+
     def curve(self, where: Place, margin: Margin | None, grid: GridName) -> Counts:
         """Predicted pixels at each threshold of a grid."""
+        if self._values is None:
+            return self.nothing(where, margin, len(grid_thresholds(grid)))
         pair = self.pair(where, margin)
         if (pair, grid) not in self._curves:
             self._curves[pair, grid] = curve(pair, grid)

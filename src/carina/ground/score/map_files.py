@@ -1,11 +1,14 @@
 """Maps that others made, in files: `.npy`, `.npz`, PNG and TIFF; one map a file, nothing in it is run."""
 
+import lzma
 import math
+import struct
 import tokenize
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,30 +26,63 @@ _VERSIONS: Final = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
+_BAD_HEADER: Final = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
+"""What Python raises of a header that is no table of its own literals."""
+_DAMAGED_ZIP: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    OSError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    MemoryError,  # of a compression whose header asks for more than there is
+)
 
 
-def read_map(path: Path) -> tuple[Map, tuple[int, int] | None]:
-    """A map, and the image's (height, width) where the file tells it; pictures run from 0 to 1."""
-    if path.stat().st_size > MAX_BYTES:
-        raise CarinaError(f"{path}: {path.stat().st_size:,} bytes, more than the limit of {MAX_BYTES:,}")
+class MapFile(NamedTuple):
+    """What a file tells."""
+
+    values: Map
+    size: tuple[int, int] | None = None
+    """The image's height and width."""
+    probability: float | None = None
+    """Of the finding, as the model has it."""
+
+
+def read_map(path: Path) -> MapFile:
+    """A map, and what else its file tells; pictures run from 0 to 1."""
+    try:
+        return _read(path)
+    except OSError as error:
+        raise CarinaError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _read(path: Path) -> MapFile:
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise CarinaError(f"{path}: {size:,} bytes, more than the limit of {MAX_BYTES:,}")
     match path.suffix.lower():
         case ".npy":
             with path.open("rb") as file:
-                return _checked(path, _array(path, file)), None
+                return MapFile(_checked(path, _array(path, file)))
         case ".npz":
             return _zipped(path)
         case ".tif" | ".tiff" if (values := _float_tiff(path)) is not None:
-            return _checked(path, values), None
+            return MapFile(_checked(path, values))
         case ".png" | ".tif" | ".tiff":
             highest = 2 ** read_header(path).bits - 1
-            return _checked(path, read_pixels(path) / np.float32(highest)), None
+            return MapFile(_checked(path, read_pixels(path) / np.float32(highest)))
     raise CarinaError(f"{path}: of an unknown kind; maps are {', '.join(SUFFIXES)}")
 
 
 def geometry(text: str | None, size: tuple[int, int], shape: tuple[int, ...], path: Path) -> Frame:
     """The frame of a map of some shape over an image of (height, width), as it is declared.
 
-    Without a declaration the map must have the image's size, and lies on it pixel by pixel.
+    Without a declaration the map must have the image's size, and lies on it pixel by pixel. A map over a square that
+    the image was fitted into must be square too.
     """
     height, width = size
     if text is None and shape != size:
@@ -54,9 +90,21 @@ def geometry(text: str | None, size: tuple[int, int], shape: tuple[int, ...], pa
             f"{path}: a map of {shape[0]} x {shape[1]} for an image of {height} x {width} (height x width); say how it "
             f"lies on it: {GEOMETRIES}"
         )
+    frame = declared(text, size, longer=max(shape))
+    if text not in (None, "whole") and shape[0] != shape[1]:
+        raise CarinaError(
+            f"{path}: a map of {shape[0]} x {shape[1]}, where geometry {text!r} has one of a square; expected as many "
+            "rows as columns"
+        )
+    return frame
+
+
+def declared(text: str | None, size: tuple[int, int], *, longer: int) -> Frame:
+    """The frame of an image of (height, width); `longer` is the longer side of a map over the whole image."""
+    height, width = size
     match (text or "whole").split(":"):
         case ["whole"]:
-            return Frame.stretched(height, width, side=max(shape))
+            return Frame.stretched(height, width, side=longer)
         case ["letterbox", longest]:
             return Frame.letterboxed(height, width, longest=_length(text, longest))
         case ["letterbox", longest, side]:
@@ -72,8 +120,8 @@ def _length(text: str | None, number: str) -> int:
     return int(number)
 
 
-def _zipped(path: Path) -> tuple[Map, tuple[int, int] | None]:
-    """The array named `map`, or the only one; `dims` has the image's width and height."""
+def _zipped(path: Path) -> MapFile:
+    """The array named `map`, or the only one; `dims` has the image's width and height, `prob` the probability."""
     try:
         with zipfile.ZipFile(path) as archive:
             held = {Path(name).stem: name for name in archive.namelist() if name.endswith(".npy")}
@@ -82,25 +130,43 @@ def _zipped(path: Path) -> tuple[Map, tuple[int, int] | None]:
                 raise CarinaError(f"{path}: expected one array, or one named 'map', not {sorted(held)}")
             with archive.open(held[name]) as file:
                 values = _checked(path, _array(path, file))
-            size = None
-            if "dims" in held:
-                with archive.open(held["dims"]) as file:
-                    dims = _array(path, file)
-                if dims.shape != (2,) or dims.dtype.kind not in "iu":
-                    raise CarinaError(f"{path}: 'dims' should be the image's width and height")
-                size = (int(dims[1]), int(dims[0]))
-    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
+            beside = {}
+            for told in ("dims", "prob"):
+                if told in held and told != name:
+                    with archive.open(held[told]) as file:
+                        beside[told] = _array(path, file)
+    except _DAMAGED_ZIP as error:
         raise CarinaError(f"{path}: not a .npz file, or damaged: {error}") from error
-    return values, size
+    return MapFile(values, _size(path, beside.get("dims")), _probability(path, beside.get("prob")))
+
+
+def _size(path: Path, dims: NDArray[Any] | None) -> tuple[int, int] | None:
+    if dims is None:
+        return None
+    if dims.shape != (2,) or dims.dtype.kind not in "iu" or (dims < 1).any():
+        raise CarinaError(f"{path}: 'dims' should be the image's width and height")
+    return int(dims[1]), int(dims[0])
+
+
+def _probability(path: Path, told: NDArray[Any] | None) -> float | None:
+    if told is None:
+        return None
+    if told.size != 1 or not 0 <= told.item() <= 1:
+        raise CarinaError(f"{path}: 'prob' should be the finding's probability, a number from 0 to 1")
+    return float(told.item())
 
 
 def _array(path: Path, file: IO[bytes]) -> NDArray[Any]:
     """An array in numpy's format, its size and kind checked before anything is read."""
     try:
-        read = _VERSIONS[np.lib.format.read_magic(file)]
-        shape, fortran, dtype = read(file, max_header_size=_LONGEST_HEADER)
-    except (ValueError, KeyError, SyntaxError, tokenize.TokenError) as error:
+        # Python and numpy warn of what they make up for an odd header, which is refused or read all the same.
+        with warnings.catch_warnings(action="ignore"):
+            read = _VERSIONS[np.lib.format.read_magic(file)]
+            shape, fortran, dtype = read(file, max_header_size=_LONGEST_HEADER)
+    except (*_BAD_HEADER, KeyError, tokenize.TokenError) as error:
         raise CarinaError(f"{path}: not an array in numpy's format: {error}") from error
+    if not all(type(length) is int and length >= 0 for length in shape):
+        raise CarinaError(f"{path}: not an array in numpy's format: its shape is {shape}")
     if dtype.hasobject or dtype.kind not in "fiub":
         raise CarinaError(
             f"{path}: an array of {dtype}, expected numbers; see `carina ground convert-pickles`"

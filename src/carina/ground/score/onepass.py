@@ -21,6 +21,7 @@ Values = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 
 LEVELS: Final = 4096
+_HIGHEST: Final = float(np.finfo(np.float32).max)
 _FLOAT_COUNTS: Final = 1 << 24
 """Up to so many pixels OpenCV's histogram, which counts in float32, is exact."""
 
@@ -68,7 +69,7 @@ def steps_of(inside: Values, outside: Values) -> Steps:
     if not len(inside):
         none = np.zeros(0, np.int64)
         return Steps(none, none, none)
-    starts = np.flatnonzero(np.diff(inside, prepend=np.float32(np.nan)) != 0)
+    starts = np.append(0, np.flatnonzero(inside[1:] != inside[:-1]) + 1)
     distinct = inside[starts]
     return Steps(
         np.diff(np.append(starts, len(inside))),
@@ -143,6 +144,9 @@ class Pair:
     def scaled(self, values: Values) -> Values:
         """From 0 at the lowest to 1 at the highest; only where the map is not constant."""
         low, high = self.bounds
+        if float(high) - float(low) > _HIGHEST:  # float32 does not hold the difference; halves are exact
+            half = np.float32(0.5)
+            low, high, values = low * half, high * half, values * half
         shifted = values - low
         shifted /= high - low
         return shifted

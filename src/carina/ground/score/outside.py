@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,13 +13,14 @@ import pyarrow.parquet as pq
 
 from carina.errors import CarinaError
 from carina.files import replacing, write_bytes
-from carina.ground.score.map_files import SUFFIXES, geometry, read_map
+from carina.ground.score.map_files import SUFFIXES, MapFile, declared, geometry, read_map
+from carina.ground.score.profiles import variants_of
 from carina.ground.score.protocols import Protocol, compare_protocols
 from carina.ground.score.region_files import Regions, Truth, finding_name, patients_of
 from carina.ground.score.score import Scorer, Variants
 from carina.ground.score.summary import Cell, Row
 from carina.ground.score.tuning import Thresholds
-from carina.models.frame import Frame, Map
+from carina.models.frame import Frame
 
 Progress = Callable[[int], None]
 _MARK: Final = "_map"
@@ -45,6 +46,10 @@ class Matches:
     """Map files whose image has several findings, none of which they name."""
     missing: list[str] = field(default_factory=list)
     """Images and findings with a region and no map."""
+    strays: list[Match] = field(default_factory=list)
+    """Of the unknown and unclear files those that name a finding of the regions, which their image has not."""
+    unmapped: list[tuple[str, str]] = field(default_factory=list)
+    """Images and findings without a map, those with an empty region too."""
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -57,9 +62,14 @@ class Scored(msgspec.Struct, frozen=True):
     thresholds: dict[str, float]
     """Those that were chosen on the scored images, by variant."""
     scored: int
+    """Maps that have a region, empty or not."""
     unknown: list[str]
     unclear: list[str]
     missing: list[str]
+    strays: int
+    """Of the maps without a region those that count as false all the same, by variants with any_mask and gated."""
+    unmapped: int
+    """Regions without a map, empty ones too, that count as predictions of nothing, by those and by pooled counts."""
 
 
 def match_maps(directory: Path, regions: Regions) -> Matches:
@@ -68,6 +78,7 @@ def match_maps(directory: Path, regions: Regions) -> Matches:
     A map that names no finding is of its image's only one that is not empty. CheXlocalize has empty regions of findings
     that are absent; without a map these are not missed.
     """
+    known = {finding for own in regions.values() for finding in own}
     if not directory.is_dir():
         raise CarinaError(f"{directory}: expected a directory of maps")
     files = sorted(path for path in directory.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
@@ -77,19 +88,34 @@ def match_maps(directory: Path, regions: Regions) -> Matches:
     owners: dict[tuple[str, str], Path] = {}
     for path in files:
         place = _place(path.stem, regions)
+        belongs = place is not None
         if place is None:
             (matches.unclear if _image_of(path.stem, regions) else matches.unknown).append(path.name)
-            continue
+            place = _stray(path.stem, known)
+            if place is None:
+                continue
         if place in owners:
             raise CarinaError(f"{path}: of the same image and finding as {owners[place].name}")
         owners[place] = path
-        matches.found.append(Match(path, *place))
-    matches.missing.extend(
-        f"{image}, {finding}"
-        for image, own in regions.items()
-        for finding, truth in own.items()
-        if (image, finding) not in owners and not truth.region.is_empty
-    )
+        (matches.found if belongs else matches.strays).append(Match(path, *place))
+    for image, own in regions.items():
+        for finding, truth in own.items():
+            if (image, finding) not in owners:
+                matches.unmapped.append((image, finding))
+                if not truth.region.is_empty:
+                    matches.missing.append(f"{image}, {finding}")
+    return matches
+
+
+def _matched(directory: Path, regions: Regions) -> Matches:
+    """The matches, of which there must be one."""
+    matches = match_maps(directory, regions)
+    if not matches.found:
+        raise CarinaError(
+            f"{directory}: none of {len(matches.unknown) + len(matches.unclear)} maps matches an image of the regions; "
+            f"they are named such as {(matches.unknown or matches.unclear)[0]!r}, and images such as "
+            f"{next(iter(regions), '')!r}"
+        )
     return matches
 
 
@@ -115,6 +141,17 @@ def _place(stem: str, regions: Regions) -> tuple[str, str] | None:
     return (image, positive[0]) if len(positive) == 1 else None
 
 
+def _stray(stem: str, known: Collection[str]) -> tuple[str, str] | None:
+    """Image and finding, the longest that is known, of a name that has both."""
+    parts = stem.removesuffix(_MARK).split("_")
+    if stem.endswith(_MARK):
+        for end in range(1, len(parts)):
+            finding = finding_name("_".join(parts[end:]))
+            if finding in known:
+                return "_".join(parts[:end]), finding
+    return None
+
+
 def score_maps(
     directory: Path,
     regions: Regions,
@@ -124,39 +161,47 @@ def score_maps(
     patients: Path | None = None,
     split: str = "",
     tuned: Thresholds | None = None,
+    cutoffs: Thresholds | None = None,
     replicates: int = 10_000,
     seed: int = 0,
     progress: Progress = lambda _: None,
 ) -> tuple[Scored, Scorer]:
-    """Scores of all maps that match; the scorer can tune thresholds for another split."""
-    matches = match_maps(directory, regions)
-    if not matches.found:
-        raise CarinaError(
-            f"{directory}: none of {len(matches.unknown) + len(matches.unclear)} maps matches an image of the regions; "
-            f"they are named such as {(matches.unknown or matches.unclear)[0]!r}, and images such as "
-            f"{next(iter(regions), '')!r}"
-        )
-    owners = patients_of(regions, patients)
-    scorer = Scorer(variants, split=split, tuned=tuned)
-    for match, values, truth, laid in _read(matches.found, regions, frame, progress):
+    """Scores of all maps that match; the scorer can tune thresholds and cut-offs for another split.
+
+    Maps without a region and regions without a map are added too where a variant counts them.
+    """
+    scorer = Scorer(variants, split=split, tuned=tuned, cutoffs=cutoffs)
+    every = variants_of(variants)
+    matches = _matched(directory, regions)
+    strays = matches.strays if any(variant.counts_without_truth for variant in every) else []
+    unmapped = matches.unmapped if any(variant.counts_without_map for variant in every) else []
+    owners = patients_of([*regions, *(match.image for match in strays)], patients)
+    for match, file, truth, laid in _read([*matches.found, *strays], regions, frame, progress):
         scorer.add(
             match.image,
             match.finding,
-            values,
-            truth.region,
+            file.values,
+            None if truth is None else truth.region,
             laid,
             patient=owners[match.image],
-            boxes=truth.boxes or None,
+            boxes=(truth and truth.boxes) or None,
+            probability=file.probability,
         )
+    for image, finding in unmapped:
+        region = regions[image][finding].region
+        laid = declared(frame, (region.height, region.width), longer=max(region.height, region.width))
+        scorer.add(image, finding, None, region, laid, patient=owners[image])
     scored = Scored(
         scorer.rows(),
         scorer.summary(replicates=replicates, seed=seed),
         {variant.name: variant.definition for variant in scorer.variants},
         {variant.name: threshold for variant, (_, threshold) in scorer.best_thresholds().items()},
-        len(scorer),
+        len(matches.found),
         matches.unknown,
         matches.unclear,
         matches.missing,
+        len(strays),
+        len(unmapped),
     )
     return scored, scorer
 
@@ -165,26 +210,35 @@ def compare_maps(
     directory: Path, regions: Regions, *, frame: str | None = None, progress: Progress = lambda _: None
 ) -> list[Protocol]:
     """All maps that match under the rules of several projects; see `compare_protocols`."""
-    matches = match_maps(directory, regions)
+    matches = _matched(directory, regions)
     read = _read(matches.found, regions, frame, progress)
-    return compare_protocols((values, truth.region, laid) for _, values, truth, laid in read)
+    return compare_protocols((file.values, truth.region, laid) for _, file, truth, laid in read if truth)
 
 
 def _read(
     found: Sequence[Match], regions: Regions, frame: str | None, progress: Progress
-) -> Iterator[tuple[Match, Map, Truth, Frame]]:
+) -> Iterator[tuple[Match, MapFile, Truth | None, Frame]]:
+    """Maps with the truth that they are of, None for strays."""
     for match in found:
-        values, size = read_map(match.path)
-        truth = regions[match.image][match.finding]
-        drawn = (truth.region.height, truth.region.width)
-        if size is not None and size != drawn:
-            raise CarinaError(
-                f"{match.path}: of an image of {size[0]} x {size[1]}, where the regions have {drawn[0]} x {drawn[1]} "
-                "(height x width)"
-            )
-        shape = (values.shape[0], values.shape[1])
-        yield match, values, truth, geometry(frame, drawn, shape, match.path)
+        file = read_map(match.path)
+        own = regions.get(match.image, {})
+        truth = own.get(match.finding)
+        yield match, file, truth, _laid(match.path, file, truth or next(iter(own.values()), None), frame)
         progress(1)
+
+
+def _laid(path: Path, file: MapFile, truth: Truth | None, frame: str | None) -> Frame:
+    """The frame of a map; where nothing tells how large its image is, that of an image of the map's own pixels."""
+    shape = (file.values.shape[0], file.values.shape[1])
+    drawn = file.size if truth is None else (truth.region.height, truth.region.width)
+    if drawn is None:
+        return Frame.stretched(*shape, side=max(shape))
+    if file.size is not None and file.size != drawn:
+        raise CarinaError(
+            f"{path}: of an image of {file.size[0]} x {file.size[1]}, where the regions have {drawn[0]} x {drawn[1]} "
+            "(height x width)"
+        )
+    return geometry(frame, drawn, shape, path)
 
 
 # ---- written ----
@@ -215,6 +269,8 @@ def write_scored(scored: Scored, out: Path, about: Mapping[str, object]) -> list
         "maps without an image": scored.unknown,
         "maps without a finding": scored.unclear,
         "regions without a map": scored.missing,
+        "counted without a region": scored.strays,
+        "counted without a map": scored.unmapped,
     }
     write_bytes(paths[3], msgspec.json.format(msgspec.json.encode(told, enc_hook=str), indent=2) + b"\n")
     return paths

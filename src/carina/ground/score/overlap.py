@@ -66,7 +66,7 @@ def _undefined(empty: Empty | None, nothing: Flags, untrue: Flags) -> Flags:
             return untrue
         case "tp_only":
             return nothing | untrue
-        case "any_mask":
+        case "any_mask" | "gated":
             return nothing & untrue
         case _:
             return np.zeros(len(nothing), bool)

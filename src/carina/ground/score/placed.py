@@ -3,6 +3,7 @@
 Through the frame in which the model saw the image, always: a map without one cannot be scored.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.errors import CarinaError
-from carina.ground.score.variants import Place
+from carina.ground.score.variants import Margin, Place
 from carina.models.frame import Frame, Map
 from carina.studies import Region
 from carina.studies.region import Mask
 
 SQUARE: Final = 224
 """Side of the square that MedKLIP and MAVL score in."""
+_HIGHEST: Final = np.finfo(np.float32).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,8 @@ def checked_map(values: Map) -> Map:
         raise CarinaError(
             f"map: expected rows and columns of floating-point numbers, not {values.dtype} of shape {values.shape}"
         )
-    checked = np.asarray(values, np.float32)
+    with np.errstate(over="ignore"):
+        checked = np.asarray(values, np.float32)
     if np.isinf(checked).any():
         raise CarinaError("map: expected finite numbers, or NaN where nothing is known, not infinity")
     return checked
@@ -69,21 +72,48 @@ def place(values: Map, truth: Mask, frame: Frame, how: Place) -> Placed:
         return Placed(values.ravel()[cells], truth, seen, cells)
     if values.shape == truth.shape and (frame.rows, frame.columns) == (frame.side, frame.side):
         return Placed(values, truth, seen)  # already in the image's pixels: sampling would only round
-    return Placed(frame.to_image(values, "linear"), truth, seen)
+    return Placed(_sampled(values, frame.to_image), truth, seen)
+
+
+def truth_counts(truth: Mask, frame: Frame, how: Place, margin: Margin | None) -> tuple[int, int]:
+    """Pixels of the truth, and all others, that count whatever a map says."""
+    if how in ("nearest_224", "corners_224"):
+        truth, counted = _truth_in_square(truth, frame)
+    elif margin == "full_image" or frame.sees_all:
+        true = int(np.count_nonzero(truth))
+        return true, truth.size - true
+    else:
+        counted = frame.seen()
+    true = int(np.count_nonzero(truth & counted))
+    return true, int(np.count_nonzero(counted)) - true
+
+
+def _sampled(values: Map, sample: Callable[[Map], Map]) -> Map:
+    """Sampled between cells, which takes differences: where float32 does not hold them, of a quarter of the values."""
+    if not (np.abs(values) > _HIGHEST / 2).any():
+        return sample(values)
+    made = sample(values * np.float32(0.25))
+    return np.clip(made, -_HIGHEST / 4, _HIGHEST / 4) * np.float32(4)
 
 
 def _in_square(values: Map, truth: Mask, frame: Frame, how: Place) -> Placed:
-    """A square over the model's; of the truth each pixel takes what lies under its upper left corner."""
-    rows = _corners_of(frame.height, frame.rows, frame.top, frame.side)
-    columns = _corners_of(frame.width, frame.columns, frame.left, frame.side)
-    inside = ((rows >= 0) & (rows < frame.height))[:, None] & ((columns >= 0) & (columns < frame.width))
-    laid = truth[np.ix_(np.clip(rows, 0, frame.height - 1), np.clip(columns, 0, frame.width - 1))] & inside
+    """A square over the model's."""
+    laid, inside = _truth_in_square(truth, frame)
     if how == "nearest_224":
         at = [np.arange(SQUARE) * length // SQUARE for length in values.shape]
         spread = values[np.ix_(*at)]
     else:
-        spread = _aligned(_aligned(values, axis=0), axis=1)
+        spread = _sampled(values, lambda cells: _aligned(_aligned(cells, axis=0), axis=1))
     return Placed(spread, laid, None if inside.all() else inside)
+
+
+def _truth_in_square(truth: Mask, frame: Frame) -> tuple[Mask, Mask]:
+    """What lies under the upper left corner of each of the square's pixels, and where the image lies at all."""
+    rows = _corners_of(frame.height, frame.rows, frame.top, frame.side)
+    columns = _corners_of(frame.width, frame.columns, frame.left, frame.side)
+    inside = ((rows >= 0) & (rows < frame.height))[:, None] & ((columns >= 0) & (columns < frame.width))
+    laid = truth[np.ix_(np.clip(rows, 0, frame.height - 1), np.clip(columns, 0, frame.width - 1))]
+    return laid & inside, inside
 
 
 def _corners_of(length: int, content: int, at: int, side: int) -> NDArray[np.int64]:

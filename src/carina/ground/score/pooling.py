@@ -1,4 +1,4 @@
-"""Curves over the pixels of a whole set: values of all images on one scale, counted image by image.
+"""Figures over the pixels of a whole set: masks by their counts, curves of values of all images on one scale.
 
 Binned counts are of values cut to 11 significant bits, on whatever scale they are, so that no range need be known
 before, and a map that was stored as float16 loses nothing. Only codes that occur are kept of an image, so a set of
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from carina.ground.score.curves import auprc_of_levels, auroc_of_levels, levels_of
 from carina.ground.score.onepass import Numbers, Pair, Values, steps_of
+from carina.ground.score.overlap import Counts, overlap
+from carina.ground.score.variants import Metric
 from carina.stats import Interval
-from carina.stats.interval import interval_of
+from carina.stats.interval import interval_of, statistic_interval
 from carina.stats.resampling import (
     Clusters,
     FloatArray,
@@ -113,6 +115,30 @@ def pooled_curve(
     replicated = statistic(resampled_sums(sums, replicates=replicates, seed=seed)) + (value - banded)
     found = interval_of(value, np.clip(replicated, 0, 1), level=level, n=len(images), clusters=owners)
     return found, int(np.count_nonzero(~np.isnan(replicated)))
+
+
+def pooled_overlap(
+    counts: Sequence[Counts],
+    patients: Sequence[str],
+    *,
+    metric: Metric,
+    level: float,
+    replicates: int,
+    seed: int,
+) -> tuple[Interval, int]:
+    """An overlap of counts summed over images, with its interval and usable replicates."""
+    table = np.array([[c.hit[0], c.false[0], c.true, c.other] for c in counts], np.float64)
+    usable = 0
+
+    def figure(totals: FloatArray) -> FloatArray:
+        nonlocal usable
+        made = overlap(metric, Counts(*totals.T))
+        usable = int(np.count_nonzero(~np.isnan(made)))
+        return made
+
+    sums = cluster_sums(table, cluster_codes(patients, len(table)))
+    found = statistic_interval(sums, figure, n=len(table), level=level, replicates=replicates, seed=seed)
+    return found, usable if found.low is not None else 0
 
 
 def _banded(images: Sequence[PixelCounts]) -> FloatArray:

@@ -68,12 +68,13 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         Profile(
             "chexlocalize",
-            "images resampled instead of patients, empty predictions left out of tp_only; thresholds tuned on "
-            "the validation split by finding",
+            "images resampled instead of patients, empty predictions left out of tp_only; thresholds and cut-offs "
+            "tuned on the validation split by finding",
             _parsed(
                 "hit.bilinear_full.full_image.first_argmax",
                 "iou.bilinear_full.full_image.otsu_filled.tp_only",
                 "iou.bilinear_full.full_image.otsu_filled.any_mask",
+                "iou.bilinear_full.full_image.otsu_filled.gated",
                 "iou.bilinear_full.full_image.tuned_iou_minmax7.tp_only",
                 *(
                     f"{metric}.bilinear_full.full_image.otsu_filled.pooled"

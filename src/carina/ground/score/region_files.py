@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -15,6 +15,7 @@ from carina.errors import CarinaError, RegionError
 from carina.ground.score.pointing import Box
 from carina.studies import Region
 from carina.studies.pixels import MAX_BYTES
+from carina.studies.rle import check_size
 
 SAME: Final = {"Airspace Opacity": "Lung Opacity"}
 """Findings with two names: CheXlocalize's code has the first, its tables the second."""
@@ -27,7 +28,7 @@ class Truth:
 
     region: Region
     boxes: list[Box] = field(default_factory=list)
-    """As they were drawn; none where masks were."""
+    """As they were drawn, and those about the masks that were drawn beside them; none where only masks were."""
 
 
 Regions = dict[str, dict[str, Truth]]
@@ -42,13 +43,13 @@ def read_regions(path: Path) -> Regions:
         held = msgspec.json.decode(path.read_bytes())
     except OSError as error:
         raise CarinaError(f"{path}: cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: not JSON: {error}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise CarinaError(f"{path}: not JSON, or nested too deeply: {error}") from error
     if not isinstance(held, dict) or not held:
         raise CarinaError(f"{path}: expected an object, as CheXlocalize and COCO write it")
     if "annotations" in held and "images" in held:
         return _coco(path, held)
-    return {name: _image(path, name, own) for name, own in held.items()}
+    return _chexlocalize(path, held)
 
 
 def finding_name(name: str) -> str:
@@ -56,7 +57,7 @@ def finding_name(name: str) -> str:
     return SAME.get(name, name)
 
 
-def patients_of(images: Mapping[str, object], table: Path | None) -> dict[str, str]:
+def patients_of(images: Collection[str], table: Path | None) -> dict[str, str]:
     """Each image's patient: as a CSV with columns id and patient says, as CheXpert's ids do, or the image itself."""
     if table is None:
         return {name: found[1] if (found := _CHEXPERT.match(name)) else name for name in images}
@@ -79,25 +80,40 @@ def patients_of(images: Mapping[str, object], table: Path | None) -> dict[str, s
 # ---- CheXlocalize ----
 
 
+def _chexlocalize(path: Path, held: dict[str, Any]) -> Regions:
+    """Segmentations have every finding of every image. Annotations have those that were seen: others are empty."""
+    made = {name: _image(path, name, own) for name, own in held.items()}
+    findings = list(dict.fromkeys(finding for own in made.values() for finding in own))
+    for name, own in made.items():
+        size = held[name].get("img_size")
+        if size is not None:
+            absent = _truth(f"{path}: {name}, img_size", size, [])
+            own.update({finding: absent for finding in findings if finding not in own})
+    return made
+
+
 def _image(path: Path, name: str, own: object) -> dict[str, Truth]:
     if not isinstance(own, dict):
         raise CarinaError(f"{path}: {name}: expected findings, as CheXlocalize writes them")
     size = own.get("img_size")
-    made = {}
-    for finding, drawn in own.items():
-        if finding == "img_size":
-            continue
-        try:
-            region = Region.from_coco(drawn) if size is None else _drawn(size, drawn)
-        except (RegionError, TypeError, ValueError, AttributeError) as error:
-            raise CarinaError(f"{path}: {name}, {finding}: {error}") from error
-        made[finding_name(finding)] = Truth(region)
-    return made
+    return {
+        finding_name(finding): _truth(f"{path}: {name}, {finding}", size, drawn)
+        for finding, drawn in own.items()
+        if finding != "img_size"
+    }
+
+
+def _truth(where: str, size: Any, drawn: Any) -> Truth:  # noqa: ANN401 - of a file
+    try:
+        return Truth(Region.from_coco(drawn) if size is None else _drawn(size, drawn))
+    except (RegionError, TypeError, ValueError, AttributeError) as error:
+        raise CarinaError(f"{where}: {error}") from error
 
 
 def _drawn(size: Any, contours: Any) -> Region:  # noqa: ANN401 - of a file
     """Contours filled as CheXlocalize fills them: by Pillow, outline included, all of them united."""
     height, width = (int(length) for length in size)
+    check_size(height, width)
     canvas = Image.new("1", (width, height))
     pen = ImageDraw.Draw(canvas)
     for contour in contours:
@@ -114,8 +130,8 @@ def _coco(path: Path, held: dict[str, Any]) -> Regions:
     try:
         names = {one["id"]: finding_name(str(one["name"])) for one in held.get("categories", [])}
         images = {one["id"]: one for one in held["images"]}
-        made: Regions = {_stem(one): {} for one in images.values()}
-        if len(made) < len(images):
+        drawn: dict[str, dict[str, list[Truth]]] = {_stem(one): {} for one in images.values()}
+        if len(drawn) < len(images):
             raise CarinaError(
                 f"{path}: images: two have one name, which their maps could not be told apart by"
             )
@@ -126,12 +142,13 @@ def _coco(path: Path, held: dict[str, Any]) -> Regions:
                 finding = names[annotation["category_id"]]
             except (RegionError, KeyError, TypeError, ValueError) as error:
                 raise CarinaError(f"{path}: annotation {at}: {_told(error)}") from error
-            own = made[_stem(image)]
-            before = own.get(finding)
-            own[finding] = truth if before is None else _united(before, truth)
+            drawn[_stem(image)].setdefault(finding, []).append(truth)
     except (KeyError, TypeError, AttributeError) as error:
         raise CarinaError(f"{path}: not COCO's layout: {_told(error)}") from error
-    return made
+    return {
+        name: {finding: _united(f"{path}: {name}, {finding}", truths) for finding, truths in own.items()}
+        for name, own in drawn.items()
+    }
 
 
 def _told(error: Exception) -> str:
@@ -158,5 +175,18 @@ def _annotation(annotation: dict[str, Any], image: dict[str, Any]) -> Truth:
     return Truth(Region.from_box(x, y, w, h, height=height, width=width), [(x, y, w, h)])
 
 
-def _united(one: Truth, other: Truth) -> Truth:
-    return Truth(one.region.union(other.region), [*one.boxes, *other.boxes])
+def _united(where: str, truths: Sequence[Truth]) -> Truth:
+    """All pixels; where a box was drawn, each mask has the box about it too."""
+    first, *others = (truth.region for truth in truths)
+    try:
+        region = first.union(*others)
+    except RegionError as error:
+        raise CarinaError(f"{where}: {error}") from error
+    if not any(truth.boxes for truth in truths):
+        return Truth(region)
+    return Truth(region, [box for truth in truths for box in truth.boxes or _box_about(truth.region)])
+
+
+def _box_about(mask: Region) -> list[Box]:
+    """With its edges on the outermost pixels, as the boxes of a truth's pieces."""
+    return [] if mask.bbox is None else [(x, y, w - 1, h - 1) for x, y, w, h in (mask.bbox,)]

@@ -8,11 +8,13 @@ import numpy as np
 
 from carina.ground.score.areas import SIZE_EDGES, size_bin, size_bins
 from carina.ground.score.variants import Variant
-from carina.stats import Interval, ratio_intervals, ratio_replicates
+from carina.stats import Interval, clopper_pearson, ratio_intervals, ratio_replicates
 from carina.stats.interval import interval_of, or_none
 from carina.stats.resampling import REPLICATES, FloatArray
 
 Level = Literal["all", "finding", "size", "finding and size"]
+Given = Literal["both", "truth", "map"]
+"""What there is of an image and finding."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -26,6 +28,8 @@ class Row(msgspec.Struct, frozen=True):
     """The truth's share of the image."""
     values: dict[str, float]
     """Score by variant; NaN where it has no meaning."""
+    given: Given = "both"
+    """Truth alone: the model made no map. A map alone: the image is none of those with regions."""
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -52,6 +56,17 @@ Pooled = Callable[[Sequence[int]], tuple[Interval, int]]
 """The figure of some rows of a set, by their places, and its usable replicates."""
 
 SEPARATOR: Final = ", "
+
+
+def counted(variant: Variant, given: Given) -> bool:
+    """Whether a variant counts an image of which this is given."""
+    match given:
+        case "both":
+            return True
+        case "truth":
+            return variant.counts_without_map
+        case "map":
+            return variant.counts_without_truth
 
 
 def summarise(
@@ -122,9 +137,18 @@ def _micro(
         drawn = ratio_replicates(table, patients, replicates=replicates, seed=seed)
         usable = np.where(found.clusters > 1, np.count_nonzero(~np.isnan(drawn), axis=0), 0)
     return [
-        _cell(variant, where, group, "micro", interval, len(rows) - interval.n, int(used))
+        _cell(variant, where, group, "micro", _exact(variant, interval), len(rows) - interval.n, int(used))
         for variant, interval, used in zip(variants, found, usable, strict=True)
     ]
+
+
+def _exact(variant: Variant, found: Interval) -> Interval:
+    """Draws from peaks that all hit, or all miss, tell nothing of how few they are; the number of patients does."""
+    alike = found.low is not None and found.low == found.high and found.value in (0.0, 1.0)
+    if not variant.metric.startswith("hit") or not alike:
+        return found
+    bounds = clopper_pearson(found.clusters if found.value else 0, found.clusters)
+    return msgspec.structs.replace(found, low=bounds.low, high=bounds.high)
 
 
 def _macro(
@@ -197,7 +221,7 @@ def chexlocalize_replicates(table: FloatArray, *, replicates: int = 1000, seed: 
     there = ~np.isnan(table)
     filled = np.where(there, table, 0.0)
     made = np.full((replicates, table.shape[1]), np.nan)
-    for row in made:
+    for row in made if len(table) else ():
         chosen = draw.choice(len(table), size=len(table), replace=True)
         n = there[chosen].sum(axis=0)
         np.divide(filled[chosen].sum(axis=0), n, out=row, where=n > 0)
@@ -232,14 +256,16 @@ def chexlocalize_summary(
     """Each finding's mean of replicates with bounds, as cheXlocalize reports them.
 
     Images are drawn, not patients, in order of their ids and once for all findings; the value is the mean of the
-    replicates.
+    replicates. All images with regions are drawn, those without a map too; others only where they count.
     """
-    ids = {name: at for at, name in enumerate(sorted({row.id for row in rows}))}
     findings = sorted({row.finding for row in rows})
+    every = rows
     cells = []
     for variant in variants:
         if variant.aggregation != "per_image":
             continue
+        rows = [row for row in every if row.given != "map" or variant.counts_without_truth]
+        ids = {name: at for at, name in enumerate(sorted({row.id for row in rows}))}
         table = np.full((len(ids), len(findings)), np.nan)
         for row in rows:
             table[ids[row.id], findings.index(row.finding)] = row.values[variant.name]

@@ -32,6 +32,12 @@ _STORAGES: Final[dict[str, str]] = {
     "ByteStorage": "u1",
     "BoolStorage": "b1",
 }
+_TASKS: Final = (
+    "No Finding", "Enlarged Cardiomediastinum", "Cardiomegaly", "Lung Lesion", "Airspace Opacity", "Edema",
+    "Consolidation", "Pneumonia", "Atelectasis", "Pneumothorax", "Pleural Effusion", "Pleural Other", "Fracture",
+    "Support Devices",
+)  # fmt: skip
+"""CheXpert's labels in their order: a model may have told the probabilities of all."""
 _MAGIC: Final = 0x1950A86A20F9469CFC6C
 """First number in torch's old layout, in which it pickles tensors."""
 _MOST: Final = 100_000_000
@@ -250,7 +256,9 @@ def read_map(content: bytes) -> dict[str, Array]:
         case (int(width), int(height)) | [int(width), int(height)]:
             kept["dims"] = np.array([width, height])
     probability = held.get("prob")
-    if isinstance(probability, np.ndarray) and probability.size == 1:
+    if isinstance(probability, np.ndarray) and probability.size == len(_TASKS) and held.get("task") in _TASKS:
+        probability = probability.ravel()[_TASKS.index(held["task"])]
+    if isinstance(probability, np.ndarray | np.generic) and probability.size == 1:
         probability = probability.item()
     if isinstance(probability, int | float):
         kept["prob"] = np.array(float(probability))

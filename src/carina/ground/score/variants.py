@@ -39,7 +39,7 @@ Metric = Literal[
 ]  # fmt: skip
 Place = Literal["bilinear_full", "nearest_full", "nearest_224", "corners_224"]
 Margin = Literal["visible_only", "full_image"]
-Empty = Literal["positives", "tp_only", "any_mask", "empty_is_hit"]
+Empty = Literal["positives", "tp_only", "any_mask", "gated", "empty_is_hit"]
 Aggregation = Literal["per_image", "pooled"]
 
 PLACES: Final[dict[Place, str]] = {
@@ -58,6 +58,8 @@ EMPTIES: Final[dict[Empty, str]] = {
     "positives": "undefined where the truth is empty; an empty prediction counts",
     "tp_only": "undefined where the truth or the prediction is empty",
     "any_mask": "undefined only where truth and prediction are both empty",
+    "gated": "as any_mask, with nothing predicted where the finding is less probable than the cut-off with the highest "
+    "mean IoU on another, declared split (cheXlocalize)",
     "empty_is_hit": "1 where the truth is empty (Quantus 0.6.0)",
 }
 AGGREGATIONS: Final[dict[Aggregation, str]] = {
@@ -66,7 +68,7 @@ AGGREGATIONS: Final[dict[Aggregation, str]] = {
 }
 
 _THRESHOLDS: Final = (Fixed, Otsu, Oracle, Chosen)
-_MASKS: Final[tuple[Empty, ...]] = ("positives", "tp_only", "any_mask")
+_MASKS: Final[tuple[Empty, ...]] = ("positives", "tp_only", "any_mask", "gated")
 _HITS: Final[tuple[Empty, ...]] = ("positives", "empty_is_hit")
 
 
@@ -166,6 +168,18 @@ class Variant:
         )
 
     @property
+    def counts_without_truth(self) -> bool:
+        """Whether a map counts whose image is none of those with regions: as one whose truth is empty."""
+        return self.empty in ("any_mask", "gated")
+
+    @property
+    def counts_without_map(self) -> bool:
+        """Whether an image counts that has no map: as one of which nothing is predicted."""
+        return self.counts_without_truth or (
+            self.aggregation == "pooled" and isinstance(self.rule, _THRESHOLDS)
+        )
+
+    @property
     def definition(self) -> str:
         """What is computed, in one line."""
         parts = [_KINDS[self.metric].about]
@@ -203,6 +217,8 @@ class Variant:
             return f"expected {_listed(kind.empties)}" if kind.empties else f"has no choice of {self.empty}"
         if self.empty is not None and self.empty not in kind.empties:
             return f"expected {_listed(kind.empties)}, not {self.empty}"
+        if self.empty == "gated" and isinstance(self.rule, Chosen):
+            return "a cut-off is chosen for thresholds that are not chosen themselves"
         return None
 
 
@@ -296,6 +312,8 @@ def _every() -> Iterator[Variant]:
             several = isinstance(rule, Fixed) and len(rule.at) > 1
             for margin in kind.margins if place in _FULL else (None,):
                 for empty in kind.empties or (None,):
+                    if empty == "gated" and isinstance(rule, Chosen):
+                        continue
                     yield Variant(metric, place, margin, rule, empty, "per_image")
                 if kind.pooled and not several:
                     yield Variant(metric, place, margin, rule, None, "pooled")

@@ -112,8 +112,9 @@ class MapsRun:
         return self.of(MODEL)
 
     def of(self, source: str) -> pl.DataFrame:
-        """Scores of one source, in order of cases."""
-        return self.scores.filter(pl.col("source") == source).sort("case")
+        """Scores of one source on findings that are there, in order of cases."""
+        # Some profiles score maps of absent findings too; those are in the summary's figures alone.
+        return self.scores.filter((pl.col("source") == source) & (pl.col("share") > 0)).sort("case")
 
     @cached_property
     def recognised(self) -> pl.DataFrame:

@@ -37,10 +37,13 @@ def breakdowns(told: GroundAnalysis) -> Iterator[Grid]:
 
 
 def labels(told: GroundAnalysis, level: str) -> list[str]:
-    """Groups of a level, in the order of the summaries: findings by name, sizes from small to large."""
+    """Groups of a level, in the order of the summaries: findings by name, sizes from small to large.
+
+    What is not there has no size.
+    """
     order: dict[str, None] = {}
     for one in told.figures:
-        if one.level == level and one.source == MODEL:
+        if one.level == level and one.source == MODEL and not one.name.endswith("none"):
             order.setdefault(one.name)
     if level == "finding":
         return sorted(order)
