@@ -1,7 +1,7 @@
 """`carina demo`: the whole story on phantom data, with nothing else needed."""
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,18 +10,23 @@ import typer
 from carina.cli.console import print_json, progress
 
 if TYPE_CHECKING:
+    from carina.run import RunOptions
     from carina.studies import Studies
 
 STUDIES = 200
 SHOWN = 24
-"""Studies and conversations with a page of their own; every percept case has one."""
+"""Studies with a page of their own; every percept case has one."""
+READ = 12
+"""Conversations that do."""
 SEED = 251  # all eleven findings are among its first 24 studies
 PER_CELL = 2
 ASKED = 60
 """Conversations that models are examined in; percept cases all are."""
 ANCHORED = "builtin/anchored"
-PER_TARGET = 4
-"""Probes of each finding that is there, and as many of its absence."""
+PER_TARGET = 5
+"""Probes of each finding that is there, and as many of its absence: the fewest that are compared by finding."""
+DRAWS = 300
+"""Draws of patients for an interval of a map's figures: enough to see how wide it is."""
 EXPLAINED = (
     ("builtin/asymmetry", "asymmetry"),
     ("builtin/untrained", "similarity"),
@@ -82,16 +87,16 @@ def demo(
     with progress("Conversations", STUDIES, quiet=json) as advance:
         talked = build_trek(studies, out / "trek", TrekOptions(seed=SEED), workers=workers, progress=advance)
     told = talked.report
-    with progress("Pages of conversations", SHOWN, quiet=json) as advance:
+    with progress("Pages of conversations", READ, quiet=json) as advance:
         talks = bench_index(
             open_benchmark(out / "trek"),
             out / "pages" / "trek",
-            limit=SHOWN,
+            limit=READ,
             title="Carina demo: trek",
             on_page=lambda _: advance(1),
         )
     probes, maps = _explained(studies, out, workers, quiet=json)
-    runs = _examined(out, quiet=json)
+    runs = _examined(out, workers, quiet=json)
     with progress("Report", len(runs) + len(maps), quiet=json) as advance:
         report = write_report([*runs, *maps], out / "report", progress=advance)
     if json:
@@ -152,16 +157,35 @@ def _explained(studies: "Studies", out: Path, workers: int, *, quiet: bool) -> t
                 # All of them once; beside random weights the hardest to beat will do.
                 controls=CONTROLS if len(maps) == 1 else ("mean-region",),
                 seed=SEED,
+                replicates=DRAWS,
                 workers=workers,
             )
             advance(1)
     return probed.manifest.counts.cases, maps
 
 
-def _examined(out: Path, *, quiet: bool) -> list[Path]:
+@dataclass(frozen=True)
+class _Exam:
+    """One model on one benchmark, to be examined anywhere."""
+
+    bench: Path
+    model: str
+    out: Path
+    options: "RunOptions"
+
+
+def _examine(exam: _Exam) -> Path:
+    from carina.run import run_model
+
+    run_model(exam.bench, exam.model, exam.out, exam.options)
+    return exam.out
+
+
+def _examined(out: Path, workers: int, *, quiet: bool) -> list[Path]:
     """Runs of the models that come with the package on all three benchmarks."""
-    from carina.run import Policy, RunOptions, run_model
+    from carina.run import Policy, RunOptions
     from carina.run.builtin import NAMES
+    from carina.workers import in_order
 
     plain, talking = RunOptions(seed=SEED), RunOptions(seed=SEED, limit=ASKED)
     asked = [
@@ -172,10 +196,13 @@ def _examined(out: Path, *, quiet: bool) -> list[Path]:
         *(("trek", model, talking, "") for model in NAMES if model != ANCHORED),
         *(("ground", model, plain, "") for model in NAMES if model != ANCHORED),
     ]
+    exams = [
+        _Exam(out / bench, model, out / "runs" / f"{bench}-{model.rpartition('/')[2]}{suffix}", how)
+        for bench, model, how, suffix in asked
+    ]
     runs = []
-    with progress("Models examined", len(asked), quiet=quiet) as advance:
-        for bench, model, how, suffix in asked:
-            runs.append(out / "runs" / f"{bench}-{model.rpartition('/')[2]}{suffix}")
-            run_model(out / bench, model, runs[-1], how)
+    with progress("Models examined", len(exams), quiet=quiet) as advance:
+        for run in in_order(_examine, exams, workers=workers, ahead=1):
+            runs.append(run)
             advance(1)
     return runs
