@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 import polars as pl
 
+from carina.ground.explain.scoring import MODEL
 from carina.report.ground.read import MapsRun
 from carina.report.page.cells import Cell, percent, spread
 from carina.stats import Interval, clopper_pearson
@@ -43,14 +44,40 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     patients: int = 0
 
 
-def of_run(run: MapsRun, *, level: str, name: str, metric: str, found: Interval, average: str = "") -> Figure:
-    """A figure of the run's model."""
+def of_run(
+    run: MapsRun,
+    *,
+    level: str,
+    name: str,
+    metric: str,
+    found: Interval,
+    average: str = "",
+    source: str = MODEL,
+) -> Figure:
+    """A figure of the run's model, or of a control on its frames and grid."""
+    about = {"level": level, "name": name, "metric": metric, "average": average}
+    return estimated(found, run=run.id, model=run.model, method=run.method, source=source, **about)
+
+
+def estimated(
+    found: Interval,
+    *,
+    run: str,
+    model: str,
+    method: str,
+    level: str,
+    name: str,
+    metric: str,
+    average: str,
+    source: str = MODEL,
+) -> Figure:
+    """An estimate with the bounds that it may have."""
     found = bounded(found, counted=_is_counted(metric))
     return Figure(
-        run=run.id,
-        model=run.model,
-        method=run.method,
-        source="model",
+        run=run,
+        model=model,
+        method=method,
+        source=source,
         level=level,
         name=name,
         metric=metric,

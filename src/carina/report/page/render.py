@@ -23,11 +23,13 @@ from carina.report.words import HISTORIES, PATH_MEANINGS
 from carina.show.case_words import PATHS
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    # The base page and its style are those of all pages.
+@lru_cache(maxsize=4)
+def environment(*packages: str) -> Environment:
+    """For templates of these packages, then of this one; the base page and its style are those of all pages."""
     made = Environment(
-        loader=ChoiceLoader([PackageLoader("carina.report.page"), PackageLoader("carina.show")]),
+        loader=ChoiceLoader(
+            [PackageLoader(name) for name in (*packages, "carina.report.page", "carina.show")]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -66,7 +68,7 @@ def render(
         "shown": len(browser["cases"]),
         "total": sum(len(told.exam.cases) for told in analyses),
     }
-    return _environment().get_template("report.html.j2").render(values)
+    return environment().get_template("report.html.j2").render(values)
 
 
 def _exam(told: Analysis, styles: Mapping[str, Series], drawn: Mapping[str, Drawing]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from carina.draw import Size
 from carina.ground.explain.probe import asked_of
 from carina.ground.score.boxes import Detection, score_boxes
 from carina.report.exam import Exam
-from carina.report.ground.figures import Figure, honest
+from carina.report.ground.figures import Figure, estimated
 from carina.report.read import Run
 from carina.run.records import StepRow
 from carina.show.case_pictures import pixel_box
@@ -104,22 +104,15 @@ def box_figures(found: BoxRun) -> list[Figure]:
     table = found.scores.select(list(METRICS)).to_numpy()
     means = ratio_intervals(table, found.scores["patient"].to_list(), replicates=REPLICATES)
     return [
-        honest(
-            Figure(
-                run=found.run.id,
-                model=found.run.model,
-                method="boxes",
-                source="model",
-                level="all",
-                name="",
-                metric=metric,
-                average="micro",
-                value=one.value,
-                low=one.low,
-                high=one.high,
-                n=one.n,
-                patients=one.clusters,
-            )
+        estimated(
+            one,
+            run=found.run.id,
+            model=found.run.model,
+            method="boxes",
+            level="all",
+            name="",
+            metric=metric,
+            average="micro",
         )
         for metric, one in zip(METRICS, means, strict=True)
     ]

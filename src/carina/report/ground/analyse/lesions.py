@@ -10,7 +10,7 @@ from carina.ground.explain.scoring import MODEL
 from carina.report.analyse.breakdown import Dimension
 from carina.report.facts import facts_of
 from carina.report.ground.analyse.compare import RIVALS
-from carina.report.ground.figures import Figure, honest
+from carina.report.ground.figures import Figure, of_run
 from carina.report.ground.measures import WHOLE_CELLS, Measure
 from carina.report.ground.read import MapsRun
 from carina.stats import ratio_intervals
@@ -47,22 +47,14 @@ def lesion_figures(run: MapsRun, told: Sequence[Measure], divided: Iterable[Dime
                 part.select(columns).to_numpy(), part["patient"].to_list(), replicates=REPLICATES
             )
             made += [
-                honest(
-                    Figure(
-                        run=run.id,
-                        model=run.model,
-                        method=run.method,
-                        source=source,
-                        level=division.title.lower(),
-                        name=label,
-                        metric=variant,
-                        average="micro",
-                        value=one.value,
-                        low=one.low,
-                        high=one.high,
-                        n=one.n,
-                        patients=one.clusters,
-                    )
+                of_run(
+                    run,
+                    source=source,
+                    level=division.title.lower(),
+                    name=label,
+                    metric=variant,
+                    average="micro",
+                    found=one,
                 )
                 for variant, one in zip(columns, means, strict=True)
             ]

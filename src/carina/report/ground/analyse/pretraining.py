@@ -9,7 +9,7 @@ import polars as pl
 
 from carina.report.analyse.figures import Contrast, corrected
 from carina.report.ground.analyse.compare import difference
-from carina.report.ground.figures import Figure, honest
+from carina.report.ground.figures import Figure, estimated
 from carina.report.ground.measures import Measure
 from carina.report.ground.read import MapsRun
 from carina.stats import ratio_intervals
@@ -76,22 +76,15 @@ def _figures(group: Group, columns: Sequence[str]) -> list[Figure]:
         group.scores.select(columns).to_numpy(), group.scores["patient"].to_list(), replicates=REPLICATES
     )
     return [
-        honest(
-            Figure(
-                run=group.tag,
-                model=", ".join(dict.fromkeys(run.model for run in group.runs)),
-                method="",
-                source="model",
-                level="pretraining",
-                name=group.tag,
-                metric=variant,
-                average="micro",
-                value=one.value,
-                low=one.low,
-                high=one.high,
-                n=one.n,
-                patients=one.clusters,
-            )
+        estimated(
+            one,
+            run=group.tag,
+            model=", ".join(dict.fromkeys(run.model for run in group.runs)),
+            method="",
+            level="pretraining",
+            name=group.tag,
+            metric=variant,
+            average="micro",
         )
         for variant, one in zip(columns, means, strict=True)
     ]

@@ -1,9 +1,7 @@
 """The page as one file: templates filled with tables, charts and pictures."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from carina.report.draw import Drawing, Series, svg
@@ -14,28 +12,8 @@ from carina.report.ground.gallery import Gallery
 from carina.report.ground.page import grids
 from carina.report.ground.page.remarks import remarks
 from carina.report.ground.page.styles import control_styles
-from carina.report.page.breaks import breakable
 from carina.report.page.cells import Grid
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    # The base page is that of all pages, the style that of the report.
-    made = Environment(
-        loader=ChoiceLoader(
-            [
-                PackageLoader("carina.report.ground.page"),
-                PackageLoader("carina.report.page"),
-                PackageLoader("carina.show"),
-            ]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["breakable"] = breakable
-    return made
+from carina.report.page.render import environment
 
 
 def render(
@@ -58,7 +36,7 @@ def render(
         "beside": plain if models else [],
         "colours": COLOURS,
     }
-    return _environment().get_template("ground.html.j2").render(values)
+    return environment("carina.report.ground.page").get_template("ground.html.j2").render(values)
 
 
 def _probing(
