@@ -156,7 +156,7 @@ def test_what_did_not_match_is_told_even_where_it_counts(files: Path) -> None:
     assert n["recall.bilinear_full.full_image.otsu_filled.pooled"] == "4"
 
 
-def test_a_damaged_map_ends_the_command_by_its_name(files: Path) -> None:
+def test_a_damaged_map_is_left_out_or_ends_the_command_and_is_named(files: Path) -> None:
     np.savez_compressed(files / "maps" / "a.npz", map=np.random.default_rng(0).random((32, 32)))
     content = bytearray((files / "maps" / "a.npz").read_bytes())
     content[60:90] = bytes(30)
@@ -165,10 +165,19 @@ def test_a_damaged_map_ends_the_command_by_its_name(files: Path) -> None:
     (files / "maps" / "a.npz").unlink()
     bad.with_suffix(".npy").unlink()
     options = ("--maps", files / "maps", "--regions", files / "gt.json", "--geometry", "whole")
-    for command in (("score", *options, "-o", files / "out"), ("compare", *options)):
+    for command in (("score", *options, "-o", files / "out", "--on-error", "stop"), ("compare", *options)):
         result = run(*command)
         assert result.exit_code == 2
         assert f"{bad}: not a .npz file, or damaged" in result.stderr.replace("\n", "")
+    assert not (files / "out").exists()
+    result = run("score", *options, "-o", files / "out", "--replicates", 50)
+    assert result.exit_code == 0, result.output
+    assert "3 maps scored" in result.stderr
+    assert f"1 maps cannot be read and are left out: {bad}: not a .npz file" in result.stderr.replace(
+        "\n", ""
+    )
+    (told,) = json.loads((files / "out" / "scores.json").read_bytes())["maps that cannot be read"]
+    assert told.startswith(f"{bad}: not a .npz file")
 
 
 def test_geometry_must_be_said(files: Path) -> None:

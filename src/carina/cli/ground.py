@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from carina.cli.console import print_json, print_table, progress
+from carina.cli.console import one_of, print_json, print_table, progress
 from carina.errors import CarinaError
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def score(
     ] = None,
     replicates: Annotated[int, typer.Option(min=1, help="Draws of patients behind an interval.")] = 10_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same intervals.")] = 0,
+    on_error: Annotated[str, typer.Option(help="skip or stop at a map that cannot be read.")] = "skip",
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Score maps that others made against regions that others drew.
@@ -141,6 +142,7 @@ def score(
             cutoffs=gates,
             replicates=replicates,
             seed=seed,
+            on_error=one_of("--on-error", on_error, "skip", "stop"),
             progress=advance,
         )
     about = {
@@ -319,6 +321,7 @@ def _print_unmatched(scored: "Scored") -> None:
         ("maps have no image among the regions", scored.unknown),
         ("maps name no finding of their image, which has not just one", scored.unclear),
         ("regions have no map", scored.missing),
+        ("maps cannot be read and are left out", scored.bad),
     ):
         if names:
             listed = "; ".join(names[:_SHOWN]) + ("; ..." if len(names) > _SHOWN else "")

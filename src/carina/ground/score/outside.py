@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 import pyarrow as pa
@@ -52,6 +52,9 @@ class Matches:
     """Images and findings without a map, those with an empty region too."""
 
 
+OnError = Literal["skip", "stop"]
+
+
 class Scored(msgspec.Struct, frozen=True):
     """The result of scoring others' maps."""
 
@@ -70,6 +73,8 @@ class Scored(msgspec.Struct, frozen=True):
     """Of the maps without a region those that count as false all the same, by variants with any_mask and gated."""
     unmapped: int
     """Regions without a map, empty ones too, that count as predictions of nothing, by those and by pooled counts."""
+    bad: list[str] = []
+    """What is wrong with maps that were left out."""
 
 
 def match_maps(directory: Path, regions: Regions) -> Matches:
@@ -164,11 +169,13 @@ def score_maps(
     cutoffs: Thresholds | None = None,
     replicates: int = 10_000,
     seed: int = 0,
+    on_error: OnError = "stop",
     progress: Progress = lambda _: None,
 ) -> tuple[Scored, Scorer]:
     """Scores of all maps that match; the scorer can tune thresholds and cut-offs for another split.
 
-    Maps without a region and regions without a map are added too where a variant counts them.
+    Maps without a region and regions without a map are added too where a variant counts them. A map that can't be read
+    ends the call, or is left out and told.
     """
     scorer = Scorer(variants, split=split, tuned=tuned, cutoffs=cutoffs)
     every = variants_of(variants)
@@ -176,7 +183,9 @@ def score_maps(
     strays = matches.strays if any(variant.counts_without_truth for variant in every) else []
     unmapped = matches.unmapped if any(variant.counts_without_map for variant in every) else []
     owners = patients_of([*regions, *(match.image for match in strays)], patients)
-    for match, file, truth, laid in _read([*matches.found, *strays], regions, frame, progress):
+    bad: list[str] = []
+    given = _read([*matches.found, *strays], regions, frame, bad if on_error == "skip" else None, progress)
+    for match, file, truth, laid in given:
         scorer.add(
             match.image,
             match.finding,
@@ -196,12 +205,13 @@ def score_maps(
         scorer.summary(replicates=replicates, seed=seed),
         {variant.name: variant.definition for variant in scorer.variants},
         {variant.name: threshold for variant, (_, threshold) in scorer.best_thresholds().items()},
-        len(matches.found),
+        sum(row.given == "both" for row in scorer.rows()),
         matches.unknown,
         matches.unclear,
         matches.missing,
-        len(strays),
+        sum(row.given == "map" for row in scorer.rows()),
         len(unmapped),
+        bad,
     )
     return scored, scorer
 
@@ -211,20 +221,35 @@ def compare_maps(
 ) -> list[Protocol]:
     """All maps that match under the rules of several projects; see `compare_protocols`."""
     matches = _matched(directory, regions)
-    read = _read(matches.found, regions, frame, progress)
+    read = _read(matches.found, regions, frame, None, progress)
     return compare_protocols((file.values, truth.region, laid) for _, file, truth, laid in read if truth)
 
 
 def _read(
-    found: Sequence[Match], regions: Regions, frame: str | None, progress: Progress
+    found: Sequence[Match], regions: Regions, frame: str | None, bad: list[str] | None, progress: Progress
 ) -> Iterator[tuple[Match, MapFile, Truth | None, Frame]]:
-    """Maps with the truth that they are of, None for strays."""
+    """Maps with the truth that they are of, None for strays; what is wrong with others goes to `bad`, if it is there.
+
+    Where no map can be read, the first one's fault is raised all the same.
+    """
+    first, read = None, 0
     for match in found:
-        file = read_map(match.path)
         own = regions.get(match.image, {})
         truth = own.get(match.finding)
-        yield match, file, truth, _laid(match.path, file, truth or next(iter(own.values()), None), frame)
+        try:
+            file = read_map(match.path)
+            laid = _laid(match.path, file, truth or next(iter(own.values()), None), frame)
+        except CarinaError as error:
+            if bad is None:
+                raise
+            first = first or error
+            bad.append(str(error))
+        else:
+            read += 1
+            yield match, file, truth, laid
         progress(1)
+    if first is not None and not read:
+        raise first
 
 
 def _laid(path: Path, file: MapFile, truth: Truth | None, frame: str | None) -> Frame:
@@ -271,6 +296,7 @@ def write_scored(scored: Scored, out: Path, about: Mapping[str, object]) -> list
         "regions without a map": scored.missing,
         "counted without a region": scored.strays,
         "counted without a map": scored.unmapped,
+        "maps that cannot be read": scored.bad,
     }
     write_bytes(paths[3], msgspec.json.format(msgspec.json.encode(told, enc_hook=str), indent=2) + b"\n")
     return paths
