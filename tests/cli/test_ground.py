@@ -32,17 +32,13 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def given(files: Path) -> tuple[object, ...]:
+    maps, regions = files / "maps", files / "gt.json"
+    return "--maps", maps, "--regions", regions, "--geometry", "whole", "--replicates", 50
+
+
 def test_score_writes_tables_and_tells_what_did_not_match(files: Path) -> None:
-    options = (
-        "--maps",
-        files / "maps",
-        "--regions",
-        files / "gt.json",
-        "--geometry",
-        "whole",
-        "--replicates",
-        50,
-    )
+    options = given(files)
     result = run("score", *options, "-o", files / "out", "--variant", "iou.nearest_full.minmax_0.5")
     assert result.exit_code == 0, result.output
     lines = [line.split("\t") for line in result.stdout.splitlines()]
@@ -57,16 +53,7 @@ def test_score_writes_tables_and_tells_what_did_not_match(files: Path) -> None:
 
 
 def test_thresholds_go_from_one_split_to_another(files: Path) -> None:
-    options = (
-        "--maps",
-        files / "maps",
-        "--regions",
-        files / "gt.json",
-        "--geometry",
-        "whole",
-        "--replicates",
-        50,
-    )
+    options = given(files)
     chosen = files / "val.json"
     result = run(
         "score", *options, "-o", files / "a", "--profile", "chexlocalize", "--split", "val", "--tune", chosen
@@ -102,16 +89,7 @@ def test_cutoffs_go_from_one_split_to_another(files: Path) -> None:
     for at, path in enumerate(sorted((files / "maps").glob("*.npy"))):
         np.savez(path.with_suffix(".npz"), map=np.load(path), prob=0.2 * at)
         path.unlink()
-    options = (
-        "--maps",
-        files / "maps",
-        "--regions",
-        files / "gt.json",
-        "--geometry",
-        "whole",
-        "--replicates",
-        50,
-    )
+    options = given(files)
     gated = ("--variant", "iou.nearest_full.minmax_0.5.gated")
     chosen = files / "val.json"
     tuning = run("score", *options, *gated, "-o", files / "a", "--split", "val", "--tune-cutoffs", chosen)

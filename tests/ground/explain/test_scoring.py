@@ -155,6 +155,31 @@ def test_boxes_of_the_truth_are_those_that_were_drawn():
     assert scoring._boxes(case) == ((33, 50, 67, 50), (100, 50, 33, 150))
 
 
+def test_boxes_that_were_drawn_are_what_the_pointing_game_of_boxes_asks_for(bench, tmp_path):  # noqa: F811
+    """A map of the truth hits the box of its own; where another place was boxed, it misses that."""
+    boxed = {"g00": (0.0, 0.0, 1000.0, 1000.0), "g01": (990.0, 990.0, 1000.0, 1000.0)}
+    cases = [
+        msgspec.structs.replace(
+            case,
+            steps=tuple(
+                msgspec.structs.replace(
+                    step, key=Key(boxes=(Box(image="i", xyxy=boxed[case.id], frame="thousand"),))
+                )
+                for step in case.steps[-1:]
+            ),
+        )
+        for case in bench
+        if case.id in boxed
+    ]
+    write_benchmark(tmp_path / "bench", cases, Provenance(command="test", image_root=str(bench.directory)))
+    probes = open_benchmark(tmp_path / "bench")
+    explain(probes, "control/oracle", tmp_path / "run", ExplainOptions())
+    score_maps(probes, open_maps(tmp_path / "run"), profile_name="radzero", controls=(), replicates=20)
+    rows = pl.read_parquet(tmp_path / "run" / "scores.parquet")
+    hits = "hit_box.bilinear_full.full_image.first_argmax.positives.per_image"
+    assert dict(zip(rows["case"], rows[hits], strict=True)) == {"g00": 1.0, "g01": 0.0}
+
+
 @pytest.mark.parametrize("profile", ["chexlocalize", "quantus", "medklip"])
 def test_the_command_prints_every_variant_of_a_published_profile(split_bench, tmp_path, profile):
     out = tmp_path / "run"
