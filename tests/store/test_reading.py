@@ -198,6 +198,22 @@ def test_columns_are_those_of_the_records_at_the_same_places(opened, groups_read
     assert list(opened.batches_at([], "id")) == []
 
 
+def test_whole_columns_are_those_of_all_records(opened, groups_read):
+    table = opened.columns("patient", "findings")
+    assert table.column_names == ["patient", "findings"]
+    assert table.column("patient").to_pylist() == [one.patient for one in STUDIES]
+    assert [found[0]["name"] for found in table.column("findings").to_pylist()] == [
+        one.findings[0].name for one in STUDIES
+    ]
+    assert not any(name.startswith(("report", "images")) for _, names in groups_read for name in names)
+
+
+def test_whole_columns_are_of_what_meets_the_conditions(opened):
+    wanted = [one.id for one in STUDIES if one.findings[0].name == "mass"]
+    assert opened.where(finding="mass").columns("id").column(0).to_pylist() == wanted
+    assert opened.where(finding="edema").columns("id").num_rows == 0
+
+
 def test_columns_are_read_as_they_are_asked_for(opened, groups_read):
     # Rows side by side, and in the next part rows with another in between.
     batches = opened.batches_at([*range(20, 45), 75, 77], "id")

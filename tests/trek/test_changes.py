@@ -178,15 +178,16 @@ def test_order_ids_and_evidence(made):
     ]
     new, same, gone, removed = changes
     assert (new.before, gone.now, removed.now) == (None, None, None)
-    assert same.evidence("current", "reference") == (
+    assert same.evidence == (
         Evidence(report="current", sentence=2),
         Evidence(report="reference", sentence=8),
         Evidence(report="reference", sentence=9),
     )
-    assert gone.evidence("later", "current") == (
-        Evidence(report="later", sentence=3),
-        Evidence(report="current", sentence=7),
+    assert gone.evidence == (
+        Evidence(report="current", sentence=3),
+        Evidence(report="reference", sentence=7),
     )
+    assert new.evidence == (Evidence(report="current", sentence=1),)
     assert removed.later_sentences == ()
 
 

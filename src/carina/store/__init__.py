@@ -5,6 +5,7 @@ One way for study sets and benchmarks; a `Kind` says what is stored. Users meet 
 """
 
 from carina.store.columns import Row, tally
+from carina.store.distinct import Distinct
 from carina.store.filters import Choice, Column
 from carina.store.kind import Kind, R
 from carina.store.layout import BENCHMARK, MAPS, STUDIES, Layout, what_is
@@ -19,6 +20,7 @@ __all__ = [
     "STUDIES",
     "Choice",
     "Column",
+    "Distinct",
     "Kind",
     "Layout",
     "M",

@@ -130,7 +130,10 @@ def to_row(record: msgspec.Struct) -> Row:
 
 def tally(structs: Any, *fields: str) -> Counter[tuple[Any, ...]]:  # noqa: ANN401
     """How often each combination of values comes in an array of structs."""
-    return Counter(zip(*(structs.field(name).to_pylist() for name in fields), strict=True))
+    table = pa.table([structs.field(name) for name in fields], names=fields)
+    counted = table.group_by(fields, use_threads=False).aggregate([([], "count_all")])
+    *values, times = (column.to_pylist() for column in counted.itercolumns())
+    return Counter(dict(zip(zip(*values, strict=True), times, strict=True)))
 
 
 def explain(error: msgspec.ValidationError, record: type[msgspec.Struct]) -> str:

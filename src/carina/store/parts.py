@@ -5,7 +5,7 @@ Knows a single file. What a set is made of lies in `writing` and `view` (reading
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Generic
@@ -149,10 +149,20 @@ def _describe(path: Path, file: str, *, rows: int) -> PartInfo:
     return PartInfo(file=file, rows=rows, bytes=path.stat().st_size, sha256=sha256(path))
 
 
-@lru_cache(maxsize=4)
-def _footer(path: Path, _changed: int) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """What Parquet says of its own columns and row groups: megabytes a part, so only of the last few parts read."""
-    return pq.read_metadata(path)
+_footers: dict[tuple[Path, int], Any] = {}
+"""What Parquet says of its own columns and row groups, by path and time of change: megabytes a part, so only of the
+last few parts that were read."""
+_FOOTERS: Final = 4
+
+
+def _parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """The file, open; its footer is read only where it is not at hand."""
+    key = (path, path.stat().st_mtime_ns)
+    part = pq.ParquetFile(path, metadata=_footers.pop(key, None), page_checksum_verification=True)
+    _footers[key] = part.metadata
+    for old in list(_footers)[:-_FOOTERS]:
+        _footers.pop(old, None)
+    return part
 
 
 def _groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[range, list[int]]]:  # noqa: ANN401
@@ -210,31 +220,9 @@ class PartReader(Generic[R, M]):
 
     def touch(self) -> None:
         """Check size, checksum and schema, once."""
-        if self._touched:
-            return
-        if self._verify:
-            self._compare_bytes()
-        try:
-            metadata = self._metadata()
-            schema = metadata.schema.to_arrow_schema()
-        except FileNotFoundError:
-            raise self._missing() from None
-        except _READ_ERRORS as error:
-            raise self._unreadable(error) from error
-        ours = self._kind.version[1]
-        wrong = differences(
-            self._kind.schema,
-            schema,
-            tolerate_unknown=self._minor > ours,
-            tolerate_missing=self._minor < ours,
-        )
-        if wrong:
-            raise self._error(f"{self.path}: not the columns of a {self._kind.noun}: {'; '.join(wrong)}")
-        if metadata.num_rows != self.info.rows:
-            raise self._error(
-                f"{self.path}: holds {metadata.num_rows} rows, the manifest says {self.info.rows}"
-            )
-        self._touched = True
+        if not self._touched:
+            with self._opened():
+                pass
 
     def rows(self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None) -> Iterator[tuple[int, Row]]:
         """Rows with their numbers, counted from 0; with `keep`, only those it marks."""
@@ -245,20 +233,46 @@ class PartReader(Generic[R, M]):
         self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None
     ) -> Iterator[tuple[Sequence[int], Any]]:
         """The same as Arrow batches of at most a row group, with the numbers of their rows."""
-        self.touch()
+        with self._opened() as part:
+            for rows, groups in _groups(part.metadata, keep):
+                # In batches, because a part written by another tool may be a single huge row group.
+                batches = part.iter_batches(
+                    self._kind.row_group, row_groups=groups, columns=leaves, use_threads=False
+                )
+                yield from _kept(rows, batches, keep)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """The file, checked when it is first opened; what goes wrong with it in the block is told as this part's."""
         try:
-            footer = self._metadata()
-            with pq.ParquetFile(self.path, metadata=footer, page_checksum_verification=True) as part:
-                for rows, groups in _groups(footer, keep):
-                    # In batches, because a part written by another tool may be a single huge row group.
-                    batches = part.iter_batches(
-                        self._kind.row_group, row_groups=groups, columns=leaves, use_threads=False
-                    )
-                    yield from _kept(rows, batches, keep)
+            if self._verify and not self._touched:
+                self._compare_bytes()
+            with _parquet(self.path) as part:
+                if not self._touched:
+                    self._compare_columns(part)
+                    self._touched = True
+                yield part
         except FileNotFoundError:
             raise self._missing() from None
         except _READ_ERRORS as error:
             raise self._unreadable(error) from error
+
+    def _compare_columns(self, part: Any) -> None:  # noqa: ANN401 - pyarrow has no types
+        ours = self._kind.version[1]
+        wrong = differences(
+            self._kind.schema,
+            # Not `metadata.schema`, which refers to the metadata that refers to it: neither would be given up before
+            # somebody looks for cycles, and a footer may hold megabytes.
+            part.schema_arrow,
+            tolerate_unknown=self._minor > ours,
+            tolerate_missing=self._minor < ours,
+        )
+        if wrong:
+            raise self._error(f"{self.path}: not the columns of a {self._kind.noun}: {'; '.join(wrong)}")
+        if part.metadata.num_rows != self.info.rows:
+            raise self._error(
+                f"{self.path}: holds {part.metadata.num_rows} rows, the manifest says {self.info.rows}"
+            )
 
     def record(self, row: int, values: Row) -> R:
         """The record of one row; an error names part, row, record and field."""
@@ -272,22 +286,14 @@ class PartReader(Generic[R, M]):
         """How messages name a row."""
         return f"{self.path}: row {row}, {self._kind.noun} {record!r}"
 
-    def _metadata(self) -> Any:  # noqa: ANN401 - pyarrow has no types
-        return _footer(self.path, self.path.stat().st_mtime_ns)
-
     def _compare_bytes(self) -> None:
-        try:
-            size = self.path.stat().st_size
-            if size != self.info.bytes:
-                raise self._error(
-                    f"{self.path}: has {size} bytes, the manifest says {self.info.bytes}: cut or changed"
-                )
-            if sha256(self.path) != self.info.sha256:
-                raise self._error(
-                    f"{self.path}: its SHA-256 is not the manifest's: changed since it was written"
-                )
-        except FileNotFoundError:
-            raise self._missing() from None
+        size = self.path.stat().st_size
+        if size != self.info.bytes:
+            raise self._error(
+                f"{self.path}: has {size} bytes, the manifest says {self.info.bytes}: cut or changed"
+            )
+        if sha256(self.path) != self.info.sha256:
+            raise self._error(f"{self.path}: its SHA-256 is not the manifest's: changed since it was written")
 
     def _error(self, message: str) -> CarinaError:
         return self._kind.error(message)

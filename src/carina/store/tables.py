@@ -134,8 +134,7 @@ def _lists(path: str, info: inspect.Type, item: inspect.Type, *, nullable: bool)
 
     def fill(values: Sequence[Any]) -> Any:  # noqa: ANN401
         if wanted is None and _all(values, ()):
-            starts = pa.array(np.zeros(len(values) + 1, np.int32))
-            return pa.ListArray.from_arrays(starts, fill_items([]), type=arrow)
+            return _empty(arrow, 1 << len(values).bit_length()).slice(0, len(values))
         found = _types(values)
         if not found <= allowed:
             _none_of(path, "a tuple", (value for value in values if type(value) not in allowed))
@@ -152,6 +151,13 @@ def _lists(path: str, info: inspect.Type, item: inspect.Type, *, nullable: bool)
         return pa.ListArray.from_arrays(pa.array(ends), items, type=arrow, mask=absent)
 
     return fill
+
+
+@lru_cache(maxsize=256)
+def _empty(arrow: Any, number: int) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """So many empty lists. In most blocks of records many columns are of these, and one array serves them all."""
+    starts = pa.array(np.zeros(number + 1, np.int32))
+    return pa.ListArray.from_arrays(starts, pa.array([], arrow.value_type), type=arrow)
 
 
 def _structs(prefix: str, info: inspect.StructType, *, nullable: bool) -> Fill:
@@ -175,7 +181,7 @@ def _structs(prefix: str, info: inspect.StructType, *, nullable: bool) -> Fill:
             # Arrow wants values beneath what is absent too; which they are is never seen.
             present = next(value for value in values if value is not None)
             values = [present if value is None else value for value in values]
-        distinct, which = _shared(values)
+        distinct, which = _shared(values, fields=len(fills))
         # All fields of all records in one list: a slice of it is a column, found with no look-up by name.
         flat = list(chain.from_iterable(map(msgspec.structs.astuple, distinct)))
         children = [column(flat[place :: len(fills)]) for place, column in enumerate(fills)]
@@ -186,13 +192,14 @@ def _structs(prefix: str, info: inspect.StructType, *, nullable: bool) -> Fill:
     return fill
 
 
-def _shared(values: Sequence[Any]) -> tuple[Sequence[Any], Any]:
+def _shared(values: Sequence[Any], *, fields: int) -> tuple[Sequence[Any], Any]:
     """The distinct objects and which of them each value is, where many are the same; else the values themselves.
 
-    A default such as `Origin()` is one object in a million records, and its fields need to be looked at only once.
+    A default such as `Origin()` is one object in a million records, and its fields need to be looked at only once. To
+    find out which are the same takes as long as to look at one field of each, so the more fields, the sooner it pays.
     """
     sample = values[:_SAMPLE]
-    if 2 * len(set(map(id, sample))) > len(sample):
+    if fields * len(set(map(id, sample))) > (fields - 1) * len(sample):
         return values, None
     keys = list(map(id, values))
     distinct = dict(zip(keys, values, strict=True))

@@ -148,10 +148,20 @@ class View(Generic[R, M]):
         """Whole columns of the records at these places as Arrow batches of at most a row group each, in the order of
         the set.
         """
-        leaves = [leaf for leaf in self._kind.leaves if field_of(leaf).partition(".")[0] in fields]
-        schema = pa.schema([self._kind.schema.field(name) for name in fields])
-        batches = (batch for _, _, batch in self._batches(self._rows_at(places), leaves))
-        return (batch.select(fields).cast(schema) for batch in batches)
+        batches = (batch for _, _, batch in self._batches(self._rows_at(places), self._leaves_of(fields)))
+        return (batch.select(fields).cast(self._schema_of(fields)) for batch in batches)
+
+    def columns(self, *fields: str) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """Whole columns of all records as an Arrow table, read a part at a time: nothing else of the
+        set is in memory.
+        """
+        schema = self._schema_of(fields)
+        batches = (
+            batch.select(fields).cast(schema)
+            for _, part in self._readers()
+            for _, batch in part.batches(self._leaves_of(fields), keep=self._kept(part))
+        )
+        return pa.Table.from_batches(batches, schema)
 
     def pick(self, ids: Iterable[str]) -> Iterator[R]:
         """The records with these ids, in the order of the set; a row group is read once or not at all."""
@@ -283,6 +293,12 @@ class View(Generic[R, M]):
 
     def _leaves(self) -> list[str]:
         return [leaf for leaf in self._kind.leaves if not within(field_of(leaf), self._left_out)]
+
+    def _leaves_of(self, fields: Collection[str]) -> list[str]:
+        return [leaf for leaf in self._kind.leaves if field_of(leaf).partition(".")[0] in fields]
+
+    def _schema_of(self, fields: Iterable[str]) -> Any:  # noqa: ANN401 - pyarrow has no types
+        return pa.schema([self._kind.schema.field(name) for name in fields])
 
     def _kept(self, part: PartReader[R, M]) -> list[bool] | None:
         """Which rows of a part meet the conditions; None where there are no conditions."""

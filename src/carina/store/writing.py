@@ -4,7 +4,7 @@ A set is claimed, its parts are written in any order by any process, and the man
 there is nothing to open: a reader never mistakes half a set for a whole one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, Final, Generic
 import carina
 from carina.files import write_bytes
 from carina.store import parts as part_files
+from carina.store.distinct import Digests, digests, repeated
 from carina.store.kind import Kind, R
 from carina.store.layout import UNFINISHED, holding, part_paths
 from carina.store.manifest import M, Manifest, PartInfo, Provenance, read_manifest, save_manifest
@@ -105,7 +106,7 @@ class Writer(Generic[R, M]):
     def write_manifest(self, directory: Path, provenance: Provenance, parts: Iterable[PartInfo]) -> M:
         """Close a set: count what its parts hold, remove parts that do not belong to it, write the manifest.
 
-        Records are streamed; of each little more than its id is remembered, to find duplicates. Parts may be written
+        Records are streamed; of each a few bytes are remembered, to find duplicates. Parts may be written
         while they are taken: each is counted at once.
         """
         layout = self.kind.layout
@@ -163,22 +164,37 @@ class Writer(Generic[R, M]):
         return self.write_manifest(directory, provenance, parts)
 
     def _counted(self, directory: Path, parts: Iterable[PartInfo], taken: list[PartInfo]) -> Iterator[Any]:
-        """The columns that are counted, as Arrow batches, each id once; what was counted is `taken`."""
-        places: dict[str, tuple[str, int]] = {}
+        """The columns that are counted, as Arrow batches; what was counted is `taken`. No id may come twice."""
+        seen: list[Digests] = []
         for part in parts:
             taken.append(part)
-            # The sums were just taken by whoever wrote the part.
-            reader = part_files.PartReader(
-                self.kind, directory, part, minor=self.kind.version[1], verify=False
-            )
-            for rows, batch in reader.batches(self.kind.counted):
-                for row, name in zip(rows, batch.column("id").to_pylist(), strict=True):
-                    if name in places:
-                        file, earlier = places[name]
-                        place = reader.place(row, name)
-                        raise self.kind.error(f"{place}: the id is already taken by row {earlier} of {file}")
-                    places[name] = (part.file, row)
+            for _, batch in self._reader(directory, part).batches(self.kind.counted):
+                seen.append(digests(batch.column("id").to_pylist()))
                 yield batch
+        suspects = repeated(seen)
+        if suspects:
+            self._refuse_duplicates(directory, taken, suspects)
+
+    def _refuse_duplicates(
+        self, directory: Path, parts: Iterable[PartInfo], suspects: Collection[int]
+    ) -> None:
+        """Look at the ids whose digests came twice, and raise where an id did."""
+        places: dict[str, tuple[str, int]] = {}
+        for part in parts:
+            reader = self._reader(directory, part)
+            for row, values in reader.rows(["id"]):
+                name = values["id"]
+                if hash(name) not in suspects:
+                    continue
+                if name in places:
+                    file, earlier = places[name]
+                    place = reader.place(row, name)
+                    raise self.kind.error(f"{place}: the id is already taken by row {earlier} of {file}")
+                places[name] = (part.file, row)
+
+    def _reader(self, directory: Path, part: PartInfo) -> part_files.PartReader[R, M]:
+        # The sums were just taken by whoever wrote the part.
+        return part_files.PartReader(self.kind, directory, part, minor=self.kind.version[1], verify=False)
 
 
 def _holds(manifest: Manifest) -> int:

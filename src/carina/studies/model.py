@@ -26,8 +26,11 @@ from carina.studies.vocabulary import (
 )
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Common settings of all records: immutable and strict about unknown fields (kw_only is not inherited)."""
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """Common settings of all records: immutable and strict about unknown fields (kw_only is not inherited).
+
+    What is made of immutable parts is never part of a cycle, so nobody needs to look for one.
+    """
 
 
 class Quality(Record, frozen=True, kw_only=True):

@@ -39,11 +39,11 @@ class Provenance(store.Provenance, frozen=True, kw_only=True):
 
 def _count(batches: Iterable[Any]) -> Counts:
     studies = images = 0
-    patients: set[str] = set()
+    patients = store.Distinct()
     findings: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for batch in batches:
         studies += batch.num_rows
-        patients.update(batch.column("patient").to_pylist())
+        patients.add(batch.column("patient").to_pylist())
         images += len(batch.column("images").flatten())
         recorded = batch.column("findings").flatten()
         for (name, certainty), times in store.tally(recorded, "name", "certainty").items():

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+import numpy as np
+import pyarrow.compute as pc
 
 from carina.cases import Manifest, Provenance, finished_part, open_benchmark, write_manifest, write_part
 from carina.cases.building import building, finished, provenance_of, write_report, write_skipped
@@ -26,7 +28,7 @@ from carina.trek.reports import with_report_truth
 from carina.trek.served import answers, model_name, read_by_model, reworded
 from carina.workers import Engine, Pool, pool
 
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other conversations."""
 
 
@@ -167,12 +169,10 @@ def _report(
     studies: Studies, directory: Path, linked: Neighbours, manifest: Manifest, surveyed: int
 ) -> BuildReport:
     """What was built, and why not more: found by comparing studies and cases, so that a resumption knows it too."""
-    made = (
-        open_benchmark(directory, verify=False).table(["study", "reference_study", "later_study"]).collect()
-    )
+    made = open_benchmark(directory, verify=False).columns("study", "reference_study", "later_study")
     missing: list[tuple[str, str]] = []
-    done = studies.table(["id"]).collect()["id"].is_in(made["study"].to_list()).to_numpy()
-    absent = linked.chosen[~done[linked.chosen]].tolist()
+    undone = pc.invert(pc.is_in(studies.columns("id").column(0), made.column("study").combine_chunks()))
+    absent = np.intersect1d(linked.chosen, pc.indices_nonzero(undone).to_numpy()).tolist()
     for study in studies.at(absent) if absent else ():
         missing.append((study.id, unfit(with_report_truth(study)) or BROKEN))
     report = BuildReport(
@@ -180,8 +180,8 @@ def _report(
         conversations=manifest.counts.cases,
         questions=manifest.counts.steps,
         surveyed=surveyed,
-        with_reference=int(made["reference_study"].is_not_null().sum()),
-        with_later=int(made["later_study"].is_not_null().sum()),
+        with_reference=made.num_rows - made.column("reference_study").null_count,
+        with_later=made.num_rows - made.column("later_study").null_count,
         skipped=dict(sorted(Counter(reason for _, reason in missing).items())),
     )
     write_skipped(directory, ("study", "reason"), sorted(missing))

@@ -5,6 +5,7 @@ from typing import Final
 
 from carina.cases import Evidence
 from carina.studies.vocabulary import Trend
+from carina.trek.records import cited
 from carina.trek.subject import Subject, Thing, trend_between
 
 _CONTRADICTIONS: Final = frozenset(
@@ -31,12 +32,11 @@ class Change:
         """Devices are placed and removed, findings come and go."""
         return f"{self.trend}_device" if self.kind == "device" else self.trend
 
-    def evidence(self, now: str, before: str) -> tuple[Evidence, ...]:
-        """Sentences of both reports."""
-        marks = [Evidence(report=now, sentence=number) for number in self.later_sentences]  # type: ignore[arg-type]
-        if self.before is not None:
-            marks += [Evidence(report=before, sentence=n) for n in self.before.evidence]  # type: ignore[arg-type]
-        return tuple(marks)
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Sentences of both reports, where the later study is the current one."""
+        marks = cited("current", self.later_sentences)
+        return marks if self.before is None else marks + cited("reference", self.before.evidence)
 
 
 def tells_all(changes: list[Change], before: Subject, now: Subject) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from carina.cases import Case, CaseImage, CaseView, Context, Fact, Panel, Slot, Step
+from carina.cases import Case, CaseImage, CaseView, Context, Fact, Panel, Step
 from carina.cases.model import Role, Score
 from carina.studies.model import Image, Study
 from carina.trek.ask.advice import ask_advice
@@ -24,6 +24,7 @@ from carina.trek.draw import Draw
 from carina.trek.language import Language
 from carina.trek.options import TrekOptions
 from carina.trek.phrasing import phrase
+from carina.trek.records import slot
 from carina.trek.subject import ATTRIBUTES, Subject
 from carina.trek.survey import Survey
 from carina.trek.turn import Examiner, Turn
@@ -80,8 +81,9 @@ def _ask_all(examiner: Examiner, changes: list[Change] | None) -> None:
     ask_outlook(examiner)
     ask_advice(examiner)
     ask_report(examiner)
-    boxes = [turn.format for turn in examiner.turns].count("boxes")
-    wanted = examiner.quotas.box_share * (len(examiner.turns) - boxes)
+    turns = examiner.turns
+    boxes = [turn.format for turn in turns].count("boxes")
+    wanted = examiner.quotas.box_share * (len(turns) - boxes)
     ask_for_regions(examiner, max(0, examiner.draw.rounded(wanted) - boxes))
 
 
@@ -231,11 +233,14 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
     told = _tells_indication(examiner, turns)
     for number, turn in enumerate(turns, start=1):
         turn.number = number
+    frame = examiner.options.frame
+    shown: dict[tuple[int, ...] | None, tuple[str, ...]] = {None: current}
     compared = False
     steps: list[Step] = []
     for turn in turns:
-        phrased = phrase(turn, draw, common, examiner.options.frame)
+        phrased = phrase(turn, draw, common, frame)
         text = phrased.text
+        names, values = turn.template.slots, turn.slots
         rare: dict[str, Any] = {}
         if phrased.options:
             rare = {"options": phrased.options, "multiple": turn.multiple}
@@ -253,7 +258,9 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
             text = " ".join([*lead_ins, text])
         if turn is told:
             rare["context"] = _indication(examiner)
-        used = current if turn.images is None else tuple([current[place] for place in turn.images])
+        used = shown.get(turn.images)
+        if used is None:
+            used = shown[turn.images] = tuple([current[place] for place in turn.images or ()])
         # What few steps have is added to those: Python hands over at most fifteen arguments by name at once, and makes
         # a dictionary of more, which takes five times as long.
         step = Step(
@@ -268,7 +275,7 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
             restates=turn.restates,
             constraints=phrased.constraints,
             template=turn.template.id,
-            slots=tuple([Slot(name=name, value=turn.slots[name]) for name in turn.template.slots]),
+            slots=tuple(map(slot, names, map(values.__getitem__, names))) if names else (),
             evidence=turn.evidence,
             key=phrased.key,
             facts=tuple(turn.facts),

@@ -1,6 +1,8 @@
 """Chance for one conversation: a stream of numbers that depends only on the seed and what it is for."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TypeVar
 
 from carina.seeding import shares
@@ -46,16 +48,13 @@ class Draw:
 
     def weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
         """One of the items, by weight; all weights zero count as equal."""
-        total = sum(weights)
-        if total <= 0:
+        bounds = list(accumulate(weights))
+        if not bounds or bounds[-1] <= 0:
             return self.pick(items)
-        left = self.share() * total
-        for place, weight in enumerate(weights):
-            left -= weight
-            if left < 0:
-                return items[place]
-        # What rounding leaves over falls to the last that has a weight.
-        return items[max(place for place, weight in enumerate(weights) if weight > 0)]
+        place = bisect_right(bounds, self.share() * bounds[-1])
+        if place == len(bounds):  # by rounding: the last that has a weight
+            place = bisect_left(bounds, bounds[-1])
+        return items[place]
 
     def rounded(self, mean: float) -> int:
         """A whole number next to `mean`, which it is on average."""

@@ -1,9 +1,10 @@
 """Which study of a patient came before and which after, by order and date; never by the name of a folder."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -27,14 +28,14 @@ class Neighbours:
 
 def neighbours(studies: Studies, split: str | None) -> Neighbours:
     """From four columns of the set, for any number of studies."""
-    table = studies.table(["patient", "order", "date", "split", "id"]).collect().to_arrow()
+    table = studies.columns("patient", "order", "date", "split", "id")
     patient = _codes(table.column("patient"))
     parts = _codes(table.column("split"))
-    order = table.column("order").to_numpy()
-    date = table.column("date").cast("int32").fill_null(_UNDATED).to_numpy()
+    order = _numbers(table.column("order"))
+    date = _numbers(table.column("date").cast("int32").fill_null(_UNDATED))
     # Of several studies at the same time the ids decide, not the rows.
     keys = [(name, "ascending") for name in ("patient", "order", "date", "id")]
-    rank = pc.sort_indices(table, sort_keys=keys).to_numpy().astype(np.int64)
+    rank = _numbers(pc.sort_indices(table, sort_keys=keys))
     before = np.full(len(rank), NONE, np.int64)
     after = before.copy()
     one, other = rank[:-1], rank[1:]
@@ -44,14 +45,18 @@ def neighbours(studies: Studies, split: str | None) -> Neighbours:
     linked = (patient[one] == patient[other]) & (parts[one] == parts[other]) & in_time
     before[other[linked]] = one[linked]
     after[one[linked]] = other[linked]
-    chosen = np.arange(len(rank), dtype=np.int64)
-    if split is not None:
-        names = table.column("split").to_pylist()
-        chosen = chosen[np.array([name == split for name in names], dtype=bool)]
-    return Neighbours(chosen, before, after)
+    if split is None:
+        return Neighbours(np.arange(len(rank), dtype=np.int64), before, after)
+    chosen = pc.indices_nonzero(pc.equal(table.column("split"), split))
+    return Neighbours(_numbers(chosen), before, after)
 
 
-def _codes(column: object) -> NDArray[np.int64]:
+def _codes(column: Any) -> NDArray[np.int64]:  # noqa: ANN401
     """A number for each different value."""
-    codes = column.combine_chunks().dictionary_encode("encode").indices  # type: ignore[attr-defined]
-    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return _numbers(column.combine_chunks().dictionary_encode("encode").indices)
+
+
+def _numbers(column: Any) -> NDArray[np.int64]:  # noqa: ANN401
+    # In one piece, so that numpy sees Arrow's memory as it is, without a copy.
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return np.asarray(whole.to_numpy(), dtype=np.int64)

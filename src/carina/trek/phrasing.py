@@ -8,6 +8,7 @@ import msgspec
 from carina.cases import Constraints, Key, Option
 from carina.cases.model import Frame, Label
 from carina.trek.draw import Draw
+from carina.trek.records import option
 from carina.trek.turn import Choice, Turn
 
 _NO_CONSTRAINTS: Final = Constraints()
@@ -25,7 +26,7 @@ _MANY: Final = 35
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Phrased(msgspec.Struct, frozen=True):
+class Phrased(msgspec.Struct, frozen=True, gc=False):
     """What is sent, and what is right, in words and as marks."""
 
     text: str
@@ -148,7 +149,7 @@ def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
         kinds=tuple(["key" if c.right else "none" if c.none else "distractor" for c in choices]),
         text=joined,
     )
-    options = tuple([Option(id=_LETTERS[place], text=choice.text) for place, choice in enumerate(choices)])
+    options = tuple([option(_LETTERS[place], choice.text) for place, choice in enumerate(choices)])
     return Phrased(text, key, _ANSWER_ONLY if answer_only else _NO_CONSTRAINTS, options)
 
 

@@ -3,7 +3,7 @@
 Made once a study; the makers of questions read it and never look into the study again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
@@ -15,6 +15,7 @@ from carina.studies.model import Annotation, Device, Finding, Image, Location, M
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
 from carina.trek.confusable import RATHER, companions, taken_for
 from carina.trek.language import Language
+from carina.trek.records import cited, fact, target
 from carina.trek.structures import Structures
 
 Kind = Literal["finding", "device"]
@@ -36,12 +37,6 @@ _BORDERS: Final = {
 }
 """Borders between zones, by zone."""
 _GRADES: Final = {"mild": 1, "moderate": 2, "severe": 3}
-
-
-@lru_cache(maxsize=4096)
-def target(kind: str, name: str) -> Fact:
-    """What a question is about. The same ones come again and again, and what is one object is stored the faster."""
-    return Fact(name="target", about=kind, text=name)
 
 
 @dataclass(slots=True, eq=False)
@@ -88,8 +83,8 @@ class Thing:
         self.is_present = self.certainty == "present"
         self.calling = self.name if self.is_present else f"possible {self.name}"
         self.target = target(self.kind, self.name)
-        self.truth = Fact(name="truth", about=self.id, text=self.certainty)
-        self.marks = tuple([Evidence(report="current", sentence=number) for number in self.evidence])
+        self.truth = fact("truth", self.id, self.certainty)
+        self.marks = cited("current", self.evidence)
 
     def _place_meaning(self) -> frozenset[str]:
         if self.kind == "device":
@@ -113,7 +108,7 @@ def marks_of(things: Sequence[Thing]) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys([mark for thing in things for mark in thing.marks])) if things else ()
 
 
-class Absent(msgspec.Struct, eq=False):
+class Absent(msgspec.Struct, eq=False, gc=False):
     """A finding or device that is not there, and can't be taken for something that is."""
 
     id: str
@@ -191,8 +186,7 @@ def subject_of(
     if len(there) < len(names):
         for thing in things:
             thing.alone = names.count(thing.name) == 1
-    absent_findings = _absent("finding", study.findings, there, known, words)
-    absent_devices = _absent("device", study.devices, there, known, words)
+    absent_findings, absent_devices = _absent(study, there, known, words)
     recorded: list[Finding | Device] = [*study.findings, *study.devices]
     resolved = {
         words.canonical(gone.name): gone
@@ -352,37 +346,37 @@ def _device(device: Device, words: Language) -> Thing:
 
 
 def _absent(
-    kind: Kind,
-    recorded: Iterable[Finding | Device],
-    there: frozenset[str],
-    known: Sequence[tuple[Kind, str]],
-    words: Language,
-) -> list[Absent]:
+    study: Study, there: frozenset[str], known: Sequence[tuple[Kind, str]], words: Language
+) -> tuple[list[Absent], list[Absent]]:
+    """Findings and devices that are clearly not there."""
     company = companions(there)
+    absent: dict[Kind, list[Absent]] = {"finding": [], "device": []}
     # Names that are taken: what is there could be called by them, or they stand in the list already.
-    taken = set(taken_for(there))
-    absent: list[Absent] = []
-    for thing in recorded:
-        if thing.certainty != "absent":
-            continue
-        name = words.canonical(thing.name)
-        # What has resolved is a matter of comparison, not of looking for it.
-        if name and name not in taken and thing.trend != "resolved":
-            absent.append(_missing(thing.id, kind, name, thing.evidence, company))
-        taken.add(name)
-    for other, name in known:
-        if other == kind and name not in taken:
-            taken.add(name)
-            absent.append(_missing("", kind, name, (), company))
-    return absent
-
-
-def _missing(
-    record: str, kind: Kind, name: str, evidence: tuple[int, ...], company: frozenset[str]
-) -> Absent:
-    beside = name in company
-    origin: Negative = "stated" if evidence else "sibling" if beside else "sampled"
-    return Absent(record, kind, name, origin, evidence, RATHER if beside else 1.0)
+    taken: dict[Kind, set[str]] = {"finding": set(taken_for(there)), "device": set(taken_for(there))}
+    recorded: tuple[tuple[Kind, Sequence[Finding | Device]], ...] = (
+        ("finding", study.findings),
+        ("device", study.devices),
+    )
+    for kind, things in recorded:
+        for thing in things:
+            if thing.certainty != "absent":
+                continue
+            name = words.canonical(thing.name)
+            # What has resolved is a matter of comparison, not of looking for it.
+            if name and name not in taken[kind] and thing.trend != "resolved":
+                beside = name in company
+                origin: Negative = "stated" if thing.evidence else "sibling" if beside else "sampled"
+                absent[kind].append(
+                    Absent(thing.id, kind, name, origin, thing.evidence, RATHER if beside else 1.0)
+                )
+            taken[kind].add(name)
+    for kind, name in known:
+        if name not in taken[kind]:
+            beside = name in company
+            absent[kind].append(
+                Absent("", kind, name, "sibling" if beside else "sampled", (), RATHER if beside else 1.0)
+            )
+    return absent["finding"], absent["device"]
 
 
 def trend_between(now: Thing | None, before: Thing | None) -> Trend | None:

@@ -16,7 +16,7 @@ from carina.trek.survey import Survey
 from carina.trek.wording import Pool, Template
 
 
-class Choice(msgspec.Struct, eq=False):
+class Choice(msgspec.Struct, eq=False, gc=False):
     """One of the answers to choose from, before it has its place."""
 
     text: str
@@ -25,7 +25,7 @@ class Choice(msgspec.Struct, eq=False):
     """Whether it says that none of the others is right; stands last."""
 
 
-class Turn(msgspec.Struct, eq=False):
+class Turn(msgspec.Struct, eq=False, gc=False):
     """A question with its key."""
 
     stage: int
@@ -70,6 +70,8 @@ class Examiner:
     survey: Survey
     options: TrekOptions
     quotas: Quotas = field(init=False)
+    several: bool = field(init=False)
+    """Whether more than one current image is shown."""
     called: Sequence[str] = field(init=False)
     """Phrases for the current images."""
     turns: list[Turn] = field(default_factory=list)
@@ -84,8 +86,8 @@ class Examiner:
 
     def __post_init__(self) -> None:
         self.quotas = self.options.quotas
-        several = "several" if len(self.subject.images) > 1 else "one"
-        self.called = self.words.wording.common["images"][several]
+        self.several = len(self.subject.images) > 1
+        self.called = self.words.wording.common["images"]["several" if self.several else "one"]
 
     def ask(
         self,
@@ -102,13 +104,11 @@ class Examiner:
         """
         pool = self.words.pools[stage, task, variant]
         filled = slots or {}
-        which = "image" in filled and len(self.subject.images) > 1
-        templates = pool.on_one_image if which else pool.questions
+        templates = pool.on_one_image if self.several and "image" in filled else pool.questions
         template = templates[int(self.draw.share() * len(templates))]
         if template.says_images and "images" not in filled:
             filled = {**filled, "images": self.images()}
-        core = _said(template.text, filled)
-        turn = Turn(stage, task, pool.format, pool, template, filled, core, facts)
+        turn = Turn(stage, task, pool.format, pool, template, filled, _said(template.text, filled), facts)
         self.turns.append(turn)
         return turn
 
@@ -126,7 +126,7 @@ class Examiner:
 
     def image(self, number: int) -> str:
         """One of the current images, as a phrase; number from 0."""
-        if len(self.subject.images) == 1:
+        if not self.several:
             return self.images()
         return str(self.words.wording.common["image"][self.subject.images[number].view])
 

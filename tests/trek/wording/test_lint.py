@@ -269,6 +269,23 @@ def test_ends_that_are_fine(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Wrong exposure can hide a nodule. Is it right on {images}?", "nodule"),
+        ("Is the film of {images} good enough to look for Pneumothoraces?", None),
+        ("Would you see edema on {images}, with this exposure?", "edema"),
+        ("Are the pacemakers on {images} seen?", "pacemaker"),
+    ],
+)
+def test_a_wording_that_names_a_finding_by_itself(folder: Path, text: str, named: str | None) -> None:
+    found = spoil(folder, "stage-1", lambda c: c["quality"]["open"]["questions"].append(text))
+    told = [fault for fault in found if "by itself" in fault]
+    number = len(load_wording().pools[1, "quality", "open"].questions) + 1
+    expected = f"stage-1.yaml: quality / open / questions / {number}: names {named!r} by itself: {text!r}"
+    assert told == ([] if named is None else [expected])
+
+
+@pytest.mark.parametrize(
     ("label", "text"),
     [
         ("yes", "There is {a_finding}."),

@@ -1,8 +1,7 @@
 """Stage 7: what to do next, where the study recommends something."""
 
-from carina.cases import Evidence, Fact
 from carina.trek.language import sentence
-from carina.trek.subject import target
+from carina.trek.records import cited, fact, target
 from carina.trek.turn import Examiner
 
 
@@ -19,14 +18,14 @@ def ask_advice(examiner: Examiner) -> None:
     because = examiner.words.join([thing.described for thing in things])
     shown = examiner.words.join([thing.a for thing in subject.things])
     facts = [target("study", "advice")]
-    facts += [Fact(name="recommendation", about=" ".join(r.about), text=r.action) for r in due]
+    facts += [fact("recommendation", " ".join(r.about), r.action) for r in due]
     turn = examiner.ask(7, "advice", "open/restating" if restating else "open", {"list": shown}, facts=facts)
     turn.restates = restating
     settled = [examiner.presence[thing.id] for thing in things if thing.id in examiner.presence]
     turn.depends = list(dict.fromkeys(settled))
     turn.history = bool(settled) and not restating
     numbers = sorted({number for recommendation in due for number in recommendation.evidence})
-    turn.evidence = tuple(Evidence(report="current", sentence=number) for number in numbers)
+    turn.evidence = cited("current", tuple(numbers))
     actions = [
         sentence(_action(examiner, recommendation.action, recommendation.about)) for recommendation in due
     ]

@@ -10,7 +10,8 @@ from carina.cases import Fact
 from carina.studies.vocabulary import ZONES
 from carina.trek.ask.findings import options_wanted, with_none
 from carina.trek.balance import Wrong
-from carina.trek.subject import Thing, clear_of, marks_of, target
+from carina.trek.records import fact, target
+from carina.trek.subject import Thing, clear_of, marks_of
 from carina.trek.turn import Choice, Examiner, Turn
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
@@ -88,7 +89,7 @@ def _named(thing: Thing, attribute: str) -> str:
 
 
 def _facts(thing: Thing, attribute: str) -> list[Fact]:
-    return [thing.target, Fact(name=attribute, about=thing.id, text=thing.values[attribute])]
+    return [thing.target, fact(attribute, thing.id, thing.values[attribute])]
 
 
 def _ask_open(examiner: Examiner, thing: Thing, attribute: str) -> None:
@@ -250,7 +251,7 @@ def _ask_vignette(examiner: Examiner, thing: Thing) -> bool:
         return False
     number = _VIGNETTE_OPTIONS + examiner.draw.below(2)
     facts = [thing.target]
-    facts += [Fact(name=name, about=thing.id, text=value) for name, value in thing.values.items()]
+    facts += [fact(name, thing.id, value) for name, value in thing.values.items()]
     slots = {"indication": indication}
     turn = _about(examiner, examiner.ask(3, "vignette", "choice", slots, facts=facts), thing)
     turn.choices = [Choice(thing.plain, right=True)]
@@ -280,7 +281,7 @@ def _ask_description(examiner: Examiner, thing: Thing, asked: list[Turn]) -> Non
     if asked and not examiner.draw.chance(examiner.quotas.described):
         return
     facts = [thing.target]
-    facts += [Fact(name=name, about=thing.id, text=value) for name, value in thing.values.items()]
+    facts += [fact(name, thing.id, value) for name, value in thing.values.items()]
     slots = {"the_finding": thing.the}
     turn = _about(examiner, examiner.ask(3, "description", "open", slots, facts=facts), thing)
     kind = "any" if thing.is_present else "uncertain"

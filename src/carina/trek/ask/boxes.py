@@ -7,11 +7,12 @@ from carina.cases import Box
 from carina.cases.model import Frame
 from carina.studies.model import Image
 from carina.studies.region import Region, bounding_boxes
-from carina.trek.subject import Thing, target
+from carina.trek.records import target
+from carina.trek.subject import Thing
 from carina.trek.turn import Examiner, Turn
 
-_SIDES: Final = {"percent": 100.0, "thousand": 1000.0}
-_DIGITS: Final = {"percent": 2, "thousand": 0}
+_STEPS: Final = {"percent": (10_000, 100), "thousand": (1000, 1)}
+"""By frame, into how many steps the side of an image is divided, and how many of them make one unit."""
 
 
 def ask_for_regions(examiner: Examiner, number: int) -> None:
@@ -145,12 +146,15 @@ def framed(
     """A rectangle (x, y, width, height in pixels) in the units of a frame; None where rounding leaves nothing of it."""
     x, y, width, height = corners
     x1, y1, x2, y2 = float(x), float(y), float(x + width), float(y + height)
-    side = _SIDES.get(frame)
-    if side is not None:
-        digits = _DIGITS[frame]
-        across, down = side / image.width, side / image.height
-        x1, y1 = round(x1 * across, digits), round(y1 * down, digits)
-        x2, y2 = round(x2 * across, digits), round(y2 * down, digits)
+    if frame in _STEPS:
+        steps, unit = _STEPS[frame]
+        across, down = steps / image.width, steps / image.height
+        x1, y1, x2, y2 = (
+            round(x1 * across) / unit,
+            round(y1 * down) / unit,
+            round(x2 * across) / unit,
+            round(y2 * down) / unit,
+        )
     if x1 >= x2 or y1 >= y2:
         return None
     return Box(image=image.key, xyxy=(x1, y1, x2, y2), frame=frame, name=name, of=of)

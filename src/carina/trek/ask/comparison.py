@@ -4,7 +4,8 @@ from carina.cases import Fact
 from carina.trek.ask.findings import options_wanted, with_none
 from carina.trek.changes import Change, changes_between, tells_all
 from carina.trek.language import sentence
-from carina.trek.subject import Subject, target
+from carina.trek.records import fact, target
+from carina.trek.subject import Subject
 from carina.trek.turn import Choice, Examiner, Turn
 
 _TRENDS = ("new", "worse", "improved", "unchanged", "resolved")
@@ -55,21 +56,19 @@ def _the(change: Change) -> str:
 
 
 def _facts(change: Change) -> list[Fact]:
-    return [target(change.kind, change.name), Fact(name="trend", about=change.id, text=change.trend)]
+    return [target(change.kind, change.name), fact("trend", change.id, change.trend)]
 
 
 def _compare(examiner: Examiner, turn: Turn, changes: list[Change]) -> None:
     turn.compares = True
-    turn.evidence = tuple(
-        dict.fromkeys(mark for change in changes for mark in change.evidence("current", "reference"))
-    )
+    turn.evidence = tuple(dict.fromkeys(mark for change in changes for mark in change.evidence))
     settled = [examiner.presence[c.id] for c in changes if c.now is not None and c.id in examiner.presence]
     turn.depends = list(dict.fromkeys(settled))
 
 
 def _ask_in_general(examiner: Examiner, changes: list[Change]) -> None:
     facts = [target("study", "comparison")]
-    facts += [Fact(name="trend", about=change.id, text=change.trend) for change in changes]
+    facts += [fact("trend", change.id, change.trend) for change in changes]
     turn = examiner.ask(5, "comparison", "open", {"reference": _reference(examiner)}, facts=facts)
     _compare(examiner, turn, changes)
     turn.history = bool(turn.depends)

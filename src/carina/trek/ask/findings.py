@@ -17,11 +17,11 @@ from typing import Final
 
 import msgspec
 
-from carina.cases import Evidence, Fact
 from carina.cases.model import Label
 from carina.trek.balance import NO_OPENING, InVain, Opening
 from carina.trek.confusable import is_clearly_absent
-from carina.trek.subject import Absent, Kind, Thing, marks_of, target
+from carina.trek.records import cited, fact, target
+from carina.trek.subject import Absent, Kind, Thing, marks_of
 from carina.trek.turn import Choice, Examiner, Turn
 
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
@@ -206,8 +206,8 @@ def _ask_absent(examiner: Examiner, missing: Absent) -> None:
     task = "presence" if missing.kind == "finding" else "device presence"
     facts = [
         target(missing.kind, missing.name),
-        Fact(name="truth", about=missing.id, text="absent"),
-        Fact(name="negative", text=missing.origin),
+        fact("truth", missing.id, "absent"),
+        fact("negative", "", missing.origin),
     ]
     name = examiner.words.name(missing.name)
     slots = {"finding": name.bare, "a_finding": name.a}
@@ -217,11 +217,7 @@ def _ask_absent(examiner: Examiner, missing: Absent) -> None:
         slots["at"] = examiner.draw.weighted(places.values, places.shares)
     turn = examiner.ask(2, task, "yes_no/sited" if sited else "yes_no", slots, facts=facts)
     _answer(examiner, turn, "no", slots)
-    turn.evidence = _sentences(missing)
-
-
-def _sentences(missing: Absent) -> tuple[Evidence, ...]:
-    return tuple([Evidence(report="current", sentence=number) for number in missing.evidence])
+    turn.evidence = cited("current", missing.evidence)
 
 
 # ---- among options --------------------------------------------------------------------------------------------------
@@ -232,10 +228,12 @@ def _ask_choices(examiner: Examiner, things: list[Thing], taken: set[str]) -> No
     draw, subject = examiner.draw, examiner.subject
     for kind, absent in (("finding", subject.absent_findings), ("device", subject.absent_devices)):
         right = draw.shuffled([thing for thing in things if thing.kind == kind])
+        if not right:
+            continue
         rest = draw.shuffled([missing for missing in absent if missing.name not in taken])
         if len(right) > 1:
             _ask_several(examiner, right, rest)
-        elif right:
+        else:
             _ask_one(examiner, right[0], rest)
 
 
@@ -420,7 +418,7 @@ def _choose_list(examiner: Examiner, task: str, reserved: Reserved) -> None:
     draw, name = examiner.draw, examiner.words.name
     closed = _closed(examiner)
     turn, things = _list_turn(examiner, task, "choice")
-    turn.facts += [Fact(name="listed", about=thing.id, text=name(thing.name).a) for thing in things]
+    turn.facts += [fact("listed", thing.id, name(thing.name).a) for thing in things]
     # The order of the records would show where a name has taken another's place.
     order = sorted(draw.shuffled(things), key=lambda thing: thing.kind != "finding")
     wrong = reserved.wrong

@@ -1,9 +1,8 @@
 """Stage 6: the course to be expected. The key is what a later study showed; its images are never in the record."""
 
-from carina.cases import Evidence, Fact
 from carina.trek.changes import Change, changes_between
 from carina.trek.language import sentence
-from carina.trek.subject import target
+from carina.trek.records import cited, fact, target
 from carina.trek.turn import Examiner, Turn
 
 _BETTER = ("improved", "resolved")
@@ -27,13 +26,13 @@ def ask_outlook(examiner: Examiner) -> None:
 
 
 def _evidence(turn: Turn, changes: list[Change]) -> None:
-    marks = [Evidence(report="later", sentence=n) for change in changes for n in change.later_sentences]
+    marks = [mark for change in changes for mark in cited("later", change.later_sentences)]
     turn.evidence = tuple(dict.fromkeys(marks))
 
 
 def _ask_finding(examiner: Examiner, change: Change) -> None:
     assert change.before is not None  # noqa: S101 - only what is there now is followed
-    facts = [target(change.kind, change.name), Fact(name="trend", about=change.before.id, text=change.trend)]
+    facts = [target(change.kind, change.name), fact("trend", change.before.id, change.trend)]
     slots = {"the_finding": change.before.the}
     turn = examiner.ask(6, "finding outlook", "open", slots, facts=facts)
     turn.restates = True
@@ -54,9 +53,7 @@ def _depend(examiner: Examiner, turn: Turn, changes: list[Change]) -> None:
 def _ask_all(examiner: Examiner, task: str, changes: list[Change]) -> None:
     facts = [target("study", "course")]
     facts += [
-        Fact(name="trend", about=change.before.id, text=change.trend)
-        for change in changes
-        if change.before is not None
+        fact("trend", change.before.id, change.trend) for change in changes if change.before is not None
     ]
     turn = examiner.ask(6, task, "open", facts=facts)
     _depend(examiner, turn, changes)

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from carina.cases import Fact
 from carina.studies.model import Quality
-from carina.trek.subject import target
+from carina.trek.records import fact, target
 from carina.trek.turn import Choice, Examiner
 
 _VIEWS: Final = ("PA", "AP", "lateral")
@@ -30,7 +29,7 @@ def ask_about_images(examiner: Examiner) -> None:
 def _ask_view(examiner: Examiner) -> None:
     draw, images = examiner.draw, examiner.subject.images
     views = [image.view for image in images]
-    facts = [target("view", ", ".join(views)), Fact(name="view", text=", ".join(views))]
+    facts = [target("view", ", ".join(views)), fact("view", "", ", ".join(views))]
     if draw.chance(_CHOICES):
         turn = examiner.ask(1, "view", "choice", facts=facts)
         right = _spoken(examiner, views)
@@ -88,7 +87,7 @@ def _ask_quality(examiner: Examiner, stated: list[tuple[str, str, str]]) -> None
     draw = examiner.draw
     criteria = {name: (state, parts) for name, state, parts in stated}
     facts = [target("quality", "technical adequacy")]
-    facts += [Fact(name="quality", about=name, text=state) for name, (state, _) in criteria.items()]
+    facts += [fact("quality", name, state) for name, (state, _) in criteria.items()]
     if draw.chance(_CHOICES) and len(criteria) > 1:
         turn = examiner.ask(1, "quality", "choice", {"images": examiner.image(0)}, facts=facts)
         turn.images = (0,)

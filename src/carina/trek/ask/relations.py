@@ -3,7 +3,8 @@
 from carina.cases import Evidence, Fact
 from carina.studies.model import Relation
 from carina.trek.language import sentence
-from carina.trek.subject import Thing, target
+from carina.trek.records import cited, fact, target
+from carina.trek.subject import Thing
 from carina.trek.turn import Examiner
 
 
@@ -42,14 +43,12 @@ def _can_meet(one: Thing, other: Thing) -> bool:
 
 
 def _fact(relation: Relation) -> Fact:
-    return Fact(
-        name="relation", about=relation.id, text=f"{relation.subject} {relation.kind} {relation.object}"
-    )
+    return fact("relation", relation.id, f"{relation.subject} {relation.kind} {relation.object}")
 
 
 def _sentences(relations: list[Relation]) -> tuple[Evidence, ...]:
     numbers = sorted({number for relation in relations for number in relation.evidence})
-    return tuple(Evidence(report="current", sentence=number) for number in numbers)
+    return cited("current", tuple(numbers))
 
 
 def _ask_in_general(examiner: Examiner, relations: list[Relation]) -> None:

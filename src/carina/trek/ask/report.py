@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from carina.cases import Evidence
 from carina.studies.model import ReportSection
 from carina.trek.language import sentence
-from carina.trek.subject import target
+from carina.trek.records import cited, target
 from carina.trek.turn import Examiner, Turn
 
 _ONE_TURN: Final = (
@@ -53,13 +52,8 @@ def _ask(
     turn.answer = "\n".join(f"{s.name.capitalize()}: {s.text}" if headed else s.text for s in wanted)
     report = examiner.subject.study.report
     if report is not None:
-        turn.evidence = tuple(
-            [
-                Evidence(report="current", sentence=number)
-                for number, said in enumerate(report.sentences)
-                if said.section in names
-            ]
-        )
+        said = [number for number, one in enumerate(report.sentences) if one.section in names]
+        turn.evidence = cited("current", tuple(said))
     return turn
 
 

@@ -71,6 +71,7 @@ _VERB: Final = re.compile(
     r"|\{(?:list|known|because|devices|possible)\} (?:is|was|has|does|shows|suggests))\b",
     re.IGNORECASE,
 )
+_NAMED: Final = re.compile(rf"\b(?:{'|'.join(map(re.escape, (*FINDINGS, *DEVICES)))})", re.IGNORECASE)
 _VERB_BEFORE: Final = re.compile(r"\b(?:do|does|is|are|was|were) \{(?:images|reference)\}", re.IGNORECASE)
 
 
@@ -253,6 +254,9 @@ def _list(place: str, found: object, texts: Texts, *, whole: bool, openings: boo
         yield f"{place}: has {len(found)} texts, needs {texts.least}"
     for number, text in enumerate(found, 1):
         yield from _text(f"{place} / {number}", text, texts, whole=whole)
+        # What a wording says by itself would stand in the conversation whatever the study holds, before it is asked for.
+        if named := _NAMED.search(str(text)):
+            yield f"{place} / {number}: names {named[0]!r} by itself: {text!r}"
     said = [text for text in found if isinstance(text, str)]
     yield from _repeats(place, said)
     if openings and whole:
