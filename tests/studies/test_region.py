@@ -361,6 +361,31 @@ def test_components(mask, connectivity):
 
 
 @given(masks)
+@settings(max_examples=100, deadline=None)
+def test_halves_lie_on_either_side_of_the_widest_gap(mask):
+    found = Region.from_mask(mask).halves()
+    held = np.flatnonzero(mask.any(axis=0))
+    gaps = np.diff(held)
+    if not gaps.size or gaps.max() == 1:
+        assert found is None
+        return
+    cut = held[np.argmax(gaps)] + 1
+    left, right = (half.to_mask() for half in found)
+    assert np.array_equal(left[:, :cut], mask[:, :cut])
+    assert np.array_equal(right[:, cut:], mask[:, cut:])
+    assert not left[:, cut:].any()
+    assert not right[:, :cut].any()
+
+
+def test_halves_by_example():
+    region = Region.from_mask(np.array([[1, 0, 1, 0, 0, 1], [1, 0, 0, 0, 0, 1]], dtype=bool))
+    left, right = region.halves()
+    assert (left.bbox, right.bbox) == ((0, 0, 3, 2), (5, 0, 1, 2))
+    assert left.halves()[1].bbox == (2, 0, 1, 1)
+    assert right.halves() is None
+
+
+@given(masks)
 @settings(max_examples=150, deadline=None)
 def test_contours_enclose_exactly_the_region(mask):
     region = Region.from_mask(mask)

@@ -575,3 +575,26 @@ def test_any_study_has_a_sound_conversation(made, data, seed, shuffled):
 def surveyed(survey, crowd):
     """Of other studies: what is asked about may be unknown to the set."""
     return survey(crowd(60))
+
+
+# ---- blanks ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_blank_is_answered_with_the_words_that_fit_into_it(made, conversations):
+    told: Counter[str] = Counter()
+    for talk in conversations:
+        for step in talk.case.steps:
+            if step.format != "open" or "____" not in step.question:
+                continue
+            told[step.task] += 1
+            answer = step.key.text
+            if step.task == "view":
+                assert re.fullmatch(r"an? .+ view|.+ and .+ views", answer)
+            elif step.task == "measure":
+                (fact,) = made.facts(step, "measure")
+                assert float(re.search(r"[\d.]+", answer)[0]) == pytest.approx(fact.value, abs=0.005)
+            else:
+                (fact,) = made.facts(step, step.task)
+                assert answer == fact.text
+    assert told["view"] > 5
+    assert {"location", "severity", "appearance"} <= set(told)

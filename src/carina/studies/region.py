@@ -295,6 +295,19 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             pieces.append((-area, first, region))
         return [region for _, _, region in sorted(pieces, key=lambda piece: piece[:2])]
 
+    def halves(self) -> tuple[Region, Region] | None:
+        """What lies left and right of the widest band of empty columns; None where no such band is between pixels."""
+        column, top, bottom = self._column_runs()
+        steps = np.diff(column)
+        if not steps.size or steps.max() < 2:
+            return None
+        cut = int(steps.argmax()) + 1
+        one, other = (
+            Region._of_runs((column[part], top[part], bottom[part]), self.height, self.width)
+            for part in (slice(None, cut), slice(cut, None))
+        )
+        return one, other
+
     def contours(self, *, holes: bool = True) -> list[Ring]:
         """Closed boundaries along the pixels' edges, as corners, in reading order of their first corner.
 

@@ -13,7 +13,7 @@ from carina.trek.language import Language, capitalised
 from carina.trek.options import Quotas, TrekOptions
 from carina.trek.subject import Kind, Subject
 from carina.trek.survey import Survey
-from carina.trek.wording import Pool, Template
+from carina.trek.wording import GAP, Pool, Template
 
 
 class Choice(msgspec.Struct, eq=False, gc=False):
@@ -113,7 +113,9 @@ class Examiner:
         return turn
 
     def say(self, turn: Turn, kind: str, slots: Mapping[str, str]) -> str:
-        """An answer of this kind in one of its wordings."""
+        """An answer of this kind in one of its wordings; where the question leaves a blank, what stands in it."""
+        if turn.template.has_gap:
+            return turn.pool.answers[GAP][0].format_map(slots)
         texts = turn.pool.answers[kind]
         return _said(texts[int(self.draw.share() * len(texts))], slots)
 

@@ -29,10 +29,24 @@ def expected(regions, image, frame):
         max(c[2] for c in corners),
         max(c[3] for c in corners),
     )
+    return scaled(box, image, frame)
+
+
+def scaled(box, image, frame):
     side = {"percent": 100, "thousand": 1000}.get(frame)
     if side is None:
         return box
     return tuple(at * side / full for at, full in zip(box, (image.width, image.height) * 2, strict=True))
+
+
+def halves(mask):
+    """Both sides of the widest band of empty columns."""
+    held = np.flatnonzero(mask.any(axis=0))
+    before = held[np.argmax(np.diff(held))]
+    left, right = mask.copy(), mask.copy()
+    left[:, before + 1 :] = False
+    right[:, : before + 1] = False
+    return left, right
 
 
 @pytest.fixture(scope="module")
@@ -47,44 +61,57 @@ def test_boxes_are_asked_for_anatomy_and_findings_in_all_frames(asked):
     assert any(step.template.startswith("s3.finding-box.boxes-phrase") for _, _, step in asked)
 
 
-def test_the_box_is_around_the_mask(made, asked):
+def test_boxes_are_around_the_mask(made, asked):
     rounding = {"percent": 0.0051, "thousand": 0.51, "pixel": 1e-6}
+    several = 0
     for study, case, step in asked:
-        (box,) = step.key.boxes
-        image = study.image(box.image)
+        (where,) = {(box.image, box.frame, box.of) for box in step.key.boxes}
+        image, (_, frame, of) = study.image(where[0]), where
         (name,) = made.targets(step)
         if step.task == "region box":
-            regions = [a.region for a in study.anatomy if a.name == name and a.image == box.image]
-            assert box.of == "anatomy"
+            regions = [a.region for a in study.anatomy if a.name == name and a.image == image.key]
+            assert of == "anatomy"
         else:
             things = [
                 t for t in (*study.findings, *study.devices) if t.name == name and t.certainty != "absent"
             ]
-            regions = [a.region for t in things for a in t.annotations if a.image == box.image]
-            assert box.of == "finding"
-        assert box.xyxy == pytest.approx(expected(regions, image, box.frame), abs=rounding[box.frame])
-        limit = {"percent": (100, 100), "thousand": (1000, 1000), "pixel": (image.width, image.height)}[
-            box.frame
-        ]
-        x1, y1, x2, y2 = box.xyxy
-        assert 0 <= x1 < x2 <= limit[0]
-        assert 0 <= y1 < y2 <= limit[1]
+            regions = [a.region for t in things for a in t.annotations if a.image == image.key]
+            assert of == "finding"
+        limit = {"percent": (100, 100), "thousand": (1000, 1000), "pixel": (image.width, image.height)}[frame]
+        for box in step.key.boxes:
+            x1, y1, x2, y2 = box.xyxy
+            assert 0 <= x1 < x2 <= limit[0]
+            assert 0 <= y1 < y2 <= limit[1]
+        if len(step.key.boxes) > 1:
+            # One a side: nothing of the drawing lies between them or outside.
+            several += 1
+            assert things[0].location.side == "bilateral"
+            (whole,) = regions
+            left, right = (bounds(half) for half in halves(whole.to_mask()))
+            wanted = [scaled(corners, image, frame) for corners in (left, right)]
+        else:
+            wanted = [expected(regions, image, frame)]
+        for box, corners in zip(step.key.boxes, wanted, strict=True):
+            assert box.xyxy == pytest.approx(corners, abs=rounding[frame])
         # The image that is meant has entered, and is the only one in use.
         (view,) = step.uses
-        assert case.view(view).panels[0].image == box.image
-        assert case.image(box.image).role == "current"
+        assert case.view(view).panels[0].image == image.key
+        assert case.image(image.key).role == "current"
+    assert several > 3
 
 
-def test_the_words_say_the_same_box(made, asked):
+def test_the_words_say_the_same_boxes(made, asked):
     for _, _, step in asked:
-        (box,) = step.key.boxes
-        name, *corners = SPOKEN.search(step.key.text).groups()
-        assert name == box.name
-        assert tuple(map(float, corners)) == pytest.approx(box.xyxy)
-        if box.frame == "percent":
-            assert all(re.fullmatch(r"\d+\.\d\d", corner) for corner in corners)
-        frame = made.words.wording.common["frame"][box.frame]
+        spoken = SPOKEN.findall(step.key.text)
+        assert [name for name, *_ in spoken] == [box.name for box in step.key.boxes]
+        for (_, *corners), box in zip(spoken, step.key.boxes, strict=True):
+            assert tuple(map(float, corners)) == pytest.approx(box.xyxy)
+            if box.frame == "percent":
+                assert all(re.fullmatch(r"\d+\.\d\d", corner) for corner in corners)
+        frame = made.words.wording.common["frame"][step.key.boxes[0].frame]
         assert any(text in step.question for text in frame)
+        # Who asks for one box gets one.
+        assert ("boxes-several" in step.template) == (len(step.key.boxes) > 1)
 
 
 def test_no_two_questions_for_the_same_box(made, conversations):

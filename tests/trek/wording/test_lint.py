@@ -268,6 +268,22 @@ def test_ends_that_are_fine(text: str) -> None:
     assert list(lint._form(text, whole=True)) == []
 
 
+def test_blanks_that_nothing_fits_into(folder: Path) -> None:
+    def change(content: Any) -> None:
+        content["position"]["open"]["questions"].append("Fill in the blank: {the_finding} lies ____.")
+        content["severity"]["open"]["questions"].append("Both {the_finding} and ____ are ____.")
+
+    told = [
+        fault.partition(": 'Fill")[0].partition(": 'Both")[0] for fault in spoil(folder, "stage-3", change)
+    ]
+    pools = load_wording().pools
+    counts = [len(pools[3, family, "open"].questions) + 1 for family in ("severity", "position")]
+    assert told == [
+        f"stage-3.yaml: severity / open / questions / {counts[0]}: has 2 blanks",
+        f"stage-3.yaml: position / open / questions / {counts[1]}: has a blank, and no answer here fits into one",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

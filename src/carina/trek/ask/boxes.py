@@ -11,6 +11,8 @@ from carina.trek.records import target
 from carina.trek.subject import Thing
 from carina.trek.turn import Examiner, Turn
 
+_QUOTED: Final = 0.4
+"""Share of the findings with a sentence of their own that are asked for in its words."""
 _STEPS: Final = {"percent": (10_000, 100), "thousand": (1000, 1)}
 """By frame, into how many steps the side of an image is divided, and how many of them make one unit."""
 
@@ -44,7 +46,7 @@ def ask_for_findings(examiner: Examiner) -> None:
         place = shown[first.image]
         # All that one annotator drew: a finding may lie in several places.
         drawn = [m for m in outlined if (m.image, m.annotator) == (first.image, first.annotator)]
-        around = bounding_boxes([mark.region for mark in drawn])
+        around = bounding_boxes([part for mark in drawn for part in _parts(thing, mark.region)])
         found = [_box(examiner, corners, place, name=thing.name) for corners in around]
         boxes = tuple(box for box in found if box is not None)
         if not boxes:
@@ -53,6 +55,12 @@ def ask_for_findings(examiner: Examiner) -> None:
             _ask_content(examiner, thing, boxes[0], place)
         else:
             _ask_box(examiner, thing, boxes, place)
+
+
+def _parts(thing: Thing, region: Region) -> Sequence[Region]:
+    """What gets a box of its own: of a finding in both lungs, each side, where the drawing leaves room between them."""
+    halves = region.halves() if len(thing.sides) > 1 else None
+    return halves or (region,)
 
 
 def _is_alone(examiner: Examiner, thing: Thing, image: str) -> bool:
@@ -77,21 +85,10 @@ def _touch(some: list[Region], others: list[Region]) -> bool:
 
 def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: int) -> Turn:
     slots = {"image": examiner.image(place), "the_finding": thing.the}
-    variant = "boxes"
-    report = examiner.subject.study.report
-    # A sentence on what has changed would tell the key of a later stage.
-    if report is not None and thing.evidence and thing.trend is None and examiner.draw.chance(0.4):
-        number = thing.evidence[0]
-        # A sentence that tells of several things would ask for several boxes.
-        study = examiner.subject.study
-        stated = [other.evidence for other in study.findings] + [other.evidence for other in study.devices]
-        # Nor one that tells what hangs together or what to do, which is asked later.
-        stated += [other.evidence for other in study.relations] + [
-            other.evidence for other in study.recommendations
-        ]
-        if sum(number in numbers for numbers in stated) == 1:
-            phrase = report.quote(report.sentences[number]).strip().rstrip(".")
-            variant, slots["phrase"] = "boxes/phrase", phrase
+    phrase = _own_sentence(examiner, thing) if len(boxes) == 1 and examiner.draw.chance(_QUOTED) else None
+    variant = "boxes" if len(boxes) == 1 else "boxes/several"
+    if phrase is not None:
+        variant, slots["phrase"] = "boxes/phrase", phrase
     turn = examiner.ask(3, "finding box", variant, slots, facts=[thing.target])
     turn.restates = True
     turn.evidence = thing.marks
@@ -100,6 +97,25 @@ def _ask_box(examiner: Examiner, thing: Thing, boxes: tuple[Box, ...], place: in
         turn.depends = (settled,)
     _key(examiner, turn, boxes, place)
     return turn
+
+
+def _own_sentence(examiner: Examiner, thing: Thing) -> str | None:
+    """A sentence of the report that tells of this thing alone, and nothing that is asked later."""
+    study = examiner.subject.study
+    # A sentence on what has changed would tell the key of a later stage.
+    if study.report is None or not thing.evidence or thing.trend is not None:
+        return None
+    number = thing.evidence[0]
+    # One that tells of several things would ask for several boxes; nor may it tell what hangs together or what to do.
+    stated = [
+        *(one.evidence for one in study.findings),
+        *(one.evidence for one in study.devices),
+        *(one.evidence for one in study.relations),
+        *(one.evidence for one in study.recommendations),
+    ]
+    if sum(number in numbers for numbers in stated) != 1:
+        return None
+    return study.report.quote(study.report.sentences[number]).strip().rstrip(".")
 
 
 def _ask_content(examiner: Examiner, thing: Thing, box: Box, place: int) -> Turn:

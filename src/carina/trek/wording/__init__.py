@@ -23,6 +23,10 @@ from carina.cases.model import Format
 from carina.errors import CarinaError
 
 STAGES: Final = range(1, 9)
+BLANK: Final = "____"
+"""What a question puts in the place of words that are to be filled in."""
+GAP: Final = "gap"
+"""The kind of answer that is nothing but those words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Template:
     slots: tuple[str, ...]
     says_images: bool = False
     """Whether it says what is looked at, which the examiner knows."""
+    has_gap: bool = False
+    """Whether it leaves a blank to be filled in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,13 @@ def slots_of(text: str) -> tuple[str, ...]:
 def _templates(prefix: str, texts: Sequence[str]) -> tuple[Template, ...]:
     prefix = prefix.replace(" ", "-").replace("/", "-")
     return tuple(
-        Template(id=f"{prefix}.{number:03d}", text=text, slots=slots, says_images="images" in slots)
+        Template(
+            id=f"{prefix}.{number:03d}",
+            text=text,
+            slots=slots,
+            says_images="images" in slots,
+            has_gap=BLANK in text,
+        )
         for number, text in enumerate(texts, start=1)
         for slots in (slots_of(text),)
     )

@@ -17,6 +17,7 @@ from typing import Any, Final
 import yaml
 
 from carina.studies.vocabulary import DEVICES, FINDINGS
+from carina.trek.wording import BLANK, GAP
 from carina.trek.wording.shape import (
     COMMON,
     COMMON_SENTENCES,
@@ -34,7 +35,7 @@ from carina.trek.wording.shape import (
 FINISHED: Final = frozenset({"actions", "boxes", "chain", "changes", "findings", "indication", "quote"})
 """Slots that bring their own end of sentence."""
 
-ENDS: Final = (".", "?", "!", "____", '"{phrase}')
+ENDS: Final = (".", "?", "!", BLANK, '"{phrase}')
 """How a whole text may end, a closing quotation mark aside: as a sentence, with a blank, or with a quotation."""
 
 TYPOS: Final = words(
@@ -152,6 +153,8 @@ def _pool_faults(place: str, pool: object, asked: Asked) -> Iterator[str]:
         return
     yield from _keys(place, pool, ["questions", *(["answers"] if asked.answers else [])])
     yield from _list(f"{place} / questions", pool.get("questions", []), asked.questions, whole=True)
+    if asked.answers:
+        yield from _blanks(f"{place} / questions", pool.get("questions", []), fillable=GAP in asked.answers)
     answers = pool.get("answers", {})
     if not isinstance(answers, dict):
         yield f"{place} / answers: must be a mapping"
@@ -162,7 +165,7 @@ def _pool_faults(place: str, pool: object, asked: Asked) -> Iterator[str]:
         if kind not in answers:
             continue
         here = f"{place} / answers / {kind}"
-        yield from _list(here, answers[kind], texts, whole=True, openings=False)
+        yield from _list(here, answers[kind], texts, whole=kind != GAP, openings=False)
         if " / yes_no" in place:
             yield from _labels(here, kind, answers[kind])
 
@@ -254,13 +257,23 @@ def _list(place: str, found: object, texts: Texts, *, whole: bool, openings: boo
         yield f"{place}: has {len(found)} texts, needs {texts.least}"
     for number, text in enumerate(found, 1):
         yield from _text(f"{place} / {number}", text, texts, whole=whole)
-        # What a wording says by itself would stand in the conversation whatever the study holds, before it is asked for.
+        # What a wording says by itself would stand in a conversation whatever the study holds.
         if named := _NAMED.search(str(text)):
             yield f"{place} / {number}: names {named[0]!r} by itself: {text!r}"
     said = [text for text in found if isinstance(text, str)]
     yield from _repeats(place, said)
     if openings and whole:
         yield from _openings(place, said)
+
+
+def _blanks(place: str, found: object, *, fillable: bool) -> Iterator[str]:
+    """A question leaves at most one blank, and that only where there are answers that fit into it."""
+    for number, text in enumerate(found if isinstance(found, list) else [], 1):
+        blanks = str(text).count(BLANK)
+        if blanks > 1:
+            yield f"{place} / {number}: has {blanks} blanks: {text!r}"
+        elif blanks and not fillable:
+            yield f"{place} / {number}: has a blank, and no answer here fits into one: {text!r}"
 
 
 def _labels(place: str, label: str, found: object) -> Iterator[str]:

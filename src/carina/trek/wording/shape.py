@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from carina.trek.wording import GAP
+
 
 def words(text: str) -> frozenset[str]:
     """The words of a text, for tables that would drown in quotation marks."""
@@ -53,6 +55,7 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 answers={
                     **_kinds("one", 8, "views", "views"),
                     **_kinds("several", 8, "views count", "views"),
+                    **_kinds(GAP, 1, "views", "views"),
                 },
             ),
             "choice": _pool(30, "images"),
@@ -138,7 +141,7 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 70,
                 "the_finding",
                 needs="the_finding",
-                answers=_kinds("any", 8, "the_finding at", "at"),
+                answers={**_kinds("any", 8, "the_finding at", "at"), **_kinds(GAP, 1, "at", "at")},
             ),
             "yes_no": _pool(
                 45,
@@ -175,7 +178,10 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 45,
                 "the_finding",
                 needs="the_finding",
-                answers=_kinds("any", 8, "the_finding grade", "grade"),
+                answers={
+                    **_kinds("any", 8, "the_finding grade", "grade"),
+                    **_kinds(GAP, 1, "grade", "grade"),
+                },
             ),
             "yes_no": _pool(
                 30,
@@ -193,7 +199,10 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 45,
                 "the_finding",
                 needs="the_finding",
-                answers=_kinds("any", 8, "the_finding looks", "looks"),
+                answers={
+                    **_kinds("any", 8, "the_finding looks", "looks"),
+                    **_kinds(GAP, 1, "looks", "looks"),
+                },
             ),
             "yes_no": _pool(
                 25,
@@ -211,7 +220,10 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 40,
                 "the_finding",
                 needs="the_finding",
-                answers=_kinds("any", 8, "the_finding spread", "spread"),
+                answers={
+                    **_kinds("any", 8, "the_finding spread", "spread"),
+                    **_kinds(GAP, 1, "spread", "spread"),
+                },
             ),
             "yes_no": _pool(
                 25,
@@ -244,7 +256,10 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 40,
                 "the_finding quantity",
                 needs="the_finding quantity",
-                answers=_kinds("any", 8, "the_finding quantity value", "value"),
+                answers={
+                    **_kinds("any", 8, "the_finding quantity value", "value"),
+                    **_kinds(GAP, 1, "value", "value"),
+                },
             )
         },
         "description": {
@@ -286,6 +301,9 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
         "finding box": {
             "boxes": _pool(
                 40, "the_finding image", needs="the_finding", answers=_kinds("any", 6, "boxes", "boxes")
+            ),
+            "boxes/several": _pool(
+                30, "the_finding image", needs="the_finding", answers=_kinds("any", 6, "boxes", "boxes")
             ),
             "boxes/phrase": _pool(
                 40, "phrase image", needs="phrase", answers=_kinds("any", 6, "boxes", "boxes")
