@@ -3,7 +3,8 @@
 A few phantom studies are made, and their truth is repeated under new ids, without images, to study sets of growing
 size. For each size: questions a second from stored studies to a finished benchmark, the largest memory of all processes
 together, and the time that only writing the same Parquet takes. Then where the time goes, and what the original's
-428,966 studies would take.
+428,966 studies would take. Machines differ by a factor of two, so a bare loop that does nothing but fill templates and
+build Arrow columns is timed in the same run.
 
     python benchmarks/trek_build.py
     python benchmarks/trek_build.py --sizes 1000 10000 --workers 2
@@ -28,7 +29,10 @@ from carina.store import Writer
 from carina.store.tables import to_table
 from carina.studies import Provenance, Studies, Study, claim, open_studies, write_manifest
 from carina.studies.store import STUDIES
+from carina.studies.vocabulary import ZONES
 from carina.trek import TrekOptions, build_trek
+from carina.trek.draw import Draw
+from carina.trek.language import language
 from carina.trek.neighbours import neighbours
 from carina.trek.part import Job, cases_of, read_studies, survey_of, tasks
 
@@ -58,6 +62,10 @@ def main() -> None:
             studies = repeated(base, size, root / f"studies-{size}")
             rate = measure(studies, root / f"talks-{size}", given.workers)
         print(f"target {TARGET:,} questions/s: {rate / TARGET:.2f} of it at the largest size")
+        bare = bare_loop()
+        print(
+            f"a bare loop fills {bare:,.0f} templates/s on one core: {bare * given.workers / rate:.1f} times as many"
+        )
         profile(studies, root / "profile")
 
 
@@ -101,6 +109,30 @@ def measure(studies: Studies, out: Path, workers: int) -> float:
     if built.report.studies >= ORIGINAL // 10:
         print(f"{ORIGINAL:,} studies would take {seconds * ORIGINAL / built.report.studies / 60:.1f} minutes")
     return questions / seconds
+
+
+def bare_loop(number: int = 50_000, rounds: int = 5) -> float:
+    """Questions a second on one core where each is only filled in, with its answer: the best round."""
+    pool = language().pools[3, "location", "open"]
+    draw = Draw(0, "bare loop").pick
+    places = [f"in the {zone}" for zone in ZONES]
+    best = float("inf")
+    for _ in range(rounds):
+        began = time.process_time()
+        columns: dict[str, list[object]] = {
+            name: [] for name in ("id", "stage", "task", "question", "answer", "at")
+        }
+        for place in range(number):
+            slots = {"the_finding": "the nodule", "at": draw(places)}
+            columns["id"].append(f"t{place}")
+            columns["stage"].append(3)
+            columns["task"].append("location")
+            columns["question"].append(draw(pool.questions).text.format_map(slots))
+            columns["answer"].append(draw(pool.answers["any"]).format_map(slots))
+            columns["at"].append([slots["at"]])
+        pa.table(columns)
+        best = min(best, time.process_time() - began)
+    return number / best
 
 
 def only_writing(bench: Path) -> float:

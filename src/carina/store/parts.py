@@ -28,6 +28,8 @@ _SCHEMA_KEY: Final = b"carina.schema"
 _FINGERPRINT_KEY: Final = b"carina.fingerprint"
 _BLOCK: Final = 128
 """Records that become columns at once: few enough to stay near the processor while they are looked at."""
+_VALUES: Final = 32
+"""Rows that become Python values at once, for the same reason."""
 _READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError)
 
 
@@ -201,6 +203,12 @@ def _kept(
             yield kept, batch.filter(pa.array([keep[row] for row in numbers]))
 
 
+def row_values(batch: Any) -> Iterator[Row]:  # noqa: ANN401 - pyarrow has no types
+    """The rows of an Arrow batch, some at a time: all at once would leave the caches, at half the speed."""
+    for first in range(0, batch.num_rows, _VALUES):
+        yield from batch.slice(first, _VALUES).to_pylist()
+
+
 class PartReader(Generic[R, M]):
     """A listed part, checked against the manifest when it is first touched."""
 
@@ -227,7 +235,7 @@ class PartReader(Generic[R, M]):
     def rows(self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None) -> Iterator[tuple[int, Row]]:
         """Rows with their numbers, counted from 0; with `keep`, only those it marks."""
         for numbers, batch in self.batches(leaves, keep=keep):
-            yield from zip(numbers, batch.to_pylist(), strict=True)
+            yield from zip(numbers, row_values(batch), strict=True)
 
     def batches(
         self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None

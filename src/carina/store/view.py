@@ -19,7 +19,7 @@ from carina.store.columns import Row, field_of, within
 from carina.store.filters import Choice, Column, Filter
 from carina.store.kind import Kind, R
 from carina.store.manifest import M, manifest_path, read_manifest
-from carina.store.parts import PartReader
+from carina.store.parts import PartReader, row_values
 
 if TYPE_CHECKING:
     import duckdb
@@ -343,7 +343,7 @@ class View(Generic[R, M]):
     def _chosen(self, rows: Mapping[int, Collection[int]]) -> Iterator[R]:
         """Records by part and row."""
         for part, numbers, batch in self._batches(rows, self._leaves()):
-            for row, values in zip(numbers, batch.to_pylist(), strict=True):
+            for row, values in zip(numbers, row_values(batch), strict=True):
                 yield part.record(row, values)
 
     def _find(self, record_id: str) -> R | None:
