@@ -1,56 +1,53 @@
 """Different texts are counted as a set counts them, and ids that share a digest are told apart."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carina.errors import StudySetError
-from carina.store import Distinct, Writer, distinct, writing
-from carina.store.distinct import digests, repeated
+from carina.store import Distinct, Writer
 from carina.studies import Image, Provenance, Study
 from carina.studies.store import STUDIES
 
-TEXTS = st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=8)
+TEXTS = st.lists(st.lists(st.text(max_size=2), max_size=8), max_size=12)
 WRITER = Writer(STUDIES)
 
 
-@given(TEXTS, st.integers(0, 6))
-def test_as_many_as_in_a_set(batches, few):
-    # Put in order after every few texts, or never before the end.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distinct, "_FEW", few)
-        counted = Distinct()
-        for number, batch in enumerate(batches, start=1):
-            counted.add(batch)
-            if number == len(batches) // 2:
-                assert len(counted) == len({text for some in batches[:number] for text in some})
-        assert len(counted) == len({text for batch in batches for text in batch})
-
-
 @given(TEXTS)
-def test_what_comes_twice(batches):
-    texts = [text for batch in batches for text in batch]
-    twice = {hash(text) for text in texts if texts.count(text) > 1}
-    assert repeated([digests(batch) for batch in batches]) == twice
+def test_as_a_set_counts_and_remembers(batches):
+    counted, before = Distinct(), set()
+    for batch in batches:
+        again = {hash(text) for text in batch if text in before or batch.count(text) > 1}
+        assert counted.add(batch) == again
+        before.update(batch)
+        assert len(counted) == len(before)
 
 
 def test_of_nothing():
     assert len(Distinct()) == 0
-    assert repeated([]) == frozenset()
+    assert Distinct().add([]) == frozenset()
 
 
-def test_eight_bytes_are_kept_of_each():
+def test_eight_bytes_are_kept_of_each_and_few_runs():
     counted = Distinct()
     for start in range(0, 300_000, 1000):
-        counted.add(
+        again = counted.add(
             [f"a long id that nobody could keep by the million {n}" for n in range(start, start + 1000)]
         )
-    held = counted._known.nbytes + sum(new.nbytes for new in counted._new)
-    assert (len(counted), held) == (300_000, 8 * 300_000)
+        assert not again
+    assert (len(counted), sum(run.nbytes for run in counted._runs)) == (300_000, 8 * 300_000)
+    assert len(counted._runs) <= 9
+    assert counted.add(["a long id that nobody could keep by the million 0", "new"]) == {
+        hash("a long id that nobody could keep by the million 0")
+    }
 
 
 # ---- ids of a set ---------------------------------------------------------------------------------------------------
+
+
+def study(name: str) -> Study:
+    image = Image(key="a.png", view="PA", width=4, height=4)
+    return Study(id=name, patient="p", source="test", order=0, images=(image,))
 
 
 def written(directory, parts: list[list[str]]):
@@ -58,8 +55,7 @@ def written(directory, parts: list[list[str]]):
     WRITER.claim(directory, provenance)
     made = []
     for index, ids in enumerate(parts):
-        image = Image(key="a.png", view="PA", width=4, height=4)
-        studies = [Study(id=name, patient="p", source="test", order=0, images=(image,)) for name in ids]
+        studies = [study(name) for name in ids]
         made.append(WRITER.write_part(directory, index, studies, fingerprint=provenance.fingerprint))
     return WRITER.write_manifest(directory, provenance, made)
 
@@ -82,5 +78,20 @@ def test_an_id_that_comes_twice_is_refused_with_both_places(tmp_path, parts, tol
 
 
 def test_ids_that_only_share_a_digest_are_let_pass(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "digests", lambda texts: np.array([hash("a")] * len(texts)))
+    monkeypatch.setattr(Distinct, "add", lambda _self, texts: frozenset(map(hash, texts)))
     assert written(tmp_path, [["a", "b"], ["c"]]).counts.studies == 3
+
+
+def test_no_part_is_made_after_an_id_came_twice(tmp_path):
+    provenance, made = Provenance(command="test"), []
+    WRITER.claim(tmp_path, provenance)
+
+    def parts():
+        for index in range(20):
+            made.append(index)
+            studies = [study("twice" if index in (1, 3) else f"s{index}")]
+            yield WRITER.write_part(tmp_path, index, studies, fingerprint=provenance.fingerprint)
+
+    with pytest.raises(StudySetError, match="row 0, study 'twice': the id is already taken by row 0 of"):
+        WRITER.write_manifest(tmp_path, provenance, parts())
+    assert made == [0, 1, 2, 3]

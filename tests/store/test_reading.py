@@ -1,6 +1,7 @@
 """Reading no more than is asked for: fields left out inside of records, and records by place and id."""
 
 import dataclasses
+import shutil
 
 import msgspec
 import pyarrow as pa
@@ -212,6 +213,29 @@ def test_whole_columns_are_of_what_meets_the_conditions(opened):
     wanted = [one.id for one in STUDIES if one.findings[0].name == "mass"]
     assert opened.where(finding="mass").columns("id").column(0).to_pylist() == wanted
     assert opened.where(finding="edema").columns("id").num_rows == 0
+
+
+def test_a_value_that_must_be_there_and_is_not_is_told_with_its_row(directory, tmp_path):
+    shutil.copytree(directory, tmp_path / "set")
+    path = tmp_path / "set/studies/part-00001.parquet"
+    table = pq.read_table(path)
+    orders = table.column("order").to_pylist()
+    orders[40] = None
+    at = table.schema.get_field_index("order")
+    pq.write_table(
+        table.set_column(at, pa.field("order", pa.int64()), pa.array(orders)), path, row_group_size=32
+    )
+    damaged = open_studies(tmp_path / "set", verify=False)
+    with pytest.raises(StudySetError, match=r"part-00001.parquet: row 40: has no value in the column order"):
+        damaged.columns("id", "order")
+    with pytest.raises(StudySetError, match=r"part-00001.parquet: row 40: has no value in the column order"):
+        list(damaged.batches_at([3, 70 + 40, 70 + 41], "order"))
+    assert damaged.columns("id").num_rows == 150
+
+
+def test_a_column_that_there_is_not(opened):
+    with pytest.raises(StudySetError, match="no column 'nosuch' in a study, only: id, patient, "):
+        opened.columns("nosuch")
 
 
 def test_columns_are_read_as_they_are_asked_for(opened, groups_read):

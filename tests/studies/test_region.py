@@ -377,6 +377,15 @@ def test_halves_lie_on_either_side_of_the_widest_gap(mask):
     assert not right[:, :cut].any()
 
 
+def test_halves_about_the_middle():
+    # Bands of 1 to 3 empty columns, with their middles at 0.15, 0.5 and 0.85 of the width.
+    region = Region.from_mask(np.array([[1, 0, 1, 1, 0, 0, 1, 0, 0, 1]], dtype=bool))
+    assert [half.bbox[0] for half in region.halves()] == [0, 6]
+    assert [half.bbox[0] for half in region.halves(0.6, 0.9)] == [0, 9]
+    assert [half.bbox[0] for half in region.halves(0.0, 0.2)] == [0, 2]
+    assert region.halves(0.2, 0.4) is None
+
+
 def test_halves_by_example():
     region = Region.from_mask(np.array([[1, 0, 1, 0, 0, 1], [1, 0, 0, 0, 0, 1]], dtype=bool))
     left, right = region.halves()

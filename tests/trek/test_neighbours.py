@@ -2,8 +2,11 @@
 
 import random
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from carina.errors import StudySetError
 from carina.studies import open_studies
 from carina.trek.neighbours import neighbours
 
@@ -37,6 +40,16 @@ def test_order_decides_and_not_the_name(linked):
     table, chosen = linked([row("z9", order=0), row("a1", order=2), row("m5", order=1)])
     assert table == {"z9": (None, "m5"), "m5": ("z9", "a1"), "a1": ("m5", None)}
     assert chosen == ["z9", "a1", "m5"]
+
+
+def test_an_id_that_two_studies_have_is_named(made, tmp_path):
+    directory = made.write(tmp_path / "set", [made.study(name=name, patient="p") for name in ("a", "b", "c")])
+    path = directory / "studies/part-00000.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(0, table.schema.field(0), pa.array(["a", "b", "a"])), path)
+    told = r"set: the id 'a' is that of several studies, at the places 0, 2 of the set"
+    with pytest.raises(StudySetError, match=told):
+        neighbours(open_studies(directory, verify=False), None)
 
 
 def test_rows_in_any_order_give_the_same(linked):

@@ -5,48 +5,38 @@ the texts of those digests that come twice.
 """
 
 from collections.abc import Collection
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Digests = NDArray[np.int64]
 
-_FEW: Final = 65536
-"""Digests that are gathered before they are put in order."""
-
-
-def digests(texts: Collection[str]) -> Digests:
-    """A number for each text; the same text has the same one as long as the process runs."""
-    return np.fromiter(map(hash, texts), np.int64, len(texts))
-
-
-def repeated(several: Collection[Digests]) -> frozenset[int]:
-    """Digests that come more than once."""
-    ordered = np.sort(np.concatenate([*several, np.empty(0, np.int64)]))
-    return frozenset(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
-
 
 class Distinct:
-    """Counts different texts."""
+    """Counts different texts, and tells which have come before."""
 
     def __init__(self) -> None:
-        self._known = np.empty(0, np.int64)
-        self._new: list[Digests] = []
-        self._waiting = 0
+        self._runs: list[Digests] = []
+        """In order each, the longest first; none is less than twice as long as the next, so there are few."""
 
-    def add(self, texts: Collection[str]) -> None:
-        """Texts, some of which may have come before."""
-        self._new.append(np.unique(digests(texts)))
-        self._waiting += len(self._new[-1])
-        # The more are known, the rarer they are put in order anew.
-        if self._waiting > max(_FEW, len(self._known)):
-            self._settle()
+    def add(self, texts: Collection[str]) -> frozenset[int]:
+        """Texts, some of which may have come before: the digests of those that have, or come twice among these.
+
+        The digest of a text is its `hash`, the same as long as the process runs.
+        """
+        given = np.fromiter(map(hash, texts), np.int64, len(texts))
+        different, times = np.unique(given, return_counts=True)
+        known = np.zeros(len(different), bool)
+        for run in self._runs:
+            known |= run[np.minimum(np.searchsorted(run, different), len(run) - 1)] == different
+        self._keep(different[~known])
+        return frozenset(different[known | (times > 1)].tolist())
 
     def __len__(self) -> int:
-        self._settle()
-        return len(self._known)
+        return sum(map(len, self._runs))
 
-    def _settle(self) -> None:
-        self._known = np.unique(np.concatenate([self._known, *self._new]))
-        self._new, self._waiting = [], 0
+    def _keep(self, new: Digests) -> None:
+        while self._runs and len(self._runs[-1]) < 2 * len(new):
+            new = np.sort(np.concatenate([self._runs.pop(), new]))
+        if len(new):
+            self._runs.append(new)

@@ -151,15 +151,16 @@ def _describe(path: Path, file: str, *, rows: int) -> PartInfo:
     return PartInfo(file=file, rows=rows, bytes=path.stat().st_size, sha256=sha256(path))
 
 
-_footers: dict[tuple[Path, int], Any] = {}
-"""What Parquet says of its own columns and row groups, by path and time of change: megabytes a part, so only of the
-last few parts that were read."""
+_footers: dict[tuple[Path, int, int], Any] = {}
+"""What Parquet says of its own columns and row groups, by path, size and time of change: megabytes a part, so only of
+the last few parts that were read."""
 _FOOTERS: Final = 4
 
 
 def _parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
     """The file, open; its footer is read only where it is not at hand."""
-    key = (path, path.stat().st_mtime_ns)
+    found = path.stat()
+    key = (path, found.st_size, found.st_mtime_ns)
     part = pq.ParquetFile(path, metadata=_footers.pop(key, None), page_checksum_verification=True)
     _footers[key] = part.metadata
     for old in list(_footers)[:-_FOOTERS]:

@@ -148,20 +148,22 @@ class View(Generic[R, M]):
         """Whole columns of the records at these places as Arrow batches of at most a row group each, in the order of
         the set.
         """
-        batches = (batch for _, _, batch in self._batches(self._rows_at(places), self._leaves_of(fields)))
-        return (batch.select(fields).cast(self._schema_of(fields)) for batch in batches)
+        return (
+            self._stored(part, numbers, batch, fields)
+            for part, numbers, batch in self._batches(self._rows_at(places), self._leaves_of(fields))
+        )
 
     def columns(self, *fields: str) -> Any:  # noqa: ANN401 - pyarrow has no types
         """Whole columns of all records as an Arrow table, read a part at a time: nothing else of the
         set is in memory.
         """
-        schema = self._schema_of(fields)
+        leaves = self._leaves_of(fields)
         batches = (
-            batch.select(fields).cast(schema)
+            self._stored(part, numbers, batch, fields)
             for _, part in self._readers()
-            for _, batch in part.batches(self._leaves_of(fields), keep=self._kept(part))
+            for numbers, batch in part.batches(leaves, keep=self._kept(part))
         )
-        return pa.Table.from_batches(batches, schema)
+        return pa.Table.from_batches(batches, self._schema_of(fields))
 
     def pick(self, ids: Iterable[str]) -> Iterator[R]:
         """The records with these ids, in the order of the set; a row group is read once or not at all."""
@@ -294,7 +296,24 @@ class View(Generic[R, M]):
     def _leaves(self) -> list[str]:
         return [leaf for leaf in self._kind.leaves if not within(field_of(leaf), self._left_out)]
 
+    def _stored(self, part: PartReader[R, M], rows: Sequence[int], batch: Any, fields: Sequence[str]) -> Any:  # noqa: ANN401
+        """Whole columns of a batch, as the records have them whatever tool has written them."""
+        schema = self._schema_of(fields)
+        chosen = batch.select(fields)
+        for wanted, column in zip(schema, chosen.columns, strict=True):
+            if column.null_count and not wanted.nullable:
+                row = rows[column.is_null().index(True).as_py()]
+                raise self._kind.error(f"{part.path}: row {row}: has no value in the column {wanted.name}")
+        try:
+            return chosen.cast(schema)
+        except (pa.ArrowException, ValueError) as error:
+            raise self._kind.error(f"{part.path}: rows {rows[0]} to {rows[-1]}: {error}") from error
+
     def _leaves_of(self, fields: Collection[str]) -> list[str]:
+        for name in fields:
+            if name not in self._kind.schema.names:
+                there = ", ".join(self._kind.schema.names)
+                raise self._kind.error(f"no column {name!r} in a {self._kind.noun}, only: {there}")
         return [leaf for leaf in self._kind.leaves if field_of(leaf).partition(".")[0] in fields]
 
     def _schema_of(self, fields: Iterable[str]) -> Any:  # noqa: ANN401 - pyarrow has no types

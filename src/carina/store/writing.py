@@ -13,7 +13,7 @@ from typing import Any, Final, Generic
 import carina
 from carina.files import write_bytes
 from carina.store import parts as part_files
-from carina.store.distinct import Digests, digests, repeated
+from carina.store.distinct import Distinct
 from carina.store.kind import Kind, R
 from carina.store.layout import UNFINISHED, holding, part_paths
 from carina.store.manifest import M, Manifest, PartInfo, Provenance, read_manifest, save_manifest
@@ -165,20 +165,19 @@ class Writer(Generic[R, M]):
 
     def _counted(self, directory: Path, parts: Iterable[PartInfo], taken: list[PartInfo]) -> Iterator[Any]:
         """The columns that are counted, as Arrow batches; what was counted is `taken`. No id may come twice."""
-        seen: list[Digests] = []
+        seen = Distinct()
         for part in parts:
             taken.append(part)
             for _, batch in self._reader(directory, part).batches(self.kind.counted):
-                seen.append(digests(batch.column("id").to_pylist()))
+                suspects = seen.add(batch.column("id").to_pylist())
+                if suspects:
+                    self._refuse_duplicates(directory, taken, suspects)
                 yield batch
-        suspects = repeated(seen)
-        if suspects:
-            self._refuse_duplicates(directory, taken, suspects)
 
     def _refuse_duplicates(
         self, directory: Path, parts: Iterable[PartInfo], suspects: Collection[int]
     ) -> None:
-        """Look at the ids whose digests came twice, and raise where an id did."""
+        """Look at the ids whose digests came before, and raise where an id did."""
         places: dict[str, tuple[str, int]] = {}
         for part in parts:
             reader = self._reader(directory, part)

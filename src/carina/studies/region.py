@@ -295,13 +295,18 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             pieces.append((-area, first, region))
         return [region for _, _, region in sorted(pieces, key=lambda piece: piece[:2])]
 
-    def halves(self) -> tuple[Region, Region] | None:
-        """What lies left and right of the widest band of empty columns; None where no such band is between pixels."""
+    def halves(self, low: float = 0.0, high: float = 1.0) -> tuple[Region, Region] | None:
+        """What lies left and right of the widest band of empty columns between pixels; None where there is none.
+
+        Bands count whose middle lies between these shares of the width.
+        """
         column, top, bottom = self._column_runs()
-        steps = np.diff(column)
-        if not steps.size or steps.max() < 2:
+        empty = np.diff(column) - 1
+        middle = (column[1:] + column[:-1] + 1) / (2 * self.width)
+        bands = np.where((low <= middle) & (middle <= high), empty, 0)
+        if not bands.size or bands.max() < 1:
             return None
-        cut = int(steps.argmax()) + 1
+        cut = int(bands.argmax()) + 1
         one, other = (
             Region._of_runs((column[part], top[part], bottom[part]), self.height, self.width)
             for part in (slice(None, cut), slice(cut, None))

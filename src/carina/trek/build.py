@@ -172,7 +172,7 @@ def _report(
     made = open_benchmark(directory, verify=False).columns("study", "reference_study", "later_study")
     missing: list[tuple[str, str]] = []
     undone = pc.invert(pc.is_in(studies.columns("id").column(0), made.column("study").combine_chunks()))
-    absent = np.intersect1d(linked.chosen, pc.indices_nonzero(undone).to_numpy()).tolist()
+    absent = np.intersect1d(linked.chosen, pc.indices_nonzero(undone).to_numpy().astype(np.int64)).tolist()
     for study in studies.at(absent) if absent else ():
         missing.append((study.id, unfit(with_report_truth(study)) or BROKEN))
     report = BuildReport(

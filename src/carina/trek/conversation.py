@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -62,8 +63,9 @@ def conversation(
         options=options,
     )
     _ask_all(examiner, changes)
-    shuffled = examiner.draw.chance(options.shuffled)
-    turns = _shuffled(examiner) if shuffled else _staged(examiner)
+    turns = _shuffled(examiner) if examiner.draw.chance(options.shuffled) else _staged(examiner)
+    # Of a few turns, chance may leave the order as it was.
+    shuffled = any(one.stage > other.stage for one, other in pairwise(turns))
     return _case(examiner, turns, shuffled=shuffled)
 
 
@@ -103,7 +105,7 @@ def _staged(examiner: Examiner) -> list[Turn]:
 
 
 def _shuffled(examiner: Examiner) -> list[Turn]:
-    """In random order, no turn before one that it depends on or whose key it tells."""
+    """In random order, no turn before one that it depends on or whose key it tells; so the report comes last."""
     _keep_keys(examiner.turns)
     waiting = examiner.draw.shuffled(examiner.turns)
     placed: list[Turn] = []
@@ -116,6 +118,7 @@ def _shuffled(examiner: Examiner) -> list[Turn]:
     return placed
 
 
+_REPORT = 8
 _ANY = ("any abnormality", "any device")
 _TELLS_NOTHING = ("view", "region box")
 _ONE_THING = (*ATTRIBUTES, "measure")
@@ -142,7 +145,14 @@ def _keep_keys(turns: Sequence[Turn]) -> None:
         turn.after = [*turn.after, *first]
         if turn in closed and turn.task not in _TELLS_MORE:
             continue
+        if turn.stage == _REPORT:
+            turn.after.extend(other for other in turns if other.stage < _REPORT)
+            continue
         named = _named(turn)
+        if turn.task == "location":
+            turn.after.extend(other for other in turns if other.task == "side" and named & _named(other))
+        if turn.task == "comparison":
+            turn.after.extend(other for other in turns if other.task == "trend")
         told = closed if turn in closed or turn.task in _ONE_THING else keyed
         turn.after.extend(
             other

@@ -28,6 +28,7 @@ class Language:
         self._spelled = {name.lower(): name for name in self._names}
         self._place = wording.common["place"]
         self._grammar = wording.grammar
+        self._regions = wording.grammar["regions"]
         self._looks = wording.grammar["look"]
         self._and = wording.grammar["and"]
         self._prepositions = frozenset(wording.grammar["prepositions"])
@@ -100,6 +101,10 @@ class Language:
             for side, levels in by_side.items()
         ]
         return f" {self._and} the ".join(parts)
+
+    def region(self, name: str) -> str:
+        """A structure or part of the chest, as a noun phrase of which there is one."""
+        return str(self._regions.get(name) or f"the {name}")
 
     def is_throughout(self, at: str) -> bool:
         """Whether a place is a whole lung, or both."""

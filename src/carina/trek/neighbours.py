@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from carina.errors import StudySetError
 from carina.studies import Studies
 
 NONE: Final = -1
@@ -29,6 +30,8 @@ class Neighbours:
 def neighbours(studies: Studies, split: str | None) -> Neighbours:
     """From four columns of the set, for any number of studies."""
     table = studies.columns("patient", "order", "date", "split", "id")
+    if pc.count_distinct(table.column("id")).as_py() < table.num_rows:
+        raise StudySetError(f"{studies.directory}: {_repeated(table.column('id'))}")
     patient = _codes(table.column("patient"))
     parts = _codes(table.column("split"))
     order = _numbers(table.column("order"))
@@ -49,6 +52,15 @@ def neighbours(studies: Studies, split: str | None) -> Neighbours:
         return Neighbours(np.arange(len(rank), dtype=np.int64), before, after)
     chosen = pc.indices_nonzero(pc.equal(table.column("split"), split))
     return Neighbours(_numbers(chosen), before, after)
+
+
+def _repeated(ids: Any) -> str:  # noqa: ANN401 - pyarrow has no types
+    """Which id comes more than once, in words."""
+    counted = ids.value_counts()
+    which = pc.sort_indices(counted.field("counts"), sort_keys=[("", "descending")])[0].as_py()
+    name = counted.field("values")[which].as_py()
+    rows = pc.indices_nonzero(pc.equal(ids, name)).to_pylist()
+    return f"the id {name!r} is that of several studies, at the places {', '.join(map(str, rows[:5]))} of the set"
 
 
 def _codes(column: Any) -> NDArray[np.int64]:  # noqa: ANN401

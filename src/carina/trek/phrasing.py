@@ -64,7 +64,8 @@ def _open(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) -> P
     if turn.history and draw.chance(0.6):
         asked.append(draw.pick(instruction["history"]))
     share = draw.share()
-    if share < _LIMITED:
+    # Words for a blank are as many as they are.
+    if share < _LIMITED and not turn.template.has_gap:
         words = word_count(turn.answer)
         if share < _AT_MOST:
             most = max(_SHORT, -(-words // _ROUND) * _ROUND)

@@ -81,6 +81,8 @@ class Examiner:
     """Kinds of which an earlier key has told whether there is anything."""
     known_places: set[str] = field(default_factory=set)
     """Ids of things whose place an earlier key has told."""
+    sides_told: set[str] = field(default_factory=set)
+    """Ids of things whose side an earlier key has told."""
     places_told: bool = False
     """Whether an earlier key has told something of the places of all findings."""
 

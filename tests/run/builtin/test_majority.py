@@ -1,5 +1,6 @@
 """What the blind model that knows the usual answers takes for usual, worked out by hand."""
 
+import msgspec
 import pytest
 from tests.run.conftest import case as plain_case
 
@@ -173,6 +174,28 @@ def test_boxes_are_averaged_over_one_projection(tmp_path, view, uses, question, 
         _films(TAUGHT[2], "lateral", (10.0, 40.0, 50.0, 60.0)),
     ]
     assert said(tmp_path, taught, _films(ASKED, view, (0.0, 0.0, 1.0, 1.0), question, uses)) == right
+
+
+def test_several_boxes_are_averaged_each_in_its_place_where_several_are_asked_for(tmp_path):
+    one, several = "s3.finding-box.boxes", "s3.finding-box.boxes-several"
+    left, right = (10.0, 20.0, 30.0, 40.0), (60.0, 20.0, 80.0, 40.0)
+    moved = [tuple(corner + 10 for corner in box) for box in (left, right)]
+
+    def case(patient, template, *boxes):
+        (step,) = _films(patient, "PA", left).steps
+        key = Key(boxes=tuple(msgspec.structs.replace(step.key.boxes[0], xyxy=box) for box in boxes))
+        changed = msgspec.structs.replace(step, key=key, template=f"{template}.001")
+        return msgspec.structs.replace(_films(patient, "PA", left), steps=(changed,))
+
+    taught = [
+        case(TAUGHT[0], several, left, right),
+        case(TAUGHT[1], several, *moved),
+        case(TAUGHT[2], several, left, right, moved[0]),
+        case(TAUGHT[3], one, (0.0, 0.0, 50.0, 50.0)),
+    ]
+    both = said(tmp_path / "both", taught, case(ASKED, several, left))
+    assert both == "heart: [15%, 25%, 35%, 45%]\nheart: [65%, 25%, 85%, 45%]"
+    assert said(tmp_path / "one", taught, case(ASKED, one, left)) == "heart: [0%, 0%, 50%, 50%]"
 
 
 def test_a_projection_that_nobody_was_asked_about_gets_the_mean_of_the_others(tmp_path):

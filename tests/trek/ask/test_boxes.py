@@ -258,6 +258,34 @@ def test_anatomy_of_an_image_that_is_not_shown_is_not_asked_for(made):
     assert set(names) == {"heart"}
 
 
+@pytest.mark.parametrize(
+    ("drawn", "views", "boxes"),
+    [
+        # Rectangles as (x, width) on an image 200 wide, 20 high at 10.
+        ([(20, 40), (120, 40)], ("PA",), [(20, 60), (120, 160)]),
+        ([(20, 40), (75, 10), (110, 20)], ("PA",), [(20, 85), (110, 130)]),  # the widest gap is in one lung
+        ([(20, 40), (61, 100)], ("PA",), [(20, 161)]),  # none is at the border of the lungs
+        ([(20, 60), (80, 80)], ("PA",), [(20, 160)]),  # no gap at all
+        ([(20, 60), (120, 1)], ("PA",), [(20, 121)]),  # a speck is no side
+        ([(20, 40), (120, 40)], ("lateral",), [(20, 160)]),  # front and back are no sides
+    ],
+)
+def test_what_was_drawn_at_once_in_both_lungs_has_a_box_a_side(made, drawn, views, boxes):
+    region = made.rectangle(10, 1, 20, 1)
+    mask = np.zeros((region.height, region.width), bool)
+    for x, width in drawn:
+        mask[10:30, x : x + width] = True
+    study = made.study(
+        made.finding("pleural effusion", side="bilateral", boxed=Region.from_mask(mask)), views=views
+    )
+    steps = [
+        s for case in made.talks(60, study, frame="pixel") for s in case.steps if s.task == "finding box"
+    ]
+    assert steps
+    for step in steps:
+        assert [box.xyxy for box in step.key.boxes] == [(x1, 10, x2, 30) for x1, x2 in boxes]
+
+
 def test_a_finding_in_two_pieces_has_both_in_its_boxes(made):
     pieces = tuple(
         Annotation(image="s.png", region=region, drawn="mask", annotator="reader")

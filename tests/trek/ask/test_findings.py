@@ -220,6 +220,26 @@ LISTS = {
 }
 
 
+def test_others_are_not_asked_for_where_earlier_keys_have_told_them_all(made, conversations):
+    checked = 0
+    for talk in conversations:
+        told: set[str] = set()
+        for step in talk.case.steps:
+            if step.task == "others" and made.facts(step, "truth"):
+                others = {fact.about for fact in made.facts(step, "truth")}
+                checked += 1
+                assert not others <= told, (talk.case.id, step.id)
+            if step.task == "presence":
+                right = set(made.right(step)) if step.format == "choice" else None
+                for fact in made.facts(step, "truth"):
+                    name = (
+                        next(f.name for f in talk.study.findings if f.id == fact.about) if fact.about else ""
+                    )
+                    if fact.text == "present" and (right is None or {name, "Yes"} & right):
+                        told.add(fact.about)
+    assert checked > 10
+
+
 def names_in(text):
     """The names of a list, without what joins them."""
     return re.split(r", | and ", text)

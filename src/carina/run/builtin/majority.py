@@ -52,7 +52,10 @@ class _Learnt:
     wordings: defaultdict[tuple[Kind, Facts], set[str]] = field(default_factory=lambda: defaultdict(set))
     usual: dict[Kind, str] = field(default_factory=dict)
     """Words that have been decided on."""
-    corners: defaultdict[Kind, list[tuple[float, ...]]] = field(default_factory=lambda: defaultdict(list))
+    corners: defaultdict[Kind, defaultdict[int, list[list[tuple[float, ...]]]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+    """Boxes of each key, by their number."""
     frames: dict[Kind, Box] = field(default_factory=dict)
 
 
@@ -83,7 +86,8 @@ class Majority:
         if step.format == "choice":
             return f"Answer: {', '.join(map(str, _likeliest(learnt, step)))}"
         if step.format == "boxes":
-            return box_text(_mean_box(learnt, step, _projection(step, self._shown[turn.case])))
+            boxes = _mean_boxes(learnt, step, _projection(step, self._shown[turn.case]))
+            return "\n".join(map(box_text, boxes))
         if step.format == "yes_no":
             return SPOKEN[_usual_label(learnt, step)]
         return _usual_words(learnt, step)
@@ -105,15 +109,21 @@ def _learn(learnt: _Learnt, case: Case) -> None:
                 learnt.offered[_kind(step), option.text] += 1
                 learnt.right[_kind(step), option.text] += option.id in key.options
         elif step.format == "boxes":
-            for box in key.boxes:
-                for kind in ((*_about(step), case.image(box.image).view), _about(step)):
-                    learnt.corners[kind].append(box.xyxy)
-                    learnt.frames[kind] = box
+            _learn_boxes(learnt, case, step)
         elif step.format == "yes_no" and key.label is not None:
             for kind in {_kind(step), _about(step)}:
                 learnt.labels[kind][key.label] += 1
         else:
             _learn_words(learnt, step, answer(case, step), names)
+
+
+def _learn_boxes(learnt: _Learnt, case: Case, step: Step) -> None:
+    boxes = step.key.boxes
+    if not boxes:
+        return
+    for kind in ((*_wanted(step), case.image(boxes[0].image).view), _wanted(step)):
+        learnt.corners[kind][len(boxes)].append([box.xyxy for box in boxes])
+        learnt.frames[kind] = boxes[0]
 
 
 def _learn_words(learnt: _Learnt, step: Step, text: str, names: Mapping[str, str]) -> None:
@@ -205,14 +215,17 @@ def _decided(learnt: _Learnt, kind: Kind) -> str:
     return next((text for text in shortest[:_TRIED] if said_in(text).entities), shortest[0])
 
 
-def _mean_box(learnt: _Learnt, step: Step, projection: str) -> Box:
-    for kind in ((*_about(step), projection), _about(step)):
-        corners = learnt.corners.get(kind)
-        if corners:
-            x1, y1, x2, y2 = np.mean(corners, axis=0).tolist()
-            frame = learnt.frames[kind]
-            return Box(image=frame.image, xyxy=(x1, y1, x2, y2), frame=frame.frame, name=frame.name)
-    return _WHOLE
+def _mean_boxes(learnt: _Learnt, step: Step, projection: str) -> list[Box]:
+    """As many as there usually are, each the mean of those in its place."""
+    for kind in ((*_wanted(step), projection), _wanted(step)):
+        if kind in learnt.corners:
+            by_number, frame = learnt.corners[kind], learnt.frames[kind]
+            number = min(by_number, key=lambda one: (-len(by_number[one]), one))
+            return [
+                Box(image=frame.image, xyxy=(x1, y1, x2, y2), frame=frame.frame, name=frame.name)
+                for x1, y1, x2, y2 in np.mean(by_number[number], axis=0).tolist()
+            ]
+    return [_WHOLE]
 
 
 def _projection(step: Step, shown: Mapping[str, str]) -> str:
@@ -233,3 +246,8 @@ def _about(step: Step) -> Kind:
     """A kind of question about one thing; where it asks for projections, about so many pictures."""
     named = tuple(slot.value for slot in step.slots if slot.name in _NAMES)
     return (*_kind(step), *named, str(len(step.uses))) if step.task == "view" else (*_kind(step), *named)
+
+
+def _wanted(step: Step) -> Kind:
+    """The same where boxes are asked for: the wording tells whether it is one or several."""
+    return (*_about(step), (step.template or "").rpartition(".")[0])

@@ -32,6 +32,8 @@ _OPEN_SLOT: Final = {
 }
 _PLACED: Final = ("side", "location", "position")
 """In the order in which each tells the one before."""
+_SIDE_FIRST: Final = 0.5
+"""Share of the findings whose side is asked for before their place, which is then asked for openly."""
 _BY_ZONES: Final = 0.6
 """Share of the closed questions about a place that ask for all its zones."""
 _VIGNETTE_OPTIONS: Final = 5
@@ -69,6 +71,8 @@ def _ask_each(examiner: Examiner, thing: Thing) -> None:
     placed = [name for name in _PLACED if name in thing.values]
     if "position" in placed and _ask_whether_placed(examiner, thing):
         placed = []
+    if "side" in placed and "location" in placed and not draw.chance(_SIDE_FIRST):
+        placed.remove("side")
     if thing.id not in examiner.known_places:
         cut = draw.below(len(attributes) + 1)
         attributes = [*attributes[:cut], *placed, *attributes[cut:]]
@@ -81,6 +85,8 @@ def _ask_each(examiner: Examiner, thing: Thing) -> None:
         form = draw.weighted(_FORMS, _SHARES)
         if form == "open" or not _ask_closed(examiner, thing, attribute, form):
             _ask_open(examiner, thing, attribute)
+        if attribute == "side":
+            examiner.sides_told.add(thing.id)
 
 
 def _named(thing: Thing, attribute: str) -> str:
@@ -105,6 +111,9 @@ def _ask_closed(examiner: Examiner, thing: Thing, attribute: str, form: str) -> 
     wrong = examiner.survey.wrong.get((thing.calling, attribute))
     value = thing.values[attribute]
     if attribute in ("side", "location") and examiner.places_told:
+        return False
+    # Most wrong places are on the other side.
+    if attribute == "location" and thing.id in examiner.sides_told:
         return False
     if attribute == "location" and thing.zones and draw.chance(_BY_ZONES):
         return _ask_zones(examiner, thing)
@@ -340,6 +349,8 @@ def ask_about_regions(examiner: Examiner) -> None:
         sure = [thing.a for thing in inside if thing.is_present]
         hedged = [thing.a for thing in inside if not thing.is_present]
         kind = "some" if sure else "possible" if hedged else "none"
-        slots |= {"list": examiner.words.join([*sure, *hedged]), "possible": examiner.words.join(hedged)}
+        # Where nothing is sure, the sentence hedges, not the name.
+        plain = [examiner.words.name(thing.name).a for thing in inside]
+        slots |= {"list": examiner.words.join([*sure, *hedged]), "possible": examiner.words.join(plain)}
         turn.answer = examiner.say(turn, kind, slots)
         turn.evidence = marks_of(inside)

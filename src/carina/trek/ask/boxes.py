@@ -11,6 +11,10 @@ from carina.trek.records import target
 from carina.trek.subject import Thing
 from carina.trek.turn import Examiner, Turn
 
+_MIDLINE: Final = (0.35, 0.65)
+"""Between these shares of the width of a frontal image lies the border of the lungs."""
+_PART: Final = 0.02
+"""Share of a drawing from which on a side of it is more than a speck."""
 _QUOTED: Final = 0.4
 """Share of the findings with a sentence of their own that are asked for in its words."""
 _STEPS: Final = {"percent": (10_000, 100), "thousand": (1000, 1)}
@@ -30,7 +34,7 @@ def ask_for_regions(examiner: Examiner, number: int) -> None:
         name, place = drawn.names[structure], shown[drawn.images[structure]]
         box = _box(examiner, corners, place, name=name, of="anatomy")
         if box is not None:
-            slots = {"the_region": f"the {name}", "image": examiner.image(place)}
+            slots = {"the_region": examiner.words.region(name), "image": examiner.image(place)}
             turn = examiner.ask(3, "region box", "boxes", slots, facts=[target("region", name)])
             _key(examiner, turn, (box,), place)
 
@@ -46,9 +50,12 @@ def ask_for_findings(examiner: Examiner) -> None:
         place = shown[first.image]
         # All that one annotator drew: a finding may lie in several places.
         drawn = [m for m in outlined if (m.image, m.annotator) == (first.image, first.annotator)]
-        around = bounding_boxes([part for mark in drawn for part in _parts(thing, mark.region)])
+        frontal = examiner.subject.images[place].view in ("PA", "AP")
+        several = frontal and len(thing.sides) > 1
+        parts = [part for mark in drawn for part in (_sides(mark.region) if several else (mark.region,))]
+        around = bounding_boxes(parts)
         found = [_box(examiner, corners, place, name=thing.name) for corners in around]
-        boxes = tuple(box for box in found if box is not None)
+        boxes = tuple(sorted([box for box in found if box is not None], key=lambda box: box.xyxy))
         if not boxes:
             continue
         if len(boxes) == 1 and examiner.draw.chance(0.25) and _is_alone(examiner, thing, first.image):
@@ -57,10 +64,14 @@ def ask_for_findings(examiner: Examiner) -> None:
             _ask_box(examiner, thing, boxes, place)
 
 
-def _parts(thing: Thing, region: Region) -> Sequence[Region]:
-    """What gets a box of its own: of a finding in both lungs, each side, where the drawing leaves room between them."""
-    halves = region.halves() if len(thing.sides) > 1 else None
-    return halves or (region,)
+def _sides(region: Region) -> Sequence[Region]:
+    """What was drawn in one lung and in the other, each of which gets a box of its own; or all of it, where the drawing
+    does not leave the mediastinum free.
+    """
+    halves = region.halves(*_MIDLINE)
+    if halves is None or min(half.area for half in halves) < _PART * region.area:
+        return (region,)
+    return halves
 
 
 def _is_alone(examiner: Examiner, thing: Thing, image: str) -> bool:

@@ -476,6 +476,8 @@ def _ask_others(examiner: Examiner, reserved: Reserved | None) -> bool:
         return False
     named = draw.sample(known, max(1, len(known) - 1) if draw.chance(0.7) else len(known))
     others = [thing for thing in subject.findings if thing not in named]
+    if others and all(thing.id in examiner.presence for thing in others):
+        return False  # earlier keys have told them all
     neutral = draw.chance(0.4) and len(named) == len(known) and not others
     right = reserved.thing if reserved is not None and reserved.kind == "finding" else None
     variant = "choice" if right is not None else "open/neutral" if neutral else "open"
