@@ -102,3 +102,30 @@ def test_limits_without_conversations_are_refused(tmp_path, sound):
     limits.write_text("majority: 0.6\n")
     result = run(written(tmp_path / "bench", others), "--limits", limits)
     assert result.exit_code == 2
+
+
+def test_two_processes_give_the_same_bytes_as_one(tmp_path, sound):
+    bench = written(tmp_path / "bench", sound)
+    results = [run(bench, "-o", tmp_path / number, "--workers", number) for number in ("1", "2")]
+    assert [result.exit_code for result in results] == [0, 0], results[1].output
+    assert results[0].stdout == results[1].stdout
+    for name in ("audit.html", "audit.json"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+
+def test_a_damaged_part_is_told_by_two_processes_as_by_one(tmp_path, sound):
+    bench = written(tmp_path / "bench", sound)
+    part = next(bench.glob("cases/*.parquet"))
+    part.write_bytes(part.read_bytes()[:-100])
+    results = [run(bench, "--workers", number) for number in (1, 2)]
+    assert [result.exit_code for result in results] == [2, 2]
+    assert "cut or changed" in results[0].stderr
+    assert results[0].stderr == results[1].stderr
+
+
+def test_a_set_that_fails_fails_by_two_processes_too(tmp_path, sound):
+    broken = change(sound[0], reference_study=None, later_study=None)
+    bench = written(tmp_path / "bench", [broken, *sound[1:]])
+    results = [run(bench, "--workers", number, "--json") for number in (1, 2)]
+    assert [result.exit_code for result in results] == [1, 1]
+    assert json.loads(results[0].stdout) == json.loads(results[1].stdout)

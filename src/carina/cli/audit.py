@@ -1,18 +1,18 @@
 """`carina audit`: what a benchmark would let a model score without looking, and what in it is wrong."""
 
+import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carina.cli.console import Advance, print_json, print_table, progress
+from carina.cli.console import print_json, print_table, progress
 from carina.errors import BenchmarkError, CarinaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from carina.cases import Benchmark, Case
-    from carina.cases.audit import Audit, Gate, Thresholds
+    from carina.cases import Benchmark
+    from carina.cases.audit import Audit, Gate, Thresholds, Work
     from carina.percept.rules import Rules
     from carina.trek.audit import Limits
 
@@ -20,6 +20,8 @@ _LARGE: Final = 0.05
 """Share by which trek's answers may be off chance: its sets are so large that any difference is sure."""
 _KEPT: Final = 1500
 """Questions of each of trek's many tasks that text is learned from."""
+_FEW: Final = 20_000
+"""Questions that one process has looked at before another one has started."""
 
 
 def register(app: typer.Typer) -> None:
@@ -48,6 +50,9 @@ def audit(
         typer.Option(metavar="FILE", help="YAML with limits of trek's gates: `majority: 0.6`, one a line."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for warnings too.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one a core, or one for a small set.")
+    ] = None,
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in the browser when it is written.")
     ] = False,
@@ -55,7 +60,7 @@ def audit(
 ) -> None:
     """Audit a benchmark: can it be answered without looking, and are its keys sound?
 
-    Streams all cases once through every gate: soundness, key margins, balance of answer positions, constant and
+    Every case passes every gate once: soundness, key margins, balance of answer positions, constant and
     text-only answers against chance, telling names, duplicates, splits, images and views, quotas; for percept also
     contours, points, options, attributes and rules of thumb, measured anew from the stored masks; for trek balance by
     target, what the conversation gives away, stages, images, order, time, wording, templates and support, and the
@@ -72,8 +77,7 @@ def audit(
     import msgspec
 
     from carina.cases import open_benchmark
-    from carina.cases.audit import Thresholds
-    from carina.cases.audit import audit as run
+    from carina.cases.audit import Thresholds, audit_shared
     from carina.show.audit import summary, write_audit
 
     opened = open_benchmark(bench, images)
@@ -83,9 +87,12 @@ def audit(
     thresholds = Thresholds(render=render)
     if set(opened.manifest.counts.protocols) == {"trek"}:
         thresholds = msgspec.structs.replace(thresholds, slack=_LARGE, most_cases=_KEPT)
-    gates = _gates(opened, thresholds, files=files, limits=limits)
+    begin = partial(_work, bench, images, thresholds, files=files, limits=_limits(opened, limits))
+    cores = 1 if opened.manifest.counts.steps < _FEW else os.cpu_count() or 1
     with progress("Audit", len(opened), quiet=json) as advance:
-        result = run(_told(opened, advance), gates, benchmark=opened.manifest.fingerprint)
+        result = audit_shared(
+            begin, workers=workers or cores, benchmark=opened.manifest.fingerprint, progress=advance
+        )
     written = write_audit(result, target, title=opened.directory.resolve().name)
     if json:
         print_json({"html": written.html, "json": written.json, "audit": result})
@@ -98,7 +105,20 @@ def audit(
         raise typer.Exit(1)
 
 
-def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool, limits: Path | None) -> "list[Gate]":
+def _work(
+    bench: Path, images: Path | None, thresholds: "Thresholds", *, files: bool, limits: "Limits | None"
+) -> "Work":
+    """The cases and fresh gates, in whichever process."""
+    from carina.cases import open_benchmark
+    from carina.cases.audit import Work
+
+    opened = open_benchmark(bench, images)
+    return Work(opened, _gates(opened, thresholds, files=files, limits=limits))
+
+
+def _gates(
+    bench: "Benchmark", thresholds: "Thresholds", *, files: bool, limits: "Limits | None"
+) -> "list[Gate]":
     """The gates of every protocol, and those of the protocols that the benchmark holds."""
     from carina.cases.audit import common_gates, left_out
 
@@ -119,21 +139,21 @@ def _gates(bench: "Benchmark", thresholds: "Thresholds", *, files: bool, limits:
     if "trek" in bench.manifest.counts.protocols:
         from carina.trek.audit import trek_gates
 
-        gates += trek_gates(thresholds, limits=_limits(limits))
-    elif limits is not None:
-        raise CarinaError(f"{bench.directory}: holds no trek cases, so --limits has nothing to set")
+        gates += trek_gates(thresholds, limits=limits)
     return gates
 
 
-def _limits(path: Path | None) -> "Limits":
-    """trek's limits: the defaults, and what a file sets anew."""
+def _limits(bench: "Benchmark", path: Path | None) -> "Limits | None":
+    """trek's limits: the defaults, and what a file sets anew; None where there is no file."""
+    if path is None:
+        return None
+    if "trek" not in bench.manifest.counts.protocols:
+        raise CarinaError(f"{bench.directory}: holds no trek cases, so --limits has nothing to set")
     import msgspec
     import yaml
 
     from carina.trek.audit import Limits
 
-    if path is None:
-        return Limits()
     try:
         stated = yaml.safe_load(path.read_text(encoding="utf-8"))
         return msgspec.convert(stated or {}, Limits)
@@ -168,12 +188,6 @@ def _rules(bench: "Benchmark") -> "Rules":
         raise BenchmarkError(
             f"{bench.directory}: options.rules of the manifest are not percept's: {error}"
         ) from error
-
-
-def _told(bench: "Benchmark", advance: Advance) -> "Iterator[Case]":
-    for case in bench:
-        yield case
-        advance()
 
 
 def _print(result: "Audit") -> None:

@@ -2,7 +2,7 @@
 
 from gates_trek import audited, change, first, objected, referred, replaced, row, told
 
-from carina.cases.model import CaseImage, Evidence
+from carina.cases.model import CaseImage, Evidence, Fact
 
 
 def test_gating_trips_on_stages_that_the_study_does_not_support(sound):
@@ -51,6 +51,21 @@ def test_order_trips_on_staged_turns_that_go_back_and_on_a_shuffle_in_order(soun
     result = audited(replaced(sound, 0, change(case, order="shuffled")))
     assert objected(result) == {"order"}
     assert row(result, "order", "shuffled: concordance with the order of stages").value == 1.0
+
+
+def test_order_trips_on_a_closed_question_about_a_place_whose_side_was_told(sound):
+    case = sound[0]
+    at = next(n for n, step in enumerate(case.steps) if n and step.format in ("yes_no", "choice"))
+    about = (Fact(name="target", about="finding", text="pneumonia"),)
+    asked = change(case.steps[at], task="location", facts=about)
+    for task, format_, found in (("side", "open", True), ("severity", "open", False)):
+        before = change(case.steps[at - 1], task=task, format=format_, score="text", options=(), facts=about)
+        steps = (*case.steps[: at - 1], before, asked, *case.steps[at + 1 :])
+        result = audited(replaced(sound, 0, change(case, steps=steps)))
+        words = (
+            f"turn {asked.id}: question: a closed one about the place of the pneumonia, whose side was told"
+        )
+        assert (words in told(result, "order")) == found
 
 
 def test_chronology_trips_on_time_patient_and_split(sound):

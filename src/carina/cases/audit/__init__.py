@@ -9,6 +9,8 @@ from carina.cases.audit.positions import Positions
 from carina.cases.audit.quotas import Quotas
 from carina.cases.audit.reasons import Reasons, left_out
 from carina.cases.audit.record import Audit, Found, GateResult, Row, Status, gravest
+from carina.cases.audit.register import Register
+from carina.cases.audit.shares import Work, audit_shared
 from carina.cases.audit.soundness import Soundness
 from carina.cases.audit.splits import Splits
 from carina.cases.audit.text_only import TextOnly
@@ -25,7 +27,9 @@ __all__ = [
     "Row",
     "Status",
     "Thresholds",
+    "Work",
     "audit",
+    "audit_shared",
     "common_gates",
     "defects",
     "gravest",
@@ -50,7 +54,7 @@ def common_gates(
     `cells` at least; `skipped` counts why studies were left out, by cell ("edema/LF") or else by target. What is
     None is not looked at.
     """
-    limits = thresholds or Thresholds()
+    limits, register = thresholds or Thresholds(), Register()
     return [
         Soundness(limits),
         Margins(limits),
@@ -58,8 +62,8 @@ def common_gates(
         Constants(limits),
         TextOnly(limits),
         Names(limits),
-        Duplicates(limits),
-        Splits(limits),
+        Duplicates(limits, register),
+        Splits(limits, register),
         Views(limits, images, cases=cases),
         Quotas(limits, per_cell=per_cell, cells=cells, skipped=skipped),
     ]

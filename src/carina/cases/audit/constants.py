@@ -26,6 +26,8 @@ _OTHERS = ("(any other)",)
 class Constants:
     """Scores of constant answers, by task."""
 
+    cost = 2.0
+
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
         self._n = 0

@@ -4,14 +4,20 @@ A gate is any object with `see(case)` and `result()`. Those of `common_gates` ho
 its own. Nothing here knows a protocol or a file.
 """
 
+import gc
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple, Protocol
 
 from carina.cases.audit.chance import wilson
 from carina.cases.audit.record import Audit, Found, GateResult, Row, Status, gravest
+from carina.cases.audit.register import Firsts
 from carina.cases.model import Case
+
+_COLLECTED: Final = 16384
+"""Cases after which cycles are looked for, which errors of files leave."""
 
 
 class Gate(Protocol):
@@ -22,29 +28,69 @@ class Gate(Protocol):
     def result(self) -> GateResult: ...
 
 
+class Tally(NamedTuple):
+    """How much was seen."""
+
+    cases: int
+    steps: int
+    patients: int
+    cells: dict[str, int]
+
+
 def audit(cases: Iterable[Case], gates: Sequence[Gate], *, benchmark: str | None = None) -> Audit:
     """Show all cases to all gates, in one pass. `benchmark` is the fingerprint of what the cases come from."""
+    tally = show(cases, gates)
+    return concluded(tally, [gate.result() for gate in gates], benchmark=benchmark)
+
+
+def show(cases: Iterable[Case], gates: Sequence[Gate]) -> Tally:
+    """Let the gates see all cases."""
     cells: Counter[str] = Counter()
-    patients: set[str] = set()
+    patients = Firsts()
     n = steps = 0
-    for case in cases:
-        n += 1
-        steps += len(case.steps)
-        cells[case.cell] += 1
-        if case.patient is not None:
-            patients.add(case.patient)
-        for gate in gates:
-            gate.see(case)
-    results = tuple(gate.result() for gate in gates)
+    with _rare_collection() as shown:
+        for case in cases:
+            n += 1
+            steps += len(case.steps)
+            cells[case.cell] += 1
+            if case.patient is not None:
+                patients.first(case.patient, n)
+            for gate in gates:
+                gate.see(case)
+            shown()
+    return Tally(n, steps, len(patients), dict(sorted(cells.items())))
+
+
+def concluded(tally: Tally, results: Sequence[GateResult], *, benchmark: str | None) -> Audit:
+    """The audit, from what all gates found."""
     return Audit(
         benchmark=benchmark,
         status=gravest(*(result.status for result in results)),
-        cases=n,
-        steps=steps,
-        patients=len(patients),
-        cells=dict(sorted(cells.items())),
-        gates=results,
+        cases=tally.cases,
+        steps=tally.steps,
+        patients=tally.patients,
+        cells=tally.cells,
+        gates=tuple(results),
     )
+
+
+@contextmanager
+def _rare_collection() -> Iterator[Callable[[], None]]:
+    """Cases hold no cycles: looking for some after every few hundred records would take longer than reading them."""
+    was, seen = gc.isenabled(), 0
+
+    def shown() -> None:
+        nonlocal seen
+        seen += 1
+        if not seen % _COLLECTED:
+            gc.collect()
+
+    gc.disable()
+    try:
+        yield shown
+    finally:
+        if was:
+            gc.enable()
 
 
 class Objections:

@@ -64,7 +64,7 @@ def fit(data: Questions) -> NDArray[np.float64]:
         scores -= np.repeat(np.maximum.reduceat(scores, data.starts), sizes)
         powers = np.exp(scores)
         sums = np.add.reduceat(powers, data.starts)
-        value = float(np.log(sums).sum() - data.right @ scores + _RIDGE / 2 * weights @ weights)
+        value = float(np.log(sums).sum()) - _dot(data.right, scores) + _RIDGE / 2 * _dot(weights, weights)
         slope = transposed @ (powers / np.repeat(sums, sizes) - data.right) + _RIDGE * weights
         return value, np.asarray(slope, np.float64)
 
@@ -80,7 +80,7 @@ def _lowest(loss: _Loss, start: NDArray[np.float64]) -> NDArray[np.float64]:
     moves: deque[tuple[NDArray[np.float64], NDArray[np.float64], float]] = deque(maxlen=_MEMORY)
     for _ in range(_STEPS):
         way = _direction(slope, moves)
-        steep = float(way @ slope)
+        steep = _dot(way, slope)
         stride = 1.0 if moves else 1.0 / max(1.0, float(np.abs(slope).sum()))
         while True:
             there = weights + stride * way
@@ -89,7 +89,7 @@ def _lowest(loss: _Loss, start: NDArray[np.float64]) -> NDArray[np.float64]:
                 break
             stride /= 2
         move, bend = there - weights, new - slope
-        curved = float(move @ bend)
+        curved = _dot(move, bend)
         done = value - lower <= _ENOUGH * max(abs(value), 1.0)
         weights, value, slope = there, lower, new
         if done:
@@ -106,15 +106,20 @@ def _direction(
     way = -slope
     shares = []
     for move, bend, scale in reversed(moves):
-        share = scale * float(move @ way)
+        share = scale * _dot(move, way)
         shares.append(share)
         way = way - share * bend
     if moves:
         move, bend, scale = moves[-1]
-        way = way / (scale * float(bend @ bend))
+        way = way / (scale * _dot(bend, bend))
     for (move, bend, scale), share in zip(moves, reversed(shares), strict=True):
-        way = way + (share - scale * float(bend @ way)) * move
+        way = way + (share - scale * _dot(bend, way)) * move
     return way
+
+
+def _dot(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """By this thread alone: processes that share the cores would wait for the threads of each other's `@`."""
+    return float(np.einsum("i,i->", one, other))
 
 
 def hits(data: Questions, weights: NDArray[np.float64]) -> NDArray[np.float64]:

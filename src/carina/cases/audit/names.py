@@ -4,6 +4,7 @@ Two ways. A name may say it in words ("option_2_fake.png"). Or names are harmles
 always the first region, the right option always has the lowest view id, cases of one path lie together in the file.
 """
 
+import heapq
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from carina.cases.audit.chance import (
     wilson,
 )
 from carina.cases.audit.frame import Objections, judged
+from carina.cases.audit.learning import hashed
 from carina.cases.audit.record import Found, GateResult, Row, Status, gravest
 from carina.cases.audit.steps import choices, task_of
 from carina.cases.audit.thresholds import Thresholds
@@ -32,16 +34,21 @@ TELLING: Final = frozenset(_TELLING.split())
 "revision" is a stage that the published layout names its folders after."""
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PART: Final = re.compile(r"(\d+)")
+_MOST_ROWS: Final = 50_000
+"""Cases whose order is looked at; where there are more, those with the lowest hashes."""
 
 
 class Names:
     """Words in names, and what the order of names predicts."""
 
+    cost = 3.0
+
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
         self._objections = Objections(thresholds.worst)
         self._n = 0
-        self._rows: list[tuple[str, str]] = []
+        self._rows: list[tuple[int, str, int, str]] = []
+        """Of a sample of the cases: less their hash, id, place in the file, path."""
         self._hits: defaultdict[str, Counter[int]] = defaultdict(Counter)
         self._trials: defaultdict[str, defaultdict[int, Counter[float]]] = defaultdict(
             lambda: defaultdict(Counter)
@@ -56,9 +63,16 @@ class Names:
                     case.id, f"{kind} {name!r} holds the word {', '.join(map(repr, telling))}"
                 )
         if case.path is not None:
-            self._rows.append((case.id, case.path))
+            self._keep(case.id, case.path)
         self._see_roles(case)
         self._see_options(case)
+
+    def _keep(self, case: str, path: str) -> None:
+        row = (-hashed(case), case, self._n, path)
+        if len(self._rows) < _MOST_ROWS:
+            heapq.heappush(self._rows, row)
+        else:
+            heapq.heappushpop(self._rows, row)
 
     def _see_roles(self, case: Case) -> None:
         """Ranks of regions with a role, among the names in order and in the list."""
@@ -139,10 +153,12 @@ class Names:
         return self._judged(min(rows, key=lambda row: row.p or 0.0), tests)
 
     def _orders(self) -> Iterator[Row]:
-        paths = sorted({path for _, path in self._rows})
+        paths = sorted({path for *_, path in self._rows})
         if len(paths) < 2:
             return
-        for way, rows in (("case ids", sorted(self._rows)), ("the file", self._rows)):
+        by_id = sorted((case, path) for _, case, _, path in self._rows)
+        by_place = sorted((place, path) for *_, place, path in self._rows)
+        for way, rows in (("case ids", by_id), ("the file", by_place)):
             labels = [path for _, path in rows]
             alike, sigma = alike_neighbours(labels)
             pairs = len(labels) - 1

@@ -17,6 +17,8 @@ from carina.cases.model import Case
 class Positions:
     """Places of right answers, by task."""
 
+    cost = 2.0
+
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
         self._n = 0

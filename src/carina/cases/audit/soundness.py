@@ -4,6 +4,7 @@ from typing import Final
 
 from carina.cases.audit.frame import Objections, defects
 from carina.cases.audit.record import GateResult
+from carina.cases.audit.register import Firsts
 from carina.cases.audit.thresholds import Thresholds
 from carina.cases.faults import faults
 from carina.cases.model import Case
@@ -14,18 +15,19 @@ _THRESHOLD: Final = "one case or more, no fault in any, no id twice"
 class Soundness:
     """No fault inside a case, and no id twice."""
 
+    cost = 6.0
+
     def __init__(self, thresholds: Thresholds) -> None:
         self._objections = Objections(thresholds.worst)
-        self._ids: set[str] = set()
+        self._ids = Firsts()
         self._n = 0
 
     def see(self, case: Case) -> None:
         self._n += 1
         for fault in faults(case):
             self._objections.add(case.id, fault)
-        if case.id in self._ids:
+        if self._ids.first(case.id, self._n) != self._n:
             self._objections.add(case.id, "another case has the same id")
-        self._ids.add(case.id)
 
     def result(self) -> GateResult:
         if not self._n:

@@ -1,5 +1,6 @@
 """How a step's options look to somebody who answers without looking at the pictures."""
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from carina.cases.model import Case, Step
@@ -35,11 +36,11 @@ class Choices(NamedTuple):
 def choices(step: Step) -> Choices | None:
     """The step as a choice; None for steps that are answered otherwise or have no key."""
     if step.options:
-        right = frozenset(n - 1 for n in step.right)
+        right = _places(step.right)
         content = tuple(place for place in range(len(step.options)) if not excludes(step, place))
         found = Choices(tuple(folded(option.text) for option in step.options), right, content)
     elif step.format == "yes_no" and step.key.label in ("yes", "no"):
-        found = Choices(("yes", "no"), frozenset({0 if step.key.label == "yes" else 1}), (0, 1))
+        found = Choices(("yes", "no"), _places((1,) if step.key.label == "yes" else (2,)), (0, 1))
     else:
         return None
     return found if found.right else None
@@ -56,6 +57,13 @@ def excludes(step: Step, place: int) -> bool:
     return step.multiple and option.id == NONE_ID
 
 
+@lru_cache(maxsize=1024)
+def _places(numbers: tuple[int, ...]) -> frozenset[int]:
+    """From 0. The same few sets are kept with thousands of questions."""
+    return frozenset(number - 1 for number in numbers)
+
+
+@lru_cache(maxsize=16384)
 def folded(text: str) -> str:
     """Without case, and with single blanks."""
     return " ".join(text.lower().split())

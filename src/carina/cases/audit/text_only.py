@@ -6,14 +6,16 @@ and to the best constant answer.
 """
 
 import re
+from array import array
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 import msgspec
 
 from carina.cases.audit.frame import measured
-from carina.cases.audit.learning import Asked, Sample, compared, hashed
+from carina.cases.audit.learning import Asked, Sample, combined, compared, feature, features, hashed
 from carina.cases.audit.record import GateResult, Row
 from carina.cases.audit.steps import Choices, choices, target_of, task_of
 from carina.cases.audit.thresholds import Thresholds
@@ -25,6 +27,8 @@ _OPTIONS: Final = "\nOptions:"
 
 class TextOnly:
     """What text predicts, by task."""
+
+    cost = 14.0
 
     def __init__(self, thresholds: Thresholds) -> None:
         self._thresholds = thresholds
@@ -83,10 +87,10 @@ class TextOnly:
         yield found.prior
 
 
-def _features(case: Case, step: Step, found: Choices) -> Iterator[tuple[str, ...]]:
+def _features(case: Case, step: Step, found: Choices) -> Iterator["array[int]"]:
     """What can be read about each option, as words with a prefix that says where they stand."""
     question = step.question.split(_OPTIONS)[0]
-    words = sorted(set(_WORDS.findall(f"{step.context or ''} {question}".lower())))
+    words = [_asked(word) for word in sorted(set(_WORDS.findall(f"{step.context or ''} {question}".lower())))]
     target = target_of(case, step)
     k, lengths = len(found.texts), [len(text) for text in found.texts]
     first = found.texts[0]
@@ -94,7 +98,7 @@ def _features(case: Case, step: Step, found: Choices) -> Iterator[tuple[str, ...
         own = _WORDS.findall(text)
         back = k - place
         option = step.options[place] if step.options else None
-        yield (
+        plain = (
             f"prior {target} {text}",
             f"text {text}",
             *(f"word {word}" for word in own),
@@ -112,6 +116,10 @@ def _features(case: Case, step: Step, found: Choices) -> Iterator[tuple[str, ...
             f"begins {case.id[2:3]} {text}",
             f"ends {case.id[-1:]} at {place}",
             f"ends {case.id[-1:]} {text}",
-            *(f"asked {word} {text}" for word in words),
-            *(f"asked {word} at {place}" for word in words),
         )
+        yield features((*map(feature, plain), *combined(words, text), *combined(words, f"at {place}")))
+
+
+@lru_cache(maxsize=4096)
+def _asked(word: str) -> int:
+    return feature(f"asked {word} ")

@@ -14,12 +14,12 @@ class Attributes:
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._rules = limits.rules
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
         self._n = 0
 
     def see(self, case: Case) -> None:
-        if self._decoder.parts(case) is None:
+        if self.decoder.parts(case) is None:
             return
         steps = [(task, step_of(case, task)) for task in ("distribution", "severity", "comparison")]
         self._n += any(step is not None for _, step in steps)

@@ -1,29 +1,46 @@
 """Gate: does every shown contour need the revision that its key says? Recomputed from the masks."""
 
+import math
+
 from carina.cases.audit import GateResult, Objections, Row, defects
 from carina.cases.model import Case
 from carina.percept.audit.limits import Limits
 from carina.percept.audit.parts import Decoder, Parts, drawn, iou, step_of
 
 
+class _Range:
+    """Mean, least and greatest of values that are not kept."""
+
+    def __init__(self) -> None:
+        self.n, self.total = 0, 0.0
+        self.low, self.high = math.inf, -math.inf
+
+    def add(self, value: float) -> None:
+        self.n += 1
+        self.total += value
+        self.low, self.high = min(self.low, value), max(self.high, value)
+
+
 class Contours:
     """Overlap of what is shown with the truth."""
 
+    cost = 20.0
+
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._rules = limits.rules
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
-        self._shown: dict[str, list[float]] = {"RF": [], "RR": []}
+        self._shown = {"RF": _Range(), "RR": _Range()}
 
     def see(self, case: Case) -> None:
-        parts = self._decoder.parts(case)
+        parts = self.decoder.parts(case)
         if parts is None or case.path is None:
             return
         for fault in parts.faults:
             self._objections.add(case.id, fault, 9)
         rules = self._rules
         overlap = iou(parts.mask("shown"), parts.mask("truth")) if parts.has("shown", "truth") else 0.0
-        self._shown[case.path].append(overlap)
+        self._shown[case.path].add(overlap)
         if case.path == "RF" and overlap < rules.good_iou:
             self._objections.add(
                 case.id,
@@ -70,18 +87,18 @@ class Contours:
         rows = tuple(
             Row(
                 name=f"{path}: mean overlap of the shown contour",
-                n=len(values),
-                value=sum(values) / len(values),
-                low=min(values),
-                high=max(values),
+                n=shown.n,
+                value=shown.total / shown.n,
+                low=shown.low,
+                high=shown.high,
                 note="the interval is the range",
             )
-            for path, values in self._shown.items()
-            if values
+            for path, shown in self._shown.items()
+            if shown.n
         )
         return defects(
             "contours",
-            sum(map(len, self._shown.values())),
+            sum(shown.n for shown in self._shown.values()),
             self._objections,
             threshold=f"overlap with the truth: RR {rules.revise_low:g} to {rules.revise_high:g}, RF and the revised "
             f"contour at least {rules.good_iou:g}",

@@ -14,12 +14,12 @@ class Options:
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._rules = limits.rules
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
         self._n = 0
 
     def see(self, case: Case) -> None:
-        parts = self._decoder.parts(case)
+        parts = self.decoder.parts(case)
         if parts is None:
             return
         masks, regions = step_of(case, "revision") is not None, step_of(case, "location") is not None

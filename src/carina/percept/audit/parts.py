@@ -62,6 +62,8 @@ class Parts:
 class Decoder:
     """Takes a case apart once for all gates that ask in turn."""
 
+    cost = 100.0
+
     def __init__(self, frame: int) -> None:
         self._frame = frame
         self._case: Case | None = None

@@ -15,14 +15,16 @@ from carina.studies.region import Mask
 class Points:
     """Key points in what changed, distractors away from it, and room between all of them."""
 
+    cost = 25.0
+
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
         self._n = 0
 
     def see(self, case: Case) -> None:
-        parts = self._decoder.parts(case)
+        parts = self.decoder.parts(case)
         if parts is None or case.path != "RR" or not parts.has("shown", "revised", "truth"):
             return
         self._n += 1

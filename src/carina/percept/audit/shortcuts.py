@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from carina.cases.audit import GateResult, Row, judged, measured
 from carina.cases.audit.chance import Z95, at_least, at_most, limit, normal_tail, separation, wilson
+from carina.cases.audit.reservoir import Reservoir
 from carina.cases.model import Case
 from carina.percept.audit.limits import Limits
 from carina.percept.audit.parts import Decoder, Parts, distance, edge, holds, iou, perimeter
@@ -22,6 +23,8 @@ from carina.studies.region import Mask
 
 _TRIED_ONLY: Final = ("roughest", "least typical", "closest to", "farthest from")
 """Rules for information: above chance they are a warning."""
+_MOST_VALUES: Final = 20_000
+"""Contours of each target and path whose measures are compared."""
 _TEXTURE: Final = 4.0
 """Pixels of the frame over which a contour is smoothed: finer detail is texture, coarser is shape."""
 
@@ -29,25 +32,27 @@ _TEXTURE: Final = 4.0
 class Shortcuts:
     """Scores of rules of thumb, against chance."""
 
+    cost = 67.0
+
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._hits: Counter[str] = Counter()
         self._trials: defaultdict[str, Counter[float]] = defaultdict(Counter)
-        self._measures: defaultdict[str, defaultdict[str, dict[str, list[float]]]] = defaultdict(
-            lambda: defaultdict(lambda: {"RR": [], "RF": []})
+        self._measures: defaultdict[str, defaultdict[str, dict[str, Reservoir]]] = defaultdict(
+            lambda: defaultdict(lambda: {path: Reservoir(_MOST_VALUES) for path in ("RR", "RF")})
         )
         self._n = 0
 
     def see(self, case: Case) -> None:
-        parts = self._decoder.parts(case)
+        parts = self.decoder.parts(case)
         if parts is None or case.path is None or not parts.has("shown"):
             return
         self._n += 1
         shown = parts.mask("shown")
         truth = parts.mask("truth") if parts.has("truth") else None
         for name, value in _measures(shown, truth, parts.pixel):
-            self._measures[name][case.target or ""][case.path].append(value)
+            self._measures[name][case.target or ""][case.path].add(case.id, value)
         if parts.key is not None and len(parts.options) > 1:
             self._see_options(parts)
         if parts.points:
@@ -121,7 +126,7 @@ class Shortcuts:
         )
 
     def _separation(self, name: str, tests: int) -> Iterator[Row]:
-        groups = [(paths["RR"], paths["RF"]) for paths in self._measures[name].values()]
+        groups = [(paths["RR"].values, paths["RF"].values) for paths in self._measures[name].values()]
         area, error, n = separation(groups)
         if not n:
             return

@@ -16,6 +16,8 @@ from carina.trek.audit.turns import Decoder
 
 _MOST_TEXTS: Final = 2000
 """Right options that are told apart in a family; with more, later ones cannot be the most frequent."""
+_MOST_NAMES: Final = 10_000
+"""Names that are told apart, in all families together; later ones are hardly asked about often enough to be judged."""
 _Group = tuple[int, str, str]
 _Answers = Counter[str]
 
@@ -25,7 +27,7 @@ class Balance:
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._n = 0
         self._groups: defaultdict[_Group, _Answers] = defaultdict(Counter)
         self._chosen: Counter[tuple[int, str]] = Counter()
@@ -33,7 +35,7 @@ class Balance:
         self._named: defaultdict[tuple[_Group, str], _Answers] = defaultdict(Counter)
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None:
             return
         self._n += 1
@@ -41,7 +43,7 @@ class Balance:
             if turn.label is not None:
                 group = (turn.step.stage, turn.step.task, turn.kind)
                 self._groups[group][turn.label] += 1
-                if turn.closed:
+                if turn.closed and ((group, turn.name) in self._named or len(self._named) < _MOST_NAMES):
                     self._named[group, turn.name][turn.label] += 1
             elif turn.choices is not None:
                 family = (turn.step.stage, turn.step.task)

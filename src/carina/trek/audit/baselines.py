@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from carina.cases.audit import GateResult, Row, judged, measured
 from carina.cases.audit.chance import Z95, at_least, limit, shifted, wilson
-from carina.cases.audit.learning import hashed
+from carina.cases.audit.reservoir import Reservoir
 from carina.cases.audit.steps import task_of
 from carina.cases.model import Box, Case
 from carina.trek.audit.form import sides
@@ -18,24 +18,26 @@ from carina.trek.audit.tallies import share
 from carina.trek.audit.turns import Decoder, Turn
 
 _LEAST_BOXES: Final = 10
-_Unit = tuple[float, float, float, float]
+_MOST_NAMES: Final = 2000
+"""Names whose boxes are kept; later ones are too rare to have a mean box."""
 
 
 class Baselines:
     """Rules of thumb, against chance where it is known."""
 
+    cost = 2.0
+
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._n = 0
         self._yes: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._hits: defaultdict[tuple[str, str], float] = defaultdict(float)
         self._trials: defaultdict[tuple[str, str], Counter[float]] = defaultdict(Counter)
-        self._boxes: defaultdict[str, list[_Unit]] = defaultdict(list)
-        self._seen: Counter[str] = Counter()
+        self._boxes: dict[str, Reservoir] = {}
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None:
             return
         self._n += 1
@@ -76,18 +78,14 @@ class Baselines:
         image = next((image for image in case.images if image.key == box.image), None)
         if image is None:
             return
-        kept, most = self._boxes[box.name], self._limits.boxes
-        self._seen[box.name] += 1
-        place = len(kept) if len(kept) < most else hashed(f"{case.id} {box.name}") % self._seen[box.name]
-        if place >= most:
-            return
+        kept = self._boxes.get(box.name)
+        if kept is None:
+            if len(self._boxes) >= _MOST_NAMES:
+                return
+            kept = self._boxes[box.name] = Reservoir(self._limits.boxes, width=4)
         width, height = sides(box, image)
         x1, y1, x2, y2 = box.xyxy
-        unit = (x1 / width, y1 / height, x2 / width, y2 / height)
-        if place == len(kept):
-            kept.append(unit)
-        else:
-            kept[place] = unit
+        kept.add(f"{case.id} {box.name}", x1 / width, y1 / height, x2 / width, y2 / height)
 
     def result(self) -> GateResult:
         tests = len(self._trials)
@@ -141,7 +139,7 @@ class Baselines:
         """How well the mean box of a name does on each of them."""
         everything: list[float] = []
         for name in sorted(self._boxes):
-            boxes = np.array(self._boxes[name])
+            boxes = np.array(self._boxes[name].values).reshape(-1, 4)
             if len(boxes) < _LEAST_BOXES:
                 continue
             overlaps = iou(boxes, boxes.mean(axis=0))

@@ -4,10 +4,11 @@ Time is what the facts of a case say (order within the patient, or dates), never
 """
 
 import datetime
-from collections import defaultdict
 from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple
 
+from carina.cases.audit.register import Firsts, Register
 from carina.cases.model import Case
 from carina.trek.audit.limits import Limits
 from carina.trek.audit.ruled import Broken, Ruled
@@ -22,6 +23,7 @@ class _Owner(NamedTuple):
 class Chronology(Ruled):
     """Linked studies in time, and with whom they belong."""
 
+    cost = 1.5
     name = "chronology"
     rules = ("order is told", "reference before current", "later after current", "same patient", "same split")
     threshold = (
@@ -32,8 +34,10 @@ class Chronology(Ruled):
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         super().__init__(limits, decoder)
-        self._owners: dict[str, _Owner] = {}
-        self._waiting: defaultdict[str, list[tuple[str, _Owner]]] = defaultdict(list)
+        self._register = Register()
+        self._owners = Firsts()
+        self._waiting = Firsts()
+        """By study and how many wait for it already."""
 
     def broken(self, conversation: Conversation) -> Iterator[Broken]:
         case = conversation.case
@@ -60,17 +64,29 @@ class Chronology(Ruled):
 
     def _owned(self, case: Case, links: list[tuple[str, str]]) -> Iterator[Broken]:
         """Against the studies of the set; those that come later wait."""
-        own = _Owner(case.patient, case.split)
-        self._owners.setdefault(case.study, own)
-        for other, linked in self._waiting.pop(case.study, ()):
-            yield from self._apart(own, linked, f"{case.study!r}, linked by {other}")
+        number, own = self._register.number(case), _Owner(case.patient, case.split)
+        if self._owners.first(case.study, number) == number:
+            for waiting in self._waiting_for(case.study):
+                linked, other = self._owner(waiting), self._register.id(waiting)
+                yield from self._apart(own, linked, f"{case.study!r}, linked by {other}")
         for which, study in links:
             if study == case.study:
                 yield Broken(self.rules[1], "", f"{which}_study: is the current study itself")
-            elif study in self._owners:
-                yield from self._apart(self._owners[study], own, f"the {which} study {study!r}")
+            elif (owner := self._owners.get(study)) is not None:
+                yield from self._apart(self._owner(owner), own, f"the {which} study {study!r}")
             else:
-                self._waiting[study].append((case.id, own))
+                self._waiting.first((study, sum(1 for _ in self._waiting_for(study))), number)
+
+    def _owner(self, number: int) -> _Owner:
+        return _Owner(self._register.patient(number), self._register.split(number))
+
+    def _waiting_for(self, study: str) -> Iterator[int]:
+        """Numbers of the cases that link a study which has not come yet."""
+        for place in count():
+            number = self._waiting.get((study, place))
+            if number is None:
+                return
+            yield number
 
     def _apart(self, one: _Owner, other: _Owner, what: str) -> Iterator[Broken]:
         if one.patient is not None and other.patient is not None and one.patient != other.patient:

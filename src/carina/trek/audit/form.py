@@ -35,6 +35,7 @@ _STAGES: Final = range(1, 9)
 class Form(Ruled):
     """The rules of a trek record that one turn or one conversation can break."""
 
+    cost = 3.0
     name = "form"
     rules = ("images", "dependencies", "options", "boxes", "formats", "labels", "answers", "evidence")
     threshold = (

@@ -41,13 +41,13 @@ class Hedged:
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
         self._found: Counter[str] = Counter()
         self._n = self._closed = self._denied = 0
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None or not conversation.presence:
             return
         self._n += 1

@@ -4,15 +4,15 @@ A text-only model with gold history, tried on other patients. It reads the words
 target or option was mentioned before, earlier labels, and the words of earlier answers.
 """
 
-import zlib
 from array import array
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from carina.cases.audit import GateResult, Row, Status, measured
-from carina.cases.audit.learning import Asked, Sample, compared, hashed
+from carina.cases.audit.learning import Asked, Sample, combined, compared, feature, features, hashed
 from carina.cases.audit.steps import Choices, choices, target_of, task_of
 from carina.cases.model import Case
 from carina.trek.audit.limits import Limits
@@ -27,14 +27,16 @@ _BEFORE: Final = 40
 class History:
     """What the conversation so far predicts, by task."""
 
+    cost = 20.0
+
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._n = 0
         self._sample = Sample(limits.history_questions)
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None:
             return
         self._n += 1
@@ -93,31 +95,30 @@ class History:
 
 
 def _features(conversation: Conversation, turn: Turn, found: Choices) -> Iterator["array[int]"]:
-    """Of each option, hashed: thousands of questions are kept, and numbers are small."""
+    """Of each option."""
     asked = sorted(set(conversation.text[turn.start : turn.answered].split()))
     said = sorted(_answer_words(conversation, turn)) if turn.label is not None else []
-    labels = _labels(conversation, turn)
-    manner = _manner(conversation, turn.name, turn.start)
+    # What is the same for all options is begun once, and goes on with the words of each.
+    begun = [
+        *(_begun(f"asked {word} ") for word in asked),
+        *(_begun(f"said {word} ") for word in said),
+        *(_begun(f"target {how} ") for how in _manner(conversation, turn.name, turn.start)),
+    ]
+    labels = [_begun(f"{label} ") for label in _labels(conversation, turn)]
     target = target_of(conversation.case, turn.step)
     k = len(found.texts)
     longest = max(map(len, found.texts))
     for place, text in enumerate(found.texts):
-        yield array(
-            "Q",
-            map(
-                _number,
-                (
-                    f"prior {target} {text}",
-                    f"text {text}",
-                    f"place {place} of {k}",
-                    f"longest {len(text) == longest}",
-                    *(f"asked {word} {text}" for word in asked),
-                    *(f"said {word} {text}" for word in said),
-                    *(f"target {how} {text}" for how in manner),
-                    *(f"option {how}" for how in _manner(conversation, text, turn.start)),
-                    *(f"{label} {text}" for label in labels),
-                ),
-            ),
+        yield features(
+            (
+                feature(f"prior {target} {text}"),
+                feature(f"text {text}"),
+                feature(f"place {place} of {k}"),
+                feature(f"longest {len(text) == longest}"),
+                *combined(begun, text),
+                *(feature(f"option {how}") for how in _manner(conversation, text, turn.start)),
+                *combined(labels, text),
+            )
         )
 
 
@@ -163,5 +164,6 @@ def _manner(conversation: Conversation, name: str, end: int) -> list[str]:
     return sorted(found) or ["not mentioned"]
 
 
-def _number(feature: str) -> int:
-    return zlib.crc32(feature.encode())
+@lru_cache(maxsize=16384)
+def _begun(words: str) -> int:
+    return feature(words)

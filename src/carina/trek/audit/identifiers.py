@@ -20,15 +20,17 @@ _GRAVITY: Final[dict[str, Status]] = {"image keys": "fail", "text": "fail", "res
 class Identifiers:
     """Paths and ids that should not leave the house."""
 
+    cost = 1.5
+
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
         self._remarks = Objections(limits.common.worst)
         self._n = 0
         self._found: Counter[str] = Counter()
 
     def see(self, case: Case) -> None:
-        if self._decoder.read(case) is None:
+        if self.decoder.read(case) is None:
             return
         self._n += 1
         self._restricted(case)

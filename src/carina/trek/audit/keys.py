@@ -48,6 +48,7 @@ _CLAIMED: Final = {**_TOLD, "lateral": re.compile(r"\b(?:lateral|side views?)\b"
 class Keys(Ruled):
     """Keys against the facts of their turn and of their conversation; the first contradiction of each is told."""
 
+    cost = 4.0
     name = "keys"
     rules = ("attributes", "choices", "lists", "anything", "presence", "regions", "boxes", "views")
     threshold = (

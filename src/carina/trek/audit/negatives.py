@@ -23,7 +23,7 @@ class Negatives:
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._n = 0
         self._origins: Counter[str] = Counter()
         self._example: dict[str, str] = {}
@@ -31,7 +31,7 @@ class Negatives:
         self._report: Counter[tuple[bool, str]] = Counter()
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None:
             return
         self._n += 1

@@ -1,4 +1,4 @@
-"""Gate: is the order that a conversation claims the order that it has?"""
+"""Gate: is the order that a conversation claims the order that it has, and does no side give a place away?"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,16 +17,27 @@ _LEAST_TURNS: Final = 12
 _LEAST_STAGES: Final = 4
 """A shuffle of fewer turns and stages may well be in order by chance."""
 _REPORT: Final = 8
+_CLOSED: Final = ("yes_no", "choice")
 
 
 class Order(Ruled):
     """Stages in the order of turns."""
 
     name = "order"
-    rules = ("staged never goes back", "shuffled is not in order")
-    threshold = "staged: no turn of a lower stage after a higher one; shuffled: not in the order of stages"
-    good = "The order that each conversation claims is the one that it has."
-    bad = "Some conversations claim another order than they have, so they would be scored in the wrong table."
+    rules = (
+        "staged never goes back",
+        "shuffled is not in order",
+        "no place is asked for in a closed form after its side was told",
+    )
+    threshold = (
+        "staged: no turn of a lower stage after a higher one; shuffled: not in the order of stages; no closed question "
+        "about the place of a finding after one about its side"
+    )
+    good = "The order that each conversation claims is the one that it has, and no side gives a place away."
+    bad = (
+        "Some conversations claim another order than they have, so they would be scored in the wrong table, or tell a "
+        "side before they ask for the place among others of the other side."
+    )
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         super().__init__(limits, decoder)
@@ -56,6 +67,18 @@ class Order(Ruled):
             and len(set(stages)) >= _LEAST_STAGES
         ):
             yield Broken(self.rules[1], "", "order: shuffled, but the turns are in the order of stages")
+        yield from self._given_away(conversation)
+
+    def _given_away(self, conversation: Conversation) -> Iterator[Broken]:
+        told: set[str] = set()
+        for turn in conversation.turns:
+            if turn.step.task == "side":
+                told.add(turn.name)
+            elif turn.step.task == "location" and turn.name in told and turn.step.format in _CLOSED:
+                what = (
+                    f"question: a closed one about the place of the {turn.name}, whose side was told before"
+                )
+                yield Broken(self.rules[2], turn.step.id, what)
 
     def result(self) -> GateResult:
         return msgspec.structs.replace(found := super().result(), rows=(*found.rows, *self._told()))

@@ -29,7 +29,7 @@ class Restated:
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
         self._n = 0
         self._turns: Counter[int] = Counter()
@@ -38,7 +38,7 @@ class Restated:
         self._closed: Counter[str] = Counter()
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None:
             return
         self._n += 1

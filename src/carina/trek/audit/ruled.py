@@ -33,7 +33,7 @@ class Ruled(ABC):
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self.limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
         self._broken: Counter[str] = Counter()
         self._n = 0
@@ -43,7 +43,7 @@ class Ruled(ABC):
         """All rules that this one breaks."""
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None:
             return
         self._n += 1

@@ -46,8 +46,10 @@ _QUANTILES = {"least": 0.0, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95
 class Statistics:
     """Counts of everything that the sample's figures are known for."""
 
+    cost = 2.0
+
     def __init__(self, decoder: Decoder) -> None:
-        self._decoder = decoder
+        self.decoder = decoder
         self._n = 0
         self._turns, self._questions, self._answers, self._words = (Histogram() for _ in range(4))
         self._images, self._current = Histogram(), Histogram()
@@ -61,7 +63,7 @@ class Statistics:
         self._counted: Counter[str] = Counter()
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None:
             return
         self._n += 1

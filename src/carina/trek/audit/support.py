@@ -26,13 +26,13 @@ class Support:
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
         self._found: Counter[str] = Counter()
         self._n = self._turns = self._stating = self._reported = 0
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None:
             return
         self._n += 1

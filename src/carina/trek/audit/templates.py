@@ -14,13 +14,13 @@ class Templates:
 
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._n = 0
         self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
         self._without: Counter[int] = Counter()
 
     def see(self, case: Case) -> None:
-        if self._decoder.read(case) is None:
+        if self.decoder.read(case) is None:
             return
         self._n += 1
         for step in case.steps:

@@ -63,6 +63,8 @@ class Conversation(NamedTuple):
 class Decoder:
     """Takes each case apart once, however many gates look at it."""
 
+    cost = 8.0
+
     def __init__(self) -> None:
         self._case: Case | None = None
         self._read: Conversation | None = None

@@ -34,15 +34,17 @@ _MARKS: Final = ".,;:!?()[]\"'"
 class Wording:
     """Residue and slips in questions, options and answers."""
 
+    cost = 8.0
+
     def __init__(self, limits: Limits, decoder: Decoder) -> None:
         self._limits = limits
-        self._decoder = decoder
+        self.decoder = decoder
         self._objections = Objections(limits.common.worst)
         self._found: Counter[str] = Counter()
         self._n = self._turns = 0
 
     def see(self, case: Case) -> None:
-        conversation = self._decoder.read(case)
+        conversation = self.decoder.read(case)
         if conversation is None:
             return
         self._n += 1
