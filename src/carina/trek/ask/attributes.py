@@ -32,9 +32,9 @@ _OPEN_SLOT: Final = {
 }
 _PLACED: Final = ("side", "location", "position")
 """In the order in which each tells the one before."""
-_SIDE_FIRST: Final = 0.5
+_SIDE_FIRST: Final = 0.2
 """Share of the findings whose side is asked for before their place, which is then asked for openly."""
-_BY_ZONES: Final = 0.6
+_BY_ZONES: Final = 0.75
 """Share of the closed questions about a place that ask for all its zones."""
 _VIGNETTE_OPTIONS: Final = 5
 
