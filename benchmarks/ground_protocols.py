@@ -1,4 +1,4 @@
-"""How much of a localisation score is the scoring rule? One set of maps under the rules of several projects.
+"""How much of a localisation score is due to the scoring rule: one set of maps by the rules of several projects.
 
 Truths are the masks of ChestX-Det (one for each image and label); each gets one synthetic map such as an attention map:
 a softmax over 14 x 14 cells of a bump near the lesion and noise. The maps are made up, so the levels mean nothing; that
@@ -17,15 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from carina.ground.score import Protocol, compare_protocols
+from carina.maps import Protocol, compare_protocols
 from carina.models.frame import Frame
-from carina.seeding import rng
+from carina.store.seeding import rng
 from carina.studies import Region
 
 SIDE = 1024
 GRID = 14
 SPREAD = 1.5
-"""By so much the highest of the pointing games is above the lowest, at the least."""
+"""Smallest expected ratio of the highest to the lowest pointing game."""
 
 
 def main() -> int:
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def pairs(path: Path, *, most: int, seed: int) -> Iterator[tuple[np.ndarray, Region, Frame]]:
-    """Masks in an order drawn by the seed, each with its map."""
+    """Masks in random order, each with its map."""
     records = json.loads(path.read_text())
     drawn = [(record, label) for record in records for label in sorted(set(record["syms"]))]
     order = rng(seed, "protocols", "order").permutation(len(drawn))
@@ -68,7 +68,7 @@ def pairs(path: Path, *, most: int, seed: int) -> Iterator[tuple[np.ndarray, Reg
 
 
 def made_map(truth: Region, seed: int, name: str) -> np.ndarray:
-    """Of a softmax: noise, and a bump that misses the lesion's centre by a cell or two."""
+    """A map like that of a softmax: noise, and a peak one or two cells from the centre of the lesion."""
     draw = rng(seed, "protocols", name)
     x, y, w, h = truth.bbox or (0, 0, SIDE, SIDE)
     cell = SIDE / GRID
@@ -82,7 +82,7 @@ def made_map(truth: Region, seed: int, name: str) -> np.ndarray:
 
 
 def spread(rows: list[Protocol], kind: str) -> float:
-    """Highest over lowest mean of rules of a kind, without those that look at the truth."""
+    """Ratio of the highest to the lowest mean among rules of one kind, without oracles."""
     means = [
         row.all for row in rows if row.protocol.startswith(kind) and "oracle" not in row.protocol and row.all
     ]

@@ -1,4 +1,4 @@
-"""How fast is a map scored? Milliseconds of one core for a 1024 x 1024 pair, beside other libraries on the same pairs.
+"""Time to score a map: milliseconds of one core for a 1024 x 1024 pair, beside other libraries on the same pairs.
 
 Ours is one pass: IoU and Dice at 256 thresholds, binned AUROC and AUPRC, the pointing game with ties, mass and contrast
 to noise; and the exact curves, which sort. Others compute a figure each. Processor time, best of several rounds, mean
@@ -30,19 +30,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import cv2
 import numpy as np
 
-from carina.ground.score.contrast import cnr
-from carina.ground.score.curves import auprc_of_levels, auroc_of_levels, binned_levels, exact_levels
-from carina.ground.score.onepass import Pair
-from carina.ground.score.overlap import overlap
-from carina.ground.score.placed import Placed
-from carina.ground.score.pointing import hit
-from carina.ground.score.relevance import mass, top_share
-from carina.ground.score.rules import Ties
-from carina.ground.score.thresholds import curve
+from carina.maps.alignment import AlignedMap
+from carina.maps.counts import auprc_of_levels, auroc_of_levels, binned_levels, exact_levels, overlap
+from carina.maps.pair import Pair
+from carina.maps.pixel_values import cnr, positive_mass, top_share
+from carina.maps.pointing import score_hit
+from carina.maps.rules import PeakPixel
+from carina.maps.thresholds import apply_grid
 
 SIDE = 1024
 TARGET = 10.0
-"""Milliseconds of one core for the one pass."""
+"""Largest time for the pass over the pixels, in milliseconds of one core."""
 Arrays = tuple[np.ndarray, np.ndarray]
 
 
@@ -62,7 +60,7 @@ def main() -> int:
     given = arguments.parse_args()
     cv2.setNumThreads(1)
     pairs = [made(seed) for seed in range(given.pairs)]
-    took = timed(one_pass, pairs, 4 * given.rounds)
+    took = timed(tally_pixels, pairs, 4 * given.rounds)
     print(f"{given.pairs} pairs of {SIDE} x {SIDE}, milliseconds of one core, best of {given.rounds} rounds")
     print(f"ours, one pass: IoU, Dice at 256 thresholds, AUROC, AUPRC, pointing, mass, CNR   {took:7.2f} ms")
     exact = timed(lambda values, truth: auroc(values, truth) + auprc(values, truth), pairs, given.rounds)
@@ -86,7 +84,7 @@ def main() -> int:
 
 
 def made(seed: int) -> Arrays:
-    """A smooth map as of a 14 x 14 grid, and an ellipse near its peak."""
+    """A smooth map, like one on a 14 x 14 grid, and an ellipse near its peak."""
     draw = np.random.default_rng(seed)
     grid = draw.random((14, 14)).astype(np.float32) ** 4
     row, column = draw.integers(3, 11, 2)
@@ -98,7 +96,7 @@ def made(seed: int) -> Arrays:
 
 
 def timed(call: Callable[..., object], pairs: list[Arrays], rounds: int) -> float:
-    """Milliseconds of the processor for a pair, in the best round."""
+    """Processor time for a pair in the best round, in milliseconds."""
     best = float("inf")
     for _ in range(rounds):
         start = time.process_time()
@@ -112,19 +110,19 @@ def timed(call: Callable[..., object], pairs: list[Arrays], rounds: int) -> floa
 
 
 def pair_of(values: np.ndarray, truth: np.ndarray) -> Pair:
-    return Pair(Placed(values, truth, None), "full_image")
+    return Pair(AlignedMap(values, truth, None), "full_image")
 
 
-def one_pass(values: np.ndarray, truth: np.ndarray) -> tuple[object, ...]:
+def tally_pixels(values: np.ndarray, truth: np.ndarray) -> tuple[object, ...]:
     pair = pair_of(values, truth)
-    counts, levels = curve(pair, "minmax256"), binned_levels(pair)
+    counts, levels = apply_grid(pair, "minmax256"), binned_levels(pair)
     return (
         overlap("iou", counts, "positives"),
         overlap("dice", counts, "positives"),
         auroc_of_levels(*levels),
         auprc_of_levels(*levels),
-        hit(pair, Ties("expected"), "positives"),
-        mass(pair),
+        score_hit(pair, PeakPixel("expected"), "positives"),
+        positive_mass(pair),
         cnr(pair),
     )
 
@@ -138,12 +136,12 @@ def auprc(values: np.ndarray, truth: np.ndarray) -> float:
 
 
 def iou(values: np.ndarray, truth: np.ndarray) -> float:
-    """At one threshold of 256, with the other 255 thrown away."""
-    return float(overlap("iou", curve(pair_of(values, truth), "minmax256"), "positives")[128])
+    """IoU at one of 256 thresholds; the other 255 are computed too."""
+    return float(overlap("iou", apply_grid(pair_of(values, truth), "minmax256"), "positives")[128])
 
 
 def dice(values: np.ndarray, truth: np.ndarray) -> float:
-    return float(overlap("dice", curve(pair_of(values, truth), "minmax256"), "positives")[128])
+    return float(overlap("dice", apply_grid(pair_of(values, truth), "minmax256"), "positives")[128])
 
 
 # ---- theirs ----
@@ -232,15 +230,15 @@ def of_quantus() -> Iterator[Row]:
 
     def rank(values: np.ndarray, truth: np.ndarray) -> float:
         pair = pair_of(values, truth)
-        return top_share(pair, pair.true)
+        return top_share(pair, pair.n_true)
 
     for figure, metric, ours in (
         (
             "pointing game, any maximum",
             quantus.PointingGame(**quiet),
-            lambda v, t: hit(pair_of(v, t), Ties("any_max"), None),
+            lambda v, t: score_hit(pair_of(v, t), PeakPixel("any_max"), None),
         ),
-        ("relevance mass", quantus.RelevanceMassAccuracy(**quiet), lambda v, t: mass(pair_of(v, t))),
+        ("relevance mass", quantus.RelevanceMassAccuracy(**quiet), lambda v, t: positive_mass(pair_of(v, t))),
         ("relevance rank", quantus.RelevanceRankAccuracy(**quiet), rank),
         ("top 1,000", quantus.TopKIntersection(k=1000, **quiet), lambda v, t: top_share(pair_of(v, t), 1000)),
         ("AUROC", quantus.AUC(**quiet), auroc),

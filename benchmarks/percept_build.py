@@ -1,6 +1,6 @@
 """How much computing does a percept case take? CPU seconds a case at 1024 x 1024, for lesions of lungs and heart.
 
-Phantom lesions are examined (contour, edits, points, mask options, attributes) and assembled into cases that require a
+Phantom lesions are analysed (contour, edits, points, mask options, attributes) and assembled into cases that require a
 revision, with every fact that the audit reads, and nothing is drawn; then all views of these cases are drawn and
 encoded. What looking at lesions costs that turn out not to be fit is printed as well, and where the time goes. Beside
 it stand a lower bound measured in the same run (reading the regions that a case is made from, and encoding those that
@@ -22,10 +22,11 @@ from typing import NamedTuple
 import cv2
 
 from carina.cases import Case, Provenance, Views, open_benchmark, write_benchmark
-from carina.percept import LESIONS, Examined, Rules, examine
+from carina.percept import LESIONS, LesionAnalysis, Rules, analyse_lesion
 from carina.percept.assemble import lesion_case
 from carina.percept.select import places_due
-from carina.phantom import Mix, PhantomOptions, write_phantom
+from carina.phantom import Mix, PhantomOptions
+from carina.phantom.make import write_phantom
 from carina.studies import Region, Studies, open_studies
 
 SIZE = 1024
@@ -40,7 +41,7 @@ STAGES = {
     "anatomy": "read_anatomy",
     "lesion and field": "make_scene",
     "reader's contour": "draw_outline",
-    "attributes": "_described",
+    "attributes": "_attribute_truth",
     "edits and points": "_any_layout",
     "mask options": "option_sets",
 }
@@ -117,7 +118,7 @@ def report(studies: Studies, directory: Path) -> int:
 
 
 def look(studies: Studies, targets: list[str]) -> Looked:
-    """Examine every lesion of these kinds, and make revision-required cases of those that are fit."""
+    """Analyse every lesion of these kinds, and make revision-required cases of those that are fit."""
     rules, cases, seconds, left_out, wasted = Rules(), [], 0.0, 0, 0.0
     for study in studies:
         present = {finding.name for finding in study.findings if finding.certainty == "present"}
@@ -125,8 +126,8 @@ def look(studies: Studies, targets: list[str]) -> Looked:
             if LESIONS[target].finding not in present:
                 continue
             before = time.process_time()
-            outcome = examine(study, target, seed=1, rules=rules)
-            if isinstance(outcome, Examined):
+            outcome = analyse_lesion(study, target, seed=1, rules=rules)
+            if isinstance(outcome, LesionAnalysis):
                 cases.append(as_case(outcome, rules, index=len(cases)))
                 seconds += time.process_time() - before
             else:
@@ -135,10 +136,10 @@ def look(studies: Studies, targets: list[str]) -> Looked:
     return Looked(cases, seconds, left_out, wasted)
 
 
-def as_case(examined: Examined, rules: Rules, *, index: int) -> Case:
-    regions = min(examined.described.locations) if examined.described else 0
-    due = places_due(examined.target, "RR", index, seed=1)
-    return lesion_case(examined, "RR", right_regions=regions, seed=1, rules=rules, due=due)
+def as_case(analysis: LesionAnalysis, rules: Rules, *, index: int) -> Case:
+    regions = min(analysis.attributes.locations) if analysis.attributes else 0
+    due = places_due(analysis.target, "RR", index, seed=1)
+    return lesion_case(analysis, "RR", right_regions=regions, seed=1, rules=rules, due=due)
 
 
 def bound_of(cases: list[Case]) -> float:
@@ -165,8 +166,8 @@ def drawn(studies: Studies, cases: list[Case], directory: Path) -> tuple[int, fl
 
 @contextmanager
 def measured(spent: Counter[str]) -> Iterator[None]:
-    """Within the block, the stages of an examination are timed."""
-    module = sys.modules["carina.percept.examine"]
+    """Within the block, the steps of an analysis are timed."""
+    module = sys.modules["carina.percept.analysis"]
     plain: dict[str, Callable[..., object]] = {name: getattr(module, name) for name in STAGES.values()}
 
     def timed(stage: str, function: Callable[..., object]) -> Callable[..., object]:

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import cv2
 
-from carina.phantom import PhantomOptions, write_phantom
+from carina.phantom import PhantomOptions
+from carina.phantom.make import write_phantom
 from carina.studies import Region, open_studies, write_png
 
 TARGET = {512: 8.0, 1024: 2.0}

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
+from carina.cases.draw import MARKS
 from carina.cases.model import Case, CaseImage, CaseRegion, CaseView, Key, Mark, Option, Overlay, Panel, Step
 from carina.cases.render import Views
-from carina.draw import MARKS
 from carina.phantom.make import make_studies
 from carina.phantom.options import PhantomOptions
 from carina.studies import Region, read_pixels, to_display, write_png

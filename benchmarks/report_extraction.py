@@ -1,4 +1,4 @@
-"""How well does `carina.trek.reports` read? Precision, recall and F1 per field, and reports per second.
+"""How well does `carina.reports` read? Precision, recall and F1 per field, and reports per second.
 
     python benchmarks/report_extraction.py [--data ../shared/data] [--studies 400]
 
@@ -53,12 +53,12 @@ import msgspec
 
 from carina.phantom import PhantomOptions, make_studies
 from carina.phantom.reports import write_report
-from carina.seeding import rng
+from carina.reports import ReportFacts, read_report
+from carina.reports.observations import parse_sentence
+from carina.store.seeding import rng
 from carina.studies import Study
 from carina.studies.model import Report, ReportSection
 from carina.studies.vocabulary import DEVICES, FINDINGS
-from carina.trek.reports import Reading, read_report
-from carina.trek.reports.observe import taken_apart
 
 SIZE = 64
 """Pixels: the words follow from geometry, which needs few."""
@@ -134,7 +134,7 @@ def stated(study: Study) -> Fields:
     return fields
 
 
-def said(reading: Reading) -> Fields:
+def said(reading: ReportFacts) -> Fields:
     """The same of a reading."""
     fields: Fields = defaultdict(set)
     names = {each.id: each.name for each in (*reading.findings, *reading.devices)}
@@ -181,13 +181,13 @@ def bare(report: Report) -> Report:
     return Report(sections=report.sections)
 
 
-def timed(reports: list[Report]) -> tuple[list[Reading], float]:
+def timed(reports: list[Report]) -> tuple[list[ReportFacts], float]:
     """Readings, and the CPU seconds they took: the best of three passes, each with no sentence remembered."""
     gc.collect()
     gc.freeze()  # The phantom's masks are not the reader's to sweep.
     seconds = []
     for _ in range(3):
-        taken_apart.cache_clear()
+        parse_sentence.cache_clear()
         start = time.process_time()
         readings = [read_report(report) for report in reports]
         seconds.append(time.process_time() - start)
@@ -389,7 +389,7 @@ def is_development(report: str) -> bool:
     return hashlib.sha256(report.encode()).digest()[0] % 2 == 0
 
 
-def classes_read(reading: Reading, *, hedged: bool = True) -> set[str]:
+def classes_read(reading: ReportFacts, *, hedged: bool = True) -> set[str]:
     """The classes that a reading finds."""
     wanted = ("present", "uncertain") if hedged else ("present",)
     names = {

@@ -1,15 +1,14 @@
-"""What does a turn cost beside the model? Turns per second of one process against a loopback service.
+"""Overhead of a turn without the model: turns per second of one process against a loopback service.
 
-Conversations of five turns, in which three pictures of 125 KB enter one after the other and the history grows as in
+Conversations of five turns, in which three images of 125 KB are sent one after the other and the history grows as in
 real runs, 50 at a time, in the same run by
-  bare      a plain asyncio + httpx loop that sends the same messages and keeps nothing
-  bare2     the same with httpx2, which the openai client uses: it does not look through all connections at each request
-  carina    `carina run`: inspect-ai's model layer, our walk, scores and fsynced log
-  inspect   `inspect eval` of the same walk, pictures kept out of its log
-The service answers after 50 ms and counts, in a process of its own, from the first request to the last answer: no
-start-up is measured. A second round with a delay of one second asks how near to the ideal `carina run` comes. Other
-work on the machine spoils the figures: everything is repeated in turn and the medians are told, beside the processor
-time of a turn.
+  bare      a plain asyncio + httpx loop that sends the same messages and stores nothing
+  bare2     the same with httpx2, which the openai client uses: it does not search all connections at each request
+  carina    `carina run`: inspect-ai's model layer, Carina's walk, scores and fsynced log
+  inspect   `inspect eval` of the same walk, without images in its log
+The service answers after 50 ms and counts, in its own process, from the first request to the last answer: start-up is
+not measured. A second round with a delay of one second shows how near `carina run` comes to the ideal. Other work on
+the machine distorts the numbers: all is repeated in turn, and medians are printed with the CPU time of a turn.
 
     python benchmarks/run_overhead.py
 """
@@ -47,8 +46,8 @@ from carina.cases import (
     open_benchmark,
     write_benchmark,
 )
-from carina.cases.chat import Message, messages
-from carina.run.prompts import system_prompt
+from carina.cases.messages import Message, messages
+from carina.runs.prompts import system_prompt
 from carina.studies import SourceInfo, write_png
 
 TURNS = 5
@@ -207,11 +206,11 @@ def _measure(who: str, bench: Path, url: str) -> Measured:
     ended = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | {"LOOPBACK_API_KEY": "k"}
     )
-    told = _get(url, "told")
+    counts = _get(url, "told")
     turns = len(open_benchmark(bench, verify=False)) * TURNS
-    assert told["turns"] == turns, f"{who} asked {told['turns']} times, not {turns}"
-    seconds = told["last"] - told["first"]
-    return Measured(turns, seconds, told["bytes"] / 1e6, float(ended.stdout.split()[-1]))
+    assert counts["turns"] == turns, f"{who} asked {counts['turns']} times, not {turns}"
+    seconds = counts["last"] - counts["first"]
+    return Measured(turns, seconds, counts["bytes"] / 1e6, float(ended.stdout.split()[-1]))
 
 
 def _contend(who: str, bench: Path, url: str) -> int:
@@ -261,8 +260,8 @@ def _loop(bench: Path, url: str, httpx: Any) -> Contender:
                 said.append({"role": "user", "content": [*parts, {"type": "text", "text": question.text}]})
                 body = {"messages": said, "model": "tiny", "max_tokens": 2048, "temperature": 0.0}
                 response = await client.post(f"{url}/chat/completions", json=body)
-                told = response.raise_for_status().json()["choices"][0]["message"]["content"]
-                said.append({"role": "assistant", "content": told})
+                answer = response.raise_for_status().json()["choices"][0]["message"]["content"]
+                said.append({"role": "assistant", "content": answer})
 
     async def everything(limit: int | None) -> None:
         todo = iter(every[:limit])
@@ -275,19 +274,17 @@ def _loop(bench: Path, url: str, httpx: Any) -> Contender:
 
 
 def _carina(bench: Path, url: str, folder: Path) -> Contender:
-    from carina.run import RunOptions, run_model  # noqa: PLC0415
+    from carina.runs import run  # noqa: PLC0415
 
-    def run(limit: int | None) -> None:
-        options = RunOptions(connections=CONNECTIONS, base_url=url, limit=limit)
-        run_model(bench, MODEL, folder / f"run-{limit}", options)
-
-    return run
+    return lambda limit: run(
+        bench, MODEL, folder / f"run-{limit}", connections=CONNECTIONS, base_url=url, limit=limit
+    )
 
 
 def _inspect(bench: Path, url: str, folder: Path) -> Contender:
     from inspect_ai import eval as inspect_eval  # noqa: PLC0415
 
-    from carina.run.inspect_task import percept  # noqa: PLC0415
+    from carina.runs.inspect_task import percept  # noqa: PLC0415
 
     return lambda limit: inspect_eval(
         percept(bench=str(bench)),
@@ -308,8 +305,8 @@ CONTENDERS = {"bare": _bare, "bare2": _bare2, "carina": _carina, "inspect": _ins
 # ---- the service ----------------------------------------------------------------------------------------------------
 
 
-class _Told:
-    """What came in since the last reset."""
+class _Counts:
+    """Requests since the last reset."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -321,8 +318,8 @@ class _Told:
 class _Connection(asyncio.Protocol):
     """Reads a request without looking at it, waits, answers."""
 
-    def __init__(self, told: _Told, latency: float, answer: bytes) -> None:
-        self._told = told
+    def __init__(self, counts: _Counts, latency: float, answer: bytes) -> None:
+        self._counts = counts
         self._latency = latency
         self._answer = answer
         self._head = b""
@@ -333,10 +330,10 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._told.bytes += len(data)
+        self._counts.bytes += len(data)
         if not self._missing:
-            if self._told.first is None:
-                self._told.first = time.monotonic()
+            if self._counts.first is None:
+                self._counts.first = time.monotonic()
             self._head += data
             head, found, body = self._head.partition(b"\r\n\r\n")
             if not found:
@@ -353,15 +350,20 @@ class _Connection(asyncio.Protocol):
             asyncio.get_running_loop().call_later(self._latency, self._send)
 
     def _send(self) -> None:
-        self._told.turns += 1
-        self._told.last = time.monotonic()
+        self._counts.turns += 1
+        self._counts.last = time.monotonic()
         self._transport.write(_http(self._answer))
 
     def _control(self, path: bytes) -> None:
-        told = self._told
-        kept = {"turns": told.turns, "bytes": told.bytes, "first": told.first, "last": told.last}
+        counts = self._counts
+        kept = {
+            "turns": counts.turns,
+            "bytes": counts.bytes,
+            "first": counts.first,
+            "last": counts.last,
+        }
         if path.endswith(b"reset"):
-            told.__init__()  # type: ignore[misc]
+            counts.__init__()  # type: ignore[misc]
         self._transport.write(_http(json.dumps(kept).encode(), close=True))
         self._transport.close()
 
@@ -385,9 +387,9 @@ def _serve(latency: float, port: Any) -> None:
     content = json.dumps(answer).encode()
 
     async def run() -> None:
-        told = _Told()
+        counts = _Counts()
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Connection(told, latency, content), "127.0.0.1", 0)
+        server = await loop.create_server(lambda: _Connection(counts, latency, content), "127.0.0.1", 0)
         port.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 

@@ -10,12 +10,12 @@ most replies of the table in the specification. Six kinds of replies, each a rot
 | short | "Answer: 2", "(3)", "**Answer:** red and blue", "Yes, the base is opaque." |
 | reasoned | a sentence that no other reply has, then a marker and the answer, as the examination asks for it |
 | new | the short ones, with a marker or without, each followed by a remark that makes it unlike all others |
-| free | sentences that nothing remembers and no short cut knows: options in natural words, refusals, no answer at all |
+| free | sentences with options in natural words, refusals, no answer at all |
 | long | 2 KB of reasoning in words, then a marker and the answer |
 | json | a record with reasoning and answer, plain or fenced |
 
-Models repeat themselves: short replies, and what follows a marker, are read once for the same options and then
-remembered. No reply of `reasoned`, `new` and `free` is, when it comes again. Each figure is the best of five rounds.
+A model takes seconds for a reply, so tens of thousands of replies a second are plenty. Each figure is the best of five
+rounds.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from carina.cases import Option, Step
-from carina.run.parse import parse
+from carina.runs.parse import parse
 
 Reply = tuple[Step, str]
 _NUMBER = re.compile(r"\d+")

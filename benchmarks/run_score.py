@@ -1,4 +1,4 @@
-"""How fast answers are scored: choices, and words with and without what they say.
+"""How fast answers are scored: choices, boxes, and words with and without what they state.
 
     python benchmarks/run_score.py [--studies 60]
 
@@ -12,20 +12,45 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from carina.cases import Case, Step
-from carina.cases.chat import answer
+from carina.cases.messages import answer
 from carina.phantom import PhantomOptions, make_studies
-from carina.run.records import Parsed
-from carina.run.score import score
-from carina.run.score.entities import courses_in, said_in, said_of
-from carina.run.score.words import rouge_l
+from carina.reports.answers import (
+    denial_kinds,
+    names_in,
+    read_actions,
+    read_attributes,
+    read_position,
+    read_quality,
+    read_trend,
+    read_trends,
+    read_views,
+)
+from carina.reports.observations import parse_sentence
+from carina.runs.records import Parsed
+from carina.runs.score import score
+from carina.runs.score.rouge import rouge_l
+from carina.runs.score.text import read_text
 from carina.trek.conversation import conversation
 from carina.trek.language import language
 from carina.trek.options import TrekOptions
-from carina.trek.reports.observe import taken_apart
 from carina.trek.subject import subject_of
 from carina.trek.survey import survey
 
-Asked = tuple[Case, Step, Parsed, str]
+Answer = tuple[Case, Step, Parsed, str]
+CACHES = (
+    denial_kinds,
+    names_in,
+    read_actions,
+    read_attributes,
+    read_position,
+    read_quality,
+    read_text,
+    read_trend,
+    read_trends,
+    read_views,
+    parse_sentence,
+)
+"""What scoring keeps from one text to the next."""
 
 
 def main() -> None:
@@ -33,22 +58,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=60)
     answers = answers_of(parser.parse_args().studies)
-    texts = [asked for asked in answers if asked[1].format in ("open", "report")]
-    reports = [asked for asked in texts if asked[1].format == "report"]
-    choices = [asked for asked in answers if asked[1].format in ("choice", "yes_no")]
-    boxes = [asked for asked in answers if asked[1].format == "boxes"]
+    texts = [one for one in answers if one[1].format in ("open", "report")]
+    reports = [one for one in texts if one[1].format == "report"]
+    choices = [one for one in answers if one[1].format in ("choice", "yes_no")]
+    boxes = [one for one in answers if one[1].format == "boxes"]
     show("choice and yes/no", choices, scored)
     show("boxes", boxes, scored)
     show("words, ROUGE-L alone", texts, only_rouge)
     show("words, all figures", texts, scored)
     show("of these, reports", reports, scored)
-    long = " ".join(asked[3] for asked in reports)
+    long = " ".join(one[3] for one in reports)
     huge = long * (10_000_000 // len(long) + 1)
     case, step, _, _ = reports[0]
     show("a report of 10 MB", [(case, step, Parsed(status="ok", text=huge), huge)], scored)
 
 
-def answers_of(studies: int) -> list[Asked]:
+def answers_of(studies: int) -> list[Answer]:
     """Every step of conversations about phantoms, answered with the key of the next one of its task."""
     words = language()
     made = [study for study, _ in make_studies(studies, 3, PhantomOptions(size=96))]
@@ -63,7 +88,7 @@ def answers_of(studies: int) -> list[Asked]:
     for case in cases:
         for step in case.steps:
             alike[step.task, step.format].append((case, step))
-    answers: list[Asked] = []
+    answers: list[Answer] = []
     for steps in alike.values():
         for (case, step), (other, given) in zip(steps, [*steps[1:], steps[0]], strict=True):
             text = answer(other, given).replace("the ", "this ").replace("There ", "Here there ")
@@ -81,25 +106,25 @@ def answers_of(studies: int) -> list[Asked]:
     return answers
 
 
-def scored(asked: Asked) -> object:
-    """All figures of one answer."""
-    return score(*asked)
+def scored(answered: Answer) -> object:
+    """Score one answer."""
+    return score(*answered)
 
 
-def only_rouge(asked: Asked) -> object:
-    """The likeness of words alone."""
-    return rouge_l(asked[1].key.text or "", asked[3])
+def only_rouge(answered: Answer) -> object:
+    """ROUGE-L of one answer."""
+    return rouge_l(answered[1].key.text or "", answered[3])
 
 
-def show(name: str, answers: list[Asked], work: Callable[[Asked], object]) -> None:
-    """The best of three passes, each from nothing."""
+def show(name: str, answers: list[Answer], work: Callable[[Answer], object]) -> None:
+    """Print the best of three passes, each with empty caches."""
     best = float("inf")
     for _ in range(3):
-        for kept in (said_in, said_of, courses_in, taken_apart):
-            kept.cache_clear()
+        for cache in CACHES:
+            cache.cache_clear()
         start = time.perf_counter()
-        for asked in answers:
-            work(asked)
+        for one in answers:
+            work(one)
         best = min(best, time.perf_counter() - start)
     print(f"{name:24} {len(answers):6} answers  {len(answers) / best:10,.0f} /s  {1e3 * best:8.1f} ms")
 

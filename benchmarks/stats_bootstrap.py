@@ -1,8 +1,8 @@
-"""How fast are intervals? Seconds of one core for 10,000 replicates of 10,000 steps, beside scipy's bootstrap.
+"""Speed of intervals: seconds of one core for 10,000 replicates of 10,000 steps, beside scipy's bootstrap.
 
-Steps stand alone or cluster in 2,000 patients; scores are right or wrong, or fractions. scipy knows no clusters: its
-vectorised percentile bootstrap of the same values as rows that stand alone is timed in the same run, with as many
-replicates, in batches that stay in the processor's cache and in one of 100. Processor time, the best of three.
+Steps are independent or cluster in 2,000 patients; scores are right or wrong, or fractions. scipy has no clusters: its
+vectorised percentile bootstrap of the same values as independent rows is timed in the same run, with as many
+replicates, in batches that stay in the processor's cache and in batches of 100. Processor time, best of three.
 
     python benchmarks/stats_bootstrap.py
 """
@@ -13,9 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # one core is what is promised; read when numpy is imported
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the target is for one core; read when numpy is imported
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
@@ -52,9 +50,9 @@ def main() -> int:
         return Interval(float(values.mean()), float(found.low), float(found.high), len(values), len(values))
 
     rows: list[tuple[str, Callable[[], object]]] = [
-        ("ours, right or wrong, rows alone", lambda: mean_interval(right, replicates=replicates)),
+        ("ours, right or wrong, independent rows", lambda: mean_interval(right, replicates=replicates)),
         ("ours, right or wrong, patients", lambda: mean_interval(right, patients, replicates=replicates)),
-        ("ours, fractions, rows alone (hardest)", lambda: mean_interval(fractions, replicates=replicates)),
+        ("ours, fractions, independent rows (hardest)", lambda: mean_interval(fractions, replicates=replicates)),
         ("ours, fractions, patients", lambda: mean_interval(fractions, patients, replicates=replicates)),
         ("ours, paired difference, patients", lambda: paired_difference(right, other, patients, replicates=replicates)),
         (f"ours, table of {given.columns}, patients", lambda: ratio_intervals(table, patients, replicates=replicates)),
@@ -68,9 +66,9 @@ def main() -> int:
     )
     for what, call in rows:
         print(
-            f"  {what:<40} {seconds[what]:7.3f} s   scipy / this {fastest / seconds[what]:7.1f}   {told(call())}"
+            f"  {what:<40} {seconds[what]:7.3f} s   scipy / this {fastest / seconds[what]:7.1f}   {describe(call())}"
         )
-    hardest = seconds["ours, fractions, rows alone (hardest)"]
+    hardest = seconds["ours, fractions, independent rows (hardest)"]
     print(f"hardest case {hardest:.2f} s: {'below' if hardest < TARGET else 'ABOVE'} {TARGET:.0f} s")
     return 0 if hardest < TARGET else 1
 
@@ -84,7 +82,7 @@ def best(call: Callable[[], object], times: int = 3) -> float:
     return min(took)
 
 
-def told(found: object) -> str:
+def describe(found: object) -> str:
     first = found[0] if isinstance(found, Intervals) else found
     return f"{first.value:.4f} [{first.low:.4f}, {first.high:.4f}]"
 

@@ -1,10 +1,10 @@
-"""How fast trek conversations are audited, and how much memory that takes.
+"""Speed and memory of an audit of trek conversations.
 
-A few phantom studies are made, their truth is repeated under new ids, and conversations are built of them, without
-images. For each size, `carina audit --no-files` runs with one and with two processes: questions a second, and the
-largest memory of all processes together, start and page included. Beside it stands the time that only reading the same
-cases takes, below which no audit can be. Then what each gate costs, and what the original's 428,966 conversations would
-take.
+A few phantom studies are generated, their truth is repeated under new ids, and conversations are built from them,
+without images. For each size, `carina audit --no-files` runs with one and with two processes: questions per second, and
+the largest memory of all processes together, start and page included. The last column is the time for reading the same
+cases, which no audit can undercut. Then follow the cost of each gate, and the time for the original's 428,966
+conversations.
 
     python benchmarks/trek_audit.py
     python benchmarks/trek_audit.py --sizes 1000 10000 --workers 1 2
@@ -19,22 +19,23 @@ import time
 from itertools import islice
 from pathlib import Path
 
+from carina.audits import AuditContext, list_gates, make_gates
 from carina.cases import Benchmark, open_benchmark
-from carina.cases.audit import Gate, Thresholds, common_gates
 from carina.phantom import PhantomOptions, make_studies
-from carina.trek import TrekOptions, build_trek
-from carina.trek.audit import trek_gates
+from carina.trek import build_trek
 from trek_build import ORIGINAL, repeated
 
 PROFILED = 8192
-"""Conversations that the costs of gates are measured on."""
+"""Conversations on which the costs of gates are measured."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 50_000], metavar="N")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], metavar="N")
-    parser.add_argument("--phantoms", type=int, default=64, help="different studies that are repeated")
+    parser.add_argument(
+        "--phantoms", type=int, default=64, help="number of different studies that are repeated"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -47,17 +48,17 @@ def main() -> None:
         )
         for size in given.sizes:
             studies = repeated(base, size, root / f"studies-{size}")
-            bench = root / f"talks-{size}"
-            build_trek(studies, bench, TrekOptions(), workers=max(given.workers))
+            bench = root / f"conversations-{size}"
+            build_trek(studies, bench, workers=max(given.workers))
             measure(open_benchmark(bench), given.workers, root / "page")
-        costs(open_benchmark(bench))
+        print_costs(open_benchmark(bench))
 
 
 def measure(bench: Benchmark, workers: list[int], out: Path) -> None:
-    """Audits, and prints one line for each number of workers."""
-    reading, questions = only_reading(bench)
+    """Audit with each number of workers, and print one line for each."""
+    reading, questions = time_reading(bench)
     for number in workers:
-        seconds, peak = audited(bench.directory, number, out)
+        seconds, peak = time_audit(bench.directory, number, out)
         print(
             f"{len(bench):>13,} {questions:>11,} {number:>8} {seconds:>8.1f} {questions / seconds:>12,.0f} "
             f"{peak / 1e6:>6.0f} {reading:>11.1f} s",
@@ -67,14 +68,14 @@ def measure(bench: Benchmark, workers: list[int], out: Path) -> None:
             print(f"{ORIGINAL:,} conversations would take {seconds * ORIGINAL / len(bench) / 60:.1f} minutes")
 
 
-def only_reading(bench: Benchmark) -> tuple[float, int]:
+def time_reading(bench: Benchmark) -> tuple[float, int]:
     """Seconds that one core takes to read all cases, and how many questions they have."""
     began = time.perf_counter()
     questions = sum(len(case.steps) for case in bench)
     return time.perf_counter() - began, questions
 
 
-def audited(bench: Path, workers: int, out: Path) -> tuple[float, int]:
+def time_audit(bench: Path, workers: int, out: Path) -> tuple[float, int]:
     """Seconds that the command takes, and its largest memory in bytes."""
     command = [Path(sys.executable).with_name("carina"), "audit", bench, "--no-files", "-o", out]
     began, peak = time.perf_counter(), 0
@@ -82,15 +83,15 @@ def audited(bench: Path, workers: int, out: Path) -> tuple[float, int]:
         [*command, "--workers", str(workers)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         while process.poll() is None:
-            peak = max(peak, resident(process.pid))
+            peak = max(peak, resident_memory(process.pid))
             time.sleep(0.1)
     if process.returncode not in (0, 1):  # 1 where a gate fails
         raise SystemExit(f"carina audit ended with {process.returncode}")
     return time.perf_counter() - began, peak
 
 
-def resident(process: int) -> int:
-    """Bytes of a process and its children, whichever thread began them, that no other shares."""
+def resident_memory(process: int) -> int:
+    """Proportional memory of a process and its children in bytes, whichever thread started them."""
     folder = Path(f"/proc/{process}")
     try:
         fields = (folder / "smaps_rollup").read_text().splitlines()
@@ -98,13 +99,14 @@ def resident(process: int) -> int:
         children = [child for task in folder.glob("task/*/children") for child in task.read_text().split()]
     except (OSError, StopIteration):
         return 0
-    return own + sum(resident(int(child)) for child in children)
+    return own + sum(resident_memory(int(child)) for child in children)
 
 
-def costs(bench: Benchmark) -> None:
-    """Microseconds of one core a question for every gate, and seconds for what it says in the end."""
-    limits = Thresholds(slack=0.05, most_cases=1500)  # as the command sets them
-    gates: list[Gate] = [*common_gates(limits), *trek_gates(limits)]
+def print_costs(bench: Benchmark) -> None:
+    """Print the cost of every gate: microseconds of one core per question, and seconds for its result."""
+    declared = list_gates({"trek"})
+    limits = {info.name: info.read_limits({}, {"trek"}, where="defaults") for info in declared}
+    gates = make_gates(declared, AuditContext(), limits)
     spent = [0.0] * len(gates)
     questions = 0
     for case in islice(bench, PROFILED):
@@ -113,13 +115,13 @@ def costs(bench: Benchmark) -> None:
             began = time.thread_time()
             gate.see(case)
             spent[at] += time.thread_time() - began
-    print(f"one core, {questions:,} questions: microseconds a question, and seconds in the end")
+    print(f"one core, {questions:,} questions: microseconds per question, and seconds for the result")
     rows = [(seconds / questions * 1e6, gate) for seconds, gate in zip(spent, gates, strict=True)]
     for each, gate in sorted(rows, key=lambda row: -row[0]):
         began = time.thread_time()
         gate.result()
-        print(f"  {type(gate).__name__:<14} {each:>6.1f} {time.thread_time() - began:>6.1f}")
-    print(f"  {'all':<14} {sum(each for each, _ in rows):>6.1f}")
+        print(f"  {gate.name:<24} {each:>6.1f} {time.thread_time() - began:>6.1f}")
+    print(f"  {'all':<24} {sum(each for each, _ in rows):>6.1f}")
 
 
 if __name__ == "__main__":

@@ -23,18 +23,20 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from carina.cases.building import read_build_report
 from carina.cases.store import CASES
 from carina.phantom import PhantomOptions, make_studies
 from carina.store import Writer
 from carina.store.tables import to_table
-from carina.studies import Provenance, Studies, Study, claim, open_studies, write_manifest
+from carina.studies import Provenance, Studies, Study, open_studies
 from carina.studies.store import STUDIES
 from carina.studies.vocabulary import ZONES
-from carina.trek import TrekOptions, build_trek
-from carina.trek.draw import Draw
+from carina.trek import TrekBuildReport, build_trek
 from carina.trek.language import language
 from carina.trek.neighbours import neighbours
-from carina.trek.part import Job, cases_of, read_studies, survey_of, tasks
+from carina.trek.options import TrekOptions
+from carina.trek.part import Job, cases_of, part_tasks, read_studies, survey_set
+from carina.trek.sampling import Sampler
 
 ORIGINAL = 428_966
 """Conversations of the published set."""
@@ -74,7 +76,6 @@ def repeated(base: list[Study], size: int, directory: Path) -> Studies:
     provenance = Provenance(
         command="benchmark", seed=None, options={"size": size}, sources=(), image_root="."
     )
-    claim(directory, provenance)
     table = to_table(Study, base)
     parts = []
     for index, start in enumerate(range(0, size, _PART)):
@@ -90,7 +91,8 @@ def repeated(base: list[Study], size: int, directory: Path) -> Studies:
             part = part.set_column(at, part.schema.field(at), pa.array(renamed, pa.string()))
         part = part.cast(STUDIES.schema)
         parts.append(WRITER.write_table_part(directory, index, part, fingerprint=provenance.fingerprint))
-    write_manifest(directory, provenance, parts)
+    with WRITER.create(directory, provenance) as build:
+        build.close(parts)
     return open_studies(directory, verify=False)
 
 
@@ -98,23 +100,24 @@ def measure(studies: Studies, out: Path, workers: int) -> float:
     """Builds, prints one line, and tells the questions a second."""
     with memory() as peak:
         began = time.perf_counter()
-        built = build_trek(studies, out, TrekOptions(), workers=workers)
+        built = build_trek(studies, out, workers=workers)
         seconds = time.perf_counter() - began
-    questions = built.report.questions
+    report = read_build_report(built, TrekBuildReport)
+    questions = report.questions
     print(
-        f"{built.report.studies:>9,} {questions:>11,} {seconds:>8.1f} {questions / seconds:>12,.0f} "
+        f"{report.studies:>9,} {questions:>11,} {seconds:>8.1f} {questions / seconds:>12,.0f} "
         f"{peak[0] / 1e6:>6.0f} {only_writing(out):>11.1f} s",
         flush=True,
     )
-    if built.report.studies >= ORIGINAL // 10:
-        print(f"{ORIGINAL:,} studies would take {seconds * ORIGINAL / built.report.studies / 60:.1f} minutes")
+    if report.studies >= ORIGINAL // 10:
+        print(f"{ORIGINAL:,} studies would take {seconds * ORIGINAL / report.studies / 60:.1f} minutes")
     return questions / seconds
 
 
 def bare_loop(number: int = 50_000, rounds: int = 5) -> float:
     """Questions a second on one core where each is only filled in, with its answer: the best round."""
     pool = language().pools[3, "location", "open"]
-    draw = Draw(0, "bare loop").pick
+    draw = Sampler(0, "bare loop").pick
     places = [f"in the {zone}" for zone in ZONES]
     best = float("inf")
     for _ in range(rounds):
@@ -199,10 +202,10 @@ def profile(studies: Studies, out: Path) -> None:
         studies=str(studies.directory),
         out=str(out),
         fingerprint="",
-        survey=survey_of(studies, linked, options),
+        survey=survey_set(studies, linked, options),
         options=options,
     )
-    task = next(tasks(job, linked))
+    task = next(part_tasks(job, linked))
     list(cases_of(task))
     gc.disable()
     reading = _spent(lambda: list(read_studies(task)))

@@ -19,8 +19,10 @@ import typer
 
 from carina import cases
 from carina.cases import Case
+from carina.cases.facts import fact_fields
+from carina.cases.protocol import PROTOCOLS, ProtocolInfo
 from carina.cli import app
-from carina.percept import LESIONS, BuildReport, Rules
+from carina.percept import LESIONS, PerceptBuildReport, Rules
 from carina.percept.rules import Band
 from carina.phantom import Mix, PhantomOptions
 from carina.phantom.truth import SEVERITY
@@ -52,12 +54,13 @@ def _commands() -> dict[str, Any]:
 
 
 def _leaves(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - private to typer
-    inner = getattr(command, "commands", None)
-    if inner is None:
-        yield " ".join(words), command
+    if not hasattr(command, "list_commands"):
+        # A command whose options depend on the value of another lists itself with each of these values.
+        for name, found in getattr(command, "variants", lambda: {"": command})().items():
+            yield " ".join(filter(None, (*words, name))), found
         return
-    for name, found in inner.items():
-        yield from _leaves(found, (*words, name))
+    for name in command.list_commands(None):
+        yield from _leaves(command.get_command(None, name), (*words, name))
 
 
 def _command(name: str, command: Any) -> str:  # noqa: ANN401
@@ -126,7 +129,29 @@ def bench_manifest() -> str:
 
 def build_report() -> str:
     """The fields of `build.json`."""
-    return "\n\n".join(_record(record) for record in records(BuildReport))
+    return "\n\n".join(_record(record) for record in records(PerceptBuildReport))
+
+
+def facts() -> str:
+    """What each protocol declares for the facts of its cases and steps."""
+    return "\n\n".join(_facts(PROTOCOLS[name]) for name in PROTOCOLS)
+
+
+def _facts(protocol: ProtocolInfo) -> str:
+    parts = [f"### {protocol.name}"]
+    for holder, record in (("case", protocol.case_facts), ("step", protocol.step_facts)):
+        declared = fact_fields(record)
+        if not declared:
+            continue
+        rows = [
+            f"| `{fact.name}` | `{fact.path}` | {fact.form} | {_cell(meaning(fact.owner, fact.attribute) or '')} |"
+            for fact in declared
+        ]
+        head = [f"Of a {holder}: `{record.__module__}.{record.__name__}`.", ""]
+        parts.append(
+            "\n".join([*head, "| stored name | field | value | meaning |", "|---|---|---|---|", *rows])
+        )
+    return "\n\n".join(parts)
 
 
 def rules() -> str:
@@ -303,6 +328,7 @@ PIECES: dict[str, Callable[[], str]] = {
     "case-columns": case_columns,
     "bench-manifest": bench_manifest,
     "build-report": build_report,
+    "facts": facts,
     "rules": rules,
     "lesions": lesions,
     "options": options,

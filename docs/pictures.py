@@ -1,6 +1,6 @@
-"""Every picture of the documentation, made from phantom data: `make pictures`, or `python docs/pictures.py`.
+"""Every image of the documentation, made from phantom data: `make pictures`, or `python docs/pictures.py`.
 
-The same phantom gives the same pictures. Give names to make only those: `python docs/pictures.py views course`.
+The same phantom gives the same images. Give names to make only those: `python docs/pictures.py views course`.
 """
 
 import sys
@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image as Photo
 
 from carina.cases import Benchmark, Case, Views, open_benchmark
-from carina.draw import (
+from carina.cases.draw import (
     HUES,
     WHITE,
     Gray,
@@ -32,15 +32,17 @@ from carina.draw import (
     size_of,
     stack,
 )
-from carina.percept import LESIONS, BuildOptions, Rules, build_percept
+from carina.cases.facts import LesionFacts
+from carina.pages import write_case_page, write_study_page, write_study_pages
+from carina.percept import LESIONS, PerceptCaseFacts, Rules, build_percept
 from carina.percept.anatomy import make_scene, read_anatomy
 from carina.percept.deform import OPERATIONS, Operation, applied, change_of, warp
 from carina.percept.outline import Outline, draw_outline
-from carina.phantom import Mix, PhantomOptions, make_studies, make_study, write_phantom
+from carina.phantom import Mix, PhantomOptions, make_studies, make_study
 from carina.phantom.course import plan_patient
+from carina.phantom.make import write_phantom
 from carina.phantom.plan import PatientPlan, StudyPlan, Technique
-from carina.seeding import rng
-from carina.show import case_page, contact_sheet, study_page
+from carina.store.seeding import rng
 from carina.studies import Finding, Region, Study, open_studies
 from carina.studies.vocabulary import FINDINGS
 
@@ -99,21 +101,21 @@ def patients(options: PhantomOptions) -> Iterator[PatientPlan]:
 
 
 def contact() -> Rgb:
-    """The page that `carina show` writes for a set, here for eight studies with a finding."""
+    """The contact sheet that `carina show` writes for a study set, here for eight studies with a finding."""
     with TemporaryDirectory() as place:
         write_phantom(Path(place) / "studies", n=24, seed=SEED, workers=2)
         abnormal = open_studies(Path(place) / "studies").where(certainty=("present", "uncertain"))
-        sheet = contact_sheet(abnormal, Path(place) / "pages", limit=8)
+        sheet = write_study_pages(abnormal, Path(place) / "pages", limit=8)
         return narrowed(read(sheet.png), 1300)
 
 
 def page() -> Rgb:
-    """The picture that `carina show` writes for one study: two views, a prior, findings and a report."""
+    """The summary image that `carina show` writes for one study: two views, a prior study, findings and a report."""
     with TemporaryDirectory() as place:
         write_phantom(Path(place) / "studies", n=60, seed=SEED, workers=2)
         studies = open_studies(Path(place) / "studies")
         chosen = max(studies.where(view="lateral"), key=lambda study: _richness(study, studies.prior(study)))
-        return narrowed(read(study_page(studies, chosen, Path(place) / "pages").png), 1300)
+        return narrowed(read(write_study_page(studies, chosen, Path(place) / "pages").png), 1300)
 
 
 def _richness(study: Study, prior: Study | None) -> float:
@@ -312,26 +314,26 @@ def _percept() -> tuple[Benchmark, TemporaryDirectory[str]]:
     place = TemporaryDirectory()
     mix = with_findings(PLAIN, findings={LESION: 1.0}, normal=0.2)
     write_phantom(Path(place.name) / "studies", n=60, seed=SEED, options=mix, workers=2)
-    wanted = BuildOptions(seed=SEED, per_cell=8, targets=(LESION,))
-    build_percept(open_studies(Path(place.name) / "studies"), Path(place.name) / "bench", wanted, workers=2)
+    root = Path(place.name)
+    build_percept(root / "studies", root / "bench", seed=SEED, per_cell=8, targets=(LESION,), workers=2)
     return open_benchmark(Path(place.name) / "bench"), place
 
 
 def percept_case() -> Rgb:
-    """The picture that `carina show` writes for a case whose contour must be expanded and contracted."""
+    """The summary image that `carina show` writes for a case whose contour must be expanded and contracted."""
     bench, place = _percept()
     chosen = max(bench.where(path="RR"), key=_instructive)
-    return narrowed(read(case_page(bench, chosen, Path(place.name) / "pages").png), 1400)
+    return narrowed(read(write_case_page(bench, chosen, Path(place.name) / "pages").png), 1400)
 
 
 def _instructive(case: Case) -> tuple[bool, int, float]:
     """Both operations, then many points, then a large lesion."""
-    operations = {fact.text for fact in case.facts if fact.name == "operation"}
+    operations = {edit.operation for edit in PerceptCaseFacts.of(case).edits.values()}
     return len(operations) == 2, min(len(case.step("3a").options), 7), _area(case)
 
 
 def _area(case: Case) -> float:
-    return sum(fact.value or 0.0 for fact in case.facts if fact.name == "lesion area")
+    return LesionFacts.of(case).area or 0.0
 
 
 def percept_paths() -> Rgb:

@@ -149,7 +149,8 @@ def updated(page: str, wrong: list[Mismatch]) -> str:
 
 
 def main() -> None:
-    for path in pages():
+    """Update every page, or the pages named as arguments."""
+    for path in [Path(name).resolve() for name in sys.argv[1:]] or pages():
         text = path.read_text(encoding="utf-8")
         with TemporaryDirectory() as directory:
             wrong = run_page(text, Path(directory))

@@ -1,9 +1,21 @@
-"""A real browser for the tests of pages, one in a process; where none can be found, those tests are skipped."""
+"""Settings and fixtures of the whole suite.
 
+Hypothesis: no test may depend on how fast the machine is, so there are no deadlines; in continuous integration (where
+the environment variable `CI` is set) the examples are the same in every run. A failure prints how to reproduce it.
+
+Browser: one per process for the tests of pages; where none is installed, those tests are skipped.
+"""
+
+import os
 import shutil
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("carina", deadline=None, print_blob=True)
+settings.register_profile("carina-ci", settings.get_profile("carina"), derandomize=True)
+settings.load_profile("carina-ci" if os.environ.get("CI") else "carina")
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 FLAGS = [

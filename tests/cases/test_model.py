@@ -12,9 +12,10 @@ from carina.cases import (
     Overlay,
     Panel,
     Step,
+    case_image,
     without_keys,
 )
-from carina.studies import Region
+from carina.studies import Image, Quality, Region
 
 DRAWN = Region.from_box(1, 1, 2, 2, height=8, width=8)
 TRUTH = Region.from_box(2, 2, 4, 4, height=8, width=8)
@@ -84,3 +85,31 @@ def test_without_keys_nothing_is_left_that_tells_an_answer():
     # The truth is the region that no view draws.
     assert [region.name for region in bare.regions] == ["r1"]
     assert [step.options for step in bare.steps] == [YES_NO, YES_NO]
+
+
+def test_an_image_of_a_study_becomes_an_image_of_a_case_with_all_that_its_display_needs():
+    image = Image(
+        key="a/b.png",
+        view="lateral",
+        width=8,
+        height=4,
+        bits=12,
+        monochrome1=True,
+        rescale=(2.0, -100.0),
+        window=(40.0, 400.0),
+        spacing_mm=(0.2, 0.2),
+        sha256="0f",
+        quality=Quality(inspiration="poor"),
+    )
+    assert case_image(image, role="reference") == CaseImage(
+        key="a/b.png",
+        width=8,
+        height=4,
+        role="reference",
+        view="lateral",
+        bits=12,
+        monochrome1=True,
+        rescale=(2.0, -100.0),
+        window=(40.0, 400.0),
+        sha256="0f",
+    )

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carina.cases.draw import GAP, MARKS, PANEL, Size, outline, scale
 from carina.cases.model import Case, CaseImage, CaseRegion, CaseView, Mark, Overlay, Panel, Step
 from carina.cases.render import render
-from carina.draw import GAP, MARKS, PANEL, Size, outline, scale
-from carina.errors import BenchmarkError
+from carina.store.errors import BenchmarkError
 from carina.studies.region import Region
 
 CYAN = np.array([0, 255, 255])
@@ -117,7 +117,7 @@ def test_a_mark_is_a_disc_of_15_in_a_frame_of_1024() -> None:
 
 
 @pytest.mark.parametrize(("side", "radius"), [(512, 8), (1024, 15), (2048, 30)])
-def test_a_mark_grows_and_shrinks_with_the_picture(side: int, radius: int) -> None:
+def test_mark_scales_with_the_image(side: int, radius: int) -> None:
     image = CaseImage(key="images/a.png", width=640, height=480)
     grey = np.full((480, 640), 90, np.uint8)
     marks = (Mark(x=400.25, y=100.75, colour="green"),)
@@ -130,7 +130,7 @@ def test_a_mark_grows_and_shrinks_with_the_picture(side: int, radius: int) -> No
     assert np.sqrt(area / np.pi) == pytest.approx(radius, abs=0.7)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     x=st.floats(420, 580), y=st.floats(320, 480), left=st.integers(0, 380), top=st.integers(0, 280),
     side=st.sampled_from([None, 300, 800]),
@@ -172,9 +172,9 @@ def test_marks_lie_above_overlays() -> None:
 # ---- crop and side ----
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 79), st.integers(0, 59), st.data())
-def test_a_crop_is_a_part_of_the_whole_picture(x: int, y: int, data: st.DataObject) -> None:
+def test_crop_is_a_part_of_the_whole_image(x: int, y: int, data: st.DataObject) -> None:
     w, h = data.draw(st.integers(1, 80 - x)), data.draw(st.integers(1, 60 - y))
     overlays = (Overlay(region="r1"),)
     whole = picture(case_with(panel(overlays=overlays)))
@@ -236,7 +236,7 @@ def test_a_caption_is_below_its_panel_and_not_on_it() -> None:
 # ---- as they stand, and the same every time ----
 
 
-def test_a_finished_picture_is_returned_as_it_stands() -> None:
+def test_finished_image_is_returned_unchanged() -> None:
     rgb = np.random.default_rng(3).integers(0, 256, (60, 80, 3), dtype=np.uint8)
     finished = msgspec.structs.replace(IMAGE, finished=True)
     assert (
@@ -279,14 +279,14 @@ OF_ANOTHER_SIZE = CaseRegion(name="r3", image=IMAGE.key, region=Region.empty(50,
         ((panel(crop=(70, 0, 20, 10)),), r"crop \(70, 0, 20, 10\) leaves the image of 80 x 60"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(panels: tuple[Panel, ...], said: str) -> None:
+def test_faulty_view_is_reported(panels: tuple[Panel, ...], said: str) -> None:
     case = case_with(*panels)
     case = msgspec.structs.replace(case, regions=(*case.regions, ON_ANOTHER, OF_ANOTHER_SIZE))
     with pytest.raises(BenchmarkError, match=rf"^case 'c-1': view 'v1': .*{said}"):
         picture(case)
 
 
-def test_pixels_that_are_not_those_of_the_case_are_refused() -> None:
+def test_pixels_of_another_size_or_type_are_refused() -> None:
     with pytest.raises(BenchmarkError, match=r"side is 0"):
         picture(case_with(panel(), side=0))
     with pytest.raises(

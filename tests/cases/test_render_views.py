@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from carina.cases.draw import encode_png
 from carina.cases.model import Case, CaseImage, CaseRegion, CaseView, Mark, Overlay, Panel, Step
 from carina.cases.render import Views, plan, render
-from carina.draw import encode_png
-from carina.errors import BenchmarkError, CarinaError
-from carina.files import sha256
+from carina.store.errors import BenchmarkError, CarinaError
+from carina.store.files import sha256
 from carina.studies.region import Region
 
 KEY = "images/a.png"
@@ -84,7 +84,7 @@ def test_an_image_is_decoded_once_for_all_views(tmp_path: Path) -> None:
     assert folder.read == 1
 
 
-def test_an_array_may_be_changed_by_its_reader(tmp_path: Path) -> None:
+def test_array_may_be_changed_by_the_caller(tmp_path: Path) -> None:
     views, case = Views(Folder(tmp_path)), case_of()
     before = views.array(case, "raw").copy()
     views.array(case, "raw")[:] = 0
@@ -120,7 +120,7 @@ def test_a_finished_png_is_its_file(tmp_path: Path, kind: str) -> None:
     assert decoded(Views(folder).png(case, "small")).shape == (30, 40, 3)
 
 
-def test_an_image_that_is_not_finished_is_never_handed_out_as_its_file(tmp_path: Path) -> None:
+def test_unfinished_image_is_never_returned_as_its_file(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     inverted = folder.pixels
     folder.pixels = lambda image: 255 - inverted(image)
@@ -131,7 +131,7 @@ def test_an_image_that_is_not_finished_is_never_handed_out_as_its_file(tmp_path:
 # ---- the cache ----
 
 
-def test_a_kept_picture_is_not_made_again(tmp_path: Path) -> None:
+def test_cached_image_is_not_drawn_again(tmp_path: Path) -> None:
     case, cache = case_of(), tmp_path / "cache"
     first = Views(Folder(tmp_path), cache).png(case, "mask")
     (path,) = kept(cache)
@@ -146,7 +146,7 @@ def test_a_kept_picture_is_not_made_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [lambda b: b[: len(b) // 2], lambda _: b"", lambda b: b[:-30] + b"\1" + b[-29:]]
 )
-def test_a_damaged_picture_is_made_anew(tmp_path: Path, damage) -> None:
+def test_damaged_cached_image_is_drawn_again(tmp_path: Path, damage) -> None:
     case, cache = case_of(), tmp_path / "cache"
     first = Views(Folder(tmp_path), cache).png(case, "points")
     (path,) = kept(cache)
@@ -172,7 +172,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_what_changes_the_picture_changes_its_name(tmp_path: Path, change: dict) -> None:
+def test_change_of_the_image_changes_its_cache_key(tmp_path: Path, change: dict) -> None:
     cache = tmp_path / "cache"
     first = Views(Folder(tmp_path), cache).png(case_of(other()), "other")
     second = Views(Folder(tmp_path), cache).png(case_of(other(**change)), "other")
@@ -180,7 +180,15 @@ def test_what_changes_the_picture_changes_its_name(tmp_path: Path, change: dict)
     assert first != second
 
 
-def test_the_region_the_file_and_the_version_decide_too(
+@pytest.mark.parametrize("image", [{"rescale": (1.0, 2.0)}, {"window": (1.0, 2.0)}], ids=str)
+def test_rescaling_and_window_change_the_name_of_a_picture(tmp_path: Path, image: dict) -> None:
+    cache = tmp_path / "cache"
+    for given in ({}, {"rescale": (3.0, 2.0)}, image):
+        Views(Folder(tmp_path), cache).png(case_of(**given), "mask")
+    assert len(kept(cache)) == 3
+
+
+def test_region_file_and_version_change_the_cache_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, case = tmp_path / "cache", case_of()
@@ -197,7 +205,7 @@ def test_the_region_the_file_and_the_version_decide_too(
     assert len(kept(cache)) == 5
 
 
-def test_names_do_not_decide(tmp_path: Path) -> None:
+def test_names_do_not_change_the_cache_key(tmp_path: Path) -> None:
     cache, case = tmp_path / "cache", case_of()
     views = Views(Folder(tmp_path), cache)
     first = views.png(case, "mask")
@@ -208,7 +216,7 @@ def test_names_do_not_decide(tmp_path: Path) -> None:
     assert len(kept(cache)) == 1
 
 
-def test_kept_pictures_need_no_image_where_its_checksum_is_stated(tmp_path: Path) -> None:
+def test_cached_image_needs_no_file_where_its_checksum_is_stated(tmp_path: Path) -> None:
     folder, cache = Folder(tmp_path), tmp_path / "cache"
     case = case_of(sha256=sha256(tmp_path / KEY))
     first = Views(folder, cache).png(case, "mask")
@@ -218,7 +226,7 @@ def test_kept_pictures_need_no_image_where_its_checksum_is_stated(tmp_path: Path
         Views(folder, cache).png(case_of(), "mask")
 
 
-def test_threads_may_ask_for_the_same_pictures(tmp_path: Path) -> None:
+def test_threads_may_render_the_same_views(tmp_path: Path) -> None:
     case, cache = case_of(), tmp_path / "cache"
     folder = Folder(tmp_path)
     expected = {view.id: Views(folder).png(case, view.id) for view in case.views}
@@ -239,9 +247,9 @@ def test_threads_may_ask_for_the_same_pictures(tmp_path: Path) -> None:
     assert len(kept(cache)) == 3
 
 
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_unwritable_cache_is_reported(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(CarinaError, match=r"cache.*the picture cannot be kept"):
+    with pytest.raises(CarinaError, match=r"cache.*\.png"):
         Views(Folder(tmp_path), tmp_path / "cache").png(case_of(), "mask")
 
 

@@ -1,13 +1,12 @@
 """`carina audit` on a sound benchmark on disk, and on broken ones."""
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+from tests.audits.sound import benchmark
+from tests.sources.chexpercept import published
 from typer.testing import CliRunner
 
 from carina.cases import Provenance, open_benchmark, write_benchmark
@@ -19,14 +18,7 @@ change = msgspec.structs.replace
 
 @pytest.fixture(scope="module")
 def sound():
-    """Cases, from the module that the tests of the gates share."""
-    if "sound_benchmark" not in sys.modules:
-        path = Path(__file__).parents[1] / "cases" / "audit" / "sound.py"
-        spec = importlib.util.spec_from_file_location("sound_benchmark", path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["sound_benchmark"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["sound_benchmark"].benchmark(48)
+    return benchmark(48)
 
 
 def written(directory, cases, **options):
@@ -58,8 +50,11 @@ def test_a_sound_benchmark_passes(bench):
     assert result.stderr.splitlines() == ["16 of 16 gates passed", str(bench / "audit" / "audit.html")]
     stored = json.loads((bench / "audit" / "audit.json").read_text())
     assert (stored["kind"], stored["status"], stored["cases"]) == ("carina/audit", "pass", 48)
-    assert [gate["name"] for gate in stored["gates"]][:2] == ["soundness", "margins"]
-    assert "160 of 160 views" in next(gate for gate in stored["gates"] if gate["name"] == "views")["meaning"]
+    assert [gate["name"] for gate in stored["gates"]][:2] == ["case-integrity", "key-margins"]
+    assert (
+        "160 of 160 views"
+        in next(gate for gate in stored["gates"] if gate["name"] == "image-files")["meaning"]
+    )
 
 
 def test_the_same_benchmark_gives_the_same_bytes(bench, tmp_path):
@@ -77,11 +72,11 @@ def test_a_missing_and_a_changed_image_fail(bench):
     assert result.exit_code == 1
     assert f"image '{one.name}' is missing" in result.stdout
     assert f"image '{other.name}' has another checksum" in result.stdout
-    assert "15 of 16 gates passed; 1 failed: views" in result.stderr
+    assert "15 of 16 gates passed; 1 failed: image-files" in result.stderr
     assert run(bench, "--no-files").exit_code == 0
 
 
-def test_a_key_too_long_to_be_a_path_costs_its_case_alone(tmp_path, sound):
+def test_an_image_key_too_long_for_a_path_fails_its_case_only(tmp_path, sound):
     directory = written(tmp_path / "bench", sound[:6])
     keys = ["k" * 300 + ".png", "deep/" * 1000 + "x.png"]
     cases = list(open_benchmark(directory))
@@ -91,14 +86,16 @@ def test_a_key_too_long_to_be_a_path_costs_its_case_alone(tmp_path, sound):
     ]
     write_benchmark(directory, [*moved, *cases[2:]], Provenance(command="other"), replace=True)
     result = run(directory, "--json")
-    views = next(gate for gate in json.loads(result.stdout)["audit"]["gates"] if gate["name"] == "views")
-    assert (views["count"], views["n"]) == (2, 6)
-    assert [found["id"] for found in views["worst"]] == [case.id for case in moved]
-    assert "a name of 304 bytes" in views["worst"][0]["what"]
-    assert "File name too long" in views["worst"][1]["what"]
+    files = next(
+        gate for gate in json.loads(result.stdout)["audit"]["gates"] if gate["name"] == "image-files"
+    )
+    assert (files["count"], files["n"]) == (2, 6)
+    assert [found["id"] for found in files["worst"]] == [case.id for case in moved]
+    assert "a name of 304 bytes" in files["worst"][0]["what"]
+    assert "File name too long" in files["worst"][1]["what"]
 
 
-def test_images_elsewhere_are_found_where_they_are_said_to_be(bench, tmp_path):
+def test_images_in_another_directory_are_found_by_the_option(bench, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     for image in bench.glob("*.png"):
@@ -109,7 +106,7 @@ def test_images_elsewhere_are_found_where_they_are_said_to_be(bench, tmp_path):
     assert run(bench, "--images", elsewhere, "--render", "5").exit_code == 0
 
 
-def test_a_view_that_cannot_be_drawn_fails(tmp_path, sound):
+def test_a_view_that_cannot_be_rendered_fails(tmp_path, sound):
     view = sound[0].views[0]
     panel = change(
         view.panels[0], marks=(msgspec.convert({"x": 9, "y": 9, "colour": "mauve"}, type_of_mark()),)
@@ -117,7 +114,7 @@ def test_a_view_that_cannot_be_drawn_fails(tmp_path, sound):
     cases = [change(sound[0], views=(change(view, panels=(panel,)), *sound[0].views[1:])), *sound[1:]]
     result = run(written(tmp_path / "bench", cases))
     assert result.exit_code == 1
-    assert f"views: {sound[0].id}: view 'v1' cannot be drawn" in result.stdout
+    assert f"image-files: {sound[0].id}: view 'v1' cannot be rendered" in result.stdout
 
 
 def type_of_mark():
@@ -131,7 +128,10 @@ def test_a_warning_fails_only_when_strict(tmp_path, sound):
     (bench / "skipped.csv").write_text("study,target,stage,reason,detail\ns1,edema,4,zone on a cut,0.2\n")
     result = run(bench, "--no-files")
     assert result.exit_code == 0
-    assert "quotas: edema/LF: 16 of 20 cases; studies were left out for: zone on a cut (1)" in result.stdout
+    assert (
+        "stratum-quotas: edema/LF: 16 of 20 cases; studies were skipped for: zone on a cut (1)"
+        in result.stdout
+    )
     assert run(bench, "--no-files", "--strict").exit_code == 1
 
 
@@ -145,10 +145,10 @@ def test_the_reasons_of_a_cell_come_from_the_report_of_its_build(tmp_path, sound
         {**cell, "path": "RR", "reasons": {"no room for edits": 1}},
     ]
     (bench / "build.json").write_text(json.dumps({"studies": 60, "cells": cells}))
-    told = run(bench, "--no-files").stdout
-    assert "edema/LF: 16 of 20 cases; studies were left out for: looks like another finding (3)\n" in told
-    assert "edema/RF: 16 of 20 cases\n" in told
-    assert "edema/RR: 16 of 20 cases; studies were left out for: no room for edits (1)\n" in told
+    printed = run(bench, "--no-files").stdout
+    assert "edema/LF: 16 of 20 cases; studies were skipped for: looks like another finding (3)\n" in printed
+    assert "edema/RF: 16 of 20 cases\n" in printed
+    assert "edema/RR: 16 of 20 cases; studies were skipped for: no room for edits (1)\n" in printed
     (bench / "build.json").write_text('{"cells": 1}')
     result = run(bench, "--no-files")
     assert result.exit_code == 2
@@ -158,11 +158,11 @@ def test_the_reasons_of_a_cell_come_from_the_report_of_its_build(tmp_path, sound
 def test_a_benchmark_without_a_case_fails(tmp_path):
     result = run(written(tmp_path / "bench", ()))
     assert result.exit_code == 1
-    assert "1 failed: soundness" in result.stderr
-    assert "There is no case" in result.stdout
+    assert "1 failed: case-integrity" in result.stderr
+    assert "The benchmark has no case" in result.stdout
 
 
-def test_the_rules_in_the_manifest_are_the_limits(tmp_path, sound):
+def test_the_rules_in_the_manifest_are_applied(tmp_path, sound):
     strict = written(tmp_path / "strict", sound, rules={"revise_high": 0.6, "of another version": 1})
     result = run(strict, "--no-files")
     assert result.exit_code == 1
@@ -175,9 +175,9 @@ def test_the_rules_in_the_manifest_are_the_limits(tmp_path, sound):
 
 def test_json_is_one_document(bench, tmp_path):
     result = run(bench, "--json", "--no-files", "-o", tmp_path / "out")
-    told = json.loads(result.stdout)
-    assert told["json"] == str(tmp_path / "out" / "audit.json")
-    assert told["audit"] == json.loads((tmp_path / "out" / "audit.json").read_text())
+    printed = json.loads(result.stdout)
+    assert printed["json"] == str(tmp_path / "out" / "audit.json")
+    assert printed["audit"] == json.loads((tmp_path / "out" / "audit.json").read_text())
 
 
 def test_bad_input_exits_with_2(tmp_path, bench):
@@ -185,7 +185,7 @@ def test_bad_input_exits_with_2(tmp_path, bench):
     (tmp_path / "file").write_text("")
     result = run(bench, "-o", tmp_path / "file")
     assert result.exit_code == 2
-    assert "expected a directory" in result.stderr
+    assert "file: is a file; pass a directory" in result.stderr
 
 
 def test_the_page_holds_everything_and_escapes_what_comes_from_outside(tmp_path, sound):
@@ -193,28 +193,24 @@ def test_the_page_holds_everything_and_escapes_what_comes_from_outside(tmp_path,
     bench = written(tmp_path / "bench", cases)
     assert run(bench, "--no-files").exit_code == 1
     page = (bench / "audit" / "audit.html").read_text()
-    assert "<script" not in page
+    assert page.count("<script") == 1  # the frame's own
     assert "&lt;script&gt;x" in page
     assert "http" not in page.replace("http-equiv", "")
     assert "✕" in page
     assert 'aria-label="1.000' in page or "<svg" in page
 
 
-def test_the_leaks_of_a_published_bundle_are_told(tmp_path):
+def test_the_leaks_of_a_published_bundle_are_reported(tmp_path):
     """Yes always first, file names that say "answer" and "fake", the path in every id."""
-    path = Path(__file__).parents[1] / "percept" / "bundle" / "published.py"
-    spec = importlib.util.spec_from_file_location("bundle_published_for_audit", path)
-    make = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make)
     records = {}
     for n in range(10):
-        records[f"effusion_s{n}_positive_0"] = make.record(
+        records[f"effusion_s{n}_positive_0"] = published.record(
             "RR", pair_id=f"s{n}_positive_0", dicom_id=f"d-{n}"
         )
-        records[f"effusion_t{n}_negative_0"] = make.record(
+        records[f"effusion_t{n}_negative_0"] = published.record(
             "LF", pair_id=f"t{n}_negative_0", dicom_id=f"e-{n}"
         )
-    make.write_bundle(tmp_path / "bundle", records)
+    published.write_bundle(tmp_path / "bundle", records)
     runner = CliRunner()
     assert (
         runner.invoke(
@@ -226,11 +222,46 @@ def test_the_leaks_of_a_published_bundle_are_told(tmp_path):
     assert result.exit_code == 1
     gates = {gate["name"]: gate for gate in json.loads(result.stdout)["audit"]["gates"]}
     assert {name for name, gate in gates.items() if gate["status"] == "fail"} >= {
-        "names",
-        "constants",
-        "positions",
+        "revealing-names",
+        "constant-answers",
+        "answer-position",
     }
-    whats = " ".join(found["what"] for found in gates["names"]["worst"])
+    whats = " ".join(found["what"] for found in gates["revealing-names"]["worst"])
     assert "'negative'" in whats or "'positive'" in whats
-    assert {gates[name]["status"] for name in ("contours", "points", "options")} == {"not applicable"}
-    assert gates["views"]["status"] == gates["paths"]["status"] == "pass"
+    not_drawn = ("contour-overlap", "revision-points", "option-separation")
+    assert {gates[name]["status"] for name in not_drawn} == {"not applicable"}
+    assert gates["image-files"]["status"] == gates["path-steps"]["status"] == "pass"
+
+
+def test_only_the_chosen_gates_run(bench):
+    result = run(bench, "--gate", "answer-position", "--gate", "patient-overlap", "--json")
+    names = [gate["name"] for gate in json.loads(result.stdout)["audit"]["gates"]]
+    assert names == ["answer-position", "patient-overlap"]
+    unknown = run(bench, "--gate", "answer-positions")
+    assert unknown.exit_code == 2
+    assert "answer-position" in " ".join(unknown.stderr.split())
+
+
+def test_the_command_and_the_function_give_the_same_result(bench, tmp_path):
+    from carina import audit
+
+    result = audit(
+        bench, tmp_path / "function", files=False, limits={"duplicate-cases": {"mask_overlap": 0.9}}
+    )
+    (tmp_path / "limits.yaml").write_text("duplicate-cases: {mask_overlap: 0.9}\n")
+    printed = run(
+        bench, "-o", tmp_path / "command", "--no-files", "--limits", tmp_path / "limits.yaml", "--json"
+    )
+    assert json.loads(printed.stdout)["audit"] == json.loads((result.path / "audit.json").read_text())
+    assert result.passed
+    assert result.page.read_bytes() == (tmp_path / "command" / "audit.html").read_bytes()
+    frame = result.to_frame()
+    assert frame["name"].to_list() == [gate.name for gate in result.gates]
+    assert frame.filter(frame["name"] == "image-files")["status"].to_list() == ["not applicable"]
+    assert "status='pass'" in repr(result)
+
+
+def test_levels_of_the_wrong_order_are_refused(bench):
+    result = run(bench, "--warn-level", "0.01", "--fail-level", "0.05")
+    assert result.exit_code == 2
+    assert "fail_level" in result.stderr

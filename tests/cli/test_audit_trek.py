@@ -1,12 +1,10 @@
 """`carina audit` on trek conversations: their gates, their statistics, and limits from a file."""
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import msgspec
 import pytest
+from tests.audits.trek.sound import benchmark
 from typer.testing import CliRunner
 
 from carina.cases import Provenance, write_benchmark
@@ -17,14 +15,7 @@ change = msgspec.structs.replace
 
 @pytest.fixture(scope="module")
 def sound():
-    """Conversations, from the module that the tests of the gates share."""
-    if "sound_trek" not in sys.modules:
-        path = Path(__file__).parents[1] / "trek" / "audit" / "sound.py"
-        spec = importlib.util.spec_from_file_location("sound_trek", path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["sound_trek"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["sound_trek"].benchmark(80)
+    return benchmark(80)
 
 
 def written(directory, cases):
@@ -42,14 +33,14 @@ def test_conversations_pass_their_gates_and_print_statistics(tmp_path, sound):
     assert result.exit_code == 0, result.output
     lines = [line.split("\t") for line in result.stdout.splitlines()]
     gates = {line[1]: line[0] for line in lines if len(line) == 5}
-    assert gates["balance"] == gates["history"] == gates["form"] == "✓ pass"
-    assert gates["views"] == "– not applicable"
+    assert gates["answer-balance"] == gates["history-baseline"] == gates["turn-structure"] == "✓ pass"
+    assert gates["image-files"] == "– not applicable"
     figures = {line[0]: line[1:] for line in lines if len(line) == 4}
-    assert figures["statistic"] == ["value", "of", "beside it"]
+    assert figures["statistic"] == ["value", "n", "for comparison"]
     assert figures["turns per conversation, mean"][2] == "the original's sample: 26.06"
     assert figures["stage 8: conversations with it"][:2] == ["1.000", "80"]
     stored = json.loads((bench / "audit" / "audit.json").read_text())
-    assert next(gate for gate in stored["gates"] if gate["name"] == "statistics")["rows"]
+    assert next(gate for gate in stored["gates"] if gate["name"] == "conversation-statistics")["rows"]
     page = (bench / "audit" / "audit.html").read_text()
     assert "the original&#39;s sample: 26.06" in page
 
@@ -61,45 +52,53 @@ def test_a_broken_set_fails_and_names_the_record(tmp_path, sound):
     if case.reference_study is None and case.later_study is None:
         pytest.fail("the first conversation should compare or foresee something")
     assert result.exit_code == 1
-    assert f"gating: {case.id}: " in result.stdout
-    assert "failed: gating" in result.stderr or "failed: form, gating" in result.stderr
+    assert f"stage-requirements: {case.id}: " in result.stdout
+    assert "stage-requirements" in result.stderr
 
 
 def test_limits_come_from_a_file(tmp_path, sound):
     bench = written(tmp_path / "bench", sound)
     limits = tmp_path / "limits.yaml"
-    limits.write_text("one_origin: 0.1\nmajority: 0.6\n")
+    limits.write_text("negative-origins: {single_origin: 0.1}\nanswer-balance: {majority: 0.6}\n")
     result = run(bench, "--limits", limits)
     assert result.exit_code == 1
-    assert "failed: negatives" in result.stderr
+    assert "failed: negative-origins" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("majorty: 0.5\n", "unknown field `majorty`"),
-        ("majority: much\n", "$.majority"),
+        ("answer-balance: {majorty: 0.5}\n", "answer-balance: unknown limit 'majorty'"),
+        ("answer-balanc: {majority: 0.5}\n", "unknown gate 'answer-balanc'. Did you mean 'answer-balance'?"),
+        ("majority: 0.5\n", "'majority' is a limit; write it below its gate, such as answer-balance"),
+        ("answer-balance: {majority: much}\n", "answer-balance: Expected `float`, got `str` - at `majority`"),
+        ("answer-balance: {majority: 1.5}\n", "`majority`"),
+        ("answer-balance: {majority: .nan}\n", "answer-balance.majority: expected a finite number"),
+        ("answer-balance: {majority: .inf}\n", "answer-balance.majority: expected a finite number"),
+        ("answer-balance: 0.5\n", "answer-balance: expected limits by name"),
+        ("contour-shortcuts: {max_auc: 0.7}\n", "contour-shortcuts: examines percept cases"),
+        ("- majority\n", "expected gates with their limits"),
         ("majority: [\n", "not YAML"),
     ],
 )
-def test_a_wrong_file_of_limits_is_told_by_name(tmp_path, sound, text, words):
+def test_an_invalid_file_of_limits_is_refused_with_its_name(tmp_path, sound, text, words):
     bench = written(tmp_path / "bench", sound[:3])
     limits = tmp_path / "limits.yaml"
     limits.write_text(text)
     result = run(bench, "--limits", limits)
     assert result.exit_code == 2
-    told = " ".join((result.stderr or str(result.exception)).split())
-    assert "limits.yaml" in told
-    assert words in told
+    message = " ".join((result.stderr or str(result.exception)).split())
+    assert "limits.yaml" in message
+    assert words in message
     missing = run(bench, "--limits", tmp_path / "none.yaml")
     assert missing.exit_code == 2
     assert not (bench / "audit").exists()
 
 
-def test_limits_without_conversations_are_refused(tmp_path, sound):
+def test_limits_of_trek_gates_are_refused_without_conversations(tmp_path, sound):
     others = [change(case, protocol="made") for case in sound[:3]]
     limits = tmp_path / "limits.yaml"
-    limits.write_text("majority: 0.6\n")
+    limits.write_text("answer-balance: {majority: 0.6}\n")
     result = run(written(tmp_path / "bench", others), "--limits", limits)
     assert result.exit_code == 2
 
@@ -113,7 +112,7 @@ def test_two_processes_give_the_same_bytes_as_one(tmp_path, sound):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-def test_a_damaged_part_is_told_by_two_processes_as_by_one(tmp_path, sound):
+def test_a_damaged_part_gives_the_same_error_with_two_processes(tmp_path, sound):
     bench = written(tmp_path / "bench", sound)
     part = next(bench.glob("cases/*.parquet"))
     part.write_bytes(part.read_bytes()[:-100])
@@ -123,7 +122,7 @@ def test_a_damaged_part_is_told_by_two_processes_as_by_one(tmp_path, sound):
     assert results[0].stderr == results[1].stderr
 
 
-def test_a_set_that_fails_fails_by_two_processes_too(tmp_path, sound):
+def test_a_failing_set_fails_with_two_processes_too(tmp_path, sound):
     broken = change(sound[0], reference_study=None, later_study=None)
     bench = written(tmp_path / "bench", [broken, *sound[1:]])
     results = [run(bench, "--workers", number, "--json") for number in (1, 2)]

@@ -1,33 +1,22 @@
 """`carina build trek`: options, what it prints, and how it refuses."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
+from tests.trek import conftest as made
 from typer.testing import CliRunner
 
 from carina.cases import open_benchmark
 from carina.cli import app
 
 
-@pytest.fixture(scope="module")
-def made():
-    """The makers of studies that the tests of trek share."""
-    path = Path(__file__).parents[1] / "trek" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("made_studies", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def write(made, directory, studies):
+def write(directory, studies):
     made.write_studies(directory, studies, made.Provenance(command="made"))
     return directory
 
 
 @pytest.fixture(scope="module")
-def studies(made, tmp_path_factory):
+def studies(tmp_path_factory):
     """Forty studies and two of a patient who comes twice, one that shows nothing."""
     pair = [
         made.study(
@@ -41,7 +30,7 @@ def studies(made, tmp_path_factory):
         for order, (name, grade) in enumerate([("first", "mild"), ("second", "severe")])
     ]
     return write(
-        made, tmp_path_factory.mktemp("sets") / "studies", [*made.crowd(40), *pair, made.study(name="silent")]
+        tmp_path_factory.mktemp("sets") / "studies", [*made.crowd(40), *pair, made.study(name="silent")]
     )
 
 
@@ -56,7 +45,7 @@ def test_it_writes_a_benchmark_prints_where_and_tells_the_stages(studies, tmp_pa
     bench = open_benchmark(tmp_path / "talks")
     lines = result.stdout.splitlines()
     assert lines[0] == str(tmp_path / "talks")
-    assert lines[1].split("\t") == ["stage", "about", "questions", "share"]
+    assert lines[1].split("\t") == ["stage", "title", "questions", "share"]
     rows = [line.split("\t") for line in lines[2:]]
     assert [row[0] for row in rows] == list("12345678")
     steps = [step for case in bench for step in case.steps]
@@ -66,8 +55,8 @@ def test_it_writes_a_benchmark_prints_where_and_tells_the_stages(studies, tmp_pa
     with_later = sum(case.later_study is not None for case in bench)
     told = result.stderr.splitlines()
     assert told[0] == (
-        f"42 conversations, {len(steps)} questions; {with_reference} with a reference study, "
-        f"{with_later} with a later one"
+        f"42 conversations, {len(steps)} questions; {with_reference} with a prior study, "
+        f"{with_later} with a follow-up study"
     )
     assert with_reference == 1
     assert told[1].startswith("1 of 43 studies left out: ")
@@ -148,9 +137,9 @@ def test_frames(studies, tmp_path, frame):
         (("--indication", "2"), "Invalid value for '--indication'"),
         (("--most-images", "0"), "Invalid value for '--most-images'"),
         (("--workers", "0"), "Invalid value for '--workers'"),
-        (("--split", "exam"), "unknown split 'exam'; expected one of train, val, test"),
-        (("--extractor", "magic"), "unknown extractor 'magic'"),
-        (("--paraphrase", "gpt"), "unknown paraphraser 'gpt'"),
+        (("--split", "exam"), "split 'exam': expected one of train, val, test"),
+        (("--extractor", "magic"), "extractor 'magic'"),
+        (("--paraphrase", "gpt"), "paraphrase 'gpt'"),
         (("--seed", "x"), "Invalid value for '--seed'"),
     ],
 )
@@ -176,8 +165,8 @@ def test_a_place_within_the_studies_is_not_written_to(studies):
     assert not (studies / "talks").exists()
 
 
-def test_a_set_that_gives_nothing_fails_with_the_reason(made, tmp_path):
-    silent = write(made, tmp_path / "studies", [made.study(name="silent")])
+def test_a_set_that_gives_nothing_fails_with_the_reason(tmp_path):
+    silent = write(tmp_path / "studies", [made.study(name="silent")])
     result = trek(silent, tmp_path / "talks")
     assert result.exit_code == 1
     assert "Error: none of 1 studies can be asked about" in result.stderr
@@ -185,7 +174,7 @@ def test_a_set_that_gives_nothing_fails_with_the_reason(made, tmp_path):
     assert "Traceback" not in result.output
 
 
-def test_a_contradiction_is_skipped_or_stops(made, tmp_path):
+def test_a_contradiction_is_skipped_or_stops(tmp_path):
     torn = made.study(
         made.finding("mass"),
         name="torn",
@@ -193,7 +182,7 @@ def test_a_contradiction_is_skipped_or_stops(made, tmp_path):
         report=made.report("A mass."),
         recommendations=(made.Recommendation(id="r", action="chest CT", about=("f-mass",), evidence=(77,)),),
     )
-    directory = write(made, tmp_path / "studies", [*made.crowd(5), torn])
+    directory = write(tmp_path / "studies", [*made.crowd(5), torn])
     result = trek(directory, tmp_path / "talks")
     assert result.exit_code == 0
     assert "1 of 6 studies left out: its records contradict each other" in result.stderr

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import carina
 from carina.cli import app
-from carina.errors import CarinaError
+from carina.store.errors import CarinaError
 
 COMMANDS = ("show", "sources")
 

@@ -1,81 +1,122 @@
-"""`carina demo`, with fewer and smaller studies than a user sees; the real one runs in tests/e2e."""
+"""`carina demo` and `carina.tour.demo`, with fewer and smaller studies than a user sees; tests/e2e has the real one."""
 
 import json
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-import carina.phantom
+from carina import tour
 from carina.cases import open_benchmark
-from carina.cli import app, demo
-from carina.phantom import PhantomOptions, write_phantom
-from carina.run import read_info
+from carina.cli import app
+from carina.runs import read_info
 from carina.studies import open_studies
+
+SMALL = {"studies": 3, "image_size": 64, "cases_per_cell": 1, "workers": 1}
+"""Three studies of 64 pixels, made in this process, and one case for each lesion and path."""
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Three studies of 64 pixels, made in this process, and one case for each lesion that they lack."""
-    monkeypatch.setattr(demo, "STUDIES", 3)
-    monkeypatch.setattr(demo, "SHOWN", 3)
-    monkeypatch.setattr(demo, "PER_CELL", 1)
-    monkeypatch.setattr(demo.os, "cpu_count", lambda: 1)
-
-    def write_small(directory, **given):
-        return write_phantom(directory, **(given | {"workers": 1, "options": PhantomOptions(size=64)}))
-
-    monkeypatch.setattr(carina.phantom, "write_phantom", write_small)
+    whole = tour.demo
+    monkeypatch.setattr(tour, "demo", lambda out, progress: whole(out, **SMALL, progress=progress))
 
 
-def test_it_makes_studies_and_pages_and_says_where(tmp_path):
+class Links(HTMLParser):
+    """Addresses of a page, and what it would fetch."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.images: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        if tag == "a":
+            self.links.append(named["href"])
+        if tag == "img":
+            self.images.append(named["src"])
+
+
+def test_demo_prints_counts_and_the_start_page(tmp_path):
     out = tmp_path / "demo"
     result = CliRunner().invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert len(open_studies(out / "studies")) == 3
-    *_, studies, cases, talks, compared, maps = result.stdout.splitlines()
-    assert maps.removeprefix("Compare their maps:").strip() == str(out / "report" / "ground.html")
-    assert "builtin/asymmetry" in (out / "report" / "ground.html").read_text()
-    assert compared.removeprefix("Compare the models:").strip() == str(out / "report" / "report.html")
-    assert "builtin/reader" in (out / "report" / "report.html").read_text()
-    assert studies.removeprefix("Look at the studies:").strip() == str(out / "pages" / "index.html")
-    assert cases.removeprefix("Look at the cases:").strip() == str(out / "pages" / "percept" / "index.html")
-    assert talks.removeprefix("Read conversations:").strip() == str(out / "pages" / "trek" / "index.html")
-    text = (out / "pages" / "index.html").read_text()
-    for study in open_studies(out / "studies"):
+    last = result.stdout.splitlines()[-1]
+    assert last == f"Start page: {out / 'index.html'}"
+    assert result.stdout.startswith(f"3 synthetic studies: {out / 'studies'}\n")
+
+
+def test_start_page_links_every_kind_of_page(tmp_path):
+    made = tour.demo(tmp_path / "demo", progress=tour.no_progress)
+    assert made.path == tmp_path / "demo" / "index.html"
+    page = Links(made.path)
+    for link in page.links:
+        assert link.startswith("#") or (made.path.parent / link).is_file(), link
+    for written in (
+        made.study_pages.html,
+        made.percept_pages.html,
+        made.trek_pages.html,
+        made.ground_pages.html,
+        made.report,
+        made.map_report,
+    ):
+        assert written.relative_to(made.path.parent).as_posix() in page.links
+    # One preview a tile, stored in the page.
+    assert len(page.images) == 6
+    assert all(source.startswith("data:image/jpeg") for source in page.images)
+
+
+def test_pages_list_all_studies_and_cases(tmp_path):
+    made = tour.demo(tmp_path / "demo", progress=tour.no_progress)
+    text = made.study_pages.html.read_text()
+    for study in open_studies(made.studies):
         assert study.id in text
-    for protocol in ("percept", "trek"):
-        cases = open_benchmark(out / protocol).ids()
-        text = (out / "pages" / protocol / "index.html").read_text()
+    for benchmark, pages in ((made.percept, made.percept_pages), (made.trek, made.trek_pages)):
+        cases = open_benchmark(benchmark).ids()
+        text = pages.html.read_text()
         assert cases
         for case in cases:
             assert case in text
+    assert "builtin/reader" in made.report.read_text()
+    assert "builtin/asymmetry" in made.map_report.read_text()
 
 
-def test_json_names_what_was_made(tmp_path):
+def test_result_lists_everything_as_a_table(tmp_path):
+    made = tour.demo(tmp_path / "demo", progress=tour.no_progress)
+    kinds = made.to_frame()["kind"].to_list()
+    assert kinds.count("run") == len(made.runs) == 15
+    assert kinds.count("maps") == 3
+    assert all(Path(path).exists() for path in made.to_frame()["path"])
+    assert repr(made).startswith("Demo(")
+
+
+def test_json_names_everything_that_was_written(tmp_path):
     result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path), "--json"])
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert set(told) == {
-        "studies", "percept", "trek", "ground", "html", "png", "percept_html", "trek_html", "runs", "maps", "report",
-        "ground_html",
+    paths = json.loads(result.stdout)
+    assert set(paths) == {
+        "start", "studies", "percept", "trek", "ground", "html", "png", "percept_html", "trek_html", "probes_html",
+        "runs", "maps", "report", "ground_html",
     }  # fmt: skip
-    assert len(told["runs"]) == 15
-    assert [Path(run).name for run in told["maps"]] == [
+    assert len(paths["runs"]) == 15
+    assert [Path(run).name for run in paths["maps"]] == [
         "asymmetry-asymmetry",
         "untrained-similarity",
         "untrained-occlusion",
     ]
-    histories = {Path(run).name: read_info(Path(run)).policy.history for run in told["runs"]}
+    histories = {Path(run).name: read_info(Path(run)).policy.history for run in paths["runs"]}
     assert histories["percept-anchored"] == "own"
     assert histories["percept-anchored-gold"] == "gold"
     assert "trek-anchored" not in histories
-    assert told["studies"] == str(tmp_path / "studies")
+    assert paths["studies"] == str(tmp_path / "studies")
 
 
-def test_run_again_it_keeps_the_studies(tmp_path):
-    for _ in range(2):
-        assert CliRunner().invoke(app, ["demo", "-o", str(tmp_path)]).exit_code == 0
-        stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "studies").rglob("*.p*")}
+def test_second_call_keeps_the_studies(tmp_path):
+    assert CliRunner().invoke(app, ["demo", "-o", str(tmp_path)]).exit_code == 0
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "studies").rglob("*.p*")}
     assert CliRunner().invoke(app, ["demo", "-o", str(tmp_path)]).exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "studies").rglob("*.p*")} == stamps

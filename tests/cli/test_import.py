@@ -1,26 +1,15 @@
 """`carina import`: options, what it prints, and how it refuses."""
 
-import importlib.util
 import json
 import os
-from pathlib import Path
 
 import pytest
+from tests.sources.chexpercept import published
+from tests.sources.swift_chat import sample
 from typer.testing import CliRunner
 
 from carina.cases import open_benchmark
 from carina.cli import app
-
-
-def load(name, *path):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1].joinpath(*path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-published = load("cli_published", "percept", "bundle", "published.py")
-sample = load("cli_sample", "trek", "swift", "sample.py")
 
 
 @pytest.fixture
@@ -32,11 +21,11 @@ def run(*arguments):
     return CliRunner().invoke(app, ["import", *map(str, arguments), "--workers", "1"])
 
 
-def test_it_tells_what_it_brought(bundle, tmp_path):
+def test_the_counts_are_printed(bundle, tmp_path):
     result = run("chexpercept", bundle, "-o", tmp_path / "bench")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
-        "lesion\tLF\tRF\tRR",
+        "target\tLF\tRF\tRR",
         "cardiomegaly\t0\t1\t1",
         "edema\t1\t0\t0",
         "effusion\t0\t0\t1",
@@ -45,13 +34,13 @@ def test_it_tells_what_it_brought(bundle, tmp_path):
         str(tmp_path / "bench"),
     ]
     assert result.stderr.splitlines() == [
-        "6 cases of 6 records, 0 skipped",
-        "6 cases are of no known patient: their intervals will be by case (--patients)",
+        "6 cases with 24 questions of 6 records, 0 skipped",
+        "6 cases have no known patient: confidence intervals will be by case (--patients)",
     ]
     assert len(open_benchmark(tmp_path / "bench")) == 6
 
 
-def test_what_is_wrong_is_skipped_told_and_listed(bundle, tmp_path):
+def test_a_record_that_cannot_be_used_is_skipped_printed_and_listed(bundle, tmp_path):
     gone = bundle / "chexpercept/edema_s3_negative_0/detection_qa/xray.png"
     gone.unlink()
     result = run("chexpercept", bundle, "-o", tmp_path / "bench")
@@ -59,7 +48,7 @@ def test_what_is_wrong_is_skipped_told_and_listed(bundle, tmp_path):
     first, second, *_ = result.stderr.splitlines()
     records = bundle / "chexpercept.json"
     assert first == f"Skipped: {records}: edema_s3_negative_0: detection_qa: {gone}: no such image file"
-    assert second == "5 cases of 6 records, 1 skipped"
+    assert second == "5 cases with 23 questions of 6 records, 1 skipped"
     assert "edema_s3_negative_0" in (tmp_path / "bench" / "skipped.csv").read_text()
 
 
@@ -81,13 +70,13 @@ def renamed(bundle, new, change=lambda _record: None):
     ],
     ids=("codes", "direction", "long"),
 )
-def test_a_hostile_name_is_told_in_one_plain_line(bundle, tmp_path, name, told):
+def test_a_hostile_name_is_printed_in_one_plain_line(bundle, tmp_path, name, told):
     renamed(bundle, name)
     result = run("chexpercept", bundle, "-o", tmp_path / "bench")
     assert result.exit_code == 0
     first, second, *_ = result.stderr.splitlines()
     assert first.startswith(f"Skipped: {bundle / 'chexpercept.json'}: {told}")
-    assert second == "5 cases of 6 records, 1 skipped"
+    assert second == "5 cases with 23 questions of 6 records, 1 skipped"
     assert first.isprintable()
 
 
@@ -95,7 +84,7 @@ def test_a_hostile_name_is_told_in_one_plain_line(bundle, tmp_path, name, told):
     ("field", "value"),
     [("answer_index", int("9" * 200)), ("answer", "a" * 10_000), ("answer_options", ["\x1b" * 9000, "No"])],
 )
-def test_values_are_told_shortly(bundle, tmp_path, field, value):
+def test_long_values_are_shortened_in_messages(bundle, tmp_path, field, value):
     renamed(bundle, "edema_s3_negative_0", lambda record: record["detection_qa"].update({field: value}))
     result = run("chexpercept", bundle, "-o", tmp_path / "bench")
     first, *_ = result.stderr.splitlines()
@@ -111,7 +100,7 @@ def test_a_benchmark_is_not_written_into_its_bundle(bundle, below):
     result = run("chexpercept", bundle, "-o", bundle / below)
     assert result.exit_code == 2
     assert result.stderr == (
-        f"Error: {bundle / below}: lies in the bundle itself, which is not changed; name another directory\n"
+        f"Error: {bundle / below}: lies within {bundle}, which is not changed: choose another directory\n"
     )
     assert sorted(bundle.rglob("*")) == before
 
@@ -124,11 +113,11 @@ def test_a_pipe_in_place_of_a_picture_is_skipped(bundle, tmp_path):
     os.write(writer, b"GIF89a" * 50)
     result = run("chexpercept", bundle, "-o", tmp_path / "bench")
     os.close(writer)
-    assert "5 cases of 6 records, 1 skipped" in result.stderr
+    assert "5 cases with 23 questions of 6 records, 1 skipped" in result.stderr
     assert "detection_qa/xray.png: is not a regular file" in result.stderr
 
 
-def test_stop_is_bad_input(bundle, tmp_path):
+def test_on_error_stop_is_bad_input(bundle, tmp_path):
     (bundle / "chexpercept/edema_s3_negative_0/detection_qa/xray.png").unlink()
     result = run("chexpercept", bundle, "-o", tmp_path / "bench", "--on-error", "stop")
     assert result.exit_code == 2
@@ -136,12 +125,12 @@ def test_stop_is_bad_input(bundle, tmp_path):
     assert result.stderr.count("\n") == 1
 
 
-def test_nothing_at_all_is_a_failure(bundle, tmp_path):
+def test_an_import_without_a_usable_record_is_a_failure(bundle, tmp_path):
     for path in bundle.rglob("xray.png"):
         path.unlink()
     result = run("chexpercept", bundle, "-o", tmp_path / "bench")
     assert result.exit_code == 1
-    assert "0 cases of 6 records, 6 skipped" in result.stderr
+    assert "0 cases with 0 questions of 6 records, 6 skipped" in result.stderr
     assert not (tmp_path / "bench").exists()
 
 
@@ -154,13 +143,15 @@ def test_json_is_one_document(bundle, tmp_path):
     )
     told = json.loads(result.stdout)
     assert result.stderr == ""
-    assert (told["records"], told["cases"], told["without_patient"]) == (6, 3, 2)
+    # Records that were read: the limit is reached with the fourth of six.
+    assert (told["records"], told["cases"], told["without_patient"]) == (4, 3, 2)
     assert told["cells"] == {"cardiomegaly/RR": 1, "effusion/RR": 1, "opacity/RF": 1}
     (skipped,) = told["skipped"]
-    assert (skipped["key_id"], skipped["reason"]) == ("edema_s3_negative_0", "image")
+    assert skipped["place"] == f"{bundle / 'chexpercept.json'}: edema_s3_negative_0"
+    assert skipped["reason"] == "image"
 
 
-def test_copied_images_are_the_benchmarks_own(bundle, tmp_path):
+def test_copied_images_lie_in_the_benchmark(bundle, tmp_path):
     assert run("chexpercept", bundle, "-o", tmp_path / "bench", "--copy-images").exit_code == 0
     assert len(list((tmp_path / "bench" / "images").rglob("*.png"))) == len(list(bundle.rglob("*.png")))
 
@@ -168,11 +159,9 @@ def test_copied_images_are_the_benchmarks_own(bundle, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("padchest", "x"), "'padchest' is no source that can be imported; known: chexpercept, swift-chat"),
+        (("padchest", "x"), "unknown source 'padchest'. Known: chexpercept, phantom, swift-chat."),
+        (("phantom", "x"), "source phantom cannot be imported"),
         (("chexpercept", "nowhere"), "chexpercept.json: missing, so nowhere is not a CheXpercept bundle"),
-        (("chexpercept", "x", "--on-error", "ask"), "--on-error 'ask': expected skip or stop"),
-        (("chexpercept", "x", "--images", "y"), "--images is of swift-chat, not of chexpercept"),
-        (("swift-chat", "x", "--copy-images"), "--patients and --copy-images are of chexpercept"),
         (("swift-chat", "nowhere.json"), "nowhere.json: no such file"),
     ],
 )
@@ -195,7 +184,21 @@ def conversations(tmp_path):
     return path
 
 
-def test_conversations_come_in_with_their_defects_counted(tmp_path):
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--on-error", "ask"), "on_error: expected skip or stop, found 'ask'"),
+        (("--copy-images",), "name the folder of the images to copy them (--images)"),
+        (("--images", "nowhere"), "nowhere: no such directory of images"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(tmp_path, arguments, sentence):
+    result = run("swift-chat", conversations(tmp_path), "-o", tmp_path / "bench", *arguments)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert sentence in result.stderr
+
+
+def test_conversations_are_imported_with_their_defects_counted(tmp_path):
     path = conversations(tmp_path)
     result = run("swift-chat", path, "-o", tmp_path / "bench")
     assert result.exit_code == 0, result.output
@@ -215,7 +218,7 @@ def test_conversations_come_in_with_their_defects_counted(tmp_path):
     assert len(open_benchmark(tmp_path / "bench")) == 2
 
 
-def test_conversations_told_as_json(tmp_path):
+def test_counts_of_conversations_are_printed_as_json(tmp_path):
     result = run("swift-chat", conversations(tmp_path), "-o", tmp_path / "bench", "--json")
     told = json.loads(result.stdout)
     assert (told["records"], told["cases"], told["questions"]) == (3, 2, 24)
@@ -228,29 +231,36 @@ def test_conversations_told_as_json(tmp_path):
         "what_was_done": "`{name}` is written [name]",
     }
     (skipped,) = told["skipped"]
-    assert (skipped["record"], skipped["field"]) == (3, "content[4].stage")
+    assert skipped["place"].endswith("sample.json: record 3")
+    assert skipped["field"] == "content[4].stage"
 
 
-def test_conversations_stop_at_the_first_fault_where_asked(tmp_path):
+def test_on_error_stop_ends_at_the_first_record_that_cannot_be_used(tmp_path):
     result = run("swift-chat", conversations(tmp_path), "-o", tmp_path / "bench", "--on-error", "stop")
     assert result.exit_code == 2
     assert "sample.json: record 3: content[4].stage: is 0, expected 1 to 8\n" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_conversations_are_listed_as_a_source():
-    listed = json.loads(CliRunner().invoke(app, ["sources", "--json"]).stdout)
-    (found,) = [source for source in listed if source["name"] == "swift-chat"]
-    assert "benchmark" in found["needs"]
-
-
-def test_the_bundle_is_listed_as_a_source():
-    listed = json.loads(CliRunner().invoke(app, ["sources", "--json"]).stdout)
-    (found,) = [source for source in listed if source["name"] == "chexpercept"]
-    assert "chexpercept.json" in found["needs"]
-    assert "benchmark" in found["needs"]
-
-
-def test_help_has_examples():
+def test_help_lists_the_sources_and_has_examples():
     result = CliRunner().invoke(app, ["import", "--help"])
     assert "Examples:\n    carina import chexpercept" in result.stdout
+    assert "  chexpercept  CheXpercept, a published bundle." in result.stdout
+    assert "swift-chat" in result.stdout
+    assert "phantom" not in result.stdout
+
+
+def test_each_source_has_its_own_options():
+    chexpercept = CliRunner().invoke(app, ["import", "chexpercept", "--help"]).stdout
+    swift = CliRunner().invoke(app, ["import", "swift-chat", "--help"]).stdout
+    assert ("--patients" in chexpercept, "--patients" in swift) == (True, False)
+    assert ("--images" in chexpercept, "--images" in swift) == (False, True)
+    for shared in ("--limit", "--on-error", "--copy-images", "--workers", "--json"):
+        assert shared in chexpercept
+        assert shared in swift
+
+
+def test_an_option_of_another_source_is_wrong_usage(tmp_path):
+    result = run("chexpercept", "x", "-o", tmp_path / "bench", "--images", "y")
+    assert result.exit_code == 2
+    assert "--images" in result.stderr

@@ -1,5 +1,6 @@
 """`carina phantom`: options, what it prints, and how it refuses."""
 
+import inspect
 import json
 
 import cv2
@@ -8,7 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from carina.cli import app
-from carina.phantom import Mix
+from carina.cli.phantom import phantom as phantom_command
+from carina.phantom import Mix, make_phantoms
+from carina.store.errors import CarinaError
 from carina.studies import open_studies
 from carina.studies.vocabulary import FINDINGS
 
@@ -128,20 +131,24 @@ def test_the_set_records_its_seed_and_options(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (("--normal", "1.5"), "mix.normal"),
-        (("--hedged", "-0.1"), "mix.hedged"),
-        (("--malpositioned", "2"), "mix.malpositioned"),
-        (("--quality-defect", "nan"), "mix.quality_defect"),
-        (("--pa-with-lateral", "0.8", "--pa-alone", "0.4"), "mix.pa_with_lateral and mix.pa_alone"),
+        (("--normal", "1.5"), "normal"),
+        (("--hedged", "-0.1"), "hedged"),
+        (("--malpositioned", "2"), "malpositioned"),
+        (("--quality-defect", "nan"), "quality_defect"),
+        (("--pa-with-lateral", "0.8", "--pa-alone", "0.4"), "pa_with_lateral and pa_alone"),
         (("--finding", "nodule"), "--finding 'nodule'"),
         (("--finding", "nodule=big"), "--finding 'nodule=big'"),
         (("--finding", "appendicitis=1"), "'appendicitis'"),
-        (("--finding", "nodule=-1"), "mix.findings['nodule']"),
-        (("--finding", "nodule=0"), "mix.findings"),
+        (("--finding", "nodule=-1"), "findings['nodule']"),
+        (("--finding", "nodule=0"), "findings"),
         (("--size", "8"), "size must be"),
         (("--bits", "10"), "bits must be"),
-        (("--wording", "funny"), "wording must be"),
+        (("--wording", "funny"), "wording: invalid enum value 'funny'; expected one of build, held-out"),
         (("--conspicuity", "0"), "conspicuity must be"),
+        (("-n", "0"), "n must be 1 or more, not 0"),
+        (("--workers", "0"), "workers must be 1 or more, not 0"),
+        (("--device", "pacemaker=2"), "devices['pacemaker']"),
+        (("--device", "drone=0.5"), "'drone'"),
     ],
 )
 def test_a_bad_value_is_one_sentence_that_names_it(tmp_path, arguments, named):
@@ -154,13 +161,34 @@ def test_a_bad_value_is_one_sentence_that_names_it(tmp_path, arguments, named):
     assert not (tmp_path / "set").exists()
 
 
-@pytest.mark.parametrize("arguments", [("-n", "0"), ("-n", "many"), ("--workers", "0"), ("--seed", "x")])
+@pytest.mark.parametrize("arguments", [("-n", "many"), ("--workers", "many"), ("--seed", "x")])
 def test_a_value_of_the_wrong_kind_names_its_option(tmp_path, arguments):
     given = ["phantom", "-n", "2", "-o", str(tmp_path / "set"), "--size", "32", *arguments]
     result = CliRunner().invoke(app, given)
     assert result.exit_code == 2
     assert arguments[0] in result.stderr
     assert not (tmp_path / "set").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("normal", 1.5), ("size", 8), ("bits", 10), ("wording", "funny"), ("workers", 0), ("hedged", -0.1)],
+)
+def test_a_bad_value_is_refused_with_the_same_sentence_in_python(tmp_path, option, value):
+    result = phantom(tmp_path / "set", f"--{option}", str(value))
+    with pytest.raises(CarinaError) as caught:
+        make_phantoms(tmp_path / "set", **({"n": 3, "size": 32, "workers": 1} | {option: value}))
+    assert result.stderr == f"Error: {caught.value}\n"
+
+
+def test_the_command_has_the_options_and_defaults_of_the_function():
+    command, function = inspect.signature(phantom_command), inspect.signature(make_phantoms)
+    renamed = {"finding": "findings", "device": "devices"}
+    options = {renamed.get(name, name): option.default for name, option in command.parameters.items()}
+    assert options.pop("json") is False
+    assert options == {
+        name: option.default for name, option in function.parameters.items() if name != "progress"
+    }
 
 
 @pytest.mark.parametrize("missing", ["-n", "-o"])
@@ -218,4 +246,4 @@ def test_help_states_the_findings_and_the_true_defaults():
         "malpositioned",
     ):
         option = text[text.index(f"--{name.replace('_', '-')} <float>") :]
-        assert f"[default: ({getattr(usual, name)})]" in option[:160], name
+        assert f"[default: {getattr(usual, name)}]" in option[:160], name

@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from tests.run.conftest import lesion_free, revision_required, talk
+from tests.runs.conftest import lesion_free, revision_required, talk
 from typer.testing import CliRunner
 
 from carina.cases import Provenance, write_benchmark
 from carina.cli import app
-from carina.run import Policy, read_info, read_rows
+from carina.runs import Policy, open_run, read_info
 
 CASES = (lesion_free(), revision_required(), talk())
 
@@ -23,7 +23,7 @@ def carina(*words):
     return CliRunner().invoke(app, ["run", *map(str, words)])
 
 
-def test_a_model_is_run_and_counted(bench, tmp_path):
+def test_a_run_prints_its_directory_and_counts(bench, tmp_path):
     done = carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run")
     assert done.exit_code == 0
     assert done.stdout == f"{tmp_path / 'run'}\n"
@@ -37,14 +37,14 @@ def test_a_model_is_run_and_counted(bench, tmp_path):
     assert (again.exit_code, again.stderr) == (0, done.stderr)
 
 
-def test_a_run_grows_and_says_so_and_does_not_shrink(bench, tmp_path):
+def test_a_run_is_extended_with_a_notice_and_never_reduced(bench, tmp_path):
     carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run", "--limit", 1)
     done = carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run", "--limit", 2)
-    assert done.stderr == f"{tmp_path / 'run'}: grows from 1 to 2 cases\n2 cases, 8 of 8 steps answered\n"
+    assert done.stderr == f"{tmp_path / 'run'}: extended from 1 to 2 cases\n2 cases, 8 of 8 steps answered\n"
     assert carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run").exit_code == 0
     back = carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run", "--limit", 2)
     assert back.exit_code == 2
-    assert "holds a run of 3 cases, more than the 2 that are chosen now" in back.stderr
+    assert "holds a run of 3 cases, more than the 2 that are selected now" in back.stderr
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def test_a_run_grows_and_says_so_and_does_not_shrink(bench, tmp_path):
         "local|ray",
     ],
 )
-def test_help_shows_what_there_is_to_choose(choices):
+def test_help_lists_the_values_of_each_option(choices):
     assert choices in carina("--help").stdout
 
 
 def test_json_is_one_document(bench, tmp_path):
     done = carina(bench, "--model", "builtin/random", "-o", tmp_path / "run", "--json")
-    told = json.loads(done.stdout)
-    assert told["model"] == "builtin/random"
-    assert told["counts"]["answered"] == 13
-    assert told["failed"] == []
+    printed = json.loads(done.stdout)
+    assert printed["model"] == "builtin/random"
+    assert printed["counts"]["answered"] == 13
+    assert printed["failed"] == []
 
 
 @pytest.mark.parametrize(
@@ -85,37 +85,37 @@ def test_json_is_one_document(bench, tmp_path):
         ),
     ],
 )  # fmt: skip
-def test_policies_by_their_names(bench, tmp_path, words, policy):
+def test_options_give_the_policy(bench, tmp_path, words, policy):
     done = carina(bench, "--model", "builtin/oracle", "-o", tmp_path / "run", *words)
     assert done.exit_code == 0, done.stderr
     assert read_info(tmp_path / "run").policy == policy
 
 
-def test_an_early_stop_leaves_steps_unasked(bench, tmp_path):
+def test_on_wrong_stop_leaves_steps_not_reached(bench, tmp_path):
     done = carina(
         bench, "--model", "builtin/random", "--on-wrong", "stop", "-o", tmp_path / "run", "--seed", 4
     )
     assert "not reached" in done.stderr
-    states = [row.state for row in read_rows(tmp_path / "run")]
+    states = [row.state for row in open_run(tmp_path / "run").rows()]
     assert set(states) == {"answered", "not_reached"}
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
-        (("--model", "builtin/nobody", "-o", "x"), "no built-in model 'builtin/nobody'"),
-        (("--model", "builtin/oracle"), "--out: where shall the run be written?"),
+        (("--model", "builtin/nobody", "-o", "x"), "model 'builtin/nobody': unknown"),
+        (("--model", "builtin/oracle"), "--out: missing"),
         (("--model", "builtin/oracle", "-o", "x", "--history", "mine"), "'mine' is not one of 'own', 'gold'"),
         (("--model", "builtin/oracle", "-o", "x", "--scope", "all"), "'all' is not one of 'step', 'stage'"),
-        (("--model", "builtin/oracle", "-o", "x", "--limit", "0"), "--limit 0: expected 1 or more"),
-        (("--model", "builtin/oracle", "-o", "x", "--max-side", "2"), "--max-side 2"),
+        (("--model", "builtin/oracle", "-o", "x", "--limit", "0"), "limit 0: expected 1 or more"),
+        (("--model", "builtin/oracle", "-o", "x", "--max-side", "2"), "max_side 2"),
     ],
 )  # fmt: skip
-def test_wrong_usage_is_a_sentence(bench, tmp_path, monkeypatch, words, told):
+def test_wrong_usage_is_refused_in_one_sentence(bench, tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     done = carina(bench, *words)
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert not (tmp_path / "x" / "steps.parquet").exists()
 
 
@@ -126,9 +126,9 @@ def test_another_run_is_refused(bench, tmp_path):
     assert "holds another run (model builtin/oracle, not builtin/random)" in done.stderr
 
 
-def test_a_picture_that_is_missing_is_named(bench, tmp_path):
+def test_a_missing_image_is_named_and_fails_its_case(bench, tmp_path):
     done = carina(bench, "--model", "builtin/reader", "-o", tmp_path / "run")
     assert done.exit_code == 1
     assert "failed: lf: " in done.stderr
     assert "lf.png" in done.stderr
-    assert {row.state for row in read_rows(tmp_path / "run")} == {"incomplete"}
+    assert {row.state for row in open_run(tmp_path / "run").rows()} == {"incomplete"}

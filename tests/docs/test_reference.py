@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("mkdocs", reason="the documentation's packages are not installed")
 
-from carina.run.records import RunInfo, StepRow
+from carina.runs.records import RunInfo, StepRow
 
 ROOT = Path(__file__).parents[2]
 spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
@@ -18,7 +18,7 @@ hooks = importlib.util.module_from_spec(spec)
 sys.modules[spec.name] = hooks
 spec.loader.exec_module(hooks)
 
-STORED = (hooks.Study, hooks.Manifest, hooks.Case, hooks.cases.Manifest, hooks.BuildReport)
+STORED = (hooks.Study, hooks.Manifest, hooks.Case, hooks.cases.Manifest, hooks.PerceptBuildReport)
 RECORDS = [record for root in (*STORED, hooks.PhantomOptions) for record in hooks.records(root)]
 FIELDS = {
     f"{hooks.full_name(owner)}.{field}": (owner, field)
@@ -45,8 +45,10 @@ def test_every_command_and_option_is_listed() -> None:
         "show",
         "sources",
         "build percept",
-        "import",
+        "import chexpercept",
+        "import swift-chat",
         "export",
+        "export --to chat",
         "audit",
         "check",
         "run",

@@ -1,22 +1,14 @@
-"""The page of a case in a real browser: keys hidden and shown again, an examination by keyboard, the index's cells."""
-
-import importlib.util
-from pathlib import Path
+"""The page of a case in a real browser: hidden answers, a test by keyboard, the filters of the index."""
 
 import numpy as np
 import pytest
+from tests.pages import percept_cases as like
 
 from carina.cases import Provenance, open_benchmark, write_benchmark
+from carina.pages import write_case_pages
 from carina.phantom import PhantomOptions, make_studies
-from carina.show import bench_index
 from carina.studies import write_png
 from carina.studies.pixels import to_display
-
-spec = importlib.util.spec_from_file_location(
-    "percept_like", Path(__file__).parents[1] / "show" / "percept_like.py"
-)
-like = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(like)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +22,7 @@ def index(tmp_path_factory):
     square[: shown.shape[0], : shown.shape[1]] = shown[:192, :192]
     write_png(directory / like.KEY, square)
     write_benchmark(directory, [like.rr_case(192), like.lf_case(192)], Provenance(command="test"))
-    return bench_index(open_benchmark(directory), tmp_path_factory.mktemp("pages"))
+    return write_case_pages(open_benchmark(directory), tmp_path_factory.mktemp("pages"))
 
 
 @pytest.fixture
@@ -43,21 +35,21 @@ def visible_steps(page) -> list[str]:
     return [step.get_attribute("data-step") for step in page.locator(".step:visible").all()]
 
 
-def test_keys_are_shown_at_first(case):
+def test_answers_are_visible_at_first(case):
     assert len(visible_steps(case)) == 9
     assert case.locator(".verdict:visible", has_text="right").count() == 10
-    assert case.get_by_role("heading", name="What was done").is_visible()
+    assert case.get_by_role("heading", name="How the contour was changed").is_visible()
     assert case.locator("input:visible").count() == 0
     assert case.locator(".bar:visible").count() > 10
 
 
-def test_hidden_keys_leave_nothing_that_tells_them(case):
-    case.get_by_role("button", name="Hide keys").click()
-    assert case.get_by_role("button", name="Hide keys").get_attribute("aria-pressed") == "true"
+def test_hidden_answers_leave_no_hint(case):
+    case.get_by_role("button", name="Hide answers").click()
+    assert case.get_by_role("button", name="Hide answers").get_attribute("aria-pressed") == "true"
     assert case.locator(".key:visible").count() == 0
     assert visible_steps(case) == ["1"]
     text = case.locator("body").inner_text()
-    for word in ("✓", "revision required", "RR", "What was done", "Margins", "IoU", "Steps"):
+    for word in ("✓", "revision required", "RR", "How the contour was changed", "Margins", "IoU", "Steps"):
         assert word not in text
     boxes = [case.locator(".step:visible .choice").nth(place) for place in range(2)]
     looks = [
@@ -68,7 +60,7 @@ def test_hidden_keys_leave_nothing_that_tells_them(case):
     assert weights[0] == weights[1]
 
 
-def test_an_examination_by_keyboard(case):
+def test_reader_can_answer_by_keyboard(case):
     case.keyboard.press("k")
     first = case.locator('.step[data-step="1"]')
     first.get_by_role("radio", name="Yes").focus()
@@ -94,30 +86,30 @@ def test_an_examination_by_keyboard(case):
         (("right lateral lung", "right costophrenic angle", "left medial lung"), "Your answer is wrong."),
     ],
 )
-def test_several_options_are_right_only_as_a_whole(case, chosen, outcome):
-    case.get_by_role("button", name="Hide keys").click()
+def test_answer_with_several_options_is_right_only_as_a_whole(case, chosen, outcome):
+    case.get_by_role("button", name="Hide answers").click()
     while "4b" not in visible_steps(case):
         case.locator(".show-key:visible").click()
     step = case.locator('.step[data-step="4b"]')
     for name in chosen:
         step.get_by_role("checkbox", name=name).check()
-    step.get_by_role("button", name="Show the key of 4b").click()
+    step.get_by_role("button", name="Show the answer to 4b").click()
     assert step.locator(".outcome").inner_text() == outcome
     assert case.locator('.step[data-step="3a"] .outcome').inner_text() == ""
 
 
-def test_the_path_and_what_was_done_are_told_at_the_end(case):
-    case.get_by_role("button", name="Hide keys").click()
-    done = case.get_by_role("heading", name="What was done")
+def test_path_and_contour_edits_appear_after_the_last_answer(case):
+    case.get_by_role("button", name="Hide answers").click()
+    done = case.get_by_role("heading", name="How the contour was changed")
     for _ in range(9):
         assert not done.is_visible()
         case.locator(".show-key:visible").click()
     assert done.is_visible()
-    assert "revision required" in case.locator("header").inner_text()
+    assert "revision required" in case.locator("header.top").inner_text()
 
 
-def test_showing_the_keys_again_forgets_the_answers(case):
-    toggle = case.get_by_role("button", name="Hide keys")
+def test_showing_answers_again_clears_the_choices(case):
+    toggle = case.get_by_role("button", name="Hide answers")
     toggle.click()
     case.get_by_role("radio", name="No").check()
     case.locator(".show-key:visible").click()
@@ -129,30 +121,30 @@ def test_showing_the_keys_again_forgets_the_answers(case):
     assert visible_steps(case) == ["1"]
 
 
-def test_pictures_are_drawn_wherever_they_are_used(case):
-    """The same picture, held once, has its pixels at the step that brings it and at one that comes back to it."""
+def test_views_have_pixels_at_every_step_that_uses_them(case):
+    """A view is stored once; it has pixels at its first step and at later steps."""
     import cv2
 
     spreads = []
     for step in ("3a", "3b", "4c"):
-        shot = case.locator(f'.step[data-step="{step}"] .films svg').first.screenshot()
+        shot = case.locator(f'.step[data-step="{step}"] .images svg').first.screenshot()
         spreads.append(cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR).std())
     assert min(spreads) > 20
 
 
-def test_a_link_of_the_path_leads_to_its_step(case):
+def test_path_links_to_its_steps(case):
     case.get_by_role("link", name="3c revision").click()
     assert case.url.endswith("#step-5")
 
 
-def test_nothing_is_wider_than_a_phone(page, index):
+def test_pages_fit_a_phone(page, index):
     page.set_viewport_size({"width": 390, "height": 800})
     for html in (index.html, *(written.html for written in index.pages)):
         page.goto(html.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_cell_of_the_index_leaves_its_cases(page, index):
+def test_index_filter_keeps_cases_of_one_target_and_path(page, index):
     page.goto(index.html.as_uri())
     assert page.locator(".study:visible").count() == 2
     page.get_by_role("button", name="edema lesion-free").click()

@@ -1,9 +1,10 @@
-"""The pages in a real browser: filters, layers and links between sentences and regions."""
+"""Pages of studies in a real browser: filters, layers, and highlights that tie sentences to regions."""
 
 import pytest
 
-from carina.phantom import Mix, PhantomOptions, write_phantom
-from carina.show import contact_sheet
+from carina.pages import write_study_pages
+from carina.phantom import Mix, PhantomOptions
+from carina.phantom.make import write_phantom
 from carina.studies import open_studies
 
 
@@ -17,14 +18,14 @@ def studies(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sheet(studies, tmp_path_factory):
-    return contact_sheet(studies, tmp_path_factory.mktemp("pages"))
+    return write_study_pages(studies, tmp_path_factory.mktemp("pages"))
 
 
 def with_mass(studies):
     return [s for s in studies if any(f.name == "mass" and f.certainty == "present" for f in s.findings)]
 
 
-def test_a_filter_leaves_the_studies_with_that_finding(page, sheet, studies):
+def test_filter_keeps_the_studies_with_that_finding(page, sheet, studies):
     page.goto(sheet.html.as_uri())
     assert page.locator(".study:visible").count() == 6
     page.get_by_role("button", name="mass").click()
@@ -34,14 +35,14 @@ def test_a_filter_leaves_the_studies_with_that_finding(page, sheet, studies):
     assert page.locator(".study:visible").count() == 6
 
 
-def test_a_card_leads_to_the_page_of_its_study(page, sheet, studies):
+def test_card_links_to_the_page_of_its_study(page, sheet, studies):
     first = with_mass(studies)[0]
     page.goto(sheet.html.as_uri())
     page.get_by_role("link", name=first.id).first.click()
     assert page.locator("h1").inner_text() == first.id
 
 
-def test_pointing_at_a_sentence_lights_the_region_it_speaks_of(page, sheet, studies):
+def test_hovering_over_a_sentence_highlights_its_region(page, sheet, studies):
     study = with_mass(studies)[0]
     mass = next(f for f in study.findings if f.name == "mass")
     page.goto(sheet.html.with_name(f"{study.id}.html").as_uri())
@@ -52,7 +53,7 @@ def test_pointing_at_a_sentence_lights_the_region_it_speaks_of(page, sheet, stud
     assert {lit.nth(k).get_attribute("data-layer") for k in range(lit.count())} == {"finding/mass"}
 
 
-def test_a_layer_is_switched_off_and_on(page, sheet, studies):
+def test_layer_is_switched_on_and_off(page, sheet, studies):
     study = with_mass(studies)[0]
     page.goto(sheet.html.with_name(f"{study.id}.html").as_uri())
     mark = page.locator('svg .mark[data-layer="anatomy/heart"]').first
@@ -63,7 +64,7 @@ def test_a_layer_is_switched_off_and_on(page, sheet, studies):
     assert not mark.is_visible()
 
 
-def test_the_sheet_shows_lesions_and_anatomy_and_each_can_be_hidden(page, sheet):
+def test_index_shows_findings_and_anatomy_and_can_hide_each(page, sheet):
     page.goto(sheet.html.as_uri())
     shown = {kind: page.locator(f"svg .mark.{kind}").first for kind in ("finding", "anatomy")}
     assert shown["finding"].is_visible()

@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import binomtest
 
 from carina.cases import open_benchmark
-from carina.files import alone_in
-from carina.run import read_rows
+from carina.runs import open_run
+from carina.store.resume import lock_directory
 from carina.studies import open_studies
 
 PROGRAM = [sys.executable, "-c", "from carina.cli import main; main()"]
@@ -87,34 +87,41 @@ def test_killed_half_way_and_run_again_the_set_is_the_same(tmp_path):
     assert list(open_studies(broken).check(images=True)) == []
 
 
-def test_the_demo_as_it_comes(tmp_path):
+def test_demo_with_its_defaults(tmp_path):
     result = run([*PROGRAM, "demo", "--out", str(tmp_path)])
     assert result.returncode == 0, result.stderr
     studies = open_studies(tmp_path / "studies")
     assert len(studies) == 200
     assert all(image.width == image.height == 512 for study in studies for image in study.images)
-    told = dict(line.split(":", 1) for line in result.stdout.splitlines())
-    text = Path(told["Look at the studies"].strip()).read_text()
+    assert result.stdout.splitlines()[-1] == f"Start page: {tmp_path / 'index.html'}"
+    start = (tmp_path / "index.html").read_text()
+    pages = tmp_path / "pages"
+    for page in (
+        "pages/index.html",
+        "pages/percept/index.html",
+        "pages/trek/index.html",
+        "pages/ground/index.html",
+    ):
+        assert f'href="{page}"' in start
+    text = (pages / "index.html").read_text()
     assert "Carina demo" in text
     for study in studies.ids()[:24]:
         assert study in text
     bench = open_benchmark(tmp_path / "percept")
     assert set(bench.manifest.counts.cells.values()) == {2}
     assert len(bench.manifest.counts.cells) == 21
-    text = Path(told["Look at the cases"].strip()).read_text()
+    text = (pages / "percept" / "index.html").read_text()
     for case in bench.ids():
         assert case in text
-    (sheet,) = (
-        Path(line.split(":", 1)[1].strip()) for line in result.stdout.splitlines() if "picture" in line
-    )
-    assert min(cv2.imread(str(sheet)).shape[:2]) > 500
-    assert "builtin/reader" in Path(told["Compare the models"].strip()).read_text()
+    assert min(cv2.imread(str(pages / "contact-sheet.png")).shape[:2]) > 500
+    assert 'href="report/report.html"' in start
+    assert "builtin/reader" in (tmp_path / "report" / "report.html").read_text()
     _check_models(tmp_path / "runs")
 
 
 def _check_models(runs):
     """The key is always right, a draw is at chance, and who looks is above who does not."""
-    rows = {path.name: read_rows(path) for path in runs.iterdir()}
+    rows = {path.name: open_run(path).rows() for path in runs.iterdir()}
     for protocol in ("percept", "trek"):
         assert all(row.correct is not False and row.score == 1.0 for row in rows[f"{protocol}-oracle"])
         for name in ("oracle", "random", "majority", "reader"):
@@ -129,10 +136,10 @@ def _check_models(runs):
     assert {row.answer for row in rows["percept-reader-blind"] if row.task == "detection"} == {("no",)}
     assert binomtest(sum(row.correct for row in found), len(found), 0.5).pvalue < 0.001
     assert sum(row.correct for row in found) > len(found) / 2
-    own, mended = (
+    own, retried = (
         sum(bool(row.correct) for row in rows[f"percept-anchored{suffix}"]) for suffix in ("", "-gold")
     )
-    assert mended > own, "who believes what was said before does better after right answers"
+    assert retried > own, "who believes what was said before does better after right answers"
 
 
 def children_of(pid: int) -> list[int]:
@@ -166,7 +173,7 @@ def test_no_worker_outlives_the_command(tmp_path, how):
 
 
 def test_a_second_writer_is_refused(tmp_path):
-    with alone_in(tmp_path):
+    with lock_directory(tmp_path):
         result = subprocess.run(
             [*PROGRAM, "phantom", "-n", "1", "--size", "32", "-o", tmp_path],
             capture_output=True,

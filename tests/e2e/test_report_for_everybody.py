@@ -1,26 +1,20 @@
 """The report by keyboard, on a narrow screen, on paper, and without colours: nothing is lost."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from tests.runs.analysis import small_runs as small
 
-from carina.report import write_report
-
-spec = importlib.util.spec_from_file_location("small", Path(__file__).parents[1] / "report" / "small.py")
-small = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(small)
+from carina.pages.report import report
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     root = tmp_path_factory.mktemp("histories")
-    return write_report(small.write_histories(root), root / "report")
+    return report(small.write_histories(root), root / "report")
 
 
 @pytest.fixture
 def shown(page, written):
-    page.goto(written.html.as_uri())
+    page.goto(written.pages[0].as_uri())
     return page
 
 
@@ -30,9 +24,9 @@ def test_paths_are_told_in_words_where_cases_are_chosen(shown):
     )
     assert options == [
         ["", "all", ""],
-        ["LF", "lesion-free (LF)", "LF: the lesion is not there; the case ends after detection"],
-        ["RF", "no revision needed (RF)", "RF: the lesion is there, and the contour shown is good"],
-        ["RR", "revision required (RR)", "RR: the lesion is there, and the contour shown is wrong"],
+        ["LF", "lesion-free (LF)", "LF: the lesion is absent; the case ends after detection"],
+        ["RF", "no revision needed (RF)", "RF: the lesion is present, and the contour shown is good"],
+        ["RR", "revision required (RR)", "RR: the lesion is present, and the contour shown is wrong"],
     ]
     assert shown.locator("#list .path").first.inner_text() == "revision required (RR)"
     assert shown.locator("#case h3").inner_text() == "consolidation, revision required (RR)"

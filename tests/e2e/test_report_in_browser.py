@@ -1,15 +1,9 @@
 """The report in a real browser: cases by click and keyboard, filters, search, colours, print; nothing goes wrong."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from tests.runs.analysis import small_runs as small
 
-from carina.report import write_report
-
-spec = importlib.util.spec_from_file_location("small", Path(__file__).parents[1] / "report" / "small.py")
-small = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(small)
+from carina.pages.report import report
 
 ALL = ["c-RR1", "c-RR2", "c-RF1", "c-RF2", "c-LF1", "c-LF2"]
 
@@ -17,14 +11,14 @@ ALL = ["c-RR1", "c-RR2", "c-RF1", "c-RF2", "c-LF1", "c-LF2"]
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     root = tmp_path_factory.mktemp("report")
-    return write_report(small.write_all(root), root / "report")
+    return report(small.write_all(root), root / "report")
 
 
 @pytest.fixture
 def shown(page, written):
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
-    page.goto(written.html.as_uri())
+    page.goto(written.pages[0].as_uri())
     yield page
     assert said == []
 
@@ -43,8 +37,8 @@ def test_the_page_opens_at_its_top_with_the_first_case(shown):
     assert listed(shown) == ALL
     assert chosen(shown) == "c-RR1"
     assert shown.locator("#left").inner_text() == "6 of 6 cases"
-    # One exam needs no choice of exams.
-    assert not shown.locator("#f-exam").is_visible()
+    # One group of runs needs no choice of groups.
+    assert not shown.locator("#f-group").is_visible()
     assert shown.locator("svg.chart:visible").count() == 4
 
 
@@ -68,7 +62,7 @@ def test_a_click_shows_a_case_with_pictures_and_answers(shown):
         "majority",
         "alpha-gold",
     ]
-    assert "Told before: The contour needed no revision." in answers.nth(3).inner_text()
+    assert "Hint before the question: The contour needed no revision." in answers.nth(3).inner_text()
     assert "Right answer: (2) 2 zones" in pane.inner_text()
     # Words with tags are words.
     assert "<b>I say</b>" in pane.locator("[data-step='1'] details pre").first.text_content()
@@ -98,7 +92,7 @@ def test_keys_move_open_search_and_leave(shown):
     assert listed(shown) == ALL
     shown.keyboard.type("jk")
     assert listed(shown) == []
-    assert "No case is left" in shown.locator("#case").inner_text()
+    assert "No case matches" in shown.locator("#case").inner_text()
     shown.keyboard.press("Escape")
     shown.keyboard.press("Escape")
     assert shown.evaluate("document.activeElement.tagName") == "BODY"
@@ -113,7 +107,7 @@ def test_keys_move_open_search_and_leave(shown):
         ({"run": "alpha", "stage": "0/4"}, ["c-RF2"]),
         ({"stage": "0/3"}, ["c-RR1", "c-RR2"]),
         ({"status": "incomplete"}, ["c-RF2"]),
-        ({"status": "unread"}, ["c-RR2"]),
+        ({"status": "unparsed"}, ["c-RR2"]),
         ({"target": "edema", "run": "beta", "status": "right"}, ["c-LF2"]),
     ],
 )
@@ -129,8 +123,8 @@ def test_filters_all_hold_and_are_cleared_at_once(shown, choices, left):
 
 
 def test_a_picture_is_enlarged_and_put_away(shown):
-    shown.locator("#case .films button").first.click()
-    dialog = shown.get_by_role("dialog", name="Picture")
+    shown.locator("#case .images button").first.click()
+    dialog = shown.get_by_role("dialog", name="Image")
     assert dialog.locator("img").is_visible()
     shown.keyboard.press("Escape")
     assert not dialog.is_visible()
@@ -143,7 +137,7 @@ def ground(page) -> str:
 def test_dark_and_light_by_the_reader_or_the_switch(browser, written):
     for scheme, first in (("dark", "rgb(17, 19, 22)"), ("light", "rgb(243, 244, 246)")):
         page = browser.new_page(color_scheme=scheme)
-        page.goto(written.html.as_uri())
+        page.goto(written.pages[0].as_uri())
         assert ground(page) == first
         page.get_by_role("button", name="Dark").click()
         assert ground(page) == "rgb(17, 19, 22)"
@@ -164,7 +158,7 @@ def test_print_leaves_out_the_controls_and_unfolds_the_tables(shown):
     shown.emulate_media(media="print", color_scheme="dark")
     assert ground(shown) == "rgb(255, 255, 255)"
     assert not shown.locator(".filters").is_visible()
-    assert not shown.locator(".bar-top").is_visible()
+    assert not shown.locator(".frame-bar").is_visible()
     assert shown.locator("#case").is_visible()
     folded = shown.locator("main details:not([open])").count()
     assert folded > 5

@@ -130,7 +130,7 @@ def test_no_gate_of_the_audit_fails(bench, tmp_path):
     assert result.returncode == 0, result.stderr
     assert (audit["cases"], audit["steps"]) == (50, bench.manifest.counts.steps)
     assert (tmp_path / "audit" / "audit.html").exists()
-    assert {"form", "gating", "order", "chronology", "constraints", "restated", "statistics"} <= {
+    assert {"turn-structure", "stage-requirements", "linked-studies", "conversation-statistics"} <= {
         gate["name"] for gate in audit["gates"]
     }
 

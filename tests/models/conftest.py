@@ -1,6 +1,5 @@
 """Tiny weights, made once a run."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,9 @@ def tiny():
     """The module that makes tiny random weights."""
     pytest.importorskip("torch", reason="the extra torch is not installed")
     pytest.importorskip("transformers", reason="the extra torch is not installed")
-    spec = importlib.util.spec_from_file_location("tiny_weights", Path(__file__).with_name("tiny.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    from tests.models import tiny
+
+    return tiny
 
 
 @pytest.fixture(scope="session")

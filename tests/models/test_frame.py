@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from carina.models.frame import Frame
@@ -32,7 +32,7 @@ def test_the_longer_side_fills_the_input():
     assert Frame.padded(101, 75, longest=64, side=64).columns == 48
 
 
-def test_a_point_is_scaled_by_what_the_image_really_became():
+def test_a_point_is_scaled_with_the_resized_image():
     frame = Frame.padded(101, 75, longest=64, side=64)
     np.testing.assert_allclose(frame.to_input(np.array([[75.0, 101.0], [37.5, 0.0]])), [[48, 64], [24, 0]])
 
@@ -45,7 +45,7 @@ def test_a_hand_made_map_comes_back_at_the_pixels():
 
 
 @given(frame=frames(), low=st.sampled_from([8, 16, 18]), slope=st.tuples(*[st.floats(-3, 3)] * 3))
-def test_what_is_linear_comes_back_exactly(frame, low, slope):
+def test_a_linear_map_is_resampled_exactly(frame, low, slope):
     """A linear function of the image's own coordinates, as the model would give it at the centres of its cells."""
     a, b, c = slope
     centres = (np.arange(low) + 0.5) * 64 / low
@@ -82,7 +82,7 @@ def test_a_mask_covers_the_cells_it_lies_on(frame, seed):
 
 
 @given(frame=frames(), x=st.floats(0, 0.999), y=st.floats(0, 0.999))
-def test_what_the_model_marks_at_a_point_is_seen_at_that_point(frame, x, y):
+def test_a_map_peaks_where_the_model_marks_the_point(frame, x, y):
     assume(min(frame.height, frame.width) >= 16)  # else whole cells lie between two pixels
     x, y = x * frame.width, y * frame.height
     at = frame.to_input(np.array([[x, y]]))[0]
@@ -126,7 +126,7 @@ def test_the_middle_is_seen():
 
 
 @given(frame=frames(), x=st.floats(-50, 150), y=st.floats(-50, 150))
-def test_there_and_back(frame, x, y):
+def test_points_round_trip_between_image_and_input(frame, x, y):
     points = np.array([[x, y]])
     np.testing.assert_allclose(frame.from_input(frame.to_input(points)), points, atol=1e-9)
 
@@ -142,7 +142,6 @@ def test_the_square_shows_the_image_where_the_frame_says(frame, seed):
         assert square[row, column].tolist() == (resized[y, x].tolist() if inside else [0, 0, 0])
 
 
-@settings(deadline=None)
 @given(frame=frames(), low=st.sampled_from([7, 14, 16]), data=st.data())
 def test_a_hot_cell_lands_on_the_pixels_it_was_computed_from(frame, low, data):
     row, column = data.draw(st.integers(0, low - 1)), data.draw(st.integers(0, low - 1))

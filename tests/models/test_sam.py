@@ -6,13 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from carina.errors import CarinaError
-from carina.models import Box, Point, Prompts, open_segmenter
+from carina import models
+from carina.models import Box, Point, Prompts
 from carina.models.sam import CLASSES, Preparation, SamSegmenter
+from carina.store.errors import CarinaError
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra torch is not installed")
@@ -32,7 +33,7 @@ def opened(weights):
 
     def of(kind):
         if kind not in there:
-            there[kind] = open_segmenter(f"sam:{weights(kind)}")
+            there[kind] = models.open(f"sam:{weights(kind)}", needs="segments")
         return there[kind]
 
     return of
@@ -72,7 +73,7 @@ def test_every_class_exists_in_transformers():
     assert all(hasattr(transformers, name) for name in CLASSES.values())
 
 
-def test_a_missing_weight_is_an_error_and_not_a_random_number(copied):
+def test_a_missing_weight_is_refused(copied):
     from safetensors.torch import load_file, save_file
 
     path = copied("sam")
@@ -82,7 +83,7 @@ def test_a_missing_weight_is_an_error_and_not_a_random_number(copied):
     with pytest.raises(
         CarinaError, match=r"1 weights of SamModel are missing .*mask_decoder\.iou_token\.weight"
     ):
-        open_segmenter(f"sam:{path}")
+        models.open(f"sam:{path}", needs="segments")
 
 
 def test_a_weight_of_another_shape_is_an_error(copied):
@@ -91,7 +92,7 @@ def test_a_weight_of_another_shape_is_an_error(copied):
     config["mask_decoder_config"]["mlp_dim"] = 48
     (path / "config.json").write_text(json.dumps(config))
     with pytest.raises(CarinaError, match="weights: "):
-        open_segmenter(f"sam:{path}")
+        models.open(f"sam:{path}", needs="segments")
 
 
 def test_damaged_weights_are_an_error(copied):
@@ -99,7 +100,7 @@ def test_damaged_weights_are_an_error(copied):
     content = (path / "model.safetensors").read_bytes()
     (path / "model.safetensors").write_bytes(content[: len(content) // 2])
     with pytest.raises(CarinaError, match="weights: cannot be loaded as SamModel"):
-        open_segmenter(f"sam:{path}")
+        models.open(f"sam:{path}", needs="segments")
 
 
 def test_code_beside_the_weights_is_not_run(copied):
@@ -108,7 +109,7 @@ def test_code_beside_the_weights_is_not_run(copied):
     config["auto_map"] = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
     (path / "config.json").write_text(json.dumps(config))
     (path / "evil.py").write_text("raise SystemExit('run')")
-    open_segmenter(f"sam:{path}")
+    models.open(f"sam:{path}", needs="segments")
 
 
 def test_preparation_that_does_not_fit_the_model_is_an_error(copied):
@@ -116,15 +117,15 @@ def test_preparation_that_does_not_fit_the_model_is_an_error(copied):
     said = json.loads((path / "preprocessor_config.json").read_text())
     (path / "preprocessor_config.json").write_text(json.dumps(said | {"size": {"height": 32, "width": 32}}))
     with pytest.raises(CarinaError, match=r"prepared as 32 x 32, the model in config\.json takes 64 x 64"):
-        open_segmenter(f"sam:{path}")
+        models.open(f"sam:{path}", needs="segments")
     (path / "preprocessor_config.json").write_text(json.dumps({"size": {"height": 64, "width": 64}}))
     with pytest.raises(CarinaError, match="how images are prepared is not understood"):
-        open_segmenter(f"sam:{path}")
+        models.open(f"sam:{path}", needs="segments")
     (path / "preprocessor_config.json").unlink()
     with pytest.raises(CarinaError, match=r"preprocessor_config\.json: missing"):
-        open_segmenter(f"sam:{path}")
+        models.open(f"sam:{path}", needs="segments")
     (path / "processor_config.json").write_text(json.dumps({"image_processor": said}))
-    open_segmenter(f"sam:{path}")
+    models.open(f"sam:{path}", needs="segments")
 
 
 # ---- geometry ----
@@ -213,12 +214,11 @@ def bump(*, padded):
     return SamSegmenter("sam:bump", "0" * 64, preparation, 16, Bump(), torch)
 
 
-@settings(deadline=None)
 @given(
     padded=st.booleans(), height=st.integers(20, 150), width=st.integers(20, 150),
     x=st.floats(0.2, 0.8), y=st.floats(0.2, 0.8),
 )  # fmt: skip
-def test_a_place_that_is_pointed_at_comes_back_as_a_mask_there(padded, height, width, x, y):
+def test_a_point_prompt_gives_a_mask_at_the_point(padded, height, width, x, y):
     segmenter = bump(padded=padded)
     frame = segmenter.preparation.frame(height, width)
     x, y = x * width, y * height
@@ -238,7 +238,7 @@ def test_the_best_proposal_comes_first():
     assert (first.region.is_empty, second.region.is_empty) == (True, False)
 
 
-def test_a_mask_prompt_is_as_sure_as_the_mask_and_empty_beside_the_image():
+def test_a_mask_prompt_has_log_odds_of_the_mask_and_is_empty_in_the_padding():
     segmenter = bump(padded=True)
     mask = np.zeros((64, 32), bool)
     mask[:32] = True
@@ -256,7 +256,7 @@ def test_a_mask_prompt_is_as_sure_as_the_mask_and_empty_beside_the_image():
 
 def test_the_same_question_gives_the_same_bits(weights, opened):
     image, prompts = noise(90, 70), Prompts(box=Box(10, 10, 60, 60), points=(Point(30, 30, True),))
-    again = open_segmenter(f"sam:{weights('sam2')}")
+    again = models.open(f"sam:{weights('sam2')}", needs="segments")
     threads = torch.get_num_threads()
     for one, other in zip(again.propose(image, prompts), opened("sam2").propose(image, prompts), strict=True):
         assert one.score == other.score
@@ -266,7 +266,7 @@ def test_the_same_question_gives_the_same_bits(weights, opened):
 
 @pytest.mark.parametrize("kind", ["sam", "sam_hq", "sam2"])
 def test_an_image_is_embedded_once_for_all_its_prompts(weights, kind):
-    segmenter = open_segmenter(f"sam:{weights(kind)}")
+    segmenter = models.open(f"sam:{weights(kind)}", needs="segments")
     calls = []
     segmenter._model.vision_encoder.register_forward_hook(lambda *_: calls.append(1))
     prompts = Prompts(points=(Point(5, 5, True),))
@@ -281,7 +281,7 @@ def test_an_image_is_embedded_once_for_all_its_prompts(weights, kind):
     assert len(calls) == 4
 
 
-def test_what_is_no_grey_image_or_no_prompt_is_refused(opened):
+def test_other_images_and_empty_prompts_are_refused(opened):
     with pytest.raises(ValueError, match="grey image"):
         opened("sam").propose(np.zeros((4, 4, 3), np.uint8), Prompts(box=Box(0, 0, 1, 1)))
     with pytest.raises(ValueError, match="mask prompt"):

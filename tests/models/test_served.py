@@ -7,21 +7,17 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
+from tests.models import loopback
+from tests.models.loopback import Answer, failing, serving
 
-from carina.errors import CarinaError
-from carina.models.served import AnswerCache, Prompt, Reply, Sampling, ask, key_of, model_named
+from carina.models import parse_model_option
+from carina.models.served import AnswerCache, Prompt, Reply, Sampling, ask, key_of
+from carina.store.errors import CarinaError
 
 pytest.importorskip("inspect_ai", reason="the extra served is not installed")
 pytest.importorskip("openai", reason="the extra served is not installed")
-
-_spec = importlib.util.spec_from_file_location("loopback_service", Path(__file__).with_name("loopback.py"))
-loopback = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = loopback
-_spec.loader.exec_module(loopback)
-Answer, failing, serving = loopback.Answer, loopback.failing, loopback.serving
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +36,7 @@ def echo(asked):
     return asked.user.upper()
 
 
-def test_what_is_asked_arrives_and_what_is_answered_comes_back():
+def test_a_prompt_reaches_the_service_and_its_answer_returns():
     with serving(echo) as service:
         (reply,) = answers(service, "a", sampling=Sampling(temperature=0.5, max_tokens=9, seed=3))
     assert reply == Reply(text="A", stop="stop", input_tokens=7, output_tokens=3)
@@ -62,7 +58,7 @@ def test_an_address_may_come_from_the_environment(monkeypatch):
         assert [reply.text for reply in ask(loopback.MODEL, [Prompt(user="a")])] == ["A"]
 
 
-def test_answers_come_in_order_however_long_each_takes():
+def test_replies_come_in_the_order_of_the_prompts():
     words = [f"w{n:02}" for n in range(20)]
     with serving(lambda asked: Answer(asked.user, wait=0.08 if asked.user.endswith("0") else 0.0)) as service:
         replies = answers(service, *words)
@@ -70,13 +66,13 @@ def test_answers_come_in_order_however_long_each_takes():
     assert service.prompts != sorted(service.prompts) or service.most_at_once > 1
 
 
-def test_no_more_than_the_connections_are_on_the_way_and_all_of_them_are():
+def test_as_many_requests_as_connections_are_in_flight():
     with serving(lambda asked: Answer(asked.user, wait=0.05)) as service:
         answers(service, *"abcdefghijkl", connections=3)
     assert service.most_at_once == 3
 
 
-def test_prompts_are_taken_only_as_far_as_needed():
+def test_prompts_are_read_only_as_far_ahead_as_needed():
     taken = []
 
     def prompts():
@@ -92,7 +88,7 @@ def test_prompts_are_taken_only_as_far_as_needed():
     assert not [thread for thread in threading.enumerate() if thread.name == "carina-served"]
 
 
-def test_a_service_that_asks_for_patience_gets_it():
+def test_a_rate_limited_request_is_retried_after_the_delay():
     def script(asked):
         if asked.attempt == 0:
             return Answer(
@@ -106,14 +102,14 @@ def test_a_service_that_asks_for_patience_gets_it():
     assert second.time - first.time >= 0.99
 
 
-def test_a_failure_that_passes_is_not_seen():
+def test_a_transport_error_is_retried():
     with serving(lambda asked: failing(500, "oops") if asked.attempt < 2 else "A") as service:
         assert [reply.text for reply in answers(service, "a")] == ["A"]
     assert len(service.asked) == 3
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "message"),
     [
         (failing(500, "the disk is full"), "HTTP 500: the disk is full"),
         (failing(429, "too many requests"), "HTTP 429: too many requests"),
@@ -125,7 +121,7 @@ def test_a_failure_that_passes_is_not_seen():
         (Answer(body='"a bare string"'), "ChatCompletion"),
     ],
 )
-def test_a_failure_is_never_an_answer_and_concerns_one_prompt(broken, told, tmp_path):
+def test_a_transport_error_concerns_one_prompt_and_is_no_answer(broken, message, tmp_path):
     def script(asked):
         return broken if asked.user == "b" else asked.user
 
@@ -134,7 +130,7 @@ def test_a_failure_is_never_an_answer_and_concerns_one_prompt(broken, told, tmp_
         assert len(cache) == 2
     assert (first.text, third.text) == ("a", "c")
     assert second.text is None
-    assert told in second.error
+    assert message in second.error
     assert "\n" not in second.error
 
 
@@ -154,23 +150,25 @@ def test_an_answer_that_was_cut_off_says_so():
 @pytest.mark.parametrize(
     ("code", "stop"), [("context_length_exceeded", "model_length"), ("content_filter", "content_filter")]
 )
-def test_words_of_the_service_are_not_words_of_the_model(code, stop):
+def test_a_message_of_the_service_is_no_answer(code, stop):
     body = json.dumps({"error": {"message": "The pleural effusion is too long.", "code": code}})
     with serving(lambda _: Answer(status=400, body=body)) as service:
         (reply,) = answers(service, "a")
     assert reply == Reply(text="", stop=stop)
 
 
-@pytest.mark.parametrize(("status", "told"), [(401, "the key is refused"), (404, "there is no such model")])
-def test_what_would_fail_every_prompt_ends_it_at_once(status, told):
+@pytest.mark.parametrize(
+    ("status", "message"), [(401, "the key is refused"), (404, "there is no such model")]
+)
+def test_permanent_errors_end_the_requests_at_once(status, message):
     refusal = failing(status, f"no: {loopback.KEY}")
-    with serving(lambda _: refusal) as service, pytest.raises(CarinaError, match=told) as caught:
+    with serving(lambda _: refusal) as service, pytest.raises(CarinaError, match=message) as caught:
         answers(service, *"abcdefghijklmnopqrstuvwxyz", connections=1)
     assert loopback.KEY not in str(caught.value)
     assert len(service.asked) < 10
 
 
-def test_a_service_that_is_not_there_is_not_asked_for_ever():
+def test_an_unreachable_service_ends_the_requests():
     with serving(echo) as service:
         gone = service.url
     replies = ask(
@@ -188,13 +186,13 @@ def test_a_service_that_is_not_there_is_not_asked_for_ever():
     assert not [thread for thread in threading.enumerate() if thread.name == "carina-served"]
 
 
-def test_failures_with_answers_between_do_not_end_it():
+def test_failures_with_answers_between_them_do_not_end_the_run():
     with serving(lambda asked: failing(400, "no") if int(asked.user) % 2 else "A") as service:
         replies = answers(service, *map(str, range(12)), give_up_after=2)
     assert [reply.text for reply in replies] == ["A", None] * 6
 
 
-def test_keys_stand_in_no_message_and_no_log(caplog):
+def test_api_keys_are_in_no_message_and_no_log(caplog):
     leak = failing(400, f"Authorization: Bearer {loopback.KEY}, key={loopback.KEY}")
     with caplog.at_level(logging.DEBUG), serving(lambda _: leak) as service:
         url = service.url.replace("http://", "http://user:hidden-word@")
@@ -205,7 +203,7 @@ def test_keys_stand_in_no_message_and_no_log(caplog):
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "message"),
     [
         ("nobody/tiny", "model 'nobody/tiny' cannot be opened: .*nobody"),
         ("tiny", "model 'tiny' cannot be opened"),
@@ -213,8 +211,8 @@ def test_keys_stand_in_no_message_and_no_log(caplog):
         ("anthropic/claude", "pip install anthropic"),
     ],
 )
-def test_a_model_that_cannot_be_opened_is_told_in_a_sentence(model, told):
-    with pytest.raises(CarinaError, match=told) as caught:
+def test_a_model_that_cannot_be_opened_is_one_sentence(model, message):
+    with pytest.raises(CarinaError, match=message) as caught:
         list(ask(model, [Prompt(user="a")]))
     assert "\n" not in str(caught.value)
     assert "[bold]" not in str(caught.value)
@@ -226,8 +224,8 @@ def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch):
         list(ask(loopback.MODEL, [Prompt(user="a")]))
 
 
-def test_connections_must_be_some():
-    with pytest.raises(CarinaError, match="connections: 0"):
+def test_fewer_than_one_connection_is_refused():
+    with pytest.raises(CarinaError, match=r"connections: .* 0"):
         ask(loopback.MODEL, [], connections=0)
 
 
@@ -241,7 +239,7 @@ def test_nothing_of_the_extra_is_imported_before_it_is_needed():
 # ---- answers that were paid for ------------------------------------------------------------------------------------
 
 
-def test_no_answer_is_paid_for_twice(tmp_path):
+def test_a_cached_answer_is_not_requested_again(tmp_path):
     path = tmp_path / "deep" / "answers.jsonl"
     with serving(echo) as service:
         with AnswerCache(path) as cache:
@@ -253,14 +251,14 @@ def test_no_answer_is_paid_for_twice(tmp_path):
     assert sorted(service.prompts) == ["a", "b", "c"]
 
 
-def test_the_same_prompt_twice_on_the_way_is_asked_once(tmp_path):
+def test_equal_prompts_in_flight_share_one_request(tmp_path):
     with serving(lambda asked: Answer(asked.user, wait=0.1)) as service, AnswerCache(tmp_path / "x") as cache:
         replies = answers(service, "a", "a", "a", cache=cache)
     assert [reply.text for reply in replies] == ["a"] * 3
     assert service.prompts == ["a"]
 
 
-def test_what_is_all_there_needs_neither_key_nor_service(tmp_path, monkeypatch):
+def test_cached_answers_need_neither_key_nor_service(tmp_path, monkeypatch):
     with AnswerCache(tmp_path / "x") as cache:
         with serving(echo) as service:
             answers(service, "a", "b", cache=cache)
@@ -270,7 +268,7 @@ def test_what_is_all_there_needs_neither_key_nor_service(tmp_path, monkeypatch):
     assert [reply.text for reply in replies] == ["B", "A"]
 
 
-def test_an_answer_is_kept_when_it_comes_not_when_it_is_used(tmp_path):
+def test_an_answer_is_cached_when_it_arrives(tmp_path):
     slow = threading.Event()
 
     def script(asked):
@@ -295,7 +293,7 @@ def test_an_answer_is_kept_when_it_comes_not_when_it_is_used(tmp_path):
     assert sorted(service.prompts) == ["c", "d", "first", "slow", "slow"]
 
 
-def test_after_a_kill_only_what_was_on_the_way_is_asked_again(tmp_path):
+def test_after_a_kill_only_requests_in_flight_are_sent_again(tmp_path):
     path = tmp_path / "answers.jsonl"
     code = (
         "import sys; from pathlib import Path\n"
@@ -321,7 +319,7 @@ def test_after_a_kill_only_what_was_on_the_way_is_asked_again(tmp_path):
     assert again <= 2, "no more than the connections"
 
 
-def test_a_key_knows_model_prompt_and_parameters():
+def test_a_cache_key_depends_on_model_prompt_and_sampling():
     prompt, sampling = Prompt(user="a", system="b"), Sampling()
     keys = {
         key_of("p/m", prompt, sampling),
@@ -347,7 +345,7 @@ def kept(path, *words):
             )
 
 
-def test_every_place_where_a_file_can_be_cut_off_leaves_the_answers_before_it(tmp_path):
+def test_a_log_truncated_anywhere_keeps_the_answers_before(tmp_path):
     path = tmp_path / "answers.jsonl"
     kept(path, "a", "bé")
     whole = path.read_bytes()
@@ -361,7 +359,7 @@ def test_every_place_where_a_file_can_be_cut_off_leaves_the_answers_before_it(tm
             assert cache.get(key_of("p/m", Prompt(user="c"), Sampling())).text == "C"
 
 
-def test_a_file_of_something_else_is_refused_by_line(tmp_path):
+def test_a_cache_with_other_content_is_refused_by_line(tmp_path):
     path = tmp_path / "answers.jsonl"
     kept(path, "a")
     with path.open("a") as file:
@@ -372,20 +370,20 @@ def test_a_file_of_something_else_is_refused_by_line(tmp_path):
     AnswerCache(path).close()
 
 
-def test_a_failure_is_not_kept(tmp_path):
+def test_a_transport_error_is_not_cached(tmp_path):
     with AnswerCache(tmp_path / "x") as cache:
         cache.add("00", "p/m", Reply(text=None, error="HTTP 500"))
         assert cache.get("00") is None
 
 
-def test_one_process_at_a_time_adds_to_a_file(tmp_path):
+def test_a_cache_has_one_writer_at_a_time(tmp_path):
     path = tmp_path / "x"
     with AnswerCache(path), pytest.raises(CarinaError, match="another process"):
         AnswerCache(path)
     AnswerCache(path).close()
 
 
-def test_prompts_are_not_written_down(tmp_path):
+def test_prompts_are_not_stored_in_the_cache(tmp_path):
     with serving(lambda _: "fine") as service, AnswerCache(tmp_path / "x") as cache:
         answers(service, "the report of a patient", cache=cache)
     assert "patient" not in (tmp_path / "x").read_text()
@@ -394,11 +392,14 @@ def test_prompts_are_not_written_down(tmp_path):
 # ---- names ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_option_names_a_model():
-    assert model_named("model:openai-api/local/tiny", "--extractor") == "openai-api/local/tiny"
+def test_an_option_names_a_served_model():
+    parsed = parse_model_option("model:openai-api/local/tiny", "--extractor")
+    assert (parsed.is_served, parsed.location) == (True, "openai-api/local/tiny")
 
 
-@pytest.mark.parametrize("value", ["rules", "openai/gpt-5", "model:", "model:gpt-5", "model:/", ""])
-def test_other_names_are_refused(value):
-    with pytest.raises(CarinaError, match=r"--extractor .* expected model:PROVIDER/NAME"):
-        model_named(value, "--extractor")
+@pytest.mark.parametrize(
+    "value", ["rules", "openai/gpt-5", "model:", "model:gpt-5", "model:/", "", "model:hf:weights"]
+)
+def test_an_option_refuses_other_names_and_lists_what_it_takes(value):
+    with pytest.raises(CarinaError, match=rf"--extractor {value!r}.*(PROVIDER/NAME|expected model:NAME)"):
+        parse_model_option(value, "--extractor")

@@ -6,10 +6,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from carina.percept.analysis import analyse_lesion
 from carina.percept.anatomy import make_scene, read_anatomy
-from carina.percept.examine import examine
-from carina.percept.examined import Examined
 from carina.percept.lesions import LESIONS
+from carina.percept.records import LesionAnalysis
 from carina.percept.rules import Rules
 from carina.phantom import PhantomOptions, make_studies
 from carina.studies import Anatomy, Annotation, Finding, Image, Provenance, Region, Study, write_studies
@@ -186,19 +186,19 @@ def phantoms():
 
 
 @pytest.fixture(scope="session")
-def examined(phantoms):
+def analyses(phantoms):
     """Lesions that can be asked about: of drawn chests and of phantoms."""
     drawn = [
         study(finding("edema", mask), name=f"drawn-{name}-{seed}")
         for name, mask in some_lesions().items()
         for seed in range(2)
     ]
-    outcomes = [examine(one, "edema", seed=3, rules=RULES) for one in drawn]
+    outcomes = [analyse_lesion(one, "edema", seed=3, rules=RULES) for one in drawn]
     for one in phantoms:
         there = {found.name for found in one.findings if found.certainty == "present"}
         outcomes += [
-            examine(one, lesion.name, seed=3, rules=RULES)
+            analyse_lesion(one, lesion.name, seed=3, rules=RULES)
             for lesion in LESIONS.values()
             if lesion.finding in there
         ]
-    return [outcome for outcome in outcomes if isinstance(outcome, Examined)]
+    return [outcome for outcome in outcomes if isinstance(outcome, LesionAnalysis)]

@@ -60,7 +60,7 @@ def mirrored_name(name):
 
 
 @given(chests())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_coded_shares_are_those_counted_from_masks(chest, made):
     right, left, lesion = made
     coded = chest.anatomy(right, left)
@@ -80,7 +80,7 @@ def test_coded_shares_are_those_counted_from_masks(chest, made):
 
 
 @given(chests())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_how_much_two_regions_share_is_counted_too(chest, made):
     coded, parts = chest.anatomy(*made[:2]), lung_parts(*made[:2])
     for n, one in enumerate(REGIONS):
@@ -91,7 +91,7 @@ def test_how_much_two_regions_share_is_counted_too(chest, made):
 
 
 @given(chests())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_mirroring_and_swapping_sides_mirrors_every_region_and_share(chest, made):
     right, left, lesion = made
     here, there = chest.anatomy(right, left), chest.anatomy(left[:, ::-1].copy(), right[:, ::-1].copy())
@@ -105,7 +105,7 @@ def test_mirroring_and_swapping_sides_mirrors_every_region_and_share(chest, made
 
 
 @given(chests())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_every_region_lies_in_its_zone_and_side(chest, made):
     coded = chest.anatomy(*made[:2])
     lungs = {"right": coded.right, "left": coded.left}
@@ -125,7 +125,7 @@ def test_every_region_lies_in_its_zone_and_side(chest, made):
 
 
 @given(chests(), st.integers(0, SIZE - 1), st.integers(0, SIZE - 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_name_at_a_pixel_is_a_region_that_holds_it(chest, made, row, column):
     coded = chest.anatomy(*made[:2])
     name = name_at(coded, row, column)

@@ -10,16 +10,17 @@ import pytest
 from scipy import ndimage
 
 from carina.cases import without_keys
+from carina.cases.draw import MARKS
 from carina.cases.faults import faults
-from carina.draw import MARKS
 from carina.percept import wording
 from carina.percept.anatomy import REGIONS
 from carina.percept.assemble import case_id, lesion_case, lesion_free
+from carina.percept.facts import PerceptCaseFacts, PerceptStepFacts
 from carina.percept.lesions import LESIONS
 from carina.percept.rules import Rules
 from carina.percept.select import places_due
 from carina.percept.steps import with_key_at
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 RULES = Rules()
 CALLS = {"RR": 9, "RF": 6, "LF": 1}
@@ -32,18 +33,18 @@ ORDER = {
 
 
 def made(one, path, index=0, seed=1):
-    """The case of an examined lesion on a path."""
+    """The case of an analysed lesion on a path."""
     due = places_due(one.target, path, index, seed=seed)
     if path == "LF":
         return lesion_free(one.subject, one.target, seed=seed, rules=RULES, due=due)
-    right = sorted(one.described.locations)[index % len(one.described.locations)] if one.described else 0
+    right = sorted(one.attributes.locations)[index % len(one.attributes.locations)] if one.attributes else 0
     return lesion_case(one, path, right_regions=right, seed=seed, rules=RULES, due=due)
 
 
 @pytest.fixture(scope="module")
-def cases(examined):
+def cases(analyses):
     """Every lesion on every path."""
-    return [made(one, path, index) for index, one in enumerate(examined) for path in ("LF", "RF", "RR")]
+    return [made(one, path, index) for index, one in enumerate(analyses) for path in ("LF", "RF", "RR")]
 
 
 def of(cases, path):
@@ -51,7 +52,7 @@ def of(cases, path):
 
 
 def roles(case):
-    return {fact.about: fact.text for fact in case.facts if fact.name == "role"}
+    return PerceptCaseFacts.of(case).roles
 
 
 def mask_of(case, role):
@@ -68,11 +69,17 @@ def test_cases_are_sound(cases):
                 assert fact.high is None or fact.value <= fact.high, (case.id, fact)
 
 
-def test_a_case_tells_how_conspicuous_its_lesion_is_where_that_is_known(examined):
+def test_a_case_tells_how_conspicuous_its_lesion_is_where_that_is_known(analyses):
     for known in (2.5, None):
-        case = made(msgspec.structs.replace(examined[0], conspicuity=known), "RF")
-        told = [fact.value for fact in case.facts if fact.name == "conspicuity"]
-        assert told == [known] * (known is not None)
+        case = made(msgspec.structs.replace(analyses[0], conspicuity=known), "RF")
+        assert PerceptCaseFacts.of(case).conspicuity == known
+
+
+def test_the_declared_records_hold_every_fact_in_the_order_of_its_rows(cases):
+    for case in cases:
+        assert PerceptCaseFacts.of(case).rows() == case.facts
+        for step in case.steps:
+            assert PerceptStepFacts.of(step).rows() == step.facts
 
 
 def test_every_path_has_its_questions_in_order(cases):
@@ -126,8 +133,8 @@ def test_questions_hold_their_options_word_for_word(cases):
             assert listed.split("\n") == numbered
 
 
-def test_the_right_option_sits_where_it_is_due(examined):
-    for one in examined[:4]:
+def test_the_right_option_sits_where_it_is_due(analyses):
+    for one in analyses[:4]:
         for index in range(8):
             case = made(one, "RR", index)
             due = places_due(one.target, "RR", index, seed=1)
@@ -136,10 +143,10 @@ def test_the_right_option_sits_where_it_is_due(examined):
                     assert step.right == (due(step.id, len(step.options)) + 1,), step.id
 
 
-def test_ordinal_options_go_round_up_or_down(examined):
+def test_ordinal_options_go_round_up_or_down(analyses):
     ways = Counter()
-    for one in examined:
-        if one.described is None:
+    for one in analyses:
+        if one.attributes is None:
             continue
         for seed in range(3):
             case = made(one, "RF", seed, seed)
@@ -222,9 +229,9 @@ def test_points_carry_their_number_and_a_colour_of_their_own(cases):
     assert len(first) >= 4
 
 
-def test_neither_number_nor_place_tells_a_key_point_from_another(examined):
+def test_neither_number_nor_place_tells_a_key_point_from_another(analyses):
     first = Counter()
-    for one in examined:
+    for one in analyses:
         for seed in range(3):
             kinds = made(one, "RR", 0, seed).step("3a").key.kinds[:-1]
             first["right"] += kinds[0] in ("expansion", "contraction")
@@ -252,11 +259,11 @@ def test_names_of_regions_say_nothing_of_their_part(cases):
         assert len([name for name, there in seen if there == role]) >= 4
 
 
-def test_rf_shows_the_redrawn_truth_and_rr_the_edited_one(cases, examined):
-    for one, case in zip(examined, of(cases, "RF"), strict=True):
+def test_rf_shows_the_redrawn_truth_and_rr_the_edited_one(cases, analyses):
+    for one, case in zip(analyses, of(cases, "RF"), strict=True):
         np.testing.assert_array_equal(mask_of(case, "shown"), one.revised.to_mask())
         np.testing.assert_array_equal(mask_of(case, "truth"), one.truth.to_mask())
-    for one, case in zip(examined, of(cases, "RR"), strict=True):
+    for one, case in zip(analyses, of(cases, "RR"), strict=True):
         np.testing.assert_array_equal(mask_of(case, "shown"), one.shown.to_mask())
 
 
@@ -280,21 +287,21 @@ def test_every_step_names_the_views_it_needs(cases):
         assert sorted(shown) == sorted(view.id for view in case.views)
 
 
-def test_attributes_are_keyed_as_described(cases, examined):
+def test_attributes_are_keyed_as_described(cases, analyses):
     for path in ("RF", "RR"):
-        for one, case in zip(examined, of(cases, path), strict=True):
-            if one.described is None:
+        for one, case in zip(analyses, of(cases, path), strict=True):
+            if one.attributes is None:
                 continue
-            count = len(one.described.affected)
+            count = len(one.attributes.affected)
             assert case.step("4a").key.options == ("4+" if count >= 4 else str(count),)
-            assert case.step("4d").key.options == (one.described.comparison,)
+            assert case.step("4d").key.options == (one.attributes.comparison,)
             severity = case.step("4c")
-            (side,) = [fact.text for fact in severity.facts if fact.name == "side"]
+            side = PerceptStepFacts.of(severity).side
             assert f"the patient's {side} lung" in severity.question
-            assert severity.key.options == (one.described.severity[side],)
+            assert severity.key.options == (one.attributes.severity[side],)
             location = case.step("4b")
             right = [name for name in REGIONS if name.replace(" ", "-") in location.key.options]
-            assert all(one.described.regions[name] >= RULES.region.high for name in right)
+            assert all(one.attributes.regions[name] >= RULES.region.high for name in right)
             assert location.options[-1].text == "None of the above (options 1-3)"
             assert len(location.options) == 4
             texts = {option.text for option in location.options}
@@ -308,8 +315,8 @@ def test_regions_have_names_of_their_own_in_plain_words():
     assert len({wording.region(name) for name in REGIONS}) == len(REGIONS)
 
 
-def test_nothing_that_is_handed_out_tells_the_path(cases, examined):
-    for one in examined:
+def test_nothing_that_is_handed_out_tells_the_path(cases, analyses):
+    for one in analyses:
         ids = {made(one, path).id for path in ("LF", "RF", "RR")}
         assert len(ids) == 1
         assert re.fullmatch(r"c-[0-9a-f]{16}", ids.pop())
@@ -352,12 +359,11 @@ def test_a_random_order_has_its_first_thing_where_it_is_wanted():
 
 def test_provenance_and_review_are_stated(cases):
     for case in of(cases, "RR"):
-        (truth,) = [name for name, role in roles(case).items() if role == "truth"]
-        said = {(fact.name, fact.about): fact.text for fact in case.facts}
-        assert said["provenance", truth].startswith("drawn by ")
-        assert said["reviewed", truth] == "yes"
-        (shown,) = [name for name, role in roles(case).items() if role == "shown"]
-        assert said["provenance", shown] == "deformed from the redrawn truth by signed-distance warp"
+        facts = PerceptCaseFacts.of(case)
+        truth, shown = (facts.sources[facts.region(role)] for role in ("truth", "shown"))
+        assert truth.provenance.startswith("drawn by ")
+        assert truth.reviewed == "yes"
+        assert shown.provenance == "deformed from the redrawn truth by signed-distance warp"
 
 
 def test_a_hedge_about_the_heart_stands_where_it_belongs(cases):

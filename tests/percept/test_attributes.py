@@ -17,7 +17,7 @@ from carina.percept.attributes import (
     stable_attributes,
 )
 from carina.percept.rules import Ineligible, Rules
-from carina.seeding import rng
+from carina.store.seeding import rng
 from carina.studies.lungs import lung_parts
 from carina.studies.vocabulary import ZONES
 
@@ -297,7 +297,7 @@ ELEMENTS = {
 
 
 @given(lesions())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_accepted_keys_stay_when_the_mask_grows_or_shrinks_by_a_pixel(chest, mask):
     right, left = chest.lungs()
     mask &= right | left
@@ -381,7 +381,7 @@ def test_a_redrawn_contour_that_says_otherwise_refuses_the_mask_or_its_regions(s
 
 
 @given(lesions(), st.integers(0, 3), st.integers(0, 1000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_regions_to_choose_from_are_clear_and_never_near_duplicates(chest, mask, right, seed):
     coded = chest.anatomy()
     mask &= coded.lungs

@@ -1,9 +1,9 @@
-"""What was examined so far: kept, taken up, and never trusted where it is damaged."""
+"""The journal of a build: outcomes are kept, read again, and never trusted where they are damaged."""
 
 import pytest
 
-from carina.percept.examined import Skipped
 from carina.percept.journal import FILE, Journal
+from carina.percept.records import Skipped
 
 STAMP = "a fingerprint"
 
@@ -31,12 +31,12 @@ def known(directory, outcomes, stamp=STAMP):
     return [one is not None for one in found]
 
 
-def test_outcomes_come_back_as_they_were(tmp_path, examined):
-    outcomes = [skipped(1), examined[0], skipped(2), examined[-1]]
+def test_outcomes_come_back_as_they_were(tmp_path, analyses):
+    outcomes = [skipped(1), analyses[0], skipped(2), analyses[-1]]
     written(tmp_path, outcomes)
     with Journal(tmp_path, STAMP) as journal:
         assert journal.get("s1", "edema") == skipped(1)
-        for one in (examined[0], examined[-1]):
+        for one in (analyses[0], analyses[-1]):
             assert journal.get(one.subject.study, one.target) == one
         assert journal.get("s1", "effusion") is None
         assert journal.get("s9", "edema") is None
@@ -77,7 +77,7 @@ def test_a_flipped_byte_loses_its_record_and_what_follows(tmp_path):
 def test_a_whole_record_of_something_else_ends_what_is_trusted(tmp_path):
     content, ends = written(tmp_path, [skipped(1)])
     with Journal(tmp_path, STAMP) as journal:
-        journal._append(b"\x81\xa4type\xa5other")
+        journal._append(b'{"type": "other"}')
         journal.add(skipped(2))
     assert known(tmp_path, [skipped(1), skipped(2)]) == [True, False]
     assert (tmp_path / FILE).read_bytes() == content[: ends[1]]

@@ -11,13 +11,11 @@ from scipy import ndimage
 
 from carina.percept.anatomy import name_at
 from carina.percept.deform import OPPOSITE, warp
-from carina.percept.distractors import place_distractors
-from carina.percept.edits import find_edits
-from carina.percept.layout import lay_out
+from carina.percept.edit_sites import SEPARATION, EditSpace, Occupancy, Recipe
+from carina.percept.layout import find_edits, lay_out, place_distractors
 from carina.percept.outline import draw_outline, signed_distance
 from carina.percept.rules import Ineligible, Rules
-from carina.percept.sites import SEPARATION, Board, Ground, Recipe
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 RULES = Rules()
 NEARLY = 0.97
@@ -106,7 +104,7 @@ def check_layout(scene, outline, layout, wanted, rules=RULES):
 
 
 @given(truth=lesions(), wanted=st.sampled_from(KINDS), seed=st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_every_rule_is_kept_for_random_lesions(chest, truth, wanted, seed):
     found = laid_out(chest, truth & (chest.anatomy().lungs), wanted, seed)
     if found is not None:
@@ -144,7 +142,7 @@ def test_the_same_seed_gives_the_same_layout(chest):
 
 
 @given(truth=lesions(), seed=st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_what_wrong_revisions_would_do_keeps_clear_of_every_other_site(chest, truth, seed):
     found = laid_out(chest, truth & chest.anatomy().lungs, "both", seed)
     if found is None:
@@ -197,7 +195,7 @@ def test_points_of_both_kinds_lie_equally_far_from_the_shown_contour(chest):
 def ground_of(chest, name="lower", rules=RULES, seed=1):
     scene = chest.scene(chest.lesions()[name], rules=rules)
     outline = draw_outline(scene, rules, rng(seed))
-    return Ground(outline, scene.anatomy, rules, warp, rng(seed, "ground"))
+    return EditSpace(outline, scene.anatomy, rules, warp, rng(seed, "space"))
 
 
 def test_a_recipe_enlarged_is_the_same_place_on_finer_pixels():
@@ -207,35 +205,35 @@ def test_a_recipe_enlarged_is_the_same_place_on_finer_pixels():
 
 
 def test_a_site_is_only_where_the_change_is_major(chest):
-    ground = ground_of(chest)
-    place = tuple(int(value) for value in ground.contour[0])
-    least = RULES.edit_share * ground.outline.area
-    seeds = [ground.recipe(place, "contraction", area, wide=1.0) for area in np.linspace(0.5, 3, 20) * least]
+    space = ground_of(chest)
+    place = tuple(int(value) for value in space.contour[0])
+    least = RULES.edit_share * space.outline.area
+    seeds = [space.recipe(place, "contraction", area, wide=1.0) for area in np.linspace(0.5, 3, 20) * least]
     for recipe in seeds:
-        site = ground.site(recipe)
+        site = space.site(recipe)
         if site is not None:
             assert site.change.area >= least
             assert site.thickness >= RULES.edit_thickness * 0.25
         if recipe.area < least:
             assert site is None
-    assert any(ground.site(recipe) is not None for recipe in seeds)
+    assert any(space.site(recipe) is not None for recipe in seeds)
 
 
 def test_taken_ground_is_not_free_and_points_crowd(chest):
-    ground = ground_of(chest)
-    board = Board.blank(ground.outline)
-    edits = find_edits(ground, "both", most=3, wide=1.0)
-    assert all(ground.is_free(board, site.change) for site in edits)
-    ground.take(board, edits[0].change)
-    assert not ground.is_free(board, edits[0].change)
-    mask = whole(ground.outline, edits[0].change)
-    np.testing.assert_array_equal(board.taken & mask, mask)
+    space = ground_of(chest)
+    occupancy = Occupancy.blank(space.outline)
+    edits = find_edits(space, "both", most=3, wide=1.0)
+    assert all(space.is_free(occupancy, site.change) for site in edits)
+    space.take(occupancy, edits[0].change)
+    assert not space.is_free(occupancy, edits[0].change)
+    mask = whole(space.outline, edits[0].change)
+    np.testing.assert_array_equal(occupancy.taken & mask, mask)
     far = ndimage.distance_transform_edt(~mask)
-    assert far[board.taken].max() <= SEPARATION * 0.25 + 0.5
-    board.points.append((50, 50))
+    assert far[occupancy.taken].max() <= SEPARATION * 0.25 + 0.5
+    occupancy.points.append((50, 50))
     gap = RULES.point_gap * 0.25
-    assert ground.crowded(board, (50, 50 + int(gap) - 1))
-    assert not ground.crowded(board, (50, 50 + int(gap)))
+    assert space.crowded(occupancy, (50, 50 + int(gap) - 1))
+    assert not space.crowded(occupancy, (50, 50 + int(gap)))
 
 
 def test_no_room_for_edits_or_points_is_told(chest):
@@ -246,13 +244,13 @@ def test_no_room_for_edits_or_points_is_told(chest):
         lay_out(outline, scene.anatomy, RULES, wanted="both", chance=rng(1))
     assert found.value.reason in {"no room for edits", "no room for points"}
     wide = msgspec.structs.replace(RULES, point_gap=900.0)
-    ground = ground_of(chest, rules=wide)
-    edits = find_edits(ground, "expansion", most=1, wide=1.0)
-    board = Board.blank(ground.outline)
-    board.points += [site.point for site in edits]
-    shown = ground.outline.mask ^ np.logical_or.reduce([whole(ground.outline, site.change) for site in edits])
+    space = ground_of(chest, rules=wide)
+    edits = find_edits(space, "expansion", most=1, wide=1.0)
+    occupancy = Occupancy.blank(space.outline)
+    occupancy.points += [site.point for site in edits]
+    shown = space.outline.mask ^ np.logical_or.reduce([whole(space.outline, site.change) for site in edits])
     with pytest.raises(Ineligible) as found:
-        place_distractors(ground, board, edits, shown, signed_distance(shown))
+        place_distractors(space, occupancy, edits, shown, signed_distance(shown))
     assert found.value.reason == "no room for points"
     assert found.value.detail == "0 distractors fit outside the contour"
 
@@ -271,16 +269,16 @@ def test_an_edit_that_would_cut_a_lesion_in_two_is_not_made(chest):
 def test_no_more_edits_than_allowed_and_the_area_that_makes_a_major_revision(chest, most, wanted):
     counts = set()
     for seed in range(5):
-        ground = ground_of(chest, "bilateral", seed=seed)
+        space = ground_of(chest, "bilateral", seed=seed)
         try:
-            edits = find_edits(ground, wanted, most=most, wide=0.8)
+            edits = find_edits(space, wanted, most=most, wide=0.8)
         except Ineligible:
             continue
         counts.add(len(edits))
-        shown = ground.outline.mask.copy()
+        shown = space.outline.mask.copy()
         for site in edits:
-            shown ^= whole(ground.outline, site.change)
-        both, either = (shown & ground.outline.mask).sum(), (shown | ground.outline.mask).sum()
+            shown ^= whole(space.outline, site.change)
+        both, either = (shown & space.outline.mask).sum(), (shown | space.outline.mask).sum()
         # Pieces may come out a fifth smaller than planned.
         assert RULES.revise_low <= both / either <= RULES.revise_high + 0.05
     assert counts

@@ -8,7 +8,7 @@ from scipy import ndimage
 
 from carina.percept.outline import coarser, draw_outline, iou, signed_distance, smoothed
 from carina.percept.rules import Ineligible, Rules
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 RULES = Rules()
 
@@ -17,7 +17,7 @@ RULES = Rules()
     name=st.sampled_from(["large", "oblique", "bilateral", "pieces", "filling", "lower"]),
     seed=st.integers(0, 10**6),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_it_agrees_with_the_truth_and_stays_in_the_field(chest, name, seed):
     scene = chest.scene(chest.lesions()[name])
     outline = draw_outline(scene, RULES, rng(seed))

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
-from carina.percept import Examined, Rules, examine
+from carina.percept import LesionAnalysis, Rules, analyse_lesion
 from carina.phantom import PhantomOptions, make_studies
 from carina.studies import Anatomy, Annotation, Finding, Image, Region, Study
 
@@ -67,8 +67,8 @@ def test_drawn_lesions_become_cases_that_keep_the_rules_or_have_a_reason(lungs):
     rules = Rules()
     accepted = Counter()
     for target, study in drawn_studies(lungs):
-        outcome = examine(study, target, seed=2, rules=rules)
-        if not isinstance(outcome, Examined):
+        outcome = analyse_lesion(study, target, seed=2, rules=rules)
+        if not isinstance(outcome, LesionAnalysis):
             assert outcome.reason
             continue
         accepted[target] += 1

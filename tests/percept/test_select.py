@@ -9,28 +9,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carina.percept.options import RULES_OF_THUMB
-from carina.percept.select import choose, on_paths, places_due, right_regions, wanted_examined, with_masks
+from carina.percept.mask_options import RULES_OF_THUMB
+from carina.percept.select import (
+    analyses_needed,
+    assign_paths,
+    choose,
+    choose_masks,
+    places_due,
+    right_regions,
+)
 
 replace = msgspec.structs.replace
 
 
 @pytest.fixture(scope="session")
-def many(examined):
-    """Examined lesions of one target, made from one by changing what selection looks at."""
-    pattern = next(one for one in examined if one.described is not None)
+def many(analyses):
+    """LesionAnalysis lesions of one target, made from one by changing what selection looks at."""
+    pattern = next(one for one in analyses if one.attributes is not None)
     chance = np.random.default_rng(1)
 
     def make(n, *, possible=(0, 1, 2, 3)):
-        choice = next(iter(pattern.described.locations.values()))
-        zones = tuple(pattern.described.zones)
+        choice = next(iter(pattern.attributes.locations.values()))
+        zones = tuple(pattern.attributes.zones)
         return [
             replace(
                 pattern,
                 subject=replace(pattern.subject, study=f"s{k:03}", patient=f"p{k:03}"),
                 share=float(chance.uniform(0.01, 0.2)),
-                described=replace(
-                    pattern.described,
+                attributes=replace(
+                    pattern.attributes,
                     affected=zones[: int(chance.choice([1, 1, 1, 2, 2, 3, 4]))],
                     severity={"right": str(chance.choice(["low", "low", "mid", "high"]))},
                     comparison=str(chance.choice(["one", "one", "one", "similar", "left", "right"])),
@@ -47,8 +54,8 @@ def studies_of(lesions):
     return [one.subject.study for one in lesions]
 
 
-def test_more_are_examined_than_two_cells_take():
-    assert [wanted_examined(n) for n in (1, 2, 10, 100)] == [3, 6, 30, 300]
+def test_more_lesions_are_analysed_than_two_cells_take():
+    assert [analyses_needed(n) for n in (1, 2, 10, 100)] == [3, 6, 30, 300]
 
 
 def test_as_many_are_chosen_as_two_cells_take_with_even_classes(many):
@@ -59,7 +66,7 @@ def test_as_many_are_chosen_as_two_cells_take_with_even_classes(many):
     assert len(choose(lesions, 100)) == 90
 
     def spread(some):
-        counts = Counter(min(len(one.described.affected), 4) for one in some)
+        counts = Counter(min(len(one.attributes.affected), 4) for one in some)
         return max(counts.values()) / len(some)
 
     assert spread(chosen) < spread(lesions)
@@ -67,7 +74,7 @@ def test_as_many_are_chosen_as_two_cells_take_with_even_classes(many):
 
 def test_the_two_paths_are_alike_in_size_and_share_no_study(many):
     lesions = choose(many(80), 40)
-    paths = on_paths(lesions, seed=1)
+    paths = assign_paths(lesions, seed=1)
     assert {path: len(cell) for path, cell in paths.items()} == {"RF": 40, "RR": 40}
     assert not set(studies_of(paths["RF"])) & set(studies_of(paths["RR"]))
     # Of every two neighbours in size, each path has one.
@@ -77,12 +84,12 @@ def test_the_two_paths_are_alike_in_size_and_share_no_study(many):
         assert {on[first.subject.study], on[second.subject.study]} == {"RF", "RR"}
     larger = sum(on[first.subject.study] == "RR" for first in ordered[::2])
     assert 8 <= larger <= 32
-    assert on_paths(lesions[::-1], seed=1) == paths
-    assert on_paths(lesions, seed=2) != paths
+    assert assign_paths(lesions[::-1], seed=1) == paths
+    assert assign_paths(lesions, seed=2) != paths
 
 
 def test_one_too_many_goes_to_one_path(many):
-    paths = on_paths(many(5), seed=1)
+    paths = assign_paths(many(5), seed=1)
     assert sorted(len(cell) for cell in paths.values()) == [2, 3]
 
 
@@ -92,7 +99,7 @@ def test_right_regions_are_as_often_as_there_are_sets_of_them(many):
 
 
 @given(st.integers(1, 60))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_the_first_so_many_are_nearly_in_proportion(many, n):
     counts = Counter(right_regions(many(n), seed=3))
     for right, share in enumerate((1 / 8, 3 / 8, 3 / 8, 1 / 8)):
@@ -108,8 +115,8 @@ def test_only_numbers_of_right_regions_that_can_be_had_are_given(many):
     assert Counter(given) == {0: 5, 1: 15, 2: 15, 3: 5}
 
 
-def test_lesions_that_are_not_described_have_no_regions(examined):
-    hearts = [one for one in examined if one.described is None]
+def test_lesions_that_are_not_described_have_no_regions(analyses):
+    hearts = [one for one in analyses if one.attributes is None]
     assert hearts
     assert right_regions(hearts, seed=1) == [0] * len(hearts)
 
@@ -137,8 +144,8 @@ def test_asking_twice_or_in_another_order_gives_the_same_place():
     assert (due("1", 2), due("3c", 4)) == first[::-1]
 
 
-def test_masks_are_taken_so_that_no_rule_of_thumb_does_better_than_chance(many, examined):
-    pattern = examined[0].mask_sets[0]
+def test_masks_are_taken_so_that_no_rule_of_thumb_does_better_than_chance(many, analyses):
+    pattern = analyses[0].mask_sets[0]
     chance = np.random.default_rng(5)
     lesions = [
         replace(
@@ -155,18 +162,18 @@ def test_masks_are_taken_so_that_no_rule_of_thumb_does_better_than_chance(many, 
         )
         for one in many(80)
     ]
-    chosen = with_masks(lesions)
+    chosen = choose_masks(lesions)
     assert studies_of(chosen) == studies_of(lesions)
     for one, from_ in zip(chosen, lesions, strict=True):
         assert len(one.mask_sets) == 1
         assert one.mask_sets[0] in from_.mask_sets
     found = Counter(rule for one in chosen for rule in one.mask_sets[0].stands_out)
     assert all(found[rule] / 80 <= 0.3 for rule in RULES_OF_THUMB), found
-    assert with_masks(lesions) == chosen
+    assert choose_masks(lesions) == chosen
 
 
 def test_sizes_of_chosen_lesions_are_sorted_within_a_path(many):
-    for cell in on_paths(many(20), seed=1).values():
+    for cell in assign_paths(many(20), seed=1).values():
         assert all(one.share <= other.share for one, other in pairwise(cell))
 
 
@@ -179,7 +186,7 @@ def test_steps_with_a_turn_of_their_own_are_balanced_among_themselves():
     assert Counter(due) == {0: 4, 1: 4, 2: 4}
 
 
-def test_which_number_of_right_regions_a_lone_case_gets_is_a_draw(examined):
+def test_which_number_of_right_regions_a_lone_case_gets_is_a_draw(analyses):
     """Cells of one case would else all be keyed "none of the above" or all to one region."""
-    one = next(e for e in examined if e.described is not None and len(e.described.locations) >= 2)
+    one = next(e for e in analyses if e.attributes is not None and len(e.attributes.locations) >= 2)
     assert len({right_regions([one], seed=seed)[0] for seed in range(40)}) >= 2

@@ -6,7 +6,7 @@ import pytest
 from carina.phantom.build import build_of
 from carina.phantom.devices import ecg_leads, place
 from carina.phantom.thorax import State, thorax
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 NAMES = {
     "endotracheal tube": "midline",

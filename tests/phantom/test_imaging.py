@@ -8,7 +8,7 @@ import pytest
 
 from carina.phantom import finishing
 from carina.phantom.imaging import Detector, draw_detector, expose
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 SIZE = 160
 AIR, LUNG, SOFT = 0.0, 1.6, 4.0

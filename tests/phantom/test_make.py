@@ -4,13 +4,16 @@ import hashlib
 import shutil
 
 import cv2
+import msgspec
 import numpy as np
 import pytest
 
-from carina.errors import CarinaError, StudySetError
-from carina.phantom import Mix, PhantomOptions, make_studies, make_study, write_phantom
+from carina.phantom import Mix, PhantomOptions, make_phantoms, make_studies, make_study
 from carina.phantom.course import plan_studies
-from carina.studies import finished_set, open_studies, write_part
+from carina.phantom.make import write_phantom
+from carina.store.errors import CarinaError, StudySetError
+from carina.store.progress import call_on_advance
+from carina.studies import open_studies, write_part
 
 SEED = 7
 OPTIONS = PhantomOptions(size=64)
@@ -298,7 +301,49 @@ def test_a_set_that_is_being_extended_keeps_its_claim(tmp_path):
     options = PhantomOptions(size=64)
     write_phantom(tmp_path, n=2, seed=SEED, options=options)
 
-    write_part(tmp_path, 0, [], fingerprint=finished_set(tmp_path).fingerprint)  # as an extension begins
+    write_part(
+        tmp_path, 0, [], fingerprint=open_studies(tmp_path).manifest.fingerprint
+    )  # as an extension begins
     with pytest.raises(StudySetError, match="the beginning of a set made in another way"):
         write_phantom(tmp_path, n=2, seed=SEED + 1, options=options)
     assert len(list(tmp_path.glob("images/*/*.png"))) > 0
+
+
+# ---- make_phantoms ------------------------------------------------------------------------------------------------
+
+
+def test_make_phantoms_returns_the_studies_that_write_phantom_writes(tmp_path):
+    told = []
+    studies = make_phantoms(
+        tmp_path / "set", n=3, seed=SEED, size=64, workers=1, progress=call_on_advance(told.append)
+    )
+    assert len(studies) == sum(told) == 3
+    write_phantom(tmp_path / "same", n=3, seed=SEED, options=OPTIONS)
+    assert digests(tmp_path / "set") == digests(tmp_path / "same")
+
+
+def test_the_defaults_of_make_phantoms_are_those_of_the_options(tmp_path):
+    small = make_phantoms(tmp_path, n=1, size=32, workers=1)
+    assert small.manifest.options == msgspec.to_builtins(PhantomOptions(size=32))
+
+
+def test_whole_numbers_are_shares_too_and_give_the_same_set(tmp_path):
+    one = make_phantoms(tmp_path / "one", n=1, size=32, normal=1, workers=1)
+    other = make_phantoms(tmp_path / "other", n=1, size=32, normal=1.0, workers=1)
+    assert one.manifest.fingerprint == other.manifest.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("size", "64", "size: expected `int`, got `str`"),
+        ("findings", {"nodule": "often"}, "findings"),
+        ("findings", {"noodle": 1}, "findings has 'noodle', which is not one of atelectasis"),
+        ("n", 0, "n must be 1 or more, not 0"),
+    ],
+)
+def test_an_option_of_the_wrong_type_or_range_is_named(tmp_path, option, value, sentence):
+    with pytest.raises(CarinaError) as caught:
+        make_phantoms(tmp_path / "set", **({"n": 1, "size": 32} | {option: value}))
+    assert str(caught.value).startswith(sentence)
+    assert not (tmp_path / "set").exists()

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import yaml
 
-from carina import seeding
 from carina.phantom.reports import write_report
 from carina.phantom.reports.lint import term_pattern
 from carina.phantom.reports.wording import load_wording
+from carina.store import seeding
 from carina.studies.model import (
     Device,
     Finding,

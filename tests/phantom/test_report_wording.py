@@ -8,9 +8,9 @@ from importlib import resources
 import pytest
 import yaml
 
-from carina.errors import CarinaError
 from carina.phantom.reports.grammar import join, polish, say_date
 from carina.phantom.reports.wording import build_wording, load_wording
+from carina.store.errors import CarinaError
 
 
 @functools.cache

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from carina.errors import CarinaError
 from carina.stats import Interval, cohen_kappa, krippendorff_alpha
+from carina.store.errors import CarinaError
 
 NAN = float("nan")
 pairs = st.lists(
@@ -13,7 +13,7 @@ pairs = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs)
 def test_kappa_is_that_of_sklearn(rows) -> None:
     a, b, patients = (list(column) for column in zip(*rows, strict=True))
@@ -63,7 +63,7 @@ def test_kappa_replicates_are_those_of_written_out_draws() -> None:
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(pairs, st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(rows, random) -> None:
     shuffled = list(rows)
@@ -89,7 +89,7 @@ def test_kappa_edges() -> None:
     assert cohen_kappa(["a", "b"], ["a", "b"], ["p", "p"]) == Interval(1.0, None, None, 2, 1)
     assert cohen_kappa([1, 2] * 20, [1, 2] * 20, replicates=100) == Interval(1.0, 1.0, 1.0, 40, 40)
     assert cohen_kappa(np.array([True, False]), np.array([1, 0]), replicates=50).value == 1.0
-    with pytest.raises(CarinaError, match="as many labels, not 1 and 2"):
+    with pytest.raises(CarinaError, match=r"a and b: .* 1 and 2"):
         cohen_kappa(["a"], ["a", "b"])
 
 
@@ -129,5 +129,5 @@ def test_alpha_edges() -> None:
     assert krippendorff_alpha([["a", None], [None, None]]) == Interval(None, None, None, 0, 0)
     assert krippendorff_alpha([["a", "a"], ["a", "a"]]) == Interval(None, None, None, 2, 2)
     assert krippendorff_alpha([["a", "a"], ["b", "b"]], ["p", "p"]) == Interval(1.0, None, None, 2, 1)
-    with pytest.raises(CarinaError, match="as many readers"):
+    with pytest.raises(CarinaError, match="ratings: "):
         krippendorff_alpha([["a", "b"], ["a"]])

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from carina.errors import CarinaError
 from carina.stats import benjamini_hochberg, holm
+from carina.store.errors import CarinaError
 
 NAN = float("nan")
 
@@ -44,7 +44,7 @@ def test_holm_rejects_what_stepping_down_rejects(p, alpha) -> None:
 
 
 @pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
-def test_undefined_ones_stay_and_do_not_count(adjust) -> None:
+def test_undefined_p_values_stay_and_do_not_count(adjust) -> None:
     with_holes = adjust([0.01, None, 0.04, NAN])
 
     np.testing.assert_array_equal(np.isnan(with_holes), [False, True, False, True])
@@ -53,11 +53,11 @@ def test_undefined_ones_stay_and_do_not_count(adjust) -> None:
 
 
 @pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
-def test_what_is_given_is_left_as_it_is_and_nonsense_refused(adjust) -> None:
+def test_the_input_is_not_changed_and_invalid_p_values_are_refused(adjust) -> None:
     given_values = np.array([0.5, 0.01])
     adjust(given_values)
     np.testing.assert_array_equal(given_values, [0.5, 0.01])
-    with pytest.raises(CarinaError, match="from 0 to 1"):
+    with pytest.raises(CarinaError, match=r"p: .* from 0 to 1"):
         adjust([0.1, 1.2])
-    with pytest.raises(CarinaError, match="not 2 dimensions"):
+    with pytest.raises(CarinaError, match=r"p: .* 2 dimensions"):
         adjust([[0.1]])

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from carina.errors import CarinaError
 from carina.stats import Interval, pearson, spearman
 from carina.stats.resampling import weights
+from carina.store.errors import CarinaError
 
 NAN = float("nan")
 rows = st.lists(
@@ -21,7 +21,7 @@ rows = st.lists(
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(pearson, reference.pearsonr), (spearman, reference.spearmanr)])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows)
 def test_both_are_those_of_scipy(ours, theirs, rows) -> None:
     x, y = np.array(rows)[:, :2].T
@@ -64,7 +64,7 @@ def test_patients_count_once() -> None:
 
 
 @pytest.mark.parametrize("correlation", [pearson, spearman])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows, st.randoms(use_true_random=False))
 def test_order_and_names_do_not_matter(correlation, rows, random) -> None:
     shuffled = list(rows)
@@ -86,5 +86,5 @@ def test_edges(correlation) -> None:
     assert (line.value, line.low, line.high) == pytest.approx((-1.0, -1.0, -1.0))
     far = correlation([1e200, 2e200, 4e200], [1e-200, 3e-200, 2e-200], replicates=50)
     assert far.value == pytest.approx(correlation([1, 2, 4], [1, 3, 2], replicates=50).value)
-    with pytest.raises(CarinaError, match="as many values, not 2 and 1"):
+    with pytest.raises(CarinaError, match=r"x and y: .* 2 and 1"):
         correlation([1, 2], [1])

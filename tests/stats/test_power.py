@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 
-from carina.errors import CarinaError
 from carina.stats import (
     design_effect,
     intraclass_correlation,
@@ -11,6 +10,7 @@ from carina.stats import (
     minimum_detectable_difference,
     paired_difference,
 )
+from carina.store.errors import CarinaError
 
 NAN = float("nan")
 
@@ -22,7 +22,7 @@ def test_design_effect_by_hand() -> None:
     assert design_effect([1, 0, 1, 0], ["a", "a", "b", "b"]) == 0.0
 
 
-def test_rows_that_stand_alone_have_no_design_effect() -> None:
+def test_independent_rows_have_a_design_effect_of_one() -> None:
     values = np.random.default_rng(0).random(37)
 
     assert design_effect(values, None) == pytest.approx(1.0, rel=1e-12)
@@ -60,11 +60,11 @@ def test_undefined(values, clusters) -> None:
     assert intraclass_correlation(values, clusters) is None
 
 
-def test_no_two_rows_of_one_patient_tell_nothing_of_likeness() -> None:
+def test_one_row_per_patient_has_no_intraclass_correlation() -> None:
     assert intraclass_correlation([1, 2, 3], None) is None
 
 
-def test_unpaired_is_the_textbook() -> None:
+def test_unpaired_agrees_with_the_textbook() -> None:
     # Fleiss: 0.5 against 0.6 at 5% with 80% takes (1.95996 * sqrt(0.495) + 0.84162 * sqrt(0.49))² / 0.01 = 387.3 each.
     assert minimum_detectable_difference(388, 388, 0.5, paired=False) == pytest.approx(0.1, abs=2e-4)
     # 0.9 against 0.8 takes (1.95996 * sqrt(0.255) + 0.84162 * sqrt(0.25))² / 0.01 = 198.96.
@@ -74,7 +74,7 @@ def test_unpaired_is_the_textbook() -> None:
     assert minimum_detectable_difference(2, 2, 0.5, paired=False) is None
 
 
-def test_paired_is_the_textbook() -> None:
+def test_paired_agrees_with_the_textbook() -> None:
     # Connor: discordance 0.3 and difference 0.1 take (1.95996 * sqrt(0.3) + 0.84162 * sqrt(0.29))² / 0.01 = 233.09.
     exact = (1.959964 * math.sqrt(0.3) + 0.8416212 * math.sqrt(0.29)) ** 2 / 0.01
     assert exact == pytest.approx(233.09, abs=0.01)
@@ -95,7 +95,7 @@ def test_the_solution_for_the_difference_solves_the_formula_for_the_number(n, sh
     assert (z_a * math.sqrt(share) + z_b * math.sqrt(share - d * d)) ** 2 / d**2 == pytest.approx(n)
 
 
-def test_patients_cost_rows() -> None:
+def test_clustering_raises_the_detectable_difference() -> None:
     # 1,000 rows of 250 patients, icc 1/3: design effect 1 + 3/3 = 2, as 500 rows.
     for paired in (True, False):
         alone = minimum_detectable_difference(500, 500, 0.6, paired=paired)
@@ -122,7 +122,7 @@ def test_a_difference_of_that_size_is_found_as_often_as_stated(n, patients, shar
     assert found / 400 == pytest.approx(0.8, abs=0.06)  # three standard errors
 
 
-def test_what_no_difference_can_show() -> None:
+def test_no_difference_is_detectable_with_too_few_rows() -> None:
     assert minimum_detectable_difference(3, 3, 0.5) is None
     assert minimum_detectable_difference(100, 100, 1.0) is None  # perfect models do not disagree
     assert minimum_detectable_difference(1, 1, 0.5) is None
@@ -140,11 +140,11 @@ def test_what_no_difference_can_show() -> None:
         ({"icc": -0.5, "clusters": 10}, "design effect"),
     ],
 )
-def test_wrong_use_is_told_in_a_sentence(change, words) -> None:
+def test_errors_name_the_argument(change, words) -> None:
     with pytest.raises(CarinaError, match=words):
         minimum_detectable_difference(**{"n": 100, "clusters": 100, "p": 0.5, **change})
 
 
-def test_the_values_of_a_row_must_be_one() -> None:
-    with pytest.raises(CarinaError, match="one a row, not 2"):
+def test_each_row_has_one_value() -> None:
+    with pytest.raises(CarinaError, match=r"values: .* found 2"):
         design_effect([[1, 2], [3, 4]], None)

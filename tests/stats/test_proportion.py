@@ -1,8 +1,8 @@
 import pytest
 from scipy.stats import binomtest
 
-from carina.errors import CarinaError
 from carina.stats import Interval, clopper_pearson, wilson
+from carina.store.errors import CarinaError
 
 COUNTS = [(0, 1), (1, 1), (0, 20), (20, 20), (1, 20), (7, 20), (500, 1000), (999, 1000), (3, 100_000)]
 
@@ -33,7 +33,14 @@ def test_all_right_by_hand() -> None:
 @pytest.mark.parametrize("interval", [wilson, clopper_pearson])
 def test_edges(interval) -> None:
     assert interval(0, 0) == Interval(None, None, None, 0, 0)
-    with pytest.raises(CarinaError, match="from 0 to n = 3, not 4"):
+    with pytest.raises(CarinaError, match=r"k: .* n = 3, found 4"):
         interval(4, 3)
     with pytest.raises(CarinaError, match="level"):
         interval(1, 3, level=0)
+
+
+def test_wilson_accepts_a_fraction_of_a_success() -> None:
+    low, middle, high = (wilson(k, 20) for k in (7, 7.5, 8))
+    assert middle.value == 7.5 / 20
+    assert low.low < middle.low < high.low
+    assert low.high < middle.high < high.high

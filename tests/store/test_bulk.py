@@ -12,14 +12,14 @@ from carina.cases import (
     Option,
     Provenance,
     Step,
+    create_benchmark,
     open_benchmark,
-    write_manifest,
     write_part,
     write_table_part,
 )
 from carina.cases.store import CASES
-from carina.errors import BenchmarkError
 from carina.store.columns import to_row
+from carina.store.errors import BenchmarkError
 
 MADE = Provenance(command="test")
 PRINT = MADE.fingerprint
@@ -78,11 +78,8 @@ def test_a_wrong_record_of_a_later_row_group_is_named_by_its_row(tmp_path):
 
 def test_parts_are_counted_as_they_come(tmp_path):
     """The manifest is closed over parts that are written while they are taken."""
-    written = (
-        write_part(tmp_path / "stream", n, [case(2 * n), case(2 * n + 1)], fingerprint=PRINT)
-        for n in range(3)
-    )
-    manifest = write_manifest(tmp_path / "stream", MADE, written)
+    with create_benchmark(tmp_path / "stream", MADE) as build:
+        manifest = build.close(build.write_part(n, [case(2 * n), case(2 * n + 1)]) for n in range(3))
     assert [part.rows for part in manifest.parts] == [2, 2, 2]
     assert (manifest.counts.cases, manifest.counts.images) == (6, 6)
     assert [found.id for found in open_benchmark(tmp_path / "stream")] == [f"c{n}" for n in range(6)]
@@ -92,7 +89,8 @@ def test_columns_give_the_bytes_that_records_give(tmp_path):
     by_record = write_part(tmp_path / "records", 0, [case(n) for n in range(300)], fingerprint=PRINT)
     by_column = write_table_part(tmp_path / "columns", 0, table(rows(300)), fingerprint=PRINT)
     assert by_record == by_column
-    write_manifest(tmp_path / "columns", MADE, [by_column])
+    with create_benchmark(tmp_path / "columns", MADE) as build:
+        build.close([by_column])
     assert list(open_benchmark(tmp_path / "columns")) == [case(n) for n in range(300)]
 
 
@@ -125,8 +123,8 @@ def with_short_box(content):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (without_question, r"column steps\[\]\.question has no value 1 times"),
-        (without_id, "column id has no value 1 times"),
+        (without_question, r"column steps\[\]\.question: 1 values are null"),
+        (without_id, "column id: 1 values are null"),
         (with_strange_split, "column split holds 'dev', expected one of test, train, val"),
         (with_short_box, r"column steps\[\]\.key\.boxes\[\]\.xyxy holds 2 values, expected 4"),
     ],

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carina.errors import StudySetError
 from carina.store import Distinct, Writer
+from carina.store.errors import StudySetError
 from carina.studies import Image, Provenance, Study
 from carina.studies.store import STUDIES
 
@@ -52,12 +52,10 @@ def study(name: str) -> Study:
 
 def written(directory, parts: list[list[str]]):
     provenance = Provenance(command="test")
-    WRITER.claim(directory, provenance)
-    made = []
-    for index, ids in enumerate(parts):
-        studies = [study(name) for name in ids]
-        made.append(WRITER.write_part(directory, index, studies, fingerprint=provenance.fingerprint))
-    return WRITER.write_manifest(directory, provenance, made)
+    with WRITER.create(directory, provenance) as build:
+        return build.close(
+            [build.write_part(index, [study(name) for name in ids]) for index, ids in enumerate(parts)]
+        )
 
 
 @pytest.mark.parametrize(
@@ -84,14 +82,15 @@ def test_ids_that_only_share_a_digest_are_let_pass(tmp_path, monkeypatch):
 
 def test_no_part_is_made_after_an_id_came_twice(tmp_path):
     provenance, made = Provenance(command="test"), []
-    WRITER.claim(tmp_path, provenance)
 
-    def parts():
+    def parts(build):
         for index in range(20):
             made.append(index)
-            studies = [study("twice" if index in (1, 3) else f"s{index}")]
-            yield WRITER.write_part(tmp_path, index, studies, fingerprint=provenance.fingerprint)
+            yield build.write_part(index, [study("twice" if index in (1, 3) else f"s{index}")])
 
-    with pytest.raises(StudySetError, match="row 0, study 'twice': the id is already taken by row 0 of"):
-        WRITER.write_manifest(tmp_path, provenance, parts())
+    with (
+        pytest.raises(StudySetError, match="row 0, study 'twice': the id is already taken by row 0 of"),
+        WRITER.create(tmp_path, provenance) as build,
+    ):
+        build.close(parts(build))
     assert made == [0, 1, 2, 3]

@@ -1,10 +1,12 @@
 """Which set a directory holds, and what is said where it holds another."""
 
+from importlib import import_module
+
 import pytest
 
 from carina import cases, studies
-from carina.errors import BenchmarkError, StudySetError
-from carina.store import what_is
+from carina.store import LAYOUTS, Layout, declare_layout, what_is
+from carina.store.errors import BenchmarkError, StudySetError
 
 STUDIES_MADE = studies.Provenance(command="test")
 CASES_MADE = cases.Provenance(command="test")
@@ -28,14 +30,14 @@ def test_sets_are_told_apart(sets):
 def test_a_set_that_is_begun_is_known_by_its_parts(tmp_path):
     cases.write_part(tmp_path, 0, [], fingerprint="f")
     assert what_is(tmp_path) == "benchmark"
-    with pytest.raises(BenchmarkError, match="an unfinished set; run the command"):
+    with pytest.raises(BenchmarkError, match=r"bench\.json: missing.*unfinished"):
         cases.open_benchmark(tmp_path)
 
 
 @pytest.mark.parametrize("named", ["", "/bench.json"])
 def test_a_benchmark_is_not_a_study_set(sets, named):
     with pytest.raises(
-        StudySetError, match=r"bench.*: holds a benchmark, not a study set: `carina\.cases\.open_benchmark`"
+        StudySetError, match=r"bench.*: holds a benchmark, not a study set: .*`carina\.cases\.open_benchmark`"
     ):
         studies.open_studies(f"{sets / 'bench'}{named}")
 
@@ -44,7 +46,7 @@ def test_a_benchmark_is_not_a_study_set(sets, named):
 def test_a_study_set_is_not_a_benchmark(sets, named):
     with pytest.raises(
         BenchmarkError,
-        match=r"studies.*: holds a study set, not a benchmark: `carina\.studies\.open_studies`",
+        match=r"studies.*: holds a study set, not a benchmark: .*`carina\.studies\.open_studies`",
     ):
         cases.open_benchmark(f"{sets / 'studies'}{named}")
 
@@ -52,14 +54,42 @@ def test_a_study_set_is_not_a_benchmark(sets, named):
 @pytest.mark.parametrize("replace", [True, False])
 def test_a_set_of_one_kind_is_never_written_over_another(sets, replace):
     before = sorted((sets / "studies").rglob("*"))
-    with pytest.raises(BenchmarkError, match="holds a study set: choose another directory for the benchmark"):
-        cases.claim(sets / "studies", CASES_MADE, replace=replace)
+    with (
+        pytest.raises(BenchmarkError, match="holds a study set: choose another directory for the benchmark"),
+        cases.create_benchmark(sets / "studies", CASES_MADE, replace=replace),
+    ):
+        pass
     assert sorted((sets / "studies").rglob("*")) == before
-    with pytest.raises(StudySetError, match="holds a benchmark: choose another directory for the study set"):
-        studies.claim(sets / "bench", STUDIES_MADE, replace=replace)
+    with (
+        pytest.raises(StudySetError, match="holds a benchmark: choose another directory for the study set"),
+        studies.create_studies(sets / "bench", STUDIES_MADE, replace=replace),
+    ):
+        pass
 
 
 def test_a_begun_study_set_is_no_place_for_a_benchmark_made_from_the_same(tmp_path):
-    studies.claim(tmp_path, STUDIES_MADE)
-    with pytest.raises(BenchmarkError, match="the beginning of a set made in another way"):
-        cases.claim(tmp_path, CASES_MADE)
+    with studies.create_studies(tmp_path, STUDIES_MADE):
+        pass
+    with (
+        pytest.raises(BenchmarkError, match="the beginning of a set made in another way"),
+        cases.create_benchmark(tmp_path, CASES_MADE),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("holds", ["studies", "benchmark", "maps"])
+def test_the_function_that_a_layout_names_exists(holds):
+    module, _, function = LAYOUTS[holds].opener.rpartition(".")
+    assert callable(getattr(import_module(module), function))
+
+
+def test_a_set_of_another_package_is_recognised_once_it_is_declared(tmp_path, monkeypatch):
+    monkeypatch.setattr(LAYOUTS, "_entries", dict(LAYOUTS.entries()))
+    (tmp_path / "verdicts.json").write_text("{}")
+    assert what_is(tmp_path) is None
+    declare_layout(Layout("verdicts", "set of verdicts", "verdicts.json", "verdicts", "other.open_verdicts"))
+    assert what_is(tmp_path) == "verdicts"
+    with pytest.raises(
+        StudySetError, match=r"holds a set of verdicts, not a study set: .*`other\.open_verdicts`"
+    ):
+        studies.open_studies(tmp_path)

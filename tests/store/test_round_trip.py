@@ -50,8 +50,8 @@ def values(info: inspect.Type) -> st.SearchStrategy:  # noqa: PLR0911
 
 STUDY = values(inspect.type_info(studies.Study))
 CASE = values(inspect.type_info(cases.Case))
-MANY = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=80, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=12, suppress_health_check=list(HealthCheck))
 
 
 @given(records=st.lists(STUDY, min_size=1, max_size=3, unique_by=lambda study: study.id))

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from carina import cases, studies
 from carina.cases import Box, Case, CaseImage, Constraints, Key, Origin, Provenance, Step, write_part
 from carina.cases.store import CASES
-from carina.errors import BenchmarkError
 from carina.store.columns import arrow_schema, to_row
+from carina.store.errors import BenchmarkError
 from carina.store.tables import Misfit, to_table
 from carina.studies.store import STUDIES
 
-SOME = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 PRINT = Provenance(command="test").fingerprint
 
 

@@ -61,16 +61,24 @@ def test_phantom_studies_are_sound():
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"images": SOUND.images * 2}, "images: key 'k' is there 2 times"),
+        ({"images": SOUND.images * 2}, "images: key 'k' occurs 2 times"),
         ({"images": (changed(SOUND.images[0], bits=0),)}, "images: 'k' is 8 x 4 of 0 bits"),
-        ({"devices": (changed(TUBE, id="f1"),)}, "id 'f1' is there 2 times"),
+        (
+            {"images": (changed(SOUND.images[0], window=(40.0, 0.5)),)},
+            "images: 'k': window: centre 40.0 and width 0.5, expected numbers and a width of 1 or more",
+        ),
+        (
+            {"images": (changed(SOUND.images[0], rescale=(0.0, 1.0)),)},
+            "images: 'k': rescale: slope 0.0 and intercept 1.0, expected numbers and a slope other than 0",
+        ),
+        ({"devices": (changed(TUBE, id="f1"),)}, "id 'f1' occurs 2 times"),
         (
             {"anatomy": (changed(SOUND.anatomy[0], image="other"),)},
-            "anatomy 'heart': its region is on image 'other', which the study does not have",
+            "anatomy 'heart': its region lies on image 'other', which the study does not have",
         ),
         (
             {"findings": (changed(EDEMA, annotations=(changed(MARK, region=SMALL),)),)},
-            "edema 'f1': its region is of an image of 4 x 4, but 'k' is 8 x 4",
+            "edema 'f1': its region is for an image of 4 x 4, but 'k' is 8 x 4",
         ),
         (
             {"anatomy": (changed(SOUND.anatomy[0], region=Region(4, 8, "zzzz")),)},
@@ -82,15 +90,15 @@ def test_phantom_studies_are_sound():
         ),
         (
             {"devices": (changed(TUBE, tips=(Tip(image="k", x=float("inf"), y=0.0),)),)},
-            "chest tube 'd1': a tip at (inf, 0.0) of image 'k'",
+            "chest tube 'd1': tip at (inf, 0.0) of image 'k'",
         ),
         (
             {"relations": (changed(SOUND.relations[0], object="f9"),)},
-            "relation 'x1': speaks of 'f9', which the study does not have",
+            "relation 'x1': refers to 'f9', which the study does not have",
         ),
         (
             {"recommendations": (changed(SOUND.recommendations[0], about=("f9",)),)},
-            "recommendation 'r1': speaks of 'f9'",
+            "recommendation 'r1': refers to 'f9'",
         ),
         ({"findings": (changed(EDEMA, evidence=(1,)),)}, "'f1': its evidence is sentence 1 of 1"),
         (

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import ndimage
 
-from carina.errors import RegionError
+from carina.store.errors import RegionError
 from carina.studies.lungs import core, erode, locate, lung_parts
 from carina.studies.model import Location
 from carina.studies.vocabulary import COSTOPHRENIC_ANGLES, LUNG_PARTS, ZONES
@@ -78,7 +78,7 @@ def plain_parts(lung):
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 14), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_erosion_against_its_definition(height, width, side, data):
     mask = np.ones((height, width), dtype=bool)
     mask.flat[data.draw(st.lists(st.integers(0, mask.size - 1), max_size=4))] = False
@@ -93,7 +93,7 @@ def test_erosion_of_a_whole_lung_by_an_odd_and_an_even_square(side):
 
 
 @given(lungs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_parts_against_their_definition(lung):
     parts = lung_parts(lung, np.zeros_like(lung))
     expected = plain_parts(lung)
@@ -116,7 +116,7 @@ def assert_mirrored(right, left):
 
 
 @given(lungs(), lungs())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_mirroring_the_image_mirrors_the_parts(one, two):
     assert_mirrored(one, np.zeros_like(one))
     height, width = max(one.shape[0], two.shape[0]), max(one.shape[1], two.shape[1])
@@ -256,7 +256,7 @@ def test_pixels_outside_the_lungs_do_not_count():
 
 
 @given(hnp.arrays(np.bool_, (9, 20), fill=st.just(False)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_lesion_that_touches_a_lung_has_side_and_zone_and_mirrors(coarse):
     lesion = np.kron(coarse, np.ones((10, 10), dtype=bool))
     location, mirrored = place(lesion), place(lesion[:, ::-1])

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import carina
-from carina.errors import StudySetError
 from carina.store import read_manifest
+from carina.store.errors import StudySetError
 from carina.studies import Image, Provenance, SourceInfo, Study, open_studies, write_studies
 from carina.studies.store import STUDIES
 
@@ -41,7 +41,7 @@ def test_it_is_json_for_people_too(directory):
     assert written.pop("fingerprint") == MADE.fingerprint
     assert written == {
         "kind": "carina/studies",
-        "schema": "1.0",
+        "schema": "1.1",
         "carina": carina.__version__,
         "command": "carina phantom -n 1",
         "seed": 7,
@@ -70,7 +70,7 @@ def test_a_set_may_be_named_by_its_manifest(directory):
         ("[1]", "not the manifest of a study set: Expected `object`, got `array`"),
         ('{"kind": "carina/studies"}', "missing required field `schema`"),
         ('{"kind": "carina/bench", "schema": "1.0"}', "holds 'carina/bench', expected 'carina/studies'"),
-        ('{"kind": "carina/studies", "schema": "one"}', "schema 'one' is not a version such as '1.0'"),
+        ('{"kind": "carina/studies", "schema": "one"}', "schema 'one' is not a version such as '1.1'"),
         ('{"kind": "carina/studies", "schema": "1.0"}', "missing required field `carina`"),
     ],
 )
@@ -100,7 +100,7 @@ def test_missing_manifests_say_why(tmp_path):
         open_studies(tmp_path)
     (tmp_path / "studies").mkdir()
     (tmp_path / "studies/part-00000.parquet").touch()
-    with pytest.raises(StudySetError, match="an unfinished set; run the command"):
+    with pytest.raises(StudySetError, match=r"studies\.json: missing.*unfinished"):
         open_studies(tmp_path)
 
 

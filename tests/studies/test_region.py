@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from pycocotools import mask as coco
 from scipy import ndimage
 
-from carina.errors import RegionError
+from carina.store.errors import RegionError
 from carina.studies.region import Region, bounding_boxes
 
 sizes = st.tuples(st.integers(1, 12), st.integers(1, 9))
@@ -28,7 +28,7 @@ def area_of(ring):
 
 
 @given(masks)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_round_trips(mask):
     height, width = mask.shape
     region = Region.from_mask(mask)
@@ -171,7 +171,7 @@ eighths = st.integers(-40, 120).map(lambda n: n / 8)
 
 
 @given(eighths, eighths, eighths, eighths, sizes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_box_against_its_definition_and_mirrored(x, y, w, h, size):
     height, width = size
     if w <= 0 or h <= 0 or x >= width or y >= height or x + w <= 0 or y + h <= 0:
@@ -195,7 +195,7 @@ rings_of_points = st.lists(st.tuples(coordinates, coordinates), min_size=3, max_
 
 
 @given(st.lists(rings_of_points, min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_polygons_equal_pycocotools(rings):
     height, width = 60, 50
     flat = [[float(value) for point in ring for value in point] for ring in rings]
@@ -237,7 +237,7 @@ def test_degenerate_ring(ring, message):
 
 
 @given(masks)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_measures_against_numpy(mask):
     region = Region.from_mask(mask)
     y, x = np.nonzero(mask)
@@ -266,7 +266,7 @@ def test_iou():
 
 
 @given(mask_pairs)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_combinations_against_numpy(pair):
     one, two = pair
     a, b = Region.from_mask(one), Region.from_mask(two)
@@ -293,7 +293,7 @@ def test_regions_of_different_images_are_not_combined():
 
 
 @given(masks)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_mirror(mask):
     region = Region.from_mask(mask)
     assert region.mirror() == Region.from_mask(mask[:, ::-1])
@@ -301,7 +301,7 @@ def test_mirror(mask):
 
 
 @given(masks, st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_crop_and_paste(mask, data):
     height, width = mask.shape
     x, y = data.draw(st.integers(0, width - 1)), data.draw(st.integers(0, height - 1))
@@ -321,7 +321,7 @@ def test_crop_and_paste_stay_in_the_image():
 
 
 @given(masks, sizes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_resize_takes_the_pixel_under_each_centre(mask, size):
     height, width = size
     expected = np.zeros(size, dtype=bool)
@@ -332,7 +332,7 @@ def test_resize_takes_the_pixel_under_each_centre(mask, size):
 
 
 @given(masks, st.integers(1, 4), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_resize_by_a_whole_factor_is_exact(mask, tall, wide):
     region = Region.from_mask(mask)
     larger = region.resize(mask.shape[0] * tall, mask.shape[1] * wide)
@@ -351,7 +351,7 @@ def test_resize_keeps_the_share_of_the_image():
 
 
 @given(masks, st.sampled_from([4, 8]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_components(mask, connectivity):
     structure = np.ones((3, 3)) if connectivity == 8 else None
     labels, n = ndimage.label(mask, structure)
@@ -361,7 +361,7 @@ def test_components(mask, connectivity):
 
 
 @given(masks)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_halves_lie_on_either_side_of_the_widest_gap(mask):
     found = Region.from_mask(mask).halves()
     held = np.flatnonzero(mask.any(axis=0))
@@ -395,7 +395,7 @@ def test_halves_by_example():
 
 
 @given(masks)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_contours_enclose_exactly_the_region(mask):
     region = Region.from_mask(mask)
     rings = region.contours()

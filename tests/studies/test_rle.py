@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pycocotools import mask as coco
 
-from carina.errors import RegionError
+from carina.store.errors import RegionError
 from carina.studies import rle
 
 masks = hnp.arrays(np.bool_, st.tuples(st.integers(1, 12), st.integers(1, 9)))
@@ -68,7 +68,7 @@ def test_chexmask_runs_that_meet_are_joined():
 
 
 @given(masks)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_round_trips(mask):
     height, width = mask.shape
     counts = rle.mask_to_counts(mask)
@@ -96,7 +96,7 @@ def test_long_runs_equal_pycocotools(size, share):
 
 
 @given(st.lists(st.integers(0, 2**28), min_size=1, max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_coco_numbers_of_every_length(lengths):
     lengths = [length + 1 for length in lengths]
     total = sum(lengths)
@@ -154,7 +154,7 @@ def test_malformed_coco(counts, message):
 
 
 @given(st.binary(max_size=40), st.integers(1, 20), st.integers(1, 20))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_bytes_decode_or_are_refused(data, height, width):
     try:
         counts = rle.decode_coco(data, height, width)

@@ -10,18 +10,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from carina.errors import StudySetError
-from carina.files import sha256
+from carina.store.errors import StudySetError
+from carina.store.files import sha256
 from carina.studies import (
     Finding,
     Image,
     Provenance,
     Quality,
     Study,
-    claim,
+    create_studies,
     finished_part,
     open_studies,
-    write_manifest,
     write_part,
     write_studies,
 )
@@ -30,6 +29,12 @@ from carina.studies.store import STUDIES
 MADE = Provenance(command="carina test", seed=7, options={"size": 512})
 PRINT = MADE.fingerprint
 OTHER = Provenance(command="another", seed=8)
+
+
+def claim(directory, provenance, *, replace=False):
+    """Begin a set, as a process does that is killed before it writes anything."""
+    with create_studies(directory, provenance, replace=replace):
+        pass
 
 
 def study(number: int, **more) -> Study:
@@ -246,16 +251,14 @@ def test_a_killed_writer_is_resumed_to_the_same_bytes(tmp_path):
     with pytest.raises(StudySetError, match="unfinished"):
         open_studies(killed)
     done = len(list(killed.glob("studies/part-*.parquet")))
-    claim(killed, MADE)
-    resumed = []
-    for index in range(done + 2):
-        finished = finished_part(killed, index, fingerprint=PRINT)
-        assert (finished is not None) == (index < done)
-        resumed.append(finished or write_part(killed, index, part(index), fingerprint=PRINT))
-    write_manifest(killed, MADE, resumed)
-    for index in range(done + 2):
-        write_part(whole, index, part(index), fingerprint=PRINT)
-    write_manifest(whole, MADE, resumed)
+    with create_studies(killed, MADE) as build:
+        resumed = []
+        for index in range(done + 2):
+            assert (build.finished_part(index) is not None) == (index < done)
+            resumed.append(build.complete_part(index, lambda index=index: part(index)))
+        build.close(resumed)
+    with create_studies(whole, MADE) as build:
+        build.close([build.write_part(index, part(index)) for index in range(done + 2)])
     names = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
     assert names == sorted(path.relative_to(killed) for path in killed.rglob("*") if path.is_file())
     assert all((whole / name).read_bytes() == (killed / name).read_bytes() for name in names)
@@ -273,8 +276,8 @@ def test_the_beginning_of_another_set_is_not_written_over(tmp_path):
     claim(tmp_path, MADE)
     with pytest.raises(StudySetError, match="the beginning of a set made in another way"):
         claim(tmp_path, OTHER)
-    claim(tmp_path, MADE)
-    write_manifest(tmp_path, MADE, [write_part(tmp_path, 0, [], fingerprint=PRINT)])
+    with create_studies(tmp_path, MADE) as build:
+        build.close([build.write_part(0, [])])
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 

@@ -30,12 +30,12 @@ from carina.studies import (
     write_studies,
 )
 from carina.trek.conversation import conversation
-from carina.trek.draw import Draw
 from carina.trek.language import language
 from carina.trek.options import Quotas, TrekOptions
+from carina.trek.sampling import Sampler
 from carina.trek.subject import subject_of
 from carina.trek.survey import survey
-from carina.trek.turn import Examiner
+from carina.trek.turn import ConversationDraft
 
 WORDS = language()
 EVERYTHING = Quotas(
@@ -191,19 +191,19 @@ def subject(of, *, known=(), most_images=2):
     return subject_of(of, WORDS, known=known, most_images=most_images)
 
 
-def examiner(of, reference=None, later=None, *, among=None, seed=0, quotas=EVERYTHING, **options):
-    """An examiner who has asked nothing yet."""
+def draft(of, reference=None, later=None, *, among=None, seed=0, quotas=EVERYTHING, **options):
+    """A draft without questions."""
     among = among or surveyed([one for one in (of, reference, later) if one is not None])
     chosen = TrekOptions(seed=seed, quotas=quotas, **options)
     read = [
         None if one is None else subject_of(one, WORDS, known=among.known, most_images=chosen.most_images)
         for one in (of, reference, later)
     ]
-    return Examiner(
+    return ConversationDraft(
         subject=read[0],
         reference=read[1],
         later=read[2],
-        draw=Draw(seed, "test", of.id),
+        sampler=Sampler(seed, "test", of.id),
         words=WORDS,
         survey=among,
         options=chosen,
@@ -284,7 +284,7 @@ def made():
         crowd=crowd,
         survey=surveyed,
         subject=subject,
-        examiner=examiner,
+        draft=draft,
         talk=talk,
         talks=talks,
         facts=facts,

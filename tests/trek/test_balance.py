@@ -8,17 +8,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carina.trek.ask.findings import ask_what_is_there
-from carina.trek.balance import NO_OPENING, Seen, as_often, balance, wrong_values
+from carina.trek.balance import NO_OPENING, KindContent, as_often, balance, wrong_values
+from carina.trek.stages.findings import ask_findings
 
-quick = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 COMMON = dict(zip(NAMES, (0.3, 0.2, 0.15, 0.1, 0.1, 0.06, 0.04, 0.02), strict=True))
 
 
 def seen(*there, noticed=None, settled=(), stratum=""):
     noticed = frozenset(there if noticed is None else noticed)
-    return Seen(tuple(sorted(there)), noticed, bool(noticed), frozenset(settled), stratum)
+    return KindContent(tuple(sorted(there)), noticed, bool(noticed), frozenset(settled), stratum)
 
 
 # ---- by name ---------------------------------------------------------------------------------------------------------
@@ -45,9 +45,9 @@ def asked(made, studies, *, seeds=1, quotas=None):
     among = made.survey(studies, choices=quotas.choices)
     for seed in range(seeds):
         for study in studies:
-            examiner = made.examiner(study, among=among, seed=seed, quotas=quotas)
-            ask_what_is_there(examiner)
-            yield study, examiner.turns
+            draft = made.draft(study, among=among, seed=seed, quotas=quotas)
+            ask_findings(draft)
+            yield study, draft.turns
 
 
 def told(turn):
@@ -196,9 +196,9 @@ def test_what_cannot_be_balanced_is_no_error(studies, names):
     assert set(fitted.opening) == {study.stratum for study in studies}
     for opening in fitted.opening.values():
         assert all(0 <= share <= 1 for share in opening.any_asked.values())
-        for step in opening.in_vain:
+        for step in opening.negatives_first:
             assert 0 <= step.yes <= 1
-            assert 0 <= step.goes_on <= 1
+            assert 0 <= step.continues <= 1
 
 
 kinds = st.sets(st.sampled_from(NAMES[:4]), max_size=3)
@@ -228,10 +228,10 @@ def test_in_vain_studies_that_have_nothing_never_outnumber_those_that_say_yes():
     opening = fitted.opening[""]
     having = 20 * (1 - opening.any_asked[True])
     lacking = 1000 * (1 - opening.any_asked[False])
-    for step in opening.in_vain:
-        yes, no = having * step.yes, having * (1 - step.yes) + lacking * step.goes_on
+    for step in opening.negatives_first:
+        yes, no = having * step.yes, having * (1 - step.yes) + lacking * step.continues
         assert yes == pytest.approx(no, rel=0.35)  # fewer may begin than have something
-        having, lacking = having * (1 - step.yes), lacking * step.goes_on
+        having, lacking = having * (1 - step.yes), lacking * step.continues
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_as_often(rare, common, share):
 
 
 def test_a_stratum_that_nobody_has_seen_asks_for_nothing():
-    assert NO_OPENING.in_vain == ()
+    assert NO_OPENING.negatives_first == ()
     assert set(NO_OPENING.any_asked.values()) == {0.0}
 
 

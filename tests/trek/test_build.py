@@ -16,14 +16,14 @@ import pytest
 
 from carina.cases import open_benchmark
 from carina.cases.faults import faults
-from carina.errors import BenchmarkError, CarinaError
-from carina.files import alone_in
+from carina.store.errors import BenchmarkError, CarinaError
+from carina.store.progress import call_on_advance
+from carina.store.resume import lock_directory
 from carina.studies import Region, open_studies
-from carina.trek import TrekOptions, build_trek
-from carina.trek.build import BuildReport
+from carina.trek import Quotas, TrekBuildReport, build_trek
 
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
-SMALL = TrekOptions(seed=3, part_size=16)
+SMALL = {"seed": 3, "part_size": 16}
 
 
 def digests(directory: Path):
@@ -44,7 +44,7 @@ def studies(made, phantoms, tmp_path_factory):
 @pytest.fixture(scope="module")
 def bench(studies):
     directory = studies.directory.parent / "bench"
-    build_trek(studies, directory, SMALL)
+    build_trek(studies, directory, **SMALL, workers=1)
     return open_benchmark(directory)
 
 
@@ -57,7 +57,7 @@ def place(studies, tmp_path):
 def build(made, tmp_path, studies, **options):
     """A benchmark of these studies, with its cases by study."""
     directory = made.write(tmp_path / "studies", studies)
-    built = build_trek(open_studies(directory), tmp_path / "bench", TrekOptions(**options))
+    built = build_trek(open_studies(directory), tmp_path / "bench", **options, workers=1)
     return built, {case.study: case for case in open_benchmark(tmp_path / "bench")}
 
 
@@ -76,7 +76,7 @@ def test_every_study_has_its_conversation_in_the_order_of_the_set(studies, bench
 
 
 def test_the_report_counts_what_there_is(studies, bench):
-    report = msgspec.json.decode((bench.directory / "build.json").read_bytes(), type=BuildReport)
+    report = msgspec.json.decode((bench.directory / "build.json").read_bytes(), type=TrekBuildReport)
     assert report.studies == report.conversations == report.surveyed == len(studies)
     assert report.questions == sum(len(case.steps) for case in bench)
     assert report.with_reference == sum(case.reference_study is not None for case in bench)
@@ -104,7 +104,7 @@ def test_neighbours_are_those_in_time_whatever_the_rows(made, studies, bench):
 def test_conversations_are_those_of_the_study_alone_given_the_survey(made, studies, bench):
     """A part boundary between a study and its neighbour changes nothing."""
     known = {study.id: study for study in studies}
-    among = made.survey(list(studies), choices=SMALL.quotas.choices)
+    among = made.survey(list(studies), choices=Quotas().choices)
     for case in list(bench)[::7]:
         before, after = made.neighbours(known[case.study], list(known.values()))
         again = made.talk(known[case.study], before, after, among=among, seed=3)
@@ -116,13 +116,13 @@ def test_conversations_are_those_of_the_study_alone_given_the_survey(made, studi
 
 def test_two_workers_write_the_same_bytes(studies, bench, place):
     told = []
-    build_trek(studies, place, SMALL, workers=2, progress=told.append)
+    build_trek(studies, place, **SMALL, workers=2, progress=call_on_advance(told.append))
     assert digests(place) == digests(bench.directory)
     assert told == [part.rows for part in bench.manifest.parts]
 
 
 def test_another_seed_gives_other_questions(studies, bench, tmp_path):
-    build_trek(studies, tmp_path / "other", TrekOptions(seed=4, part_size=16))
+    build_trek(studies, tmp_path / "other", seed=4, part_size=16, workers=1)
     other = open_benchmark(tmp_path / "other")
     assert [case.id for case in other] == [case.id for case in bench]
     assert all(
@@ -134,8 +134,9 @@ def test_another_seed_gives_other_questions(studies, bench, tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from carina.store.progress import call_on_advance
 from carina.studies import open_studies
-from carina.trek import TrekOptions, build_trek
+from carina.trek import build_trek
 
 left = 2
 def ready(_rows):
@@ -144,8 +145,8 @@ def ready(_rows):
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
 
-build_trek(open_studies(sys.argv[1]), Path(sys.argv[2]), TrekOptions(seed=3, part_size=16),
-           workers=int(sys.argv[3]), progress=ready)
+build_trek(open_studies(sys.argv[1]), Path(sys.argv[2]), seed=3, part_size=16,
+           workers=int(sys.argv[3]), progress=call_on_advance(ready))
 """
 
 
@@ -169,7 +170,7 @@ def test_killed_half_way_and_run_again_it_is_the_same(studies, bench, place, wor
         lost = max(before)
         lost.unlink()
         del before[lost]
-    build_trek(studies, broken, SMALL)
+    build_trek(studies, broken, **SMALL, workers=1)
     assert digests(broken) == digests(bench.directory)
     # What was ready was not made again.
     assert {path: path.stat().st_mtime_ns for path in before} == before
@@ -178,10 +179,10 @@ def test_killed_half_way_and_run_again_it_is_the_same(studies, bench, place, wor
 def test_run_again_nothing_is_touched(studies, bench):
     before = {path: path.stat().st_mtime_ns for path in bench.directory.rglob("*")}
     told = []
-    built = build_trek(studies, bench.directory, SMALL, progress=told.append)
+    built = build_trek(studies, bench.directory, **SMALL, progress=call_on_advance(told.append), workers=1)
     assert {path: path.stat().st_mtime_ns for path in bench.directory.rglob("*")} == before
     assert built.manifest == bench.manifest
-    assert sum(told) == built.report.conversations == len(studies)
+    assert sum(told) == built.build_report.conversations == len(studies)
 
 
 def some_part(directory):
@@ -205,7 +206,7 @@ def test_what_is_damaged_is_made_again(studies, bench, place, harm):
     before = digests(directory)
     harm(directory)
     assert digests(directory) != before
-    build_trek(studies, directory, SMALL)
+    build_trek(studies, directory, **SMALL, workers=1)
     assert digests(directory) == before == digests(bench.directory)
 
 
@@ -214,26 +215,25 @@ def test_what_is_damaged_is_made_again(studies, bench, place, harm):
 
 def test_a_place_that_holds_another_benchmark_is_refused(studies, bench):
     before = digests(bench.directory)
-    for other in (TrekOptions(seed=4, part_size=16), TrekOptions(seed=3, part_size=16, frame="pixel")):
+    for other in ({**SMALL, "seed": 4}, {**SMALL, "frame": "pixel"}):
         with pytest.raises(BenchmarkError, match=f"already holds {len(studies)} cases made in another way"):
-            build_trek(studies, bench.directory, other)
+            build_trek(studies, bench.directory, **other, workers=1)
     assert digests(bench.directory) == before
 
 
 def test_a_place_within_the_study_set_is_refused(studies):
     for place in (studies.directory, studies.directory / "bench"):
         with pytest.raises(CarinaError, match="lies in the study set"):
-            build_trek(studies, place, SMALL)
+            build_trek(studies, place, **SMALL, workers=1)
 
 
 def test_a_place_where_another_process_writes_is_refused(studies, tmp_path):
     place = tmp_path / "bench"
     place.mkdir()
-    with alone_in(place) as alone:
-        assert alone
+    with lock_directory(place):
         code = (
             "import sys; from pathlib import Path; from carina.studies import open_studies;"
-            "from carina.trek import *; build_trek(open_studies(sys.argv[1]), Path(sys.argv[2]), TrekOptions())"
+            "from carina.trek import *; build_trek(open_studies(sys.argv[1]), Path(sys.argv[2]), workers=1)"
         )
         busy = subprocess.run(
             [sys.executable, "-c", code, str(studies.directory), str(place)],
@@ -280,18 +280,18 @@ def test_studies_without_a_conversation_are_told_with_the_reason(made, tmp_path)
     assert told["skipped"] == {
         reason: list(reasons.values()).count(reason) for reason in set(reasons.values())
     }
-    assert built.report.studies == 35
-    assert built.report.conversations == 30
+    assert built.build_report.studies == 35
+    assert built.build_report.conversations == 30
 
 
 def test_a_contradiction_can_stop_the_build_and_names_the_study(made, tmp_path):
     directory = made.write(tmp_path / "studies", [*made.crowd(10), contradictory(made)])
     with pytest.raises(CarinaError, match="study torn: its records contradict each other"):
-        build_trek(open_studies(directory), tmp_path / "bench", TrekOptions(), on_error="stop")
+        build_trek(open_studies(directory), tmp_path / "bench", on_error="stop", workers=1)
     assert not (tmp_path / "bench" / "bench.json").exists()
     # What only cannot be asked about is no contradiction.
     fine = made.write(tmp_path / "fine", [*made.crowd(10), made.study(name="silent")])
-    assert build_trek(open_studies(fine), tmp_path / "other", TrekOptions(), on_error="stop").report.skipped
+    assert build_trek(open_studies(fine), tmp_path / "other", on_error="stop", workers=1).build_report.skipped
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_a_contradiction_can_stop_the_build_and_names_the_study(made, tmp_path):
 )
 def test_odd_records_never_end_the_build_nor_give_a_faulty_case(made, tmp_path, odd):
     built, cases = build(made, tmp_path, [*made.crowd(20), odd(made)])
-    assert built.report.conversations >= 20
+    assert built.build_report.conversations >= 20
     assert [fault for case in cases.values() for fault in faults(case)] == []
     for step in (s for case in cases.values() for s in case.steps):
         for box in step.key.boxes:
@@ -330,7 +330,7 @@ def test_a_neighbour_without_a_conversation_is_no_reference(made, tmp_path):
 @pytest.mark.parametrize("studies", [0, 1])
 def test_sets_of_nothing_and_of_one_study(made, tmp_path, studies):
     built, cases = build(made, tmp_path, [made.study(made.finding("mass"))][:studies])
-    assert built.report.conversations == len(cases) == studies
+    assert built.build_report.conversations == len(cases) == studies
 
 
 def test_one_split_alone(made, tmp_path):
@@ -341,7 +341,7 @@ def test_one_split_alone(made, tmp_path):
     ]
     built, cases = build(made, tmp_path, studies, split="test")
     assert set(cases) == {f"test{n}" for n in range(4)}
-    assert built.report.studies == built.report.surveyed == 4
+    assert built.build_report.studies == built.build_report.surveyed == 4
 
 
 # ---- sets that lack something ----------------------------------------------------------------------------------------

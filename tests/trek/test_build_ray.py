@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from carina.cases import open_benchmark
+from carina.store.progress import call_on_advance
 from carina.studies import open_studies
-from carina.trek import TrekOptions, build_trek
+from carina.trek import build_trek
 
 pytestmark = pytest.mark.xdist_group("ray")  # one cluster for all of them
 
 ray = pytest.importorskip("ray")
 MACHINE = {"num_cpus": 1, "object_store_memory": 80 * 1024 * 1024, "include_dashboard": False}
-OPTIONS = TrekOptions(seed=3, part_size=12)
+OPTIONS = {"seed": 3, "part_size": 12}
 
 
 def digests(directory):
@@ -47,7 +48,7 @@ def studies(made, phantoms, tmp_path_factory):
 @pytest.fixture(scope="module")
 def local(studies):
     directory = studies.directory.parent / "local"
-    build_trek(studies, directory, OPTIONS)
+    build_trek(studies, directory, **OPTIONS, workers=1)
     return digests(directory)
 
 
@@ -79,7 +80,12 @@ def test_a_cluster_writes_the_same_bytes(cluster, studies, local):
     directory = studies.directory.parent / "cluster"
     told = []
     built = build_trek(
-        studies, directory, OPTIONS, engine="ray", address=cluster.address, progress=told.append
+        studies,
+        directory,
+        **OPTIONS,
+        engine="ray",
+        address=cluster.address,
+        progress=call_on_advance(told.append),
     )
     assert digests(directory) == local
     assert told == [part.rows for part in built.manifest.parts]
@@ -102,7 +108,7 @@ def test_a_worker_killed_on_the_way_loses_nothing(cluster, studies, local):
     hunter = threading.Thread(target=kill_one)
     hunter.start()
     try:
-        build_trek(studies, directory, OPTIONS, engine="ray", address=cluster.address)
+        build_trek(studies, directory, **OPTIONS, engine="ray", address=cluster.address)
     finally:
         over.set()
         hunter.join()
@@ -112,8 +118,8 @@ def test_a_worker_killed_on_the_way_loses_nothing(cluster, studies, local):
 
 
 def test_without_a_cluster_the_address_is_told(studies, tmp_path):
-    from carina.errors import CarinaError
+    from carina.store.errors import CarinaError
 
     with pytest.raises(CarinaError, match=r"no Ray cluster answers at 127\.0\.0\.1:1"):
-        build_trek(studies, tmp_path / "bench", OPTIONS, engine="ray", address="127.0.0.1:1")
+        build_trek(studies, tmp_path / "bench", **OPTIONS, engine="ray", address="127.0.0.1:1")
     assert not (tmp_path / "bench" / "bench.json").exists()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from carina.cases import Constraints
 from carina.cases.faults import faults
+from carina.trek.facts import StudyTime, TrekCaseFacts, TrekStepFacts
 from carina.trek.options import Quotas
 
 CLOSED_ATTRIBUTES = ("location", "side", "severity", "appearance", "distribution", "position")
@@ -71,15 +72,22 @@ def test_what_a_case_says_of_its_study(both):
         )
         known = {study.id: study}
         known |= {other.id: other for other in (talk.before, talk.after) if other is not None}
-        told = {(fact.name, fact.about): fact for fact in case.facts}
+        facts = TrekCaseFacts.of(case)
         linked = {"current": study.id, "reference": case.reference_study, "later": case.later_study}
-        assert set(told) == {
-            (name, role) for role, name_ in linked.items() if name_ is not None for name in ("order", "date")
-        }
-        for role, name in linked.items():
-            if name is not None:
-                assert told["order", role].value == known[name].order
-                assert told["date", role].text == known[name].date.isoformat()
+        assert facts == TrekCaseFacts(
+            times={
+                role: StudyTime(order=known[name].order, date=known[name].date.isoformat())
+                for role, name in linked.items()
+                if name is not None
+            }
+        )
+
+
+def test_the_declared_records_hold_every_fact_in_the_order_of_its_rows(both):
+    for talk in both:
+        assert TrekCaseFacts.of(talk.case).rows() == talk.case.facts
+        for step in talk.case.steps:
+            assert TrekStepFacts.of(step).rows() == step.facts
 
 
 def test_every_step_has_its_form(made, both):
@@ -568,7 +576,7 @@ def studies(draw, made, name, order):
     )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
 def test_any_study_has_a_sound_conversation(made, data, seed, shuffled):
     now = data.draw(studies(made, "now", 1))

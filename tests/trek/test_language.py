@@ -58,7 +58,7 @@ def test_places(words, location, said):
     assert words.at(location) == said
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.sets(st.sampled_from(ZONES), min_size=1))
 def test_any_zones_are_told_by_side_and_level_and_nothing_else_is(made, held):
     said = made.words.at(Location(zones=tuple(zone for zone in ZONES if zone in held)))

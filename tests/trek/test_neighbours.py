@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from carina.errors import StudySetError
+from carina.store.errors import StudySetError
 from carina.studies import open_studies
 from carina.trek.neighbours import neighbours
 
@@ -150,3 +150,58 @@ def test_links_are_mutual(linked):
 
 def test_an_empty_set(linked):
     assert linked([]) == ({}, [])
+
+
+# ---- unknown order --------------------------------------------------------------------------------------------------
+
+
+def test_without_order_and_date_nothing_is_prior_or_later(linked):
+    table, chosen = linked([row("a", order=None), row("b", order=None), row("c", order=None)])
+    assert table == {"a": (None, None), "b": (None, None), "c": (None, None)}
+    assert chosen == ["a", "b", "c"]
+
+
+def test_without_order_dates_decide(linked):
+    table, _ = linked(
+        [
+            row("a", order=None, date="2100-03-01"),
+            row("b", order=None, date="2100-01-01"),
+            row("c", order=None, date="2100-02-01"),
+            row("d", order=None),
+        ]
+    )
+    assert table == {"b": (None, "c"), "c": ("b", "a"), "a": ("c", None), "d": (None, None)}
+
+
+def test_studies_of_one_day_without_order_are_not_put_in_order(linked):
+    table, _ = linked([row("a", order=None, date="2100-01-01"), row("b", order=None, date="2100-01-01")])
+    assert table == {"a": (None, None), "b": (None, None)}
+
+
+def test_a_study_that_cannot_be_placed_does_not_part_those_that_can(linked):
+    table, _ = linked([row("a", order=0), row("x", order=None), row("b", order=1)])
+    assert table == {"a": (None, "b"), "b": ("a", None), "x": (None, None)}
+
+
+def test_orders_and_dates_are_not_compared_with_each_other(linked):
+    rows = [row("a", order=0), row("b", order=None, date="2100-01-01"), row("c", order=1, date="2100-02-01")]
+    table, _ = linked([*rows, row("q", "other", order=0), row("r", "other", order=1)])
+    # "a" has an order alone, so nobody knows where it stands to the dated ones; the other patient is not affected.
+    assert table == {
+        "a": (None, None),
+        "b": (None, "c"),
+        "c": ("b", None),
+        "q": (None, "r"),
+        "r": ("q", None),
+    }
+
+
+def test_dates_that_contradict_a_known_order_break_the_link_between_those_two(linked):
+    table, _ = linked(
+        [
+            row("a", order=1, date="2100-01-01"),
+            row("b", order=0, date="2100-02-01"),
+            row("c", order=None, date="2100-03-01"),
+        ]
+    )
+    assert table == {"a": (None, None), "b": (None, "c"), "c": ("b", None)}

@@ -1,12 +1,10 @@
 """Questions in other words: what a model may change, and that every change which could move a key is refused."""
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import msgspec
 import pytest
+from tests.models import loopback
 
 from carina.cases import (
     Case,
@@ -19,20 +17,14 @@ from carina.cases import (
     Slot,
     Step,
 )
-from carina.errors import CarinaError
 from carina.models.served import AnswerCache
+from carina.store.errors import CarinaError
 from carina.trek.paraphrase import ParaphraseCounts, core_by_template, paraphrase
 from carina.trek.paraphrase.families import Families, families, family_of, masked
 from carina.trek.paraphrase.same_key import why_not
 from carina.trek.wording import load_wording
 
 pytest.importorskip("inspect_ai", reason="the extra served is not installed")
-
-_path = Path(__file__).parents[1] / "models" / "loopback.py"
-_spec = importlib.util.spec_from_file_location("loopback_service_of_trek", _path)
-loopback = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = loopback
-_spec.loader.exec_module(loopback)
 
 
 @pytest.fixture(autouse=True)

@@ -2,11 +2,12 @@
 
 import pytest
 
+from carina.store.workers import pool
 from carina.studies import open_studies
-from carina.trek import TrekOptions, part
+from carina.trek import part
 from carina.trek.neighbours import neighbours
-from carina.trek.part import Job, cases_of, read_studies, survey_of, tasks
-from carina.workers import pool
+from carina.trek.options import TrekOptions
+from carina.trek.part import Job, cases_of, part_tasks, read_studies, survey_set
 
 OPTIONS = TrekOptions(seed=3, part_size=16)
 
@@ -25,8 +26,8 @@ def linked(studies):
 
 @pytest.fixture(scope="module")
 def parts(studies, linked):
-    among = survey_of(studies, linked, OPTIONS)
-    return list(tasks(Job(str(studies.directory), "nowhere", "", among, OPTIONS), linked))
+    among = survey_set(studies, linked, OPTIONS)
+    return list(part_tasks(Job(str(studies.directory), "nowhere", "", among, OPTIONS), linked))
 
 
 def test_neighbours_from_other_parts_come_first_then_its_own_in_order(parts):
@@ -62,7 +63,7 @@ def test_a_part_holds_the_studies_of_few_conversations_at_a_time(parts, monkeypa
 def test_workers_survey_as_one_process_does(studies, linked, parts, monkeypatch):
     monkeypatch.setattr(part, "_COUNTED", 5)
     with pool(workers=2) as shared:
-        assert survey_of(studies, linked, OPTIONS, shared) == parts[0].job.survey
+        assert survey_set(studies, linked, OPTIONS, shared) == parts[0].job.survey
 
 
 @pytest.mark.parametrize("most", [8, 24])
@@ -70,8 +71,10 @@ def test_of_a_large_set_an_even_sample_is_surveyed(studies, linked, monkeypatch,
     monkeypatch.setattr(part, "_SURVEYED", most)
     monkeypatch.setattr(part, "_BLOCK", 4)
     taken = []
-    monkeypatch.setattr(part, "count", lambda sample: taken.extend(sample.places) or part.Counts())
-    survey_of(studies, linked, OPTIONS)
+    monkeypatch.setattr(
+        part, "count_sample", lambda sample: taken.extend(sample.places) or part.SurveyCounts()
+    )
+    survey_set(studies, linked, OPTIONS)
     assert len(taken) == most
     assert taken[:4] == linked.chosen[:4].tolist()
     assert taken[-4:] == linked.chosen[-4:].tolist()

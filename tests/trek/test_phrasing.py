@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from carina.cases import Box
 from carina.studies import ReportSection
-from carina.trek.draw import Draw
 from carina.trek.phrasing import phrase, word_count
+from carina.trek.sampling import Sampler
 from carina.trek.turn import Choice, Turn
 from carina.trek.wording import Template, load_wording
 
@@ -34,7 +34,7 @@ def turn(format_, **more):
 @pytest.fixture(scope="module")
 def said(made):
     def phrased(asked, *, seed=0, frame="percent"):
-        return phrase(asked, Draw(seed), made.words.wording.common, frame)
+        return phrase(asked, Sampler(seed), made.words.wording.common, frame)
 
     return phrased
 
@@ -51,7 +51,7 @@ def numbers(text):
 # ---- open ------------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 160), st.integers(0, 10**6))
 def test_the_key_obeys_what_an_open_question_demands(said, words, seed):
     made = said(turn("open", answer=" ".join(["word"] * words)), seed=seed)
@@ -128,7 +128,7 @@ def choices(right, wrong, *, none=None):
     return made if none is None else [*made, Choice("none of these", none=True, right=none)]
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from(TEXTS), min_size=2, max_size=7, unique=True),
     st.integers(1, 3),
@@ -192,23 +192,23 @@ def test_the_right_options_can_be_found_in_what_is_sent(said, texts, right, none
 
 
 def test_every_style_of_options_occurs(said):
-    labels, separators, framed = Counter(), Counter(), Counter()
+    labels, separators, box_in_frame = Counter(), Counter(), Counter()
     for seed in range(1200):
         text = said(turn("choice", choices=choices(["mass"], ["nodule", "edema"])), seed=seed).text
         listed = text[text.index(CORE) + len(CORE) :]
         label = re.match(r"\s*\[?([A1]?(?:\.|\)\.)?)", listed).group(1)
         labels[label] += 1
-        framed["["] += "[" in listed
+        box_in_frame["["] += "[" in listed
         separators[
             "\n" if listed.startswith("\n") else ";" if ";" in listed else "," if "," in listed else "."
         ] += 1
-        framed["or"] += bool(re.search(r"\bor (?:[C3]\S* )?\w+\W", listed.split("\n")[0]))
+        box_in_frame["or"] += bool(re.search(r"\bor (?:[C3]\S* )?\w+\W", listed.split("\n")[0]))
     assert set(labels) == {"A.", "1.", "1).", ""}
     assert labels["A."] > 800
     assert min(labels.values()) >= 3
     assert set(separators) == {"\n", ";", ",", "."}
-    assert 200 < framed["["] < 600
-    assert framed["or"] > 0
+    assert 200 < box_in_frame["["] < 600
+    assert box_in_frame["or"] > 0
 
 
 def test_positions_of_the_right_option_are_even(said):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from carina.studies import Location, Measure
 from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
 from carina.trek.confusable import MAY_BE_CALLED
-from carina.trek.subject import shown_images, spread, trend_between
+from carina.trek.subject import select_images, spread, trend_between
 
 KNOWN = (*(("finding", name) for name in FINDINGS), *(("device", name) for name in DEVICES))
 
@@ -60,7 +60,7 @@ def test_names_that_only_the_set_knows_are_negatives_without_a_record(made):
     assert [m.id for m in twice.absent_findings if m.name == "mass"] == ["f-mass"]
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(FINDINGS), st.sampled_from(["present", "uncertain", "absent"])))
 def test_nothing_that_something_there_could_be_called_is_a_negative(made, states):
     study = made.study(*(made.finding(name, certainty) for name, certainty in states.items()))
@@ -380,7 +380,7 @@ def test_only_a_frontal_image_has_zones(made, view):
 )
 def test_frontal_images_come_first_and_only_so_many(made, views, most, shown):
     study = made.study(views=views)
-    assert tuple(image.view for image in shown_images(study, most)) == shown
+    assert tuple(image.view for image in select_images(study, most)) == shown
     read = made.subject(study, most_images=most)
     assert read.stratum == "+".join(shown)
     assert len({image.key for image in read.images}) == len(shown)

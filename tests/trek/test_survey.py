@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
-from carina.trek.subject import ATTRIBUTES
-from carina.trek.survey import counted, survey_from
+from carina.trek.facts import ATTRIBUTES
+from carina.trek.survey import count_studies, survey_from_counts
 
 
 def test_names_values_descriptions_and_zones_are_counted(made):
@@ -87,11 +87,12 @@ def test_studies_are_taken_one_by_one_and_may_be_a_stream(made):
 def test_studies_may_be_counted_apart_and_elsewhere(made, size):
     studies = made.crowd(40)
     apart = [
-        counted(studies[first : first + size], made.words, most_images=2) for first in range(0, 40, size)
+        count_studies(studies[first : first + size], made.words, most_images=2)
+        for first in range(0, 40, size)
     ]
     # As they come from another process.
     sent = [pickle.loads(pickle.dumps(counts)) for counts in apart]  # noqa: S301 - our own
-    again, at_once = survey_from(sent, choices=0.25), made.survey(studies, choices=0.25)
+    again, at_once = survey_from_counts(sent, choices=0.25), made.survey(studies, choices=0.25)
     assert again == at_once
     # Ties are broken by the order in which things were met.
     assert list(again.wrong) == list(at_once.wrong)

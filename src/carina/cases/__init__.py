@@ -1,6 +1,7 @@
-"""Cases: what is asked about studies, and benchmarks of them on disk."""
+"""Cases: the questions about studies, and benchmarks of them on disk."""
 
-from carina.cases.benchmark import Benchmark, Problem, open_benchmark
+from carina.cases.benchmark import Benchmark, open_benchmark
+from carina.cases.checking import CheckResult, check
 from carina.cases.model import (
     Box,
     Branch,
@@ -15,11 +16,11 @@ from carina.cases.model import (
     Key,
     Mark,
     Option,
-    Origin,
     Overlay,
     Panel,
     Slot,
     Step,
+    case_image,
     without_keys,
 )
 from carina.cases.render import Views
@@ -27,16 +28,15 @@ from carina.cases.store import (
     Counts,
     Manifest,
     Provenance,
-    claim,
+    complete_part,
+    create_benchmark,
     finished_part,
-    finished_set,
-    whole_set,
     write_benchmark,
-    write_manifest,
     write_part,
     write_table_part,
 )
-from carina.store import what_is
+from carina.store import Problem, what_is
+from carina.studies.model import Origin
 
 __all__ = [
     "Benchmark",
@@ -46,6 +46,7 @@ __all__ = [
     "CaseImage",
     "CaseRegion",
     "CaseView",
+    "CheckResult",
     "Constraints",
     "Context",
     "Counts",
@@ -63,15 +64,15 @@ __all__ = [
     "Slot",
     "Step",
     "Views",
-    "claim",
+    "case_image",
+    "check",
+    "complete_part",
+    "create_benchmark",
     "finished_part",
-    "finished_set",
     "open_benchmark",
     "what_is",
-    "whole_set",
     "without_keys",
     "write_benchmark",
-    "write_manifest",
     "write_part",
     "write_table_part",
 ]

@@ -1,19 +1,22 @@
 """Reading a benchmark: what can be asked of cases beyond what any set answers (`carina.store.view`)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from carina.cases.build_report import BuildReport
 from carina.cases.model import Case, CaseImage
 from carina.cases.store import CASES, Manifest
 from carina.store import Choice, Column, OpenSet
+from carina.store.results import Location, as_path
 from carina.studies.image_files import ImageView
-from carina.studies.pixels import read_colour, read_pixels, to_display
+from carina.studies.pixels import display_image, read_colour, read_pixels
 from carina.studies.vocabulary import Split
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _COLUMNS: Final = {
     "protocol": Column("protocol"),
@@ -25,31 +28,63 @@ _COLUMNS: Final = {
 }
 
 
-def open_benchmark(path: str | Path, images: str | Path | None = None, *, verify: bool = True) -> "Benchmark":
-    """The benchmark in a directory (or named by its `bench.json`).
+_FRAME: Final = (
+    "id",
+    "protocol",
+    "study",
+    "patient",
+    "source",
+    "split",
+    "target",
+    "path",
+    "order",
+    "images.list.element.key",
+    "steps.list.element.stage",
+)
 
-    `images` says where the images lie on this machine, where that is not what the manifest says. `verify=False` skips
-    the checksum of each part, for a benchmark that was verified before.
+
+def open_benchmark(location: Location, images: Location | None = None, *, verify: bool = True) -> "Benchmark":
+    """Open a benchmark; only its manifest is read.
+
+    Args:
+        location: Directory of the benchmark, or its `bench.json`. An opened benchmark is returned as it is.
+        images: Directory of the images on this machine, where it is not the one that the manifest states.
+        verify: Whether to compare each part with its checksum when it is first read; False for a benchmark that was
+            verified before.
+
+    Returns:
+        The benchmark; cases are read when they are asked for.
+
+    Raises:
+        BenchmarkError: There is no benchmark, or a newer Carina wrote it.
+
+    Example:
+        >>> bench = open_benchmark("bench")  # doctest: +SKIP
+        >>> bench.to_frame().group_by("target").len()  # doctest: +SKIP
     """
-    root = None if images is None else Path(images)
-    return Benchmark(OpenSet(CASES, Path(path), verify=verify, image_root=root))
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something wrong in a benchmark, as `Benchmark.check` finds it."""
-
-    message: str
-    """Names part, row, case and field, as far as they are known."""
-    case: str | None = None
-
-    def __str__(self) -> str:
-        return self.message
+    if isinstance(location, Benchmark) and images is None:
+        return location
+    root = None if images is None else as_path(images)
+    return Benchmark(OpenSet(CASES, as_path(location), verify=verify, image_root=root))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Benchmark(ImageView[Case, Manifest]):
-    """A benchmark, or the part of it that meets the conditions given to `where`."""
+    """A benchmark, or the part of it that meets the conditions given to `where`.
+
+    Iterate over it to get `Case` records, or look one up by id: `bench["c-0f3a9be21c7d4e55"]`.
+    """
+
+    def to_frame(self) -> "pl.DataFrame":
+        """One row a case: ids, protocol, split, target and path, and the numbers of images and steps."""
+        import polars as pl  # noqa: PLC0415 - slow to import
+
+        single = [name for name in _FRAME if "." not in name]
+        return self._frame(_FRAME).select(*single, *(pl.col(name).list.len() for name in ("images", "steps")))
+
+    def _counts(self) -> dict[str, object]:
+        counts = self.manifest.counts
+        return {"cases": counts.cases, "steps": counts.steps, "patients": counts.patients}
 
     def where(
         self,
@@ -77,11 +112,15 @@ class Benchmark(ImageView[Case, Manifest]):
         if image.finished:
             return self._read_image(image, read_colour)
         stored = self._read_image(image, read_pixels)
-        return to_display(stored, bits=image.bits, monochrome1=image.monochrome1)
+        return display_image(stored, image)
 
-    def check(self, *, images: bool) -> Iterator[Problem]:
-        """Everything wrong with the benchmark: parts, rows, steps, views, keys and, if asked, every image file.
+    @property
+    def build_report(self) -> BuildReport:
+        """What `carina build` reported: what was built, and why not more.
 
-        Checks all of each part, whatever the conditions of this view.
+        Raises:
+            BenchmarkError: The benchmark was not built from studies, or its report is damaged.
         """
-        return (Problem(message, case) for message, case in self._problems(images=images))
+        from carina.cases.building import read_build_report  # noqa: PLC0415 - building needs this module
+
+        return read_build_report(self)

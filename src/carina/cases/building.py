@@ -1,4 +1,4 @@
-"""What building a benchmark from studies has in common, whatever the protocol."""
+"""What building a benchmark from studies has in common, whatever the protocol, and the report beside a benchmark."""
 
 import csv
 import io
@@ -6,25 +6,31 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 import msgspec
 
-from carina.cases.store import Manifest, Provenance, claim, whole_set
-from carina.errors import BenchmarkError, CarinaError
-from carina.files import alone_in, write_bytes
-from carina.studies import Studies
+from carina.cases.benchmark import Benchmark, open_benchmark
+from carina.cases.build_report import BuildReport
+from carina.cases.model import Case
+from carina.cases.protocol import PROTOCOLS
+from carina.cases.store import Manifest, Provenance, create_benchmark
+from carina.store import SetBuild
+from carina.store.errors import BenchmarkError, CarinaError
+from carina.store.files import write_bytes
+from carina.store.results import Location, as_path
+from carina.studies import Studies, open_studies
 
 REPORT: Final = "build.json"
 SKIPPED: Final = "skipped.csv"
 
-Report = TypeVar("Report", bound=msgspec.Struct)
+ReportKind = TypeVar("ReportKind", bound=BuildReport)
 
 
 def provenance_of(
     studies: Studies, directory: Path, *, command: str, seed: int, options: Mapping[str, Any]
 ) -> Provenance:
-    """How a benchmark is made of a study set: by a command, from these very studies."""
+    """What a benchmark of these studies is made from; the studies are identified by their checksums."""
     manifest = studies.manifest
     return Provenance(
         command=command,
@@ -36,35 +42,73 @@ def provenance_of(
 
 
 @contextmanager
-def building(studies: Studies, directory: Path, provenance: Provenance) -> Iterator[None]:
-    """The directory, claimed for this benchmark and for this process alone."""
+def building(studies: Studies, directory: Path, provenance: Provenance) -> Iterator[SetBuild[Case, Manifest]]:
+    """Claim and lock a directory for a benchmark of these studies."""
     if directory.resolve().is_relative_to(studies.directory.resolve()):
-        raise CarinaError(f"{directory}: lies in the study set; choose a directory beside it")
-    claim(directory, provenance)
-    with alone_in(directory) as alone:
-        if not alone:
-            raise BenchmarkError(f"{directory}: another process is writing here")
-        yield
+        raise CarinaError(f"{directory}: lies in the study set; choose a directory outside of it")
+    with create_benchmark(directory, provenance) as build:
+        yield build
 
 
-def finished(directory: Path, fingerprint: str, kind: type[Report]) -> tuple[Manifest, Report] | None:
-    """What an earlier call has finished, if nothing of it was damaged since; else it is built anew."""
-    manifest = whole_set(directory, fingerprint=fingerprint)
+def finished(build: SetBuild[Case, Manifest], kind: type[ReportKind]) -> tuple[Manifest, ReportKind] | None:
+    """Manifest and report of a benchmark that an earlier call finished, if nothing of it was damaged since."""
+    manifest = build.finished()
     if manifest is None:
         return None
     try:
-        return manifest, msgspec.json.decode((directory / REPORT).read_bytes(), type=kind)
+        return manifest, msgspec.json.decode((build.directory / REPORT).read_bytes(), type=kind)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 
 
-def write_report(directory: Path, report: msgspec.Struct) -> None:
+@overload
+def read_build_report(benchmark: Benchmark | Location) -> BuildReport: ...
+
+
+@overload
+def read_build_report(benchmark: Benchmark | Location, kind: type[ReportKind]) -> ReportKind: ...
+
+
+def read_build_report(benchmark: Benchmark | Location, kind: type[BuildReport] | None = None) -> BuildReport:
+    """The report that `carina build` wrote beside a benchmark.
+
+    Args:
+        benchmark: The benchmark, or its directory.
+        kind: The record to expect; by default the one that the protocol of the benchmark declares.
+
+    Returns:
+        `PerceptBuildReport`, `TrekBuildReport` or `GroundBuildReport`.
+
+    Raises:
+        BenchmarkError: The benchmark was not built from studies, or its report is damaged.
+    """
+    opened = (
+        benchmark if isinstance(benchmark, Benchmark) else open_benchmark(as_path(benchmark), verify=False)
+    )
+    file = opened.directory / REPORT
+    protocol = str(opened.manifest.options.get("protocol", ""))
+    if protocol not in PROTOCOLS or not file.is_file():
+        raise BenchmarkError(f"{file}: there is no build report; only `carina build` writes one")
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind or PROTOCOLS[protocol].build_report)
+    except msgspec.DecodeError as error:
+        raise BenchmarkError(
+            f"{file}: {error}. Run the same `carina build` again to write it anew"
+        ) from error
+
+
+def opened_studies(studies: Studies | Location) -> Studies:
+    """The study set that a caller gave, opened where it was given by its path."""
+    return studies if isinstance(studies, Studies) else open_studies(as_path(studies))
+
+
+def write_report(directory: Path, report: BuildReport) -> None:
     """`build.json`: how a benchmark came to hold what it holds."""
     write_bytes(directory / REPORT, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
 
 
 def write_skipped(directory: Path, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """`skipped.csv`: what was left out, and why."""
+    """Write `skipped.csv`, the studies that were left out, with the reasons."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

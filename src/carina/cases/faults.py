@@ -1,6 +1,6 @@
-"""What can be wrong inside one case although every field has the right type.
+"""Finds what is wrong inside one case although every field has the right type.
 
-Protocols add their own rules; those here hold for every case that can be asked and scored at all.
+The rules hold for every case that can be asked and scored; protocols add their own.
 """
 
 import math
@@ -10,13 +10,14 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from carina.cases.model import Case, CaseView, Panel, Step
-from carina.errors import RegionError
+from carina.store.errors import RegionError
+from carina.studies.faults import greyscale_faults
 
 _SLOT = re.compile(r"\{[A-Za-z_]\w*\}")
 
 
 def faults(case: Case) -> Iterator[str]:
-    """Sentences that each name a part of the case and what is wrong with it; none for a sound case."""
+    """What is wrong in a case, each with the name of the part; nothing for a sound case."""
     for what, names in (
         ("image", [image.key for image in case.images]),
         ("region", [region.name for region in case.regions]),
@@ -24,6 +25,8 @@ def faults(case: Case) -> Iterator[str]:
         ("step", [step.id for step in case.steps]),
     ):
         yield from _repeated(what, names)
+    for image in case.images:
+        yield from (f"image {image.key!r}: {fault}" for fault in greyscale_faults(image))
     yield from _region_faults(case)
     for view in case.views:
         if not view.panels:
@@ -31,7 +34,7 @@ def faults(case: Case) -> Iterator[str]:
         for panel in view.panels:
             yield from _panel_faults(case, view.id, panel)
     if not case.steps:
-        yield "steps: there is none"
+        yield "steps: empty, expected at least one"
     views = {view.id: view for view in case.views}
     regions = {region.name for region in case.regions}
     earlier: dict[str, Step] = {}
@@ -53,7 +56,7 @@ def _region_faults(case: Case) -> Iterator[str]:
             yield f"region {region.name!r}: lies on image {region.image!r}, which the case does not have"
         elif size != (image.width, image.height):
             yield (
-                f"region {region.name!r}: is of an image of {size[0]} x {size[1]}, but {region.image!r} is "
+                f"region {region.name!r}: is for an image of {size[0]} x {size[1]}, but {region.image!r} is "
                 f"{image.width} x {image.height}"
             )
         else:
@@ -84,13 +87,13 @@ def _panel_faults(case: Case, view: str, panel: Panel) -> Iterator[str]:
 
 
 class _Known(NamedTuple):
-    """What a step may refer to."""
+    """What a step may refer to: views, regions, earlier steps, and views shown by then."""
 
     views: dict[str, CaseView]
     regions: set[str]
     earlier: dict[str, Step]
     entered: set[str]
-    """Views that earlier steps show."""
+    """Ids of views that earlier steps show."""
 
 
 def _step_faults(step: Step, known: _Known) -> Iterator[str]:
@@ -100,13 +103,13 @@ def _step_faults(step: Step, known: _Known) -> Iterator[str]:
     yield from _unknown("depends on step", step.depends_on, earlier)
     for view in step.uses:
         if view not in entered and view not in step.shows:
-            yield f"uses view {view!r}, which has not entered by then"
+            yield f"uses view {view!r}, which no step up to this one shows"
     for view in sorted(entered.intersection(step.shows)):
         yield f"shows view {view!r} a second time"
     for branch in step.reached_by:
         before = earlier.get(branch.step)
         if before is None:
-            yield f"is reached by step {branch.step!r}, which is not an earlier one"
+            yield f"is reached by step {branch.step!r}, which is not an earlier step"
         elif not set(before.key.options) & set(branch.options):
             yield f"is not reached on the path of the case: step {branch.step!r} is not keyed {branch.options}"
     if step.options:
@@ -116,7 +119,7 @@ def _step_faults(step: Step, known: _Known) -> Iterator[str]:
         if "{" in text and _SLOT.search(text):
             yield f"has an unfilled slot in {text!r}"
     if not step.question.strip():
-        yield "has no question"
+        yield "has an empty question"
     yield from _key_faults(step, known.regions)
 
 
@@ -155,10 +158,10 @@ def _key_faults(step: Step, regions: set[str]) -> Iterator[str]:
 
 def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
     if len(set(names)) < len(names):
-        yield from (f"{what} {name!r} is there {n} times" for name, n in Counter(names).items() if n > 1)
+        yield from (f"{what} {name!r} occurs {n} times" for name, n in Counter(names).items() if n > 1)
 
 
 def _unknown(what: str, names: Iterable[str], known: Container[str]) -> Iterator[str]:
     for name in names:
         if name not in known:
-            yield f"{what} {name!r}, which is not there"
+            yield f"{what} {name!r}, which the case does not have"

@@ -1,34 +1,34 @@
-"""The Case: what is asked about a study, as an ordered and branching list of steps.
+"""The Case: the questions about a study, as an ordered and branching list of steps.
 
 One model serves every protocol: percept's branching examination, trek's conversation in eight stages, ground's single
-probes. Records only. A case holds no pixels: a step names views, a view says what to draw on which image, and
-`carina.cases.render` draws it. What is right stands apart from what is asked, in `Step.key`, `Step.facts` and
-`Case.facts`, so that a case can be handed on without its answers (`without_keys`).
+probes. Records only. A case holds no pixels: a step names views, a view states what to draw on which image, and
+`carina.cases.render` renders it. Answer keys stand apart from questions, in `Step.key`, `Step.facts` and `Case.facts`,
+so that a case can be passed on without its answers (`without_keys`).
 """
 
 from typing import Literal
 
 import msgspec
 
-from carina.studies.model import Record, ReportSection
+from carina.studies.model import Image, Origin, Record, ReportSection
 from carina.studies.region import Region
 from carina.studies.vocabulary import Sex, Split, View
 
 Role = Literal["current", "reference"]
 Format = Literal["choice", "yes_no", "open", "boxes", "report", "map"]
-"""How a step is answered. `map` is a localisation map or a point, which only some models can give."""
+"""Form of the answer. `map` is a localisation map or a point, which only some models can give."""
 Score = Literal["exact", "set", "boxes", "text", "map"]
-"""How an answer is compared with the key: one option, a set of options, boxes or regions by overlap, words."""
+"""How an answer is compared with the answer key: one option, a set of options, boxes or regions by overlap, text."""
 Label = Literal["yes", "no", "uncertain"]
 Frame = Literal["pixel", "percent", "unit", "thousand"]
 """Units of a box: pixels of the image, percent of its sides, shares of them, or thousandths."""
 
 
-# ---- what is shown ------------------------------------------------------------------------------------------------
+# ---- images and views ------------------------------------------------------------------------------------------------
 
 
 class CaseImage(Record, frozen=True, kw_only=True):
-    """An image that the case shows, by key; what its study knows of it and a reader must judge is left out."""
+    """An image that the case shows, by key, without what its study states and a reader has to judge."""
 
     key: str
     """Path relative to the benchmark's image root, with forward slashes."""
@@ -38,13 +38,38 @@ class CaseImage(Record, frozen=True, kw_only=True):
     view: View = "unknown"
     bits: int = 8
     monochrome1: bool = False
+    rescale: tuple[float, float] | None = None
+    """Slope and intercept, as in `carina.studies.Image`."""
+    window: tuple[float, float] | None = None
+    """Centre and width, as in `carina.studies.Image`."""
     sha256: str | None = None
     finished: bool = False
-    """A picture that somebody else has drawn, shown as its file stands."""
+    """Whether it was rendered elsewhere; it is then shown unchanged."""
+
+
+def case_image(image: Image, *, role: Role = "current") -> CaseImage:
+    """The image of a study as an image of a case.
+
+    Example:
+        >>> case_image(Image(key="a.png", view="PA", width=8, height=4), role="reference").role
+        'reference'
+    """
+    return CaseImage(
+        key=image.key,
+        width=image.width,
+        height=image.height,
+        role=role,
+        view=image.view,
+        bits=image.bits,
+        monochrome1=image.monochrome1,
+        rescale=image.rescale,
+        window=image.window,
+        sha256=image.sha256,
+    )
 
 
 class CaseRegion(Record, frozen=True, kw_only=True):
-    """A region of one of the case's images. Its name says nothing of its part in the case."""
+    """A region of one of the case's images. Its name does not reveal its role in the case."""
 
     name: str
     image: str
@@ -60,7 +85,7 @@ class Overlay(Record, frozen=True, kw_only=True):
     fill: float = 0.5
     """Opacity of the tint, 0 (none) to 1."""
     outline: int = 0
-    """Width of the line in pixels of the picture; 0 for none."""
+    """Width of the line in pixels of the rendered image; 0 for none."""
 
 
 class Mark(Record, frozen=True, kw_only=True):
@@ -73,7 +98,7 @@ class Mark(Record, frozen=True, kw_only=True):
 
 
 class Panel(Record, frozen=True, kw_only=True):
-    """One image with what is drawn on it."""
+    """One image with its overlays and marks."""
 
     image: str
     overlays: tuple[Overlay, ...] = ()
@@ -84,23 +109,23 @@ class Panel(Record, frozen=True, kw_only=True):
 
 
 class CaseView(Record, frozen=True, kw_only=True):
-    """One picture as a model or a reader gets it: a panel, or several side by side."""
+    """One rendered image as a model or a reader sees it: a panel, or several side by side."""
 
     id: str
     panels: tuple[Panel, ...]
     side: int | None = None
-    """Longest side of each panel in the picture; None keeps the pixels of the image."""
+    """Longest side of each panel in the rendered image, in pixels; None keeps the pixels of the image."""
 
 
-# ---- what is right ------------------------------------------------------------------------------------------------
+# ---- answer keys ------------------------------------------------------------------------------------------------
 
 
 class Fact(Record, frozen=True, kw_only=True):
-    """Something that a key rests on: a word, or a number with the range in which the key holds."""
+    """A fact that an answer key rests on: a text, or a number with the range in which the key holds."""
 
     name: str
     about: str = ""
-    """What it concerns within the case: a region, an option, an edit; the whole where empty."""
+    """The part of the case that it concerns: a region, an option, an edit; the whole case where empty."""
     text: str | None = None
     value: float | None = None
     low: float | None = None
@@ -118,12 +143,12 @@ class Box(Record, frozen=True, kw_only=True):
 
 
 class Key(Record, frozen=True, kw_only=True):
-    """The right answer, in every form that the step's format has."""
+    """The answer key of a step, in every form that its format has."""
 
     options: tuple[str, ...] = ()
     """Ids of the right options."""
     kinds: tuple[str, ...] = ()
-    """What each option is, in the order of the options: "key", or the kind of error that choosing it shows."""
+    """For each option, in order: "key", or the kind of error that choosing it shows."""
     label: Label | None = None
     text: str | None = None
     boxes: tuple[Box, ...] = ()
@@ -132,18 +157,18 @@ class Key(Record, frozen=True, kw_only=True):
     sections: tuple[ReportSection, ...] = ()
 
 
-# ---- what is asked ------------------------------------------------------------------------------------------------
+# ---- questions ------------------------------------------------------------------------------------------------
 
 
 class Option(Record, frozen=True, kw_only=True):
-    """One of the answers to choose from; numbered by its place in the list."""
+    """One of the answers to choose from; its number is its place in the list."""
 
     id: str
     text: str
     view: str | None = None
-    """The view that shows it, where the option is a picture."""
+    """Id of the view that shows it, where the option is an image."""
     mark: str | None = None
-    """Text of the mark that it names, where the option is a point."""
+    """Text of the mark that it refers to, where the option is a point."""
 
 
 class Branch(Record, frozen=True, kw_only=True):
@@ -154,7 +179,7 @@ class Branch(Record, frozen=True, kw_only=True):
 
 
 class Constraints(Record, frozen=True, kw_only=True):
-    """What the question demands of the form of the answer; the key obeys it."""
+    """What the question demands of the form of the answer; the answer key complies with it."""
 
     max_words: int | None = None
     min_words: int | None = None
@@ -162,26 +187,17 @@ class Constraints(Record, frozen=True, kw_only=True):
 
 
 class Slot(Record, frozen=True, kw_only=True):
-    """A value that the wording was filled with."""
+    """A value that was filled into the wording of the question."""
 
     name: str
     value: str
 
 
 class Evidence(Record, frozen=True, kw_only=True):
-    """The report sentence that says so."""
+    """The report sentence that an answer key rests on."""
 
     report: Literal["current", "reference", "later"]
     sentence: int
-
-
-class Origin(Record, frozen=True, kw_only=True):
-    """Who worded a step, and whether somebody has looked at it since."""
-
-    method: Literal["rule", "llm", "human", "import"] = "rule"
-    model: str | None = None
-    review: Literal["none", "accepted", "rewritten", "rejected"] = "none"
-    note: str | None = None
 
 
 class Step(Record, frozen=True, kw_only=True):
@@ -193,23 +209,23 @@ class Step(Record, frozen=True, kw_only=True):
     task: str
     format: Format
     question: str
-    """The words as they are sent, the list of options included."""
+    """The text that is sent, with the list of options."""
     multiple: bool = False
     """Whether several options may be right."""
     context: str | None = None
-    """What is said before the question."""
+    """Text that is sent before the question."""
     options: tuple[Option, ...] = ()
     shows: tuple[str, ...] = ()
-    """Ids of the views that enter the conversation with this step."""
+    """Ids of the views that this step adds to the conversation."""
     uses: tuple[str, ...] = ()
-    """Ids of all views without which it cannot be answered, whenever they entered."""
+    """Ids of all views that are needed to answer it, whichever step added them."""
     score: Score = "exact"
     reached_by: tuple[Branch, ...] = ()
-    """All must hold. On the path of the case the right answers lead here."""
+    """Conditions that must all hold. On the path of the case, the right answers lead here."""
     depends_on: tuple[str, ...] = ()
     """Earlier steps whose answers this one refers to."""
     restates: bool = False
-    """Whether the question tells the answer of another step."""
+    """Whether the question reveals the answer of another step."""
     constraints: Constraints = Constraints()
     template: str | None = None
     slots: tuple[Slot, ...] = ()
@@ -229,7 +245,7 @@ class Step(Record, frozen=True, kw_only=True):
 
 
 class Context(Record, frozen=True, kw_only=True):
-    """What a reader is told of the patient."""
+    """What the model learns about the patient."""
 
     indication: str | None = None
     age: int | None = None
@@ -237,20 +253,20 @@ class Context(Record, frozen=True, kw_only=True):
 
 
 class Case(Record, frozen=True, kw_only=True):
-    """Everything that is asked about one study, in order."""
+    """All questions about one study, in order."""
 
     id: str
-    """Says nothing of the answers."""
+    """Does not reveal the answers."""
     protocol: str
     study: str
     patient: str | None
-    """None where the source does not tell; intervals are then by case."""
+    """None where the source does not state it; intervals are then computed by case."""
     source: str
     split: Split | None = None
     target: str | None = None
-    """What it is about: the lesion, or the phrase."""
+    """The finding or the phrase that it is about."""
     path: str | None = None
-    """Which branch of the examination its truth leads along: "RR", "RF", "LF"."""
+    """The branch of the examination that the right answers lead along: "RR", "RF", "LF"."""
     order: Literal["staged", "shuffled"] = "staged"
     reference_study: str | None = None
     later_study: str | None = None
@@ -261,7 +277,7 @@ class Case(Record, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     facts: tuple[Fact, ...] = ()
     extra: str | None = None
-    """JSON of the published record that the case was read from, kept to be written back."""
+    """JSON of the published record that the case was read from, so that it can be written back."""
 
     def image(self, key: str) -> CaseImage:
         """The image with this key."""
@@ -281,15 +297,15 @@ class Case(Record, frozen=True, kw_only=True):
 
     @property
     def cell(self) -> str:
-        """Cases that are counted and reported together."""
+        """Target and path, by which cases are counted and reported together."""
         return "/".join(part for part in (self.target, self.path) if part) or self.protocol
 
 
 def without_keys(case: Case) -> Case:
-    """The case as it may be handed to somebody who is examined, one step after the other.
+    """The case without its answers, as it may be given to a model under test, one step after the other.
 
-    The path is a key too, and so are the branches that lead to a step and what no view draws. Which steps a case has
-    still tells its path: who sees them all at once knows the first answers.
+    The path is removed too, and so are the branches that lead to a step and the regions that no view draws. The steps
+    themselves still reveal the path: whoever sees all of them at once knows the first answers.
     """
     bare = tuple(
         msgspec.structs.replace(step, key=Key(), facts=(), evidence=(), reached_by=(), depends_on=())

@@ -1,4 +1,4 @@
-"""Benchmarks on disk: what the store must know of them, and the functions that write them."""
+"""Benchmarks on disk: how the store keeps them, and the functions that write them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,42 +8,44 @@ import msgspec
 
 from carina import store
 from carina.cases.faults import faults
+from carina.cases.layout import LAYOUT
 from carina.cases.model import Case
-from carina.errors import BenchmarkError
 from carina.store import Kind, Writer
+from carina.store.errors import BenchmarkError
 
-_VERSION: Final = (1, 0)
+_VERSION: Final = (1, 1)
+"""1.1: `CaseImage` has `rescale` and `window`."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a benchmark holds."""
+    """Counts of a benchmark."""
 
     cases: int
     steps: int
     patients: int
-    """Different ones, as far as the cases tell."""
+    """Distinct patients, as far as the cases state them."""
     images: int
-    """Different ones."""
+    """Distinct images."""
     protocols: dict[str, int]
     """Cases by protocol."""
     cells: dict[str, int]
-    """Cases by what is counted and reported together: "edema/RR"."""
+    """Cases by target and path, which are reported together: "edema/RR"."""
     stages: dict[str, int]
-    """Steps by number of the stage."""
+    """Steps by stage."""
     tasks: dict[str, int]
     """Steps by task."""
 
 
 class Manifest(store.Manifest, frozen=True, kw_only=True):
-    """`bench.json`, field by field."""
+    """The manifest of a benchmark, `bench.json`."""
 
     counts: Counts
 
 
 class Provenance(store.Provenance, frozen=True, kw_only=True):
-    """What a benchmark is made from, as told by the command that makes it."""
+    """What a benchmark is made from, as the command that writes it states."""
 
-    stamp: ClassVar[str] = f"{store.BENCHMARK.kind} {'.'.join(map(str, _VERSION))}"
+    stamp: ClassVar[str] = f"{LAYOUT.kind} {'.'.join(map(str, _VERSION))}"
 
 
 def _count(batches: Iterable[Any]) -> Counts:
@@ -76,13 +78,13 @@ def _count(batches: Iterable[Any]) -> Counts:
 
 
 def _cell(protocol: str, target: str | None, path: str | None) -> str:
-    # By way of a case, so that what a cell is stands in one place.
+    # Through a case, so that the definition of a cell stands in one place.
     case = Case(id="", study="", patient=None, source="", images=(), steps=(), protocol=protocol)
     return msgspec.structs.replace(case, target=target, path=path).cell
 
 
 CASES: Final = Kind(
-    layout=store.BENCHMARK,
+    layout=LAYOUT,
     noun="case",
     record=Case,
     version=_VERSION,
@@ -100,26 +102,22 @@ CASES: Final = Kind(
         "steps.list.element.task",
     ),
     count=_count,
-    row_group=512,  # a conversation holds some 4 KB, of which one is found in some 20 ms
+    row_group=512,  # a conversation holds some 4 KB; one is found by id in some 20 ms
     statistics=("id", "protocol", "study", "patient", "source", "split", "target", "path"),
     unrepeated=(".counts", ".question", ".key.text", "extra"),
 )
 
 _WRITER: Final = Writer(CASES)
 # What each of them takes and does: `carina.store.Writer`.
-claim = _WRITER.claim
-"""Makes a directory ready, before the first part is written."""
+create_benchmark = _WRITER.create
+"""Claims and locks a directory for a benchmark that is written part by part."""
 write_part = _WRITER.write_part
 """Writes one part, whole or not at all."""
 write_table_part = _WRITER.write_table_part
 """Writes one part from an Arrow table, for rows by the million."""
 finished_part = _WRITER.finished_part
 """A part that an earlier call finished, if it is whole."""
-finished_set = _WRITER.finished_set
-"""The manifest of a complete set, if there is one."""
-whole_set = _WRITER.whole_set
-"""The same, if nothing of it was damaged since."""
-write_manifest = _WRITER.write_manifest
-"""Closes a set."""
+complete_part = _WRITER.complete_part
+"""A part that an earlier call finished, else the part written now."""
 write_benchmark = _WRITER.write
-"""Writes a whole benchmark from one stream."""
+"""Writes a whole benchmark from one stream of cases."""

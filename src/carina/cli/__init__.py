@@ -8,25 +8,41 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from carina import __version__
 from carina.cli import (
     audit,
     build,
     check,
+    convert,
     demo,
     explain,
     export,
-    ground,
     import_,
     phantom,
     report,
     run,
+    score_maps,
     show,
     sources,
 )
-from carina.errors import CarinaError
+from carina.store.errors import CarinaError
+from carina.version import __version__
 
-_COMMANDS = (demo, sources, phantom, import_, build, show, check, audit, run, explain, ground, report, export)
+_COMMANDS = (
+    demo,
+    sources,
+    phantom,
+    import_,
+    build,
+    show,
+    check,
+    audit,
+    run,
+    explain,
+    score_maps,
+    report,
+    export,
+    convert,
+)
 """Modules with a function `register(app)`, in the order in which help lists them."""
 
 

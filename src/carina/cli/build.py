@@ -1,6 +1,6 @@
-"""`carina build`: benchmarks from study sets, one command a protocol."""
+"""`carina build`: benchmarks from study sets, one command for each protocol."""
 
-import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,13 +9,28 @@ import typer
 from carina.cli.console import one_of, print_json, print_table, progress
 
 if TYPE_CHECKING:
-    from carina.ground.probes import Built as BuiltGround
-    from carina.percept import Built
-    from carina.trek import Built as BuiltTrek
+    from carina.cases import Benchmark
+    from carina.cases.build_report import BuildReport
+    from carina.ground import GroundBuildReport
+    from carina.percept import PerceptBuildReport
+    from carina.trek import TrekBuildReport
 
 _PROTOCOLS = typer.Typer(
     no_args_is_help=True, help="Build a benchmark from a study set.", rich_markup_mode=None
 )
+
+StudiesArgument = Annotated[Path, typer.Argument(metavar="STUDIES", help="Directory of the study set.")]
+OutOption = Annotated[
+    Path, typer.Option("--out", "-o", metavar="BENCH", help="Directory to write the benchmark to.")
+]
+SeedOption = Annotated[int, typer.Option(help="Seed for sampling; the same seed gives the same bytes.")]
+SplitOption = Annotated[
+    str | None, typer.Option(help="Use only studies of this split: train, val or test.", show_default="all")
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Number of processes.", show_default="one for each core")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print counts and build report as JSON.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -24,22 +39,21 @@ def register(app: typer.Typer) -> None:
 
 @_PROTOCOLS.command(name="percept", no_args_is_help=True)
 def percept(
-    studies: Annotated[Path, typer.Argument(metavar="STUDIES", help="Directory of a study set.")],
+    studies: StudiesArgument,
     *,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="BENCH", help="Where the benchmark is written.")
-    ],
-    per_cell: Annotated[int, typer.Option(min=1, help="Cases for each lesion and path.")] = 100,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    out: OutOption,
+    per_cell: Annotated[int, typer.Option(min=1, help="Cases for each lesion on each path.")] = 100,
+    seed: SeedOption = 0,
     target: Annotated[
-        list[str] | None, typer.Option(metavar="LESION", help="A lesion to ask about; repeat for several.")
+        list[str] | None,
+        typer.Option(metavar="LESION", help="Lesion to ask about; repeat for several.", show_default="all"),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="Only studies of this split: train, val or test.")] = None,
+    split: SplitOption = None,
     segmenter: Annotated[
         str | None,
         typer.Option(
             metavar="KIND:PATH",
-            help="Model that draws the masks from the studies' boxes and masks: sam:PATH, weights in a folder.",
+            help="Model that draws the masks from the studies' boxes and masks: sam:PATH, a folder with weights.",
             show_default="the studies' own masks",
         ),
     ] = None,
@@ -47,22 +61,27 @@ def percept(
         str | None,
         typer.Option(
             metavar="KIND:PATH",
-            help="Model that deforms masks: sam:PATH.",
-            show_default="the signed-distance warp",
+            help="Model that deforms the masks: sam:PATH, a folder with weights.",
+            show_default="a signed-distance warp",
         ),
     ] = None,
     max_failures: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of cells that may stay empty without exit code 1.")
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of cells (lesion and path) that may stay empty; above it, the exit code is 1.",
+        ),
     ] = 1.0,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Build sequential examinations of lesions, after CheXpercept.
 
-    Needs studies with masks of lesions and of both lungs. Each case asks whether a lesion is there, whether a contour
-    of it needs a major revision, where, what the right contour is, and for its attributes. A cell (lesion and path)
-    that the studies cannot fill is reported with the reasons; nothing weaker is taken instead. Interrupted, the same
-    command resumes.
+    Needs studies with masks of lesions and of both lungs. Each case asks whether a lesion is present, whether a contour
+    of it needs a major revision, where it needs one, which contour is right, and which attributes the lesion has. A
+    cell (lesion and path) that the studies cannot fill is reported with the reasons and is not filled with weaker
+    cases. An interrupted build resumes when the same command is repeated.
 
     \b
     Lesions:
@@ -74,79 +93,80 @@ def percept(
       carina build percept studies -o bench --target edema --target effusion --split test
       carina build percept studies -o bench --segmenter sam:weights/medsam-vit-base
     """
-    from carina.percept import LESIONS, BuildOptions, build_percept
-    from carina.percept.select import wanted_examined
-    from carina.studies import open_studies
+    from carina.cases.building import read_build_report
+    from carina.percept import PerceptBuildReport, build_percept
 
-    options = BuildOptions(
-        seed=seed,
+    bench = build_percept(
+        studies,
+        out,
         per_cell=per_cell,
-        targets=tuple(target or LESIONS),
+        seed=seed,
+        targets=target or None,
         split=split,
         segmenter=segmenter,
         deformer=deformer,
+        workers=workers,
+        progress=partial(progress, quiet=json),
     )
-    total = wanted_examined(per_cell) * len(options.targets)
-    with progress("Lesions examined", total, quiet=json) as advance:
-        built = build_percept(
-            open_studies(studies), out, options, workers=workers or os.cpu_count() or 1, progress=advance
-        )
+    report = read_build_report(bench, PerceptBuildReport)
     if json:
-        print_json({"benchmark": out, "counts": built.manifest.counts, "report": built.report})
+        _print_json(bench, report)
     else:
-        _tell(built, out)
-    empty = sum(cell.built == 0 for cell in built.report.cells)
-    if not built.manifest.counts.cases or empty > max_failures * len(built.report.cells):
-        typer.echo(f"Error: {empty} of {len(built.report.cells)} cells are empty", err=True)
+        _print_percept(bench, report)
+    empty = sum(cell.built == 0 for cell in report.cells)
+    if not bench.manifest.counts.cases or empty > max_failures * len(report.cells):
+        typer.echo(f"Error: {empty} of {len(report.cells)} cells are empty", err=True)
         raise typer.Exit(1)
 
 
 @_PROTOCOLS.command(name="trek", no_args_is_help=True)
 def trek(
-    studies: Annotated[Path, typer.Argument(metavar="STUDIES", help="Directory of a study set.")],
+    studies: StudiesArgument,
     *,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="BENCH", help="Where the benchmark is written.")
-    ],
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
-    split: Annotated[str | None, typer.Option(help="Only studies of this split: train, val or test.")] = None,
+    out: OutOption,
+    seed: SeedOption = 0,
+    split: SplitOption = None,
     shuffled: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of conversations with their turns in random order.")
+        float, typer.Option(min=0, max=1, help="Share of conversations with their questions in random order.")
     ] = 0.0,
     frame: Annotated[
         str, typer.Option(help="Units of boxes: pixel, percent or thousand (0 to 1000).")
     ] = "percent",
-    most_images: Annotated[int, typer.Option(min=1, help="Images shown of a study.")] = 2,
+    most_images: Annotated[int, typer.Option(min=1, help="Most images of a study to show.")] = 2,
     indication: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of conversations in which the indication is told.")
+        float, typer.Option(min=0, max=1, help="Share of conversations that state the indication.")
     ] = 0.25,
     extractor: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="How report text becomes findings where a set has only text: rules, or model:NAME.",
+            help="How findings are read where a study has only report text: rules, or model:NAME.",
         ),
     ] = "rules",
     paraphrase: Annotated[
         str | None,
         typer.Option(
             metavar="model:NAME",
-            help="Reword questions by a model; a question whose key might change stays.",
-            show_default="the wording that ships",
+            help="Model that rewords the questions; a question whose key might change keeps its wording.",
+            show_default="no rewording",
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(help="local, or ray for a cluster.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Of a running Ray cluster.")] = None,
-    on_error: Annotated[str, typer.Option(help="skip or stop at a study that contradicts itself.")] = "skip",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    engine: Annotated[str, typer.Option(help="Where parts are built: local processes, or ray.")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Address of a running Ray cluster.", show_default="none")
+    ] = None,
+    on_error: Annotated[
+        str, typer.Option(help="At a study whose records contradict each other: skip it, or stop.")
+    ] = "skip",
+    workers: WorkersOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Build conversations that follow a radiologist's reading in eight stages, after CXRTrek.
 
-    Image quality, what is there, its attributes, how it hangs together, what has changed, what to expect, what to do,
-    the report: each study gets the stages that its truth supports. Where a set has only report text, findings are
-    read from it. Yes and no are balanced over the set, and no question tells a later key. Interrupted, the same
-    command resumes.
+    The stages are image quality, findings, attributes and location, relations, comparison, expected course,
+    recommendations and report. Each study gets the stages that its truth supports. Where a study has only report text,
+    findings are read from it. Yes and no are balanced over the set, and no question tells the key of a later one. An
+    interrupted build resumes when the same command is repeated.
 
     \b
     Examples:
@@ -155,14 +175,12 @@ def trek(
       carina build trek studies -o talks --engine ray --address ray-head:6379
       carina build trek reports -o talks --extractor model:openai/gpt-5
     """
-    from carina.studies import open_studies
-    from carina.trek import TrekOptions, build_trek
+    from carina.cases.building import read_build_report
+    from carina.trek import TrekBuildReport, build_trek
 
-    if address is not None and engine != "ray":
-        raise typer.BadParameter(
-            "is the address of a Ray cluster: give --engine ray too", param_hint="--address"
-        )
-    options = TrekOptions(
+    bench = build_trek(
+        studies,
+        out,
         seed=seed,
         split=split,
         shuffled=shuffled,
@@ -171,68 +189,63 @@ def trek(
         indication=indication,
         extractor=extractor,
         paraphrase=paraphrase,
+        engine=one_of("--engine", engine, "local", "ray"),
+        address=address,
+        on_error=one_of("--on-error", on_error, "skip", "stop"),
+        workers=workers,
+        progress=partial(progress, quiet=json),
     )
-    opened = open_studies(studies)
-    total = opened.manifest.counts.studies
-    with progress("Conversations", total, quiet=json) as advance:
-        built = build_trek(
-            opened,
-            out,
-            options,
-            workers=workers or os.cpu_count() or 1,
-            engine=one_of("--engine", engine, "local", "ray"),
-            address=address,
-            on_error=one_of("--on-error", on_error, "skip", "stop"),
-            progress=advance,
-        )
+    report = read_build_report(bench, TrekBuildReport)
     if json:
-        print_json({"benchmark": out, "counts": built.manifest.counts, "report": built.report})
+        _print_json(bench, report)
     else:
-        _tell_trek(built, out)
-    if not built.report.conversations:
-        typer.echo(f"Error: none of {built.report.studies} studies can be asked about", err=True)
+        _print_trek(bench, report)
+    if not report.conversations:
+        typer.echo(f"Error: none of {report.studies} studies can be asked about", err=True)
         raise typer.Exit(1)
 
 
 @_PROTOCOLS.command(name="ground", no_args_is_help=True)
 def ground(
-    studies: Annotated[Path, typer.Argument(metavar="STUDIES", help="Directory of a study set.")],
+    studies: StudiesArgument,
     *,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="BENCH", help="Where the benchmark is written.")
-    ],
+    out: OutOption,
     per_target: Annotated[
         int | None,
-        typer.Option(min=1, help="Most probes of a finding that is there.", show_default="all"),
+        typer.Option(min=1, help="Most positive probes for each finding.", show_default="all"),
     ] = None,
     absent: Annotated[
-        float,
-        typer.Option(min=0, max=10, help="Probes of an absent finding for each of one that is there."),
+        float, typer.Option(min=0, max=10, help="Negative probes for each positive probe.")
     ] = 1.0,
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FINDING", help="A finding to look for; repeat for several.", show_default="all"
-        ),
+        typer.Option(metavar="FINDING", help="Finding to ask about; repeat for several.", show_default="all"),
     ] = None,
     ask: Annotated[
-        str, typer.Option(help="What is looked for: finding (by name) or phrase (a sentence of the report).")
+        str,
+        typer.Option(help="What is to be found: finding (by its name) or phrase (a sentence of the report)."),
     ] = "finding",
     fusion: Annotated[
-        str, typer.Option(help="Regions of several readers as one: union, majority, intersection or first.")
+        str,
+        typer.Option(
+            help="How regions of several annotators are joined: union, majority, intersection or first."
+        ),
     ] = "union",
     lateral: Annotated[bool, typer.Option("--lateral", help="Ask about lateral views too.")] = False,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
-    split: Annotated[str | None, typer.Option(help="Only studies of this split: train, val or test.")] = None,
-    on_error: Annotated[str, typer.Option(help="skip or stop at a study whose regions do not fit.")] = "skip",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    seed: SeedOption = 0,
+    split: SplitOption = None,
+    on_error: Annotated[
+        str, typer.Option(help="At a study whose regions do not fit its images: skip it, or stop.")
+    ] = "skip",
+    workers: WorkersOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Build probes of findings and their regions, after XBench.
 
-    Needs studies with regions that experts drew, as masks, polygons or boxes. Each probe asks whether a finding is
-    there, and where it is; controls ask the same where it is absent beyond doubt. A CLIP-style model answers with a
-    map (carina explain), a chat model with boxes (carina run). Interrupted, the same command resumes.
+    Needs studies with regions that experts drew, as masks, polygons or boxes. A positive probe asks whether a finding
+    is present and where it is; a negative probe asks whether a finding is present that is certainly absent. A
+    CLIP-style model answers with a localisation map (carina explain), a chat model with boxes (carina run). An
+    interrupted build resumes when the same command is repeated.
 
     \b
     Examples:
@@ -240,92 +253,48 @@ def ground(
       carina build ground studies -o probes --split test --target nodule --target "pleural effusion"
       carina build ground studies -o probes --ask phrase --fusion majority
     """
-    from carina.ground.probes import GroundOptions, build_ground
-    from carina.studies import open_studies
+    from carina.cases.building import read_build_report
+    from carina.ground import GroundBuildReport, build_ground
 
-    options = GroundOptions(
-        seed=seed,
+    bench = build_ground(
+        studies,
+        out,
         per_target=per_target,
         absent=absent,
-        targets=tuple(target or ()),
-        split=split,
-        fusion=one_of("--fusion", fusion, "union", "majority", "intersection", "first"),
+        targets=target or None,
         ask=one_of("--ask", ask, "finding", "phrase"),
+        fusion=one_of("--fusion", fusion, "union", "majority", "intersection", "first"),
         lateral=lateral,
+        seed=seed,
+        split=split,
+        on_error=one_of("--on-error", on_error, "skip", "stop"),
+        workers=workers,
+        progress=partial(progress, quiet=json),
     )
-    with progress("Probes", None, quiet=json) as advance:
-        built = build_ground(
-            open_studies(studies),
-            out,
-            options,
-            workers=workers or os.cpu_count() or 1,
-            on_error=one_of("--on-error", on_error, "skip", "stop"),
-            progress=advance,
-        )
+    report = read_build_report(bench, GroundBuildReport)
     if json:
-        print_json({"benchmark": out, "counts": built.manifest.counts, "report": built.report})
+        _print_json(bench, report)
     else:
-        _tell_ground(built, out)
-    if not built.manifest.counts.cases:
-        typer.echo(
-            f"Error: none of {built.report.studies} studies has a region that can be asked about", err=True
-        )
+        _print_ground(bench, report)
+    if not bench.manifest.counts.cases:
+        typer.echo(f"Error: none of {report.studies} studies has a region that can be asked about", err=True)
         raise typer.Exit(1)
 
 
-def _tell_ground(built: "BuiltGround", out: Path) -> None:
-    counts = built.manifest.counts
-    typer.echo(out)
-    typer.echo(f"{counts.cases} probes, {counts.patients} patients", err=True)
-    print_table(
-        ("finding", "there", "absent"),
-        [[item.target, str(item.present), str(item.absent)] for item in built.report.targets],
-    )
-    for item in built.report.targets:
-        for reason, number in item.left_out.items():
-            typer.echo(f"{item.target}: {number} left out: {reason} (skipped.csv)", err=True)
+def _print_json(bench: "Benchmark", report: "BuildReport") -> None:
+    print_json({"benchmark": bench.directory, "counts": bench.manifest.counts, "report": report})
 
 
-_STAGES = (
-    "images and quality",
-    "what is there",
-    "attributes and places",
-    "relations",
-    "comparison",
-    "outlook",
-    "advice",
-    "report",
-)
-
-
-def _tell_trek(built: "BuiltTrek", out: Path) -> None:
-    report, counts = built.report, built.manifest.counts
-    typer.echo(out)
-    typer.echo(
-        f"{report.conversations} conversations, {report.questions} questions; {report.with_reference} with a "
-        f"reference study, {report.with_later} with a later one",
-        err=True,
-    )
-    rows = [
-        [str(number), name, str(asked), f"{asked / max(1, counts.steps):.1%}"]
-        for number, name in enumerate(_STAGES, start=1)
-        for asked in [counts.stages.get(str(number), 0)]
-    ]
-    print_table(("stage", "about", "questions", "share"), rows)
-    for reason, number in report.skipped.items():
-        typer.echo(f"{number} of {report.studies} studies left out: {reason} (skipped.csv)", err=True)
-
-
-def _tell(built: "Built", out: Path) -> None:
-    counts = built.manifest.counts
-    typer.echo(out)
+def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
+    counts = bench.manifest.counts
+    typer.echo(bench.directory)
     typer.echo(f"{counts.cases} cases, {counts.steps} questions, {counts.patients} patients", err=True)
     rows: dict[str, list[str]] = {}
-    for cell in built.report.cells:
+    for cell in report.cells:
         short = "" if cell.built == cell.wanted else f" of {cell.wanted}"
         rows.setdefault(cell.target, [cell.target]).append(f"{cell.built}{short}")
     print_table(("lesion", "lesion-free", "no revision", "revision"), list(rows.values()))
-    for cell in built.report.unfilled:
+    for cell in report.unfilled:
         reasons = ", ".join(
             f"{reason} {n}" for reason, n in sorted(cell.reasons.items(), key=lambda kv: -kv[1])
         )
@@ -334,3 +303,36 @@ def _tell(built: "Built", out: Path) -> None:
             + (f"; not usable: {reasons}" if reasons else ""),
             err=True,
         )
+
+
+def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
+    from carina.trek.protocol import TREK
+
+    counts = bench.manifest.counts
+    typer.echo(bench.directory)
+    typer.echo(
+        f"{report.conversations} conversations, {report.questions} questions; {report.with_reference} with a "
+        f"prior study, {report.with_later} with a follow-up study",
+        err=True,
+    )
+    rows = [
+        [str(stage.number), stage.title, str(questions), f"{questions / max(1, counts.steps):.1%}"]
+        for stage in TREK.stages
+        for questions in [counts.stages.get(str(stage.number), 0)]
+    ]
+    print_table(("stage", "title", "questions", "share"), rows)
+    for reason, number in report.skipped.items():
+        typer.echo(f"{number} of {report.studies} studies left out: {reason} (skipped.csv)", err=True)
+
+
+def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
+    counts = bench.manifest.counts
+    typer.echo(bench.directory)
+    typer.echo(f"{counts.cases} probes, {counts.patients} patients", err=True)
+    print_table(
+        ("finding", "present", "absent"),
+        [[item.target, str(item.present), str(item.absent)] for item in report.targets],
+    )
+    for item in report.targets:
+        for reason, number in item.left_out.items():
+            typer.echo(f"{item.target}: {number} left out: {reason} (skipped.csv)", err=True)

@@ -1,16 +1,12 @@
-"""`carina check`: is a study set or a benchmark whole, and is it what its manifest says?"""
+"""`carina check`: checks a study set or a benchmark."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from carina.cli.console import print_json
-from carina.errors import CarinaError
-
-if TYPE_CHECKING:
-    from carina.cases import Benchmark
-    from carina.studies import Studies
+from carina.store.errors import CarinaError
 
 
 def register(app: typer.Typer) -> None:
@@ -22,16 +18,14 @@ def check(
     *,
     images: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where the images lie, if not where the set says."),
+        typer.Option(metavar="DIR", help="Directory of the images, if not the one that the set states."),
     ] = None,
-    no_images: Annotated[
-        bool, typer.Option("--no-images", help="Leave the image files alone; without it, each is opened.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print what is wrong as JSON.")] = False,
+    no_images: Annotated[bool, typer.Option("--no-images", help="Do not open the image files.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the problems as JSON.")] = False,
 ) -> None:
-    """Check a study set or a benchmark: every part, row and image.
+    """Check every part, row and image of a study set or a benchmark.
 
-    Prints one line for each thing that is wrong, and exits with 1 if there is any.
+    Prints one line a problem, and exits with 1 if there is any.
 
     \b
     Examples:
@@ -39,33 +33,23 @@ def check(
       carina check my-studies --no-images      quick, for a set with many images
       carina check my-benchmark --images elsewhere/images --json
     """
+    from carina.cases import check as check_set
+
     if no_images and images is not None:
-        raise CarinaError("--images says where images lie, --no-images that none is opened: give one of them")
-    opened, nouns = _opened(path, images)
-    problems = []
-    for problem in opened.check(images=not no_images):
-        problems.append(problem)
-        if not json:
-            typer.echo(problem.message)
+        raise CarinaError(
+            "--images names the directory of the images, --no-images opens none; give one of the two"
+        )
+    result = check_set(
+        path,
+        images=images,
+        files=not no_images,
+        on_problem=None if json else lambda problem: typer.echo(problem.message),
+    )
     if json:
-        print_json({nouns: len(opened), "problems": [vars(problem) for problem in problems]})
-    elif not problems:
-        typer.echo(f"{len(opened)} {nouns}: nothing wrong", err=True)
-    if problems:
+        record = {"studies": "study", "cases": "case"}[result.noun]
+        problems = [{"message": each.message, record: each.record} for each in result.problems]
+        print_json({result.noun: result.records, "problems": problems})
+    elif result.is_sound:
+        typer.echo(f"{result.records} {result.noun}: nothing wrong", err=True)
+    if not result.is_sound:
         raise typer.Exit(1)
-
-
-def _opened(path: Path, images: Path | None) -> "tuple[Studies | Benchmark, str]":
-    """What lies there, and what it holds."""
-    from carina.store import what_is
-
-    match what_is(path):
-        case "studies":
-            from carina.studies import open_studies
-
-            return open_studies(path, images), "studies"
-        case "benchmark":
-            from carina.cases import open_benchmark
-
-            return open_benchmark(path, images), "cases"
-    raise CarinaError(f"{path}: neither a study set (studies.json) nor a benchmark (bench.json)")

@@ -1,222 +1,135 @@
-"""`carina export`: benchmarks for others' tools."""
+"""`carina export`: benchmarks for other tools."""
 
-import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from carina.cli.console import print_json, progress
-from carina.errors import CarinaError
+from carina.cli.extension_options import build_command
 
 if TYPE_CHECKING:
-    from carina.cases.chat import ExportManifest, LayoutName, Mode
+    from carina.exports import Exporter, ExportResult
+
+_SUMMARY: Final = "Write a benchmark in the format of another tool."
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Order:
-    """What the command was asked to do."""
+class _ExportCommand(TyperCommand):
+    """Has the options of the export that `--to` names, and only imports the module of that export."""
 
-    bench: Path
-    out: Path
-    images: Path | None
-    neutral_names: bool
-    keys: Literal["inline", "separate"]
-    layout: "LayoutName"
-    answers: bool
-    pictures: "Mode | None"
-    system: str | None
-    workers: int
-    json: bool
+    # The class of contexts is private to typer.
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:  # noqa: ANN401
+        return _command(_named_format(args)).make_context(info_name, args, parent, **extra)
+
+    def variants(self) -> dict[str, Any]:
+        """The command without a format and with each, by what is typed after its name; for the reference."""
+        from carina.exports import EXPORTS
+
+        return {"": _command(None)} | {f"--to {name}": _command(name) for name in EXPORTS}
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="export", no_args_is_help=True)(export)
+    app.command(name="export", cls=_ExportCommand, help=_SUMMARY)(lambda: None)
 
 
-def export(
+def _named_format(arguments: Sequence[str]) -> str | None:
+    """The value of `--to` among the arguments."""
+    for place, argument in enumerate(arguments):
+        if argument.startswith("--to="):
+            return argument.removeprefix("--to=")
+        if argument == "--to" and place + 1 < len(arguments):
+            return arguments[place + 1]
+    return None
+
+
+def _command(to: str | None) -> Any:  # noqa: ANN401 - typer's class of commands is private
+    """The command with the options of one export, or without such options."""
+    from carina.exports import EXPORTS
+
+    exporter = None if to is None else EXPORTS[to]
+    return build_command(
+        _export, exporter.options if exporter else (), name="export", help_text=_help(exporter)
+    )
+
+
+def _export(
     bench: Annotated[Path, typer.Argument(metavar="BENCH", help="Directory of a benchmark.")],
     *,
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="Format: chat, chexpercept or hf.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where it is written.")],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="FORMAT", help="Format to write; `carina export --help` lists them."),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder to write; it must not hold anything else."),
+    ],
+    options: dict[str, Any],
     images: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where the images lie, if not where the benchmark says."),
+        typer.Option(metavar="DIR", help="Folder of the images, if they are not where the benchmark says."),
     ] = None,
-    layout: Annotated[
-        str,
-        typer.Option(help="Of chat: openai, llava, swift, or staged (the interchange form, keys of images)."),
-    ] = "openai",
-    answers: Annotated[str, typer.Option(help="Of chat and hf: with or without.")] = "with",
-    pictures: Annotated[
-        str | None,
-        typer.Option(
-            help="Of chat and hf: none (keys alone), copy (PNG files) or embed (in the records). By default chat "
-            "copies and hf takes none: images of credentialed sources may not be handed on."
-        ),
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Number of processes; one a core by default.")
     ] = None,
-    system: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Of chat: a system message before each conversation.")
-    ] = None,
-    neutral_names: Annotated[
-        bool,
-        typer.Option(
-            "--neutral-names",
-            help="Of chexpercept: give files of imported bundles names that do not tell the answer.",
-        ),
-    ] = False,
-    keys: Annotated[
-        str,
-        typer.Option(
-            help="Of chexpercept: inline: answers beside their questions; separate: in a file keys.json, to be kept "
-            "back. Which blocks a record has still tells the path of its case."
-        ),
-    ] = "inline",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Write a benchmark in the format of another tool, with its pictures.
+    from carina.exports import EXPORTS, export
 
-    The directory gets its name when all is written; interrupted, the same command resumes.
-
-    \b
-    Formats:
-      chat           conversations in JSON lines, of any benchmark: --layout openai, llava, swift or staged
-      hf             a folder that datasets.load_dataset opens, with a data card and Croissant metadata
-      chexpercept    chexpercept.json and chexpercept/<key_id>/..., of percept cases
-
-    \b
-    Examples:
-      carina export bench --to chat --layout swift -o conversations
-      carina export bench --to chat --layout openai --answers without --pictures none -o questions
-      carina export bench --to hf --pictures embed -o folder
-      carina export bench --to chexpercept -o bundle
-      carina export bench --to chexpercept -o handout --keys separate
-      carina export imported --to chexpercept -o bundle --neutral-names
-    """
-    if to not in _FORMATS:
-        raise CarinaError(f"--to {to!r}: no such format; known: {', '.join(_FORMATS)}")
-    _known("--layout", layout, ("openai", "llava", "swift", "staged"))
-    _known("--answers", answers, ("with", "without"))
-    _known("--keys", keys, ("inline", "separate"))
-    if pictures is not None:
-        _known("--pictures", pictures, ("none", "copy", "embed"))
-    if to != "chexpercept" and (keys != "inline" or neutral_names):
-        raise CarinaError(
-            f"--keys and --neutral-names are of chexpercept; for {to} there is --answers without"
-        )
-    if to != "chat" and (layout != "openai" or system is not None):
-        raise CarinaError(f"--layout and --system are of chat, not of {to}")
-    if to == "chexpercept" and (answers != "with" or pictures is not None):
-        raise CarinaError(
-            "--answers and --pictures are of chat and hf; for chexpercept there is --keys separate"
-        )
-    _FORMATS[to](
-        _Order(
-            bench=bench,
-            out=out,
-            images=images,
-            neutral_names=neutral_names,
-            keys=cast("Literal['inline', 'separate']", keys),
-            layout=cast("LayoutName", layout),
-            answers=answers == "with",
-            pictures=cast("Mode | None", pictures),
-            system=system,
-            workers=workers or os.cpu_count() or 1,
-            json=json,
-        )
+    EXPORTS[to].convert(options)  # before the benchmark is opened, which may take a while
+    result = export(
+        bench,
+        out,
+        to=to,
+        options=options,
+        images=images,
+        workers=workers,
+        progress=partial(progress, quiet=json),
     )
-
-
-def _known(option: str, given: str, words: tuple[str, ...]) -> None:
-    if given not in words:
-        raise CarinaError(f"{option} {given!r}: expected {', '.join(words[:-1])} or {words[-1]}")
-
-
-def _chat(order: _Order) -> None:
-    from carina.cases import open_benchmark
-    from carina.cases.chat import ChatOptions, export_chat
-
-    options = ChatOptions(
-        layout=order.layout, answers=order.answers, pictures=order.pictures, system=order.system
-    )
-    total = len(open_benchmark(order.bench))
-    with progress("Cases", total, quiet=order.json) as advance:
-        manifest = export_chat(
-            order.bench,
-            order.out,
-            options,
-            images=order.images,
-            workers=_workers(order, total, drawn=options.mode != "none"),
-            progress=advance,
-        )
-    _tell(order, manifest)
-
-
-def _hub(order: _Order) -> None:
-    from carina.cases import open_benchmark
-    from carina.cases.hub import HubOptions, export_hub
-
-    options = HubOptions(answers=order.answers, pictures=order.pictures or "none")
-    total = len(open_benchmark(order.bench))
-    with progress("Cases", total, quiet=order.json) as advance:
-        manifest = export_hub(
-            order.bench,
-            order.out,
-            options,
-            images=order.images,
-            workers=_workers(order, total, drawn=options.pictures != "none"),
-            progress=advance,
-        )
-    _tell(order, manifest)
-
-
-def _workers(order: _Order, total: int, *, drawn: bool) -> int:
-    """Processes for drawing; text alone is written sooner than it is handed to another process."""
-    return min(order.workers, total) if drawn else 1
-
-
-def _tell(order: _Order, manifest: "ExportManifest") -> None:
-    counts = manifest.counts
-    if order.json:
-        print_json({"export": order.out, "counts": counts})
-        return
-    typer.echo(order.out)
-    splits = ", ".join(f"{n} {split}" for split, n in counts.splits.items())
-    typer.echo(
-        f"{counts.cases} cases ({splits}), {counts.questions} questions, {counts.pictures} pictures", err=True
-    )
-
-
-def _chexpercept(order: _Order) -> None:
-    from carina.cases import open_benchmark
-    from carina.percept.bundle import ExportOptions, export_bundle
-
-    total = len(open_benchmark(order.bench))
-    with progress("Cases", total, quiet=order.json) as advance:
-        manifest = export_bundle(
-            order.bench,
-            order.out,
-            ExportOptions(neutral_names=order.neutral_names, keys=order.keys),
-            images=order.images,
-            workers=min(order.workers, total),
-            progress=advance,
-        )
-    if order.json:
-        print_json({"bundle": order.out, "counts": manifest.counts})
+    if json:
+        print_json({"export": result.path, "counts": result.counts})
     else:
-        counts = manifest.counts
-        typer.echo(order.out)
-        typer.echo(
-            f"{counts.cases} cases, {counts.questions} questions, {counts.pictures} pictures", err=True
-        )
+        _print(result)
 
 
-_FORMATS: Final[dict[str, Callable[[_Order], None]]] = {
-    "chat": _chat,
-    "chexpercept": _chexpercept,
-    "hf": _hub,
-}
-"""What each format does, by name."""
+def _print(result: "ExportResult") -> None:
+    counts = result.counts
+    splits = ", ".join(f"{n} {split}" for split, n in counts.get("splits", {}).items())
+    by_split = f" ({splits})" if splits else ""
+    typer.echo(result.path)
+    typer.echo(
+        f"{counts['cases']} cases{by_split}, {counts['questions']} questions, {counts['pictures']} pictures",
+        err=True,
+    )
+
+
+def _help(exporter: "Exporter | None") -> str:
+    from carina.exports import EXPORTS
+
+    if exporter is None:
+        known = EXPORTS.entries()
+        width = max(map(len, known), default=0) + 3
+        formats = "\n".join(f"  {name:{width}} {found.title}" for name, found in known.items())
+        examples = [
+            f"  carina export bench --to {name} {found.examples[0] if found.examples else ''} -o DIR"
+            for name, found in known.items()
+        ]
+        listed = f"\b\nFormats:\n{formats}\n\n`carina export --to FORMAT --help` lists the options of one.\n"
+    else:
+        listed = f"Format {exporter.name}: {exporter.title}.\n"
+        examples = [
+            f"  carina export bench --to {exporter.name} {options} -o DIR"
+            for options in exporter.examples or ("",)
+        ]
+    example_lines = "\n".join(line.replace("  -o", " -o") for line in examples)
+    return f"""{_SUMMARY}
+
+The folder gets its name when all is written; interrupted, the same command resumes.
+
+{listed}
+\b
+Examples:
+{example_lines}
+"""

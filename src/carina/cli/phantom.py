@@ -1,18 +1,16 @@
 """`carina phantom`: synthetic studies with exact truth."""
 
-import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from carina.cli.console import print_json, progress
-from carina.errors import CarinaError
+from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
-    from carina.phantom import Mix
     from carina.phantom.options import Wording
-    from carina.studies import Manifest
 
 
 def register(app: typer.Typer) -> None:
@@ -21,43 +19,46 @@ def register(app: typer.Typer) -> None:
 
 def phantom(
     *,
-    n: Annotated[int, typer.Option("-n", min=1, help="Number of studies.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the study set is written.")],
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    n: Annotated[int, typer.Option("-n", help="Number of studies to make.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory of the study set.")],
+    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same bytes.")] = 0,
     size: Annotated[int, typer.Option(help="Side of the square images, in pixels.")] = 512,
-    bits: Annotated[int, typer.Option(help="8, or 12 stored in 16-bit PNG.")] = 8,
-    monochrome1: Annotated[bool, typer.Option("--monochrome1", help="Store high values for dark.")] = False,
-    conspicuity: Annotated[float, typer.Option(help="Contrast of lesions: 1 as usual, 0.5 subtle.")] = 1.0,
-    wording: Annotated[str, typer.Option(help="Wording of the reports: build, or held-out.")] = "build",
-    normal: Annotated[
-        float | None, typer.Option(help="Share of studies without a finding.", show_default="0.35")
-    ] = None,
+    bits: Annotated[int, typer.Option(help="Bits of a grey value: 8, or 12 stored in 16-bit PNG.")] = 8,
+    monochrome1: Annotated[
+        bool, typer.Option("--monochrome1", help="Store high values for dark pixels.")
+    ] = False,
+    conspicuity: Annotated[
+        float, typer.Option(help="Contrast of lesions, up to 2: 1 is usual, 0.5 is subtle.")
+    ] = 1.0,
+    wording: Annotated[str, typer.Option(help="Wording of the reports: build or held-out.")] = "build",
+    normal: Annotated[float, typer.Option(help="Share of studies without a finding.")] = 0.35,
     finding: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=WEIGHT",
-            help="Weight of a finding among abnormal studies; repeat for several, the others then never occur.",
+            help="Weight of a finding among abnormal studies; repeat for several. Findings that are not named never "
+            "occur.",
+        ),
+    ] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=SHARE",
+            help="Share of studies or patients with a device; repeat for several. Devices that are not named never "
+            "occur.",
         ),
     ] = None,
     pa_with_lateral: Annotated[
-        float | None, typer.Option(help="Share of studies with PA and lateral view.", show_default="0.45")
-    ] = None,
+        float, typer.Option(help="Share of studies with a PA and a lateral image.")
+    ] = 0.45,
     pa_alone: Annotated[
-        float | None, typer.Option(help="Share with a PA view alone; the rest are AP.", show_default="0.15")
-    ] = None,
-    with_prior: Annotated[
-        float | None, typer.Option(help="Share of patients with more than one study.", show_default="0.65")
-    ] = None,
-    quality_defect: Annotated[
-        float | None, typer.Option(help="Share of images with a technical defect.", show_default="0.18")
-    ] = None,
-    hedged: Annotated[
-        float | None, typer.Option(help="Share of findings that the report hedges.", show_default="0.13")
-    ] = None,
-    malpositioned: Annotated[
-        float | None, typer.Option(help="Share of devices whose tip lies wrong.", show_default="0.15")
-    ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+        float, typer.Option(help="Share of studies with a PA image alone; the rest are AP.")
+    ] = 0.15,
+    with_prior: Annotated[float, typer.Option(help="Share of patients with more than one study.")] = 0.65,
+    quality_defect: Annotated[float, typer.Option(help="Share of images with a technical defect.")] = 0.18,
+    hedged: Annotated[float, typer.Option(help="Share of findings that the report hedges.")] = 0.13,
+    malpositioned: Annotated[float, typer.Option(help="Share of devices whose tip lies wrong.")] = 0.15,
+    workers: Annotated[int | None, typer.Option(help="Number of processes; by default one a core.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Make synthetic chest radiographs with exact truth.
@@ -72,61 +73,60 @@ def phantom(
       pleural effusion, pneumonia, pneumothorax
 
     \b
+    Devices:
+      endotracheal tube, nasogastric tube, central venous line, pacemaker, chest tube
+
+    \b
     Examples:
       carina phantom -n 40 --seed 7 -o studies
       carina phantom -n 1000 --size 1024 -o studies-1024
       carina phantom -n 200 --finding nodule=1 --finding mass=1 --normal 0.5 -o nodules
       carina phantom -n 100 --pa-with-lateral 1 --pa-alone 0 -o two-views
     """
-    from carina.phantom import PhantomOptions, write_phantom
+    from carina.phantom import make_phantoms
 
-    mix = _mix(
-        finding,
+    studies = make_phantoms(
+        out,
+        n=n,
+        seed=seed,
+        size=size,
+        bits=bits,
+        monochrome1=monochrome1,
+        conspicuity=conspicuity,
+        wording=cast("Wording", wording),  # checked with all other options
         normal=normal,
+        findings=_numbers("--finding", finding),
+        devices=_numbers("--device", device),
         pa_with_lateral=pa_with_lateral,
         pa_alone=pa_alone,
         with_prior=with_prior,
         quality_defect=quality_defect,
         hedged=hedged,
         malpositioned=malpositioned,
+        workers=workers,
+        progress=partial(progress, quiet=json),
     )
-    options = PhantomOptions(
-        size=size,
-        bits=bits,
-        monochrome1=monochrome1,
-        conspicuity=conspicuity,
-        wording=cast("Wording", wording),  # checked by the options, like everything else
-        mix=mix,
-    )
-    with progress("Studies", n, quiet=json) as advance:
-        manifest = write_phantom(
-            out, n=n, seed=seed, options=options, workers=workers or os.cpu_count() or 1, progress=advance
-        )
+    counts = studies.manifest.counts
     if json:
-        print_json({"studies": out, "counts": manifest.counts})
+        print_json({"studies": out, "counts": counts})
     else:
         typer.echo(out)
-        typer.echo(_summary(manifest), err=True)
+        typer.echo(
+            f"{counts.studies} studies of {counts.patients} patients, {counts.images} images", err=True
+        )
 
 
-def _mix(finding: list[str] | None, **shares: float | None) -> "Mix":
-    """How often things occur; a share that was not given keeps its default."""
-    from carina.phantom import Mix
-
-    given: dict[str, Any] = {name: share for name, share in shares.items() if share is not None}
-    if finding:
-        given["findings"] = dict(_weight(item) for item in finding)
-    return Mix(**given)
-
-
-def _weight(item: str) -> tuple[str, float]:
-    name, _, weight = item.partition("=")
-    try:
-        return name.strip(), float(weight)
-    except ValueError:
-        raise CarinaError(f"--finding {item!r}: expected NAME=WEIGHT, such as nodule=0.5") from None
-
-
-def _summary(manifest: "Manifest") -> str:
-    counts = manifest.counts
-    return f"{counts.studies} studies of {counts.patients} patients, {counts.images} images"
+def _numbers(option: str, items: list[str] | None) -> dict[str, float] | None:
+    """Numbers by name from texts NAME=NUMBER; None where the option is not given."""
+    if not items:
+        return None
+    numbers: dict[str, float] = {}
+    for item in items:
+        name, _, number = item.partition("=")
+        try:
+            numbers[name.strip()] = float(number)
+        except ValueError:
+            raise CarinaError(
+                f"{option} {item!r}: expected a name and a number, such as nodule=0.5"
+            ) from None
+    return numbers

@@ -1,5 +1,6 @@
-"""`carina report`: runs side by side, as one page with tables and figures."""
+"""`carina report`: compare runs in one page with tables and figures."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,70 +16,79 @@ def register(app: typer.Typer) -> None:
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Directories of finished runs, and of explained maps."),
+        typer.Argument(
+            metavar="RUN...",
+            help="Runs of `carina run` and `carina explain`, or directories that hold such runs.",
+        ),
     ],
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the report is written.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Directory to write the report to.")
+    ],
     cases: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Cases that can be looked at in the page.")
+        int, typer.Option(min=0, metavar="N", help="Number of cases in the case browser of the page.")
     ] = 60,
     bench: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="BENCH",
-            help="Where a run's benchmark lies, if not where the run says; repeat for several.",
+            help="Benchmark that is no longer where its runs say; repeat the option for several.",
         ),
     ] = None,
     images: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where the images lie, if not where the benchmark says."),
+        typer.Option(metavar="DIR", help="Folder of the images, if it is not the one the benchmark names."),
     ] = None,
     prices: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Prices of models, in the layout of those that --estimate goes by."
+            metavar="FILE",
+            help="Table of model prices, in the layout of the one that carina run --estimate uses.",
         ),
     ] = None,
     open_: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in the browser when it is written.")
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser when it is written.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the paths of all files as JSON.")] = False,
 ) -> None:
-    """Compare runs: accuracy by stage, reach, propagation, errors and cost, with intervals, and the cases behind them.
+    """Compare runs: accuracy by stage, reach, propagation, errors and cost, with intervals, and a case browser.
 
     Writes report.html, which holds everything it needs and opens without a network; tables/*.csv and tables.parquet
-    with every figure; and figures/ with the charts as SVG and PNG. Give the runs of blind baselines too
-    (builtin/majority, or the same model with --blind): a model that is not above them has not shown that it looks.
-    Two runs of a model, --history own and gold, show what its own errors cost it. What carina explain has written is
-    compared in ground.html: maps beside controls, recognition and the answers of the same studies.
+    with every number; and figures/ with the charts as SVG and PNG. Include runs of blind baselines (builtin/majority,
+    or the same model with --blind): a model that is not above them has not shown that it looks at the images. Two runs
+    of a model, with --history own and gold, show the cost of its own errors. Runs of carina explain are compared in
+    ground.html: maps beside controls, recognition, and the answers about the same studies.
 
     \b
     Examples:
       carina report runs/gpt runs/majority -o report
       carina report runs -o report --cases 200 --open                 every run in a directory
-      carina report runs/* -o report --bench ~/benchmarks/percept     a benchmark that has moved
-      carina report maps/* runs/gpt -o report                         maps, and who points right and answers right
+      carina report runs/* -o report --bench ~/benchmarks/percept     a benchmark that was moved
+      carina report maps/* runs/gpt -o report                         maps together with answers
     """
-    from carina.report import runs_in, write_report
+    from carina.pages.report import report as write_report
 
-    given = runs_in(runs)
-    with progress("Runs", len(given), quiet=json) as advance:
-        written = write_report(
-            given, out, cases=cases, benchmarks=bench or [], images=images, prices=prices, progress=advance
-        )
+    written = write_report(
+        runs,
+        out,
+        cases=cases,
+        benchmarks=bench or (),
+        images=images,
+        prices=prices,
+        progress=partial(progress, quiet=json),
+    )
     if json:
         print_json(
             {
-                "html": written.html,
-                "ground": written.ground,
-                "tables": written.tables,
-                "figures": written.figures,
+                "html": written.pages[0],
+                "ground": written.map_page,
+                "tables": [path for path in written.files if path.suffix in (".csv", ".parquet")],
+                "figures": [path for path in written.files if path.suffix in (".svg", ".png")],
             }
         )
     else:
-        typer.echo(written.html)
-        if written.ground is not None and written.ground != written.html:
-            typer.echo(written.ground)
-        typer.echo(written.counted, err=True)
+        for page in written.pages:
+            typer.echo(page)
+        typer.echo(f"{len(written.tables)} tables and {len(written.figures)} figures beside it", err=True)
     if open_:
-        typer.launch(written.html.resolve().as_uri())
+        written.open()

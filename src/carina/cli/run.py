@@ -1,23 +1,19 @@
-"""`carina run`: examine a model, step by step."""
+"""`carina run`: evaluate a model on a benchmark, step by step."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from carina.cli.console import print_json, print_table, progress
-from carina.errors import CarinaError
+from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
-    from carina.run import History, Policy, RunOptions, RunResult
-    from carina.run.records import Profile, Scope
+    from carina.runs import Estimate, Run
 
-_CHEXPERCEPT: Final = {"none": "own", "implicit": "gold", "explicit": "hint"}
-"""What the settings of CheXpercept are called here."""
-_SHOWN: Final = 10
-"""Failed cases that are named."""
-_OLD: Final = 12
-"""Months after which prices are not those of today."""
+_LISTED: Final = 10
+"""Failed cases that are listed."""
 
 
 def register(app: typer.Typer) -> None:
@@ -29,107 +25,130 @@ def run(
     *,
     model: Annotated[
         str,
-        typer.Option("--model", "-m", metavar="MODEL", help="Who is examined; see Models."),
+        typer.Option("--model", "-m", metavar="MODEL", help="Model to evaluate; see Models below."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="RUN", help="Where the run is written; not needed to estimate."),
+        typer.Option("--out", "-o", metavar="RUN", help="Directory of the run; not needed with --estimate."),
     ] = None,
     history: Annotated[
         Literal["own", "gold", "hint", "none", "implicit", "explicit"],
         typer.Option(
-            help="What the next turn sees: own (the model's answers), gold (wrong ones silently replaced), hint (the "
-            "truth told before the next question) or none; implicit and explicit, as CheXpercept calls gold and hint "
-            "at its four places."
+            help="History policy, what earlier turns show: own (the model's answers), gold (wrong answers silently "
+            "replaced by right ones), hint (the truth stated before the next question) or none. implicit and explicit "
+            "are CheXpercept's names for gold and hint at its four correction points."
         ),
     ] = "own",
     scope: Annotated[
         Literal["step", "stage"] | None,
-        typer.Option(help="Whether gold and hint mend before every step, or stage by stage."),
+        typer.Option(help="Whether gold and hint correct before every step, or stage by stage."),
     ] = None,
     on_wrong: Annotated[
         Literal["continue", "stop"],
-        typer.Option(help="After a wrong stage: go on, so that every stage is measured, or stop."),
+        typer.Option(help="After a wrong stage: continue, so that every stage is measured, or stop."),
     ] = "continue",
     profile: Annotated[
         Literal["carina", "chexpercept"],
         typer.Option(
-            help="Whose parser and places; with chexpercept, `--history none` is its setting of that name."
+            help="Answer parser and correction points to use. With chexpercept, `--history none` is CheXpercept's "
+            "setting of that name."
         ),
     ] = "carina",
     blind: Annotated[
-        bool, typer.Option("--blind", help="Replace every picture by a grey card: the text-only baseline.")
+        bool,
+        typer.Option(
+            "--blind", help="Replace every image by a grey one of the same size: the text-only baseline."
+        ),
     ] = False,
     max_side: Annotated[
-        int | None, typer.Option(metavar="PIXELS", help="Downscale pictures to this longest side.")
+        int | None,
+        typer.Option(metavar="PIXELS", help="Longest side of an image; larger images are downscaled."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", help="Only the first N cases.")] = None,
-    sample_per_cell: Annotated[
-        int | None, typer.Option(metavar="N", help="N cases of every lesion and path, by lot.")
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of cases, from the start of the benchmark.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the lot, and of models that draw.")] = 0,
+    sample_per_stratum: Annotated[
+        int | None,
+        typer.Option(
+            "--sample-per-cell",
+            "--sample-per-stratum",
+            metavar="N",
+            help="Number of cases per stratum (lesion and path), sampled at random.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed for sampling and for stochastic models.")] = 0,
     temperature: Annotated[
-        float | None, typer.Option(help="0 by default; negative leaves it to the model.")
+        float | None, typer.Option(help="Sampling temperature; a negative value leaves it to the model.")
     ] = 0.0,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer, reasoning and all.")] = 2048,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, help="Longest answer, reasoning included, in tokens.")
+    ] = 2048,
     connections: Annotated[
         int, typer.Option(min=1, help="Conversations at a time, with a served model.")
     ] = 16,
     processes: Annotated[int, typer.Option(min=1, help="Processes that share the cases.")] = 1,
     engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="Where models that run in this program share the cases.")
+        Literal["local", "ray"],
+        typer.Option(help="Where an in-process model runs: this machine or a Ray cluster."),
     ] = "local",
-    address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Of a Ray cluster.")] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray cluster.")
+    ] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Address of a served model.")] = None,
-    retries: Annotated[int, typer.Option(min=0, help="Of an answer that fails on the way.")] = 5,
+    retries: Annotated[int, typer.Option(min=0, help="Retries after a transport error.")] = 5,
     timeout: Annotated[
-        int, typer.Option(min=1, metavar="SECONDS", help="For one attempt at an answer.")
+        int, typer.Option(min=1, metavar="SECONDS", help="Time limit for one attempt at an answer.")
     ] = 300,
     accept_terms: Annotated[
         bool,
         typer.Option(
             "--accept-terms",
-            help="Send images of restricted sources to the model's provider: their terms allow it, and you say so.",
+            help="State that the terms of restricted sources allow sending their data to the model's provider.",
         ),
     ] = False,
     trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Let an hf: model run code that comes with it.")
+        bool,
+        typer.Option("--trust-remote-code", help="Allow an hf: model to run the code that comes with it."),
     ] = False,
-    device: Annotated[str | None, typer.Option(help="Of an hf: model: cpu, cuda, cuda:1.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device of an in-process model: cpu, cuda, cuda:1.")
+    ] = None,
     images: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where the images lie, if not where the benchmark says."),
+        typer.Option(metavar="DIR", help="Directory of the images, if the benchmark does not lead to them."),
     ] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print calls, tokens and cost, and send nothing.")
+        bool, typer.Option("--estimate", help="Print calls, tokens and cost; send nothing.")
     ] = False,
     price_in: Annotated[
         float | None,
         typer.Option(
-            min=0, metavar="DOLLARS", help="For --estimate: price of a million tokens that are sent."
+            min=0, metavar="DOLLARS", help="With --estimate: price in US dollars per million tokens sent."
         ),
     ] = None,
     price_out: Annotated[
         float | None,
-        typer.Option(min=0, metavar="DOLLARS", help="For --estimate: of a million that the model writes."),
+        typer.Option(
+            min=0, metavar="DOLLARS", help="With --estimate: price in US dollars per million tokens written."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Examine a model on a benchmark, and keep every answer.
+    """Evaluate a model on a benchmark, and keep every answer.
 
-    Interrupted, the same command resumes at the turn where it was: no answer is asked for twice. What fails on the way
-    is listed, never counted as wrong, and asked again by the next call. With a larger --limit or --sample-per-cell, or
-    without, a run grows by the cases that it lacks.
+    An interrupted run resumes with the same command, at the question where it stopped: no answer is asked for twice.
+    Transport errors are listed, never counted as wrong, and retried by the next call. A larger --limit or
+    --sample-per-cell, or none, extends a run by the cases that it lacks.
 
     \b
     Models:
-      builtin/random, builtin/majority, builtin/oracle    blind draws, the usual answer, the key
+      builtin/random, builtin/majority, builtin/oracle    chance, the most frequent answer, the answer key
       builtin/reader                                      classical image processing
-      builtin/anchored                                    the same, believing what was said before
+      builtin/anchored                                    the same, which believes earlier turns
       openai/gpt-5, anthropic/..., google/..., ollama/... any provider of inspect-ai (extra served)
-      openai-api/NAME/MODEL with --base-url URL           any server in the OpenAI layout, such as vLLM
-      hf:PATH or hf:HUB-ID                                in this process (extra torch)
-      onnx:PATH                                           in this process (extra onnx)
+      openai-api/NAME/MODEL with --base-url URL           any server with the OpenAI API, such as vLLM
+      hf:PATH or hf:HUB-ID                                model of transformers, in-process (extra torch)
+      onnx:PATH                                           classifier of findings, in-process (extra onnx)
 
     \b
     An extra is installed with pip install 'carina[NAME]', in a clone with pip install -e '.[NAME]'.
@@ -141,20 +160,44 @@ def run(
       carina run percept --model openai/gpt-5 --history gold --sample-per-cell 20 -o runs/gpt-5-gold
       carina run trek --model openai-api/local/medgemma --base-url http://localhost:8000/v1 -o runs/medgemma
     """
-    from carina.models.served import Sampling
-    from carina.run import RunOptions, run_model
+    from carina import runs
 
-    options = RunOptions(
-        policy=_policy(history, scope, on_wrong, profile),
+    if estimate:
+        found = runs.estimate(
+            bench,
+            model,
+            history=history,
+            scope=scope,
+            on_wrong=on_wrong,
+            profile=profile,
+            max_side=max_side,
+            limit=limit,
+            sample_per_stratum=sample_per_stratum,
+            seed=seed,
+            max_tokens=max_tokens,
+            images=images,
+            price_in=price_in,
+            price_out=price_out,
+        )
+        _print_estimate(found, as_json=json)
+        return
+    if out is None:
+        raise CarinaError("--out: missing; name the directory of the run, or pass --estimate")
+    finished = runs.run(
+        bench,
+        model,
+        out,
+        history=history,
+        scope=scope,
+        on_wrong=on_wrong,
+        profile=profile,
         blind=blind,
         max_side=max_side,
         limit=limit,
-        sample_per_cell=sample_per_cell,
+        sample_per_stratum=sample_per_stratum,
         seed=seed,
-        sampling=Sampling(
-            temperature=temperature if temperature is not None and temperature >= 0 else None,
-            max_tokens=max_tokens,
-        ),
+        temperature=temperature,
+        max_tokens=max_tokens,
         connections=connections,
         processes=processes,
         engine=engine,
@@ -166,102 +209,38 @@ def run(
         trust_remote_code=trust_remote_code,
         device=device,
         images=images,
+        progress=partial(progress, quiet=json),
+        notify=lambda sentence: typer.echo(sentence, err=True),
     )
-    total = _cases(bench, options)
-    if estimate:
-        _estimate(bench, model, options, _price(price_in, price_out), as_json=json)
-        return
-    if out is None:
-        raise CarinaError("--out: where shall the run be written? (--estimate needs none)")
-    with progress("Cases", total, quiet=json) as advance:
-        result = run_model(
-            bench,
-            model,
-            out,
-            options,
-            progress=lambda tally: advance(tally.cases, asked=tally.asked, failed=tally.failed),
-            tell=lambda words: typer.echo(words, err=True),
-        )
-    _tell(out, result, as_json=json)
+    _print_run(finished, as_json=json)
 
 
-def _policy(
-    history: str,
-    scope: "Scope | None",
-    on_wrong: Literal["continue", "stop"],
-    profile: "Profile",
-) -> "Policy":
-    from carina.run import Policy
-
-    if profile == "chexpercept" or history in ("implicit", "explicit"):
-        scope = scope or "stage"
-        history = _CHEXPERCEPT.get(history, history)
-    return Policy(history=cast("History", history), scope=scope or "step", on_wrong=on_wrong, profile=profile)
-
-
-def _cases(bench: Path, options: "RunOptions") -> int:
-    from carina.cases import open_benchmark
-    from carina.run.choose import chosen_cases
-
-    benchmark = open_benchmark(bench, verify=False)
-    chosen = chosen_cases(
-        benchmark, limit=options.limit, sample_per_cell=options.sample_per_cell, seed=options.seed
-    )
-    return len(benchmark) if chosen is None else len(chosen)
-
-
-def _price(into: float | None, out: float | None) -> tuple[float, float] | None:
-    if into is None and out is None:
-        return None
-    if into is None or out is None:
-        raise CarinaError("--price-in and --price-out: one is of no use without the other, expected both")
-    return into, out
-
-
-def _estimate(
-    bench: Path, model: str, options: "RunOptions", price: tuple[float, float] | None, *, as_json: bool
-) -> None:
-    from datetime import UTC, datetime
-
-    from carina.run.estimate import GIVEN, estimate
-    from carina.run.prices import months_since
-
-    found = estimate(bench, model, options, price=price)
+def _print_estimate(found: "Estimate", *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(found.to_dict())
     else:
-        print_table(("what", "how much"), found.rows())
-    age = (
-        0 if found.prices == GIVEN or not found.cost else months_since(found.prices, datetime.now(UTC).date())
-    )
-    if age > _OLD:
-        typer.secho(
-            f"The prices are those of {found.prices}, {age} months ago: look at your provider's page, and give "
-            "--price-in and --price-out",
-            fg=typer.colors.YELLOW,
-            err=True,
-        )
+        print_table(("quantity", "amount"), found.rows())
+    if found.warning:
+        typer.secho(found.warning, fg=typer.colors.YELLOW, err=True)
 
 
-def _tell(out: Path, result: "RunResult", *, as_json: bool) -> None:
-    counts = result.counts
+def _print_run(finished: "Run", *, as_json: bool) -> None:
+    counts, failures = finished.counts, finished.failures
     if as_json:
-        print_json({"run": out, "model": result.info.model, "counts": counts, "failed": result.failed})
+        print_json({"run": finished.path, "model": finished.info.model, "counts": counts, "failed": failures})
     else:
-        typer.echo(out)
-        unread = sum(times for status, times in counts.statuses.items() if status != "ok")
+        typer.echo(finished.path)
+        unparsed = sum(number for status, number in counts.statuses.items() if status != "ok")
         typer.echo(
             f"{counts.cases} cases, {counts.answered} of {counts.steps} steps answered"
             f"{f', {counts.not_reached} not reached' if counts.not_reached else ''}"
-            f"{f', {unread} answers without a readable choice' if unread else ''}",
+            f"{f', {unparsed} answers could not be parsed' if unparsed else ''}",
             err=True,
         )
-    for case, reason in result.failed[:_SHOWN]:
+    for case, reason in failures[:_LISTED]:
         typer.secho(f"failed: {case}: {reason}", fg=typer.colors.YELLOW, err=True)
-    if result.failed:
-        more = len(result.failed) - _SHOWN
-        also = f" ({more} more)" if more > 0 else ""
-        typer.echo(
-            f"{len(result.failed)} cases failed on the way{also}; the same command asks them again", err=True
-        )
+    if failures:
+        more = len(failures) - _LISTED
+        listed = f" ({more} more)" if more > 0 else ""
+        typer.echo(f"{len(failures)} cases failed{listed}; the same command asks them again", err=True)
         raise typer.Exit(1)

@@ -1,6 +1,5 @@
-"""`carina sources`: where studies and benchmarks can come from."""
+"""`carina sources`: the data sets that can be imported."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,42 +7,48 @@ import typer
 from carina.cli.console import print_json, print_table
 
 if TYPE_CHECKING:
-    from carina.studies.sources import Source
-
-PROVIDERS = ("carina.phantom:SOURCE", "carina.percept.bundle:SOURCE", "carina.trek.swift:SOURCE")
-"""Where the constants are that describe sources; imported when they are asked for: readers are heavy."""
+    from carina.sources import Source
 
 
 def register(app: typer.Typer) -> None:
     app.command(name="sources")(sources)
 
 
-def sources(*, json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
-    """List where studies and benchmarks can come from.
+def sources(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Source to describe.")] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+) -> None:
+    """List the sources of studies and questions, or describe one.
 
-    For each source: what it needs on disk, its licence, and the truth it carries.
+    For each source: what it needs on disk, its licence, and the truth it carries. With a name, also its options.
 
     \b
     Examples:
       carina sources
+      carina sources swift-chat
       carina sources --json
     """
-    found = find_sources(PROVIDERS)
-    if json:
-        print_json(found)
+    from carina.sources import SOURCES, list_sources
+
+    if name is not None:
+        source = SOURCES[name]
+        print_json(source.describe()) if json else _print(source)
         return
-    rows = [(source.name, source.needs, source.licence, ", ".join(source.truth)) for source in found]
+    listed = list_sources()
+    if json:
+        print_json([source.describe() for source in listed])
+        return
+    rows = [(source.name, source.needs, source.licence, ", ".join(source.truth)) for source in listed]
     print_table(("source", "needs on disk", "licence", "truth"), rows)
 
 
-def find_sources(providers: tuple[str, ...]) -> list["Source"]:
-    """The sources in order of name; a provider without its constant is not there yet and is left out."""
-    from carina.studies.sources import catalogue
-
-    found = []
-    for provider in providers:
-        module, _, attribute = provider.partition(":")
-        source: Source | None = getattr(import_module(module), attribute, None)
-        if source is not None:
-            found.append(source)
-    return list(catalogue(found).values())
+def _print(source: "Source") -> None:
+    described = source.describe()
+    for heading in ("title", "brings", "needs", "licence", "truth", "url", "citation"):
+        value = described[heading]
+        if value:
+            typer.echo(f"{heading}: {', '.join(value) if isinstance(value, list) else value}")
+    if described["options"]:
+        rows = [(o["option"], o["takes"], o["default"] or "", o["help"]) for o in described["options"]]
+        print_table(("option", "takes", "default", "meaning"), rows)

@@ -1,8 +1,7 @@
-"""Which files a model is made of: what tells two folders of one name apart, cheap for large weights.
+"""Fingerprints of a model's files, which tell two folders of one name apart and are quick for large weights.
 
-Not a checksum: of a file above 64 MiB its size and 64 blocks, evenly spread from its first byte to its last, are looked
-at, 4 MiB in all. Checkpoints of one training differ in far more places than that; a single changed number may go
-unseen.
+A fingerprint is no checksum: of a file above 64 MiB it covers the size and 64 blocks, evenly spread from the first byte
+to the last, 4 MiB in all. Checkpoints of one training differ in far more places; a single changed number may be missed.
 """
 
 import hashlib
@@ -10,20 +9,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from carina.files import sha256
+from carina.store.files import sha256
 
 _WHOLE: Final = 64 << 20
-"""Bytes up to which a file is read from end to end."""
+"""Bytes up to which a file is read completely."""
 _BLOCKS: Final = 64
 _BLOCK: Final = 64 << 10
 _READ_BY_TRANSFORMERS: Final = frozenset(
     {".json", ".jinja", ".model", ".py", ".safetensors", ".tiktoken", ".txt"}
 )
-"""How files end that a model, its tokenizer or its processor may be made from; a note beside them changes nothing."""
+"""Suffixes of the files of a model, its tokenizer and its processor; other files do not count."""
 
 
 def fingerprint_of_transformers(folder: Path) -> str:
-    """Of everything in a folder that transformers makes a model, its tokenizer or its processor from."""
+    """Fingerprint of the files from which transformers makes a model, its tokenizer and its processor."""
     return fingerprint_of(path for path in folder.iterdir() if path.suffix in _READ_BY_TRANSFORMERS)
 
 

@@ -1,6 +1,6 @@
-"""Where an image lies in a model's square input, and how coordinates, masks and maps go from one to the other.
+"""Where an image lies in a model's square input, and the conversion of coordinates, masks and maps between the two.
 
-Continuous coordinates on both sides, so nothing is shifted by half a pixel on the way and back.
+Coordinates are continuous on both sides, so that nothing is shifted by half a pixel.
 """
 
 from dataclasses import dataclass

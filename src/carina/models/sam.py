@@ -1,7 +1,6 @@
 """Segmenters of the SAM family, through transformers, with weights in a folder of this machine.
 
-Knows how each generation takes an image and prompts; not what a mask is wanted for. Runs on the CPU with one thread,
-so that the same image and prompts give the same bits.
+Runs on the CPU with one thread, so that the same image and prompts give the same bits.
 """
 
 import hashlib
@@ -15,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from carina.errors import CarinaError
-from carina.models.extra import require
+from carina.models.extra import check, require
 from carina.models.frame import Frame
-from carina.models.segment import Prompts, Proposal
+from carina.models.registry import ModelIdentity, ModelName, ModelOptions, model_kind
+from carina.models.segmenter import Prompts, Proposal, Segmenter
 from carina.models.weights import CONFIG, Checkpoint
+from carina.store.errors import CarinaError
 from carina.studies.region import Mask, Region
 
 CLASSES: Final = {
@@ -38,7 +38,7 @@ MOST_SURE: Final = 1e-8
 _HALF: Final = 0.5
 """The models take indices of pixels and add this to get their centres; our coordinates are continuous already."""
 _KEPT: Final = 2
-"""Embeddings of the images that were asked about last."""
+"""How many of the last images keep their embeddings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +56,9 @@ class Preparation:
     @classmethod
     def of(cls, checkpoint: Checkpoint, side: int) -> "Preparation":
         """As the checkpoint's files say, for a model whose input has this side."""
-        said = checkpoint.preparation
+        settings = checkpoint.preparation
         try:
-            size = said["size"]
+            size = settings["size"]
             longest = int(size["longest_edge"]) if "longest_edge" in size else None
             if longest is None and not int(size["height"]) == int(size["width"]) == side:
                 raise CarinaError(
@@ -73,10 +73,10 @@ class Preparation:
             return cls(
                 longest=longest,
                 side=side,
-                mean=tuple(map(float, said["image_mean"])),
-                std=tuple(map(float, said["image_std"])),
-                rescale=float(said.get("rescale_factor", 1 / 255)),
-                resample=Image.Resampling(int(said.get("resample", Image.Resampling.BILINEAR))),
+                mean=tuple(map(float, settings["image_mean"])),
+                std=tuple(map(float, settings["image_std"])),
+                rescale=float(settings.get("rescale_factor", 1 / 255)),
+                resample=Image.Resampling(int(settings.get("resample", Image.Resampling.BILINEAR))),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise CarinaError(
@@ -94,15 +94,15 @@ class Preparation:
         frame = self.frame(*image.shape)
         resized = Image.fromarray(image).resize((frame.columns, frame.rows), self.resample)
         grey = np.asarray(resized, np.float32) * np.float32(self.rescale)
-        made = np.zeros((3, self.side, self.side), np.float32)
+        values = np.zeros((3, self.side, self.side), np.float32)
         for channel, (mean, std) in enumerate(zip(self.mean, self.std, strict=True)):
-            made[channel, : frame.rows, : frame.columns] = (grey - np.float32(mean)) / np.float32(std)
-        return made
+            values[channel, : frame.rows, : frame.columns] = (grey - np.float32(mean)) / np.float32(std)
+        return values
 
 
 @dataclass
 class SamSegmenter:
-    """A model of the family, open."""
+    """An opened model of the SAM family."""
 
     name: str
     weights: str
@@ -115,10 +115,10 @@ class SamSegmenter:
 
     @classmethod
     def open(cls, path: Path) -> "SamSegmenter":
-        """The segmenter whose weights lie in a folder as transformers saves it."""
+        """Open the segmenter whose weights lie in a folder as transformers saves it."""
         checkpoint = sam_checkpoint(path)
         torch, transformers = require("torch", "transformers")
-        model = _loaded(transformers, torch, checkpoint, CLASSES[checkpoint.config["model_type"]])
+        model = _load(transformers, torch, checkpoint, CLASSES[checkpoint.config["model_type"]])
         prompt = model.config.prompt_encoder_config
         return cls(
             name=f"sam:{checkpoint.name}",
@@ -130,53 +130,55 @@ class SamSegmenter:
         )
 
     def propose(self, image: NDArray[np.uint8], prompts: Prompts) -> list[Proposal]:
-        """Outlines of the object, the best one first: three where it is pointed at, one where a mask is refined."""
+        """Outline the object, the best proposal first: three for points or a box, one where a mask is refined."""
         if image.ndim != 2 or image.dtype != np.uint8:
             raise ValueError(
                 f"expected a grey image (height, width) of uint8, got {image.dtype} {image.shape}"
             )
         frame = self.preparation.frame(*image.shape)
-        with self._alone():
-            answer = self._model(
-                **self._embedded(image), **self._asked(prompts, frame), multimask_output=prompts.mask is None
+        with self._one_thread():
+            output = self._model(
+                **self._embed(image),
+                **self._prompt_tensors(prompts, frame),
+                multimask_output=prompts.mask is None,
             )
-            low = np.asarray(answer.pred_masks[0, 0].numpy(), np.float32)
-            scores = answer.iou_scores[0, 0].tolist()
+            low = np.asarray(output.pred_masks[0, 0].numpy(), np.float32)
+            scores = output.iou_scores[0, 0].tolist()
         proposals = []
         for score, values in zip(scores, low, strict=True):
             logits = frame.to_image(values)
             proposals.append(Proposal(region=Region.from_mask(logits > 0), score=score, logits=logits))
         return sorted(proposals, key=lambda proposal: -proposal.score)
 
-    def _embedded(self, image: NDArray[np.uint8]) -> dict[str, Any]:
-        """What the model makes of an image, once for all prompts on it."""
+    def _embed(self, image: NDArray[np.uint8]) -> dict[str, Any]:
+        """Embed an image, once for all prompts on it."""
         key = hashlib.sha256(repr(image.shape).encode() + image.tobytes()).digest()
         made = self._embeddings.pop(key, None)
         if made is None:
             pixels = self._torch.from_numpy(self.preparation(image))[None]
             embedding = self._model.get_image_embeddings(pixels)
             made = {"image_embeddings": embedding}
-            if isinstance(embedding, tuple):  # SAM-HQ also looks at what its encoder saw on the way
+            if isinstance(embedding, tuple):  # SAM-HQ also uses intermediate results of its encoder
                 made = {"image_embeddings": embedding[0], "intermediate_embeddings": embedding[1]}
         self._embeddings[key] = made
         while len(self._embeddings) > _KEPT:
             del self._embeddings[next(iter(self._embeddings))]
         return made
 
-    def _asked(self, prompts: Prompts, frame: Frame) -> dict[str, Any]:
+    def _prompt_tensors(self, prompts: Prompts, frame: Frame) -> dict[str, Any]:
         """Prompts as the model takes them: one object of one image."""
-        asked: dict[str, Any] = {}
+        tensors: dict[str, Any] = {}
         if prompts.box is not None:
             corners = np.array(prompts.box, np.float64).reshape(2, 2)
-            asked["input_boxes"] = self._tensor(frame.to_input(corners).reshape(1, 1, 4) - _HALF)
+            tensors["input_boxes"] = self._tensor(frame.to_input(corners).reshape(1, 1, 4) - _HALF)
         if prompts.points:
             places = np.array([(point.x, point.y) for point in prompts.points], np.float64)
-            asked["input_points"] = self._tensor(frame.to_input(places)[None, None] - _HALF)
+            tensors["input_points"] = self._tensor(frame.to_input(places)[None, None] - _HALF)
             labels = [int(point.inside) for point in prompts.points]
-            asked["input_labels"] = self._torch.tensor([[labels]], dtype=self._torch.int64)
+            tensors["input_labels"] = self._torch.tensor([[labels]], dtype=self._torch.int64)
         if prompts.mask is not None:
-            asked["input_masks"] = self._tensor(self._log_odds(prompts.mask, frame)[None, None])
-        return asked
+            tensors["input_masks"] = self._tensor(self._log_odds(prompts.mask, frame)[None, None])
+        return tensors
 
     def _log_odds(self, mask: Mask, frame: Frame) -> NDArray[np.float64]:
         if mask.shape != (frame.height, frame.width):
@@ -188,7 +190,7 @@ class SamSegmenter:
         return self._torch.from_numpy(values.astype(np.float32))
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _one_thread(self) -> Iterator[None]:
         """One thread: sums come out in one order, and workers share the cores."""
         before = self._torch.get_num_threads()
         self._torch.set_num_threads(1)
@@ -200,7 +202,7 @@ class SamSegmenter:
 
 
 def sam_checkpoint(path: Path) -> Checkpoint:
-    """The weights in a folder, if they are of the family; nothing is loaded."""
+    """Find the weights in a folder and check that they are of the SAM family; nothing is loaded."""
     checkpoint = Checkpoint.of(path)
     kind = checkpoint.config.get("model_type")
     if kind not in CLASSES:
@@ -210,7 +212,29 @@ def sam_checkpoint(path: Path) -> Checkpoint:
     return checkpoint
 
 
-def _loaded(transformers: Any, torch: Any, checkpoint: Checkpoint, name: str) -> Any:  # noqa: ANN401
+def _identify(name: ModelName) -> ModelIdentity:
+    checkpoint = sam_checkpoint(name.path)
+    check("torch", "transformers")
+    return ModelIdentity(
+        name=f"sam:{checkpoint.name}",
+        weights=checkpoint.weights_sha256,
+        settings=checkpoint.settings_sha256,
+    )
+
+
+@model_kind(
+    "sam",
+    capabilities=["segments"],
+    extra="torch",
+    packages=("torch", "transformers"),
+    identify=_identify,
+)
+def open_sam(name: ModelName, _options: ModelOptions) -> Segmenter:
+    """Promptable segmenter of the SAM family, through transformers."""
+    return SamSegmenter.open(name.path)
+
+
+def _load(transformers: Any, torch: Any, checkpoint: Checkpoint, name: str) -> Any:  # noqa: ANN401
     """The model with every one of its weights from the checkpoint; transformers would fill gaps with random numbers."""
     logging = transformers.utils.logging
     verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()

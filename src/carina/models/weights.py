@@ -1,4 +1,4 @@
-"""A folder of weights in the layout in which transformers publishes them: what is there, and that it is safe to read.
+"""A folder of weights in the layout that transformers saves: its files, and that they are safe to read.
 
 Only safetensors: a pickle runs whatever code its author put into it.
 """
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from carina.errors import CarinaError
-from carina.files import sha256
+from carina.store.errors import CarinaError
+from carina.store.files import sha256
 
 CONFIG: Final = "config.json"
 PREPARED: Final = "preprocessor_config.json"
@@ -24,7 +24,7 @@ PICKLES: Final = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder whose files are there; nothing is loaded."""
+    """A folder whose files exist; nothing is loaded."""
 
     path: Path
     files: tuple[Path, ...]
@@ -32,7 +32,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, path: Path) -> "Checkpoint":
-        """The checkpoint in a folder; `CarinaError` says what is missing."""
+        """Find the checkpoint in a folder; `CarinaError` says what is missing."""
         if not path.is_dir():
             raise CarinaError(
                 f"{path}: no such folder; expected one with {CONFIG}, {PREPARED} and {WEIGHTS}, as transformers saves"
@@ -45,7 +45,7 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """Of the folder alone: says nothing of the machine."""
+        """Name of the folder: says nothing about the machine."""
         return self.path.resolve().name
 
     @cached_property

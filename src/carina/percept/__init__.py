@@ -1,20 +1,22 @@
 """percept: the sequential examination of a lesion, from presence over contour to attributes, after CheXpercept."""
 
-from carina.percept.build import BuildOptions, BuildReport, Built, CellReport, build_percept
-from carina.percept.examine import examine
-from carina.percept.examined import Examined, Skipped
+from carina.percept.analysis import analyse_lesion
+from carina.percept.build import build_percept
+from carina.percept.build_report import CellReport, PerceptBuildReport
+from carina.percept.facts import PerceptCaseFacts, PerceptStepFacts
 from carina.percept.lesions import LESIONS
+from carina.percept.records import LesionAnalysis, Skipped
 from carina.percept.rules import Rules
 
 __all__ = [
     "LESIONS",
-    "BuildOptions",
-    "BuildReport",
-    "Built",
     "CellReport",
-    "Examined",
+    "LesionAnalysis",
+    "PerceptBuildReport",
+    "PerceptCaseFacts",
+    "PerceptStepFacts",
     "Rules",
     "Skipped",
+    "analyse_lesion",
     "build_percept",
-    "examine",
 ]

@@ -1,4 +1,4 @@
-"""What a lesion is drawn on: its mask, the lungs and their parts, and where a contour may plausibly run.
+"""Anatomy around a lesion: the lungs and their parts, and where a contour may plausibly run.
 
 Raises `Ineligible` with a reason where a study's regions cannot carry the examination.
 """
@@ -11,9 +11,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.errors import RegionError
 from carina.percept.lesions import Lesion
 from carina.percept.rules import Ineligible, Rules
+from carina.store.errors import RegionError
 from carina.studies.lungs import lung_parts
 from carina.studies.model import Image, Study
 from carina.studies.region import Mask, Region
@@ -112,7 +112,7 @@ def name_at(anatomy: Anatomy, row: int, column: int) -> str | None:
 
 
 def read_anatomy(study: Study, image: Image) -> Anatomy:
-    """The lungs of a frontal image, if they can be what they say they are."""
+    """The lungs of a frontal image; `Ineligible` where they are not plausible."""
     there = study.anatomy_on(image.key)
     masks = {}
     for side in SIDES:

@@ -1,4 +1,4 @@
-"""From an examined lesion to a case on one path. Geometry is done by now; questions and views are put together."""
+"""From an analysed lesion to a case on one path: questions, views and facts; no geometry is computed here."""
 
 import hashlib
 
@@ -6,21 +6,21 @@ from carina.cases import Case, CaseRegion, CaseView, Fact, Step
 from carina.percept.attribute_steps import attribute_steps
 from carina.percept.contour_steps import detection, evaluation, points_step, revision
 from carina.percept.drawing import Drawing, raw_view
-from carina.percept.examined import Examined, Subject
 from carina.percept.lesions import LESIONS
+from carina.percept.records import LesionAnalysis, Subject
 from carina.percept.rules import Rules
 from carina.percept.steps import Assembly, Due, Path
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 
 def case_id(seed: int, study: str, target: str) -> str:
-    """The same for the same lesion of the same study under the same seed; tells nothing."""
+    """An id that depends on study, lesion and seed, and does not tell the answers."""
     digest = hashlib.sha256(f"{len(study)}:{study}/{target}/{seed}".encode()).hexdigest()
     return f"c-{digest[:16]}"
 
 
 def lesion_free(subject: Subject, target: str, *, seed: int, rules: Rules, due: Due) -> Case:
-    """The case of a lesion that is not there: one question."""
+    """The case of an absent lesion: one question."""
     chance = rng(seed, subject.study, target, "assembly")
     assembly = Assembly(lesion=LESIONS[target], path="LF", rules=rules, due=due, chance=chance)
     return _case(
@@ -34,15 +34,15 @@ def lesion_free(subject: Subject, target: str, *, seed: int, rules: Rules, due: 
 
 
 def lesion_case(
-    examined: Examined, path: Path, *, right_regions: int, seed: int, rules: Rules, due: Due
+    analysis: LesionAnalysis, path: Path, *, right_regions: int, seed: int, rules: Rules, due: Due
 ) -> Case:
     """The case of a lesion whose shown contour needs no revision (RF) or a major one (RR).
 
     `right_regions` of the options of the location question hold the lesion.
     """
-    chance = rng(seed, examined.subject.study, examined.target, "assembly")
-    assembly = Assembly(lesion=LESIONS[examined.target], path=path, rules=rules, due=due, chance=chance)
-    drawing = Drawing(examined, assembly)
+    chance = rng(seed, analysis.subject.study, analysis.target, "assembly")
+    assembly = Assembly(lesion=LESIONS[analysis.target], path=path, rules=rules, due=due, chance=chance)
+    drawing = Drawing(analysis, assembly)
     steps = [detection(assembly), evaluation(assembly)]
     if path == "RR":
         steps += [
@@ -50,16 +50,16 @@ def lesion_case(
             points_step(drawing, "contraction"),
             revision(drawing),
         ]
-    if examined.described is not None:
-        steps += attribute_steps(examined.described, assembly, right_regions)
+    if analysis.attributes is not None:
+        steps += attribute_steps(analysis.attributes, assembly, right_regions)
     return _case(
-        examined.subject,
+        analysis.subject,
         assembly,
         seed=seed,
         regions=drawing.regions,
         views=drawing.views,
         steps=tuple(steps),
-        facts=drawing.facts,
+        facts=drawing.facts.rows(),
     )
 
 

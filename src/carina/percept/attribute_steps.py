@@ -1,25 +1,28 @@
 """The four questions about attributes: distribution, location, severity, comparison."""
 
-from carina.cases import Branch, Fact, Key, Option, Step
+from carina.cases import Branch, Key, Option, Step
+from carina.cases.facts import Margin
 from carina.percept import wording
 from carina.percept.attributes import MANY_ZONES, SEVERITIES, SEVERITY_CUTS
-from carina.percept.examined import Described, LocationChoice
+from carina.percept.facts import PerceptStepFacts
+from carina.percept.records import AttributeTruth, LocationChoice
+from carina.percept.rules import Band
 from carina.percept.steps import Assembly, cycle, single
 
 
-def attribute_steps(described: Described, assembly: Assembly, right_regions: int) -> list[Step]:
+def attribute_steps(attributes: AttributeTruth, assembly: Assembly, right_regions: int) -> list[Step]:
     branch = (Branch(step="2", options=("yes" if assembly.path == "RR" else "no",)),)
     return [
-        _distribution(described, assembly, branch),
-        _location(described, described.locations[right_regions], assembly, branch),
-        _severity(described, assembly, branch),
-        _comparison(described, assembly, branch),
+        _distribution(attributes, assembly, branch),
+        _location(attributes, attributes.locations[right_regions], assembly, branch),
+        _severity(attributes, assembly, branch),
+        _comparison(attributes, assembly, branch),
     ]
 
 
-def _distribution(described: Described, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
+def _distribution(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
     band = assembly.rules.region
-    count = len(described.affected)
+    count = len(attributes.affected)
     key = f"{MANY_ZONES}+" if count >= MANY_ZONES else str(count)
     return single(
         "4a",
@@ -29,50 +32,37 @@ def _distribution(described: Described, assembly: Assembly, branch: tuple[Branch
         key=key,
         reached_by=branch,
         depends_on=("3c",) if assembly.path == "RR" else ("2",),
-        facts=tuple(
-            Fact(name="zone ratio", about=zone, value=share, low=band.high, high=1.0)
-            if zone in described.affected
-            else Fact(name="zone ratio", about=zone, value=share, low=0.0, high=band.low)
-            for zone, share in described.zones.items()
-        ),
+        facts=PerceptStepFacts(
+            zone_ratios={
+                zone: _covered(share, band, is_covered=zone in attributes.affected)
+                for zone, share in attributes.zones.items()
+            }
+        ).rows(),
     )
 
 
+def _covered(share: float, band: Band, *, is_covered: bool) -> Margin:
+    """A covered share with the range that keeps it outside the undecided band."""
+    return Margin(share, band.high, 1.0) if is_covered else Margin(share, 0.0, band.low)
+
+
 def _location(
-    described: Described, choice: LocationChoice, assembly: Assembly, branch: tuple[Branch, ...]
+    attributes: AttributeTruth, choice: LocationChoice, assembly: Assembly, branch: tuple[Branch, ...]
 ) -> Step:
     rules = assembly.rules
     names = _in_place(choice, assembly)
     options = [Option(id=_slug(name), text=wording.region(name)) for name in names]
     options.append(Option(id="none", text=wording.NONE_OF_REGIONS))
-    facts = [
-        Fact(
-            name="region ratio",
-            about=_slug(name),
-            value=described.regions[name],
-            low=rules.region.high,
-            high=1.0,
-        )
-        if name in choice.right
-        else Fact(
-            name="region ratio",
-            about=_slug(name),
-            value=described.regions[name],
-            low=0.0,
-            high=rules.region.low,
-        )
-        for name in names
-    ]
-    facts += [
-        Fact(
-            name="overlap",
-            about=f"{_slug(one)} {_slug(other)}",
-            value=share,
-            low=0.0,
-            high=rules.option_overlap,
-        )
-        for one, other, share in choice.overlaps
-    ]
+    facts = PerceptStepFacts(
+        region_ratios={
+            _slug(name): _covered(attributes.regions[name], rules.region, is_covered=name in choice.right)
+            for name in names
+        },
+        region_overlaps={
+            (_slug(one), _slug(other)): Margin(share, 0.0, rules.option_overlap)
+            for one, other, share in choice.overlaps
+        },
+    )
     right = tuple(_slug(name) for name in names if name in choice.right)
     return Step(
         id="4b",
@@ -89,17 +79,17 @@ def _location(
             options=right or ("none",),
             kinds=(*("inside" if name in choice.right else "outside" for name in names), "none"),
         ),
-        facts=tuple(facts),
+        facts=facts.rows(),
     )
 
 
 def location_step(right: int) -> str:
-    """Under which name the places of a location question with so many right regions are kept in balance."""
+    """The name under which places are balanced, for location questions with this number of right regions."""
     return f"4b with {right} right"
 
 
 def _in_place(choice: LocationChoice, assembly: Assembly) -> list[str]:
-    """The regions in their order: the one that is not like the others comes to the place that is due."""
+    """The regions in the order of the options; the only right (or only wrong) one is at its balanced place."""
     right, wrong = (
         [list(names)[n] for n in assembly.chance.permutation(len(names))]
         for names in (choice.right, choice.wrong)
@@ -115,10 +105,10 @@ def _slug(name: str) -> str:
     return name.replace(" ", "-")
 
 
-def _severity(described: Described, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
-    sides = sorted(described.severity)
+def _severity(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
+    sides = sorted(attributes.severity)
     side = sides[int(assembly.chance.integers(len(sides)))]
-    key, margin = described.severity[side], assembly.rules.severity_margin
+    key, margin = attributes.severity[side], assembly.rules.severity_margin
     cuts = (0.0, *SEVERITY_CUTS, 1.0)
     place = SEVERITIES.index(key)
     return single(
@@ -128,36 +118,37 @@ def _severity(described: Described, assembly: Assembly, branch: tuple[Branch, ..
         options=cycle(assembly, "4c", wording.SEVERITIES, key),
         key=key,
         reached_by=branch,
-        facts=(
-            Fact(name="side", text=side),
-            Fact(
-                name="share",
-                value=described.lungs[side],
+        facts=PerceptStepFacts(
+            side=side,
+            share=Margin(
+                attributes.lungs[side],
                 low=cuts[place] + (margin if place else 0.0),
                 high=cuts[place + 1] - (margin if place < len(SEVERITIES) - 1 else 0.0),
             ),
-        ),
+        ).rows(),
     )
 
 
-def _comparison(described: Described, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
-    rules, key = assembly.rules, described.comparison
-    facts = [
-        Fact(name=f"{side} share", value=share, low=rules.presence.high, high=1.0)
-        if share >= rules.presence.high
-        else Fact(name=f"{side} share", value=share, low=0.0, high=rules.presence.low)
-        for side, share in described.lungs.items()
-    ]
-    facts += [Fact(name=f"{side} size", value=float(size)) for side, size in described.sizes.items()]
-    larger = max(described.sizes, key=lambda side: described.sizes[side])
-    facts.append(Fact(name="larger side", text=larger))
+def _comparison(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
+    rules, key = assembly.rules, attributes.comparison
+    shares = {
+        side: _covered(share, rules.presence, is_covered=share >= rules.presence.high)
+        for side, share in attributes.lungs.items()
+    }
+    sizes = attributes.sizes
+    ratio: Margin | None = None
     if key != "one":
-        ratio = max(described.sizes.values()) / min(described.sizes.values())
-        facts.append(
-            Fact(name="size ratio", value=ratio, low=1.0, high=rules.ratio.low)
-            if key == "similar"
-            else Fact(name="size ratio", value=ratio, low=rules.ratio.high)
-        )
+        measured = max(sizes.values()) / min(sizes.values())
+        is_similar = key == "similar"
+        ratio = Margin(measured, 1.0, rules.ratio.low) if is_similar else Margin(measured, rules.ratio.high)
+    facts = PerceptStepFacts(
+        right_share=shares["right"],
+        left_share=shares["left"],
+        right_size=float(sizes["right"]),
+        left_size=float(sizes["left"]),
+        larger_side=max(sizes, key=lambda side: sizes[side]),
+        size_ratio=ratio,
+    )
     order = [name for name in wording.COMPARISONS if name != key]
     others = [order[n] for n in assembly.chance.permutation(len(order))]
     others.insert(assembly.due("4d", len(wording.COMPARISONS)), key)
@@ -168,5 +159,5 @@ def _comparison(described: Described, assembly: Assembly, branch: tuple[Branch, 
         options=[Option(id=name, text=wording.COMPARISONS[name]) for name in others],
         key=key,
         reached_by=branch,
-        facts=tuple(facts),
+        facts=facts.rows(),
     )

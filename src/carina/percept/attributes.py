@@ -1,4 +1,4 @@
-"""What a lesion's mask says of distribution, location, severity and comparison, with a margin around every cut.
+"""Attributes of a lesion's mask: distribution, location, severity and comparison, with a margin around every cut.
 
 A key is stated only where it would stay the same for any contour that a careful reader might draw.
 """

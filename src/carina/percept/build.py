@@ -1,5 +1,6 @@
-"""From a study set to a percept benchmark on disk: screen, examine, select, assemble, write."""
+"""Build a percept benchmark: find candidates, analyse lesions, select, assemble cases, write parts."""
 
+import os
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,35 +10,50 @@ from typing import Final, get_args
 
 import msgspec
 
+from carina import models
 from carina.cases import (
+    Benchmark,
     Case,
-    Manifest,
     Provenance,
-    write_manifest,
+    open_benchmark,
     write_part,
 )
-from carina.cases.building import building, finished, provenance_of, write_report, write_skipped
-from carina.errors import CarinaError
-from carina.models import ModelIdentity, Segmenter, identify_segmenter, open_segmenter
+from carina.cases.building import (
+    building,
+    finished,
+    opened_studies,
+    provenance_of,
+    write_report,
+    write_skipped,
+)
+from carina.models import ModelIdentity, Segmenter, identify_model
+from carina.percept.analysis import analyse_lesion, subject_of
 from carina.percept.assemble import lesion_case, lesion_free
 from carina.percept.attribute_steps import location_step
-from carina.percept.deformers import DeformerSource, warped
-from carina.percept.examine import examine, subject_of
-from carina.percept.examined import Examined, Outcome, Skipped
-from carina.percept.grey import grey_of
+from carina.percept.build_report import CellReport, PerceptBuildReport
+from carina.percept.candidates import Candidate, Candidates, find_candidates
+from carina.percept.deformers import DeformerSource, SegmenterDeformers, warp_deformer
 from carina.percept.journal import Journal
 from carina.percept.lesions import LESIONS
+from carina.percept.records import LesionAnalysis, Outcome, Skipped
 from carina.percept.rules import Rules
-from carina.percept.sam_deform import SamDeformers
-from carina.percept.screen import Candidate, Screened, screen
-from carina.percept.segmented import Segmented
-from carina.percept.select import choose, on_paths, places_due, right_regions, wanted_examined, with_masks
+from carina.percept.select import (
+    analyses_needed,
+    assign_paths,
+    choose,
+    choose_masks,
+    places_due,
+    right_regions,
+)
 from carina.percept.steps import PATHS
-from carina.percept.truth import TruthSource, drawn_masks
+from carina.percept.truth import SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
 from carina.store import PartInfo
+from carina.store.errors import CarinaError
+from carina.store.progress import Progress, no_progress
+from carina.store.results import Location, as_path
+from carina.store.workers import in_order
 from carina.studies import Studies, open_studies
 from carina.studies.vocabulary import Split
-from carina.workers import in_order
 
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and rules give other cases."""
@@ -45,39 +61,9 @@ PART_SIZE: Final = 256
 _NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")
 
 
-class CellReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell: what was wanted, what there is, and why there is not more."""
-
-    target: str
-    path: str
-    wanted: int
-    built: int
-    candidates: int
-    """Studies that state what the cell needs."""
-    reasons: dict[str, int]
-    """Of candidates that were looked at and could not be used; the two paths of a lesion share theirs."""
-
-
-class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`build.json`: how a benchmark came to hold what it holds."""
-
-    studies: int
-    cells: tuple[CellReport, ...]
-
-    @property
-    def unfilled(self) -> tuple[CellReport, ...]:
-        return tuple(cell for cell in self.cells if cell.built < cell.wanted)
-
-
-@dataclass(frozen=True)
-class Built:
-    manifest: Manifest
-    report: BuildReport
-
-
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """What decides the cases, beside the studies."""
+    """Options of `build_percept`, checked."""
 
     seed: int = 0
     per_cell: int = 100
@@ -85,57 +71,117 @@ class BuildOptions:
     split: str | None = None
     rules: Rules = field(default_factory=Rules)
     segmenter: str | None = None
-    """Name of the model that draws the masks (`carina.models.open_segmenter`); None for the study set's own masks."""
+    """Name of the model that draws the masks (`sam:PATH`); None for the study set's own masks."""
     deformer: str | None = None
     """Name of the model that deforms them; None for the signed-distance warp."""
 
     def __post_init__(self) -> None:
         for target in self.targets:
             if target not in LESIONS:
-                raise CarinaError(f"unknown lesion {target!r}; the protocol has {', '.join(LESIONS)}")
+                raise CarinaError(f"target {target!r}: unknown lesion; choose from {', '.join(LESIONS)}")
         if len(set(self.targets)) < len(self.targets):
-            raise CarinaError(f"a lesion is named twice: {', '.join(self.targets)}")
+            raise CarinaError(f"targets {', '.join(self.targets)}: a lesion is named twice; name each once")
         if self.split is not None and self.split not in get_args(Split):
-            raise CarinaError(f"unknown split {self.split!r}; expected one of {', '.join(get_args(Split))}")
+            raise CarinaError(f"split {self.split!r}: expected one of {', '.join(get_args(Split))}")
 
 
 def build_percept(
+    studies: Studies | Location,
+    out: Location,
+    *,
+    per_cell: int = 100,
+    seed: int = 0,
+    targets: Sequence[str] | None = None,
+    split: str | None = None,
+    segmenter: str | None = None,
+    deformer: str | None = None,
+    rules: Rules | None = None,
+    workers: int | None = None,
+    progress: Progress = no_progress,
+) -> Benchmark:
+    """Build a benchmark of sequential examinations of lesions from a study set.
+
+    The bytes depend on the studies and the options alone, not on the number of workers. An interrupted call resumes
+    when it is repeated. `Benchmark.build_report` says how many cases each lesion has on each path, and why not more.
+
+    Args:
+        studies: Study set with masks of lesions and of both lungs.
+        out: Directory of the benchmark.
+        per_cell: Cases for each lesion on each path.
+        seed: Seed for sampling; the same seed gives the same bytes.
+        targets: Lesions to ask about; all of `LESIONS` by default.
+        split: Use only studies of this split: "train", "val" or "test".
+        segmenter: Model that draws the masks, such as "sam:weights"; the studies' own masks by default.
+        deformer: Model that deforms the masks; a signed-distance warp by default.
+        rules: Limits that keys must keep clear of.
+        workers: Number of processes; one for each core by default.
+        progress: Opens the progress display; none by default.
+
+    Returns:
+        The benchmark, opened.
+
+    Raises:
+        CarinaError: An option is wrong, or the directory holds another benchmark.
+
+    Example:
+        >>> from carina.percept import build_percept
+        >>> bench = build_percept("studies", "bench", per_cell=1)  # doctest: +SKIP
+        >>> bench.build_report.unfilled  # doctest: +SKIP
+        ()
+    """
+    options = BuildOptions(
+        seed=seed,
+        per_cell=per_cell,
+        targets=tuple(LESIONS if targets is None else targets),
+        split=split,
+        rules=rules or Rules(),
+        segmenter=segmenter,
+        deformer=deformer,
+    )
+    directory = as_path(out)
+    with progress("Lesions", analyses_needed(per_cell) * len(options.targets)) as advance:
+        _build(
+            opened_studies(studies),
+            directory,
+            options,
+            workers=workers or os.cpu_count() or 1,
+            progress=advance,
+        )
+    return open_benchmark(directory, verify=False)
+
+
+def _build(
     studies: Studies,
     directory: FilePath,
     options: BuildOptions,
     *,
-    workers: int = 1,
-    progress: Callable[[int], object] = lambda _done: None,
-) -> Built:
-    """Write a benchmark; an interrupted call is taken up where it was. The bytes do not depend on the workers.
-
-    `progress` is told of every lesion that is ready for its two paths.
-    """
+    workers: int,
+    progress: Callable[[int], object],
+) -> None:
     provenance = _provenance(studies, directory, options)
-    with building(studies, directory, provenance):
-        there = finished(directory, provenance.fingerprint, BuildReport)
-        if there is not None:
-            return Built(*there)
+    with building(studies, directory, provenance) as build:
+        if finished(build, PerceptBuildReport) is not None:
+            progress(analyses_needed(options.per_cell) * len(options.targets))
+            return
         narrowed = studies.without(*_NOT_NEEDED)
         if options.split is not None:
             narrowed = narrowed.where(split=options.split)
-        found = screen(narrowed.without("anatomy"), options.targets, seed=options.seed)
+        found = find_candidates(narrowed.without("anatomy"), options.targets, seed=options.seed)
         with Journal(directory, provenance.fingerprint) as journal:
-            ready = _examined(narrowed, found, options, journal, workers=workers, progress=progress)
+            ready = _analyse_candidates(narrowed, found, options, journal, workers=workers, progress=progress)
             report, parts = _assemble(
                 narrowed, found, ready, options, directory=directory, fingerprint=provenance.fingerprint
             )
             write_report(directory, report)
             _write_skipped(directory, [*found.skipped, *ready.skipped])
-            manifest = write_manifest(directory, provenance, parts)
+            build.close(parts)
             journal.remove()
-        return Built(manifest, report)
 
 
 def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) -> Provenance:
     rules = msgspec.to_builtins(options.rules)
     models = {
-        role: None if named is None else identify_segmenter(named)
+        role: None if named is None else identify_model(named, needs="segments")
         for role, named in (("segmenter", options.segmenter), ("deformer", options.deformer))
     }
     return provenance_of(
@@ -160,14 +206,14 @@ def _as_options(models: dict[str, ModelIdentity | None]) -> str:
     return "".join(f" --{role} {model.name}" for role, model in models.items() if model is not None)
 
 
-# ---- examining ----------------------------------------------------------------------------------------------------
+# ---- analysing ----------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class _Ready:
-    """What was examined, in the order in which it was drawn."""
+    """Outcomes of the analyses, in the order in which candidates were sampled."""
 
-    accepted: dict[str, list[Examined]]
+    accepted: dict[str, list[LesionAnalysis]]
     skipped: list[Skipped]
 
 
@@ -181,18 +227,18 @@ class _Task(msgspec.Struct, frozen=True):
     deformer: str | None
 
 
-def _examined(
+def _analyse_candidates(
     studies: Studies,
-    found: Screened,
+    found: Candidates,
     options: BuildOptions,
     journal: Journal,
     *,
     workers: int,
     progress: Callable[[int], object],
 ) -> _Ready:
-    """The first studies of every target that can be asked about, one a patient, as many as are needed."""
+    """The first usable studies of every target, one for each patient, as many as are needed."""
     ready = _Ready({target: [] for target in options.targets}, [])
-    need = wanted_examined(options.per_cell)
+    need = analyses_needed(options.per_cell)
     patients: dict[str, set[str]] = defaultdict(set)
 
     def is_needless(target: str, candidate: Candidate) -> bool:
@@ -201,7 +247,7 @@ def _examined(
     queue: deque[tuple[str, Candidate, Outcome | None]] = deque()
 
     def tasks() -> Iterator[_Task]:
-        """What is not in the journal. Workers ask ahead, so some may turn out to be needless after all."""
+        """Lesions that are not in the journal. Workers request tasks ahead, so a few may turn out not to be needed."""
         for target in options.targets:
             for candidate in found.present[target]:
                 if is_needless(target, candidate):
@@ -235,24 +281,27 @@ def _examined(
             if known is not None:
                 take(target, candidate, known)
 
-    for outcome in in_order(_examine_one, tasks(), workers=workers):
+    for outcome in in_order(_analyse_one, tasks(), workers=workers):
         take_known()
         target, candidate, _ = queue.popleft()
         journal.add(outcome)
         take(target, candidate, outcome)
     take_known()
+    missing = sum(need - len(accepted) for accepted in ready.accepted.values())
+    if missing:
+        progress(missing)
     return ready
 
 
-def _examine_one(task: _Task) -> Outcome:
+def _analyse_one(task: _Task) -> Outcome:
     studies = _opened(task.directory)
-    truth_of: TruthSource = drawn_masks
+    truth_of: TruthSource = masks_as_drawn
     if task.segmenter is not None:
-        truth_of = Segmented(_segmenter(task.segmenter), grey_of(studies), task.rules)
-    deformer_of: DeformerSource = warped
+        truth_of = SegmenterTruth(_segmenter(task.segmenter), grey_reader(studies), task.rules)
+    deformer_of: DeformerSource = warp_deformer
     if task.deformer is not None:
-        deformer_of = SamDeformers(_segmenter(task.deformer), grey_of(studies))
-    return examine(
+        deformer_of = SegmenterDeformers(_segmenter(task.deformer), grey_reader(studies))
+    return analyse_lesion(
         studies[task.study],
         task.target,
         seed=task.seed,
@@ -265,7 +314,8 @@ def _examine_one(task: _Task) -> Outcome:
 @lru_cache(maxsize=2)
 def _segmenter(named: str) -> Segmenter:
     """Each process opens a model once."""
-    return open_segmenter(named)
+    segmenter: Segmenter = models.open(named, needs="segments")
+    return segmenter
 
 
 @lru_cache(maxsize=1)
@@ -279,14 +329,14 @@ def _opened(directory: str) -> Studies:
 
 def _assemble(
     studies: Studies,
-    found: Screened,
+    found: Candidates,
     ready: _Ready,
     options: BuildOptions,
     *,
     directory: FilePath,
     fingerprint: str,
-) -> tuple[BuildReport, list[PartInfo]]:
-    """Cases of every target, in parts; what became of every cell."""
+) -> tuple[PerceptBuildReport, list[PartInfo]]:
+    """Write the cases of every target in parts; returns the build report and the parts."""
     parts: list[PartInfo] = []
     cells: list[CellReport] = []
     why = Counter((skip.target, skip.reason) for skip in [*found.skipped, *ready.skipped])
@@ -319,7 +369,7 @@ def _assemble(
                     reasons=_reasons(found.not_absent if absent else why, target),
                 )
             )
-    return BuildReport(studies=found.studies, cells=tuple(cells)), parts
+    return PerceptBuildReport(studies=found.studies, cells=tuple(cells)), parts
 
 
 def _reasons(why: Counter[tuple[str, str]], target: str) -> dict[str, int]:
@@ -337,15 +387,15 @@ def _lesion_free(
         yield lesion_free(subject, target, seed=options.seed, rules=options.rules, due=due)
 
 
-def _with_lesion(accepted: Sequence[Examined], target: str, options: BuildOptions) -> Iterator[Case]:
+def _with_lesion(accepted: Sequence[LesionAnalysis], target: str, options: BuildOptions) -> Iterator[Case]:
     seed = options.seed
-    for path, cell in on_paths(choose(accepted, options.per_cell), seed=seed).items():
+    for path, cell in assign_paths(choose(accepted, options.per_cell), seed=seed).items():
         regions = right_regions(cell, seed=seed)
-        for index, examined in enumerate(with_masks(cell)):
+        for index, analysis in enumerate(choose_masks(cell)):
             right = regions[index]
             turns = {location_step(right): regions[:index].count(right)}
             yield lesion_case(
-                examined,
+                analysis,
                 path,
                 right_regions=right,
                 seed=seed,
@@ -358,7 +408,7 @@ def _with_lesion(accepted: Sequence[Examined], target: str, options: BuildOption
 
 
 def _write_skipped(directory: FilePath, skipped: Sequence[Skipped]) -> None:
-    """Every study that has a lesion and could not be used for it."""
+    """List every study that has a lesion and could not be used for it."""
     order = sorted(skipped, key=lambda skip: (skip.target, skip.study))
     rows = ((skip.study, skip.target, skip.reason, skip.detail) for skip in order)
     write_skipped(directory, ("study", "target", "reason", "detail"), rows)

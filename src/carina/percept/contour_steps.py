@@ -1,13 +1,15 @@
-"""Questions about presence and contour: is the lesion there, is its contour right, where is it wrong, what is right."""
+"""Questions about presence and contour: detection, contour evaluation, and the three revision steps."""
 
 from typing import Final, Literal
 
 import numpy as np
 
-from carina.cases import Branch, Fact, Key, Option, Step
+from carina.cases import Branch, Key, Option, Step
+from carina.cases.facts import Margin
 from carina.percept import wording
 from carina.percept.drawing import Drawing
-from carina.percept.options import KEY, OPTIONS
+from carina.percept.facts import MaskOptionFacts, PerceptStepFacts, PointFacts
+from carina.percept.mask_options import KEY, OPTIONS
 from carina.percept.steps import Assembly, single
 
 
@@ -50,7 +52,7 @@ _REVISING: Final = (Branch(step="2", options=("yes",)),)
 
 
 def points_step(drawing: Drawing, operation: Literal["expansion", "contraction"]) -> Step:
-    assembly, rules, scale = drawing.assembly, drawing.assembly.rules, drawing.examined.scale
+    assembly = drawing.assembly
     options = [
         Option(id=f"p{n}", text=f"{colour} point", mark=str(n))
         for n, colour in enumerate(drawing.colours, start=1)
@@ -58,22 +60,6 @@ def points_step(drawing: Drawing, operation: Literal["expansion", "contraction"]
     options.append(Option(id="none", text=wording.NONE))
     right = tuple(f"p{n}" for n, placed in enumerate(drawing.points, start=1) if placed.kind == operation)
     ask = wording.expansion if operation == "expansion" else wording.contraction
-    facts: list[Fact] = []
-    for n, placed in enumerate(drawing.points, start=1):
-        about = f"p{n}"
-        others = [other.point for k, other in enumerate(drawing.points, start=1) if k != n]
-        nearest = min(float(np.hypot(*np.subtract(placed.point, other))) for other in others)
-        facts.append(Fact(name="nearest point", about=about, value=nearest, low=rules.point_gap * scale))
-        facts.append(Fact(name="distance to contour", about=about, value=placed.contour_distance))
-        if placed.nearest_change is not None:
-            facts.append(
-                Fact(
-                    name="nearest change",
-                    about=about,
-                    value=placed.nearest_change,
-                    low=rules.change_gap * scale,
-                )
-            )
     first = operation == "expansion"
     return Step(
         id="3a" if first else "3b",
@@ -90,28 +76,43 @@ def points_step(drawing: Drawing, operation: Literal["expansion", "contraction"]
         reached_by=_REVISING,
         depends_on=("2",) if first else (),
         key=Key(options=right or ("none",), kinds=(*(placed.kind for placed in drawing.points), "none")),
-        facts=tuple(facts) if first else (),
+        facts=PerceptStepFacts(points=_point_facts(drawing)).rows() if first else (),
     )
 
 
+def _point_facts(drawing: Drawing) -> dict[str, PointFacts]:
+    rules, scale = drawing.assembly.rules, drawing.analysis.scale
+    facts: dict[str, PointFacts] = {}
+    for n, placed in enumerate(drawing.points, start=1):
+        others = [other.point for k, other in enumerate(drawing.points, start=1) if k != n]
+        nearest = min(float(np.hypot(*np.subtract(placed.point, other))) for other in others)
+        change = placed.nearest_change
+        facts[f"p{n}"] = PointFacts(
+            nearest_point=Margin(nearest, rules.point_gap * scale),
+            distance_to_contour=placed.contour_distance,
+            nearest_change=None if change is None else Margin(change, rules.change_gap * scale),
+        )
+    return facts
+
+
 def revision(drawing: Drawing) -> Step:
-    assembly, rules, examined = drawing.assembly, drawing.assembly.rules, drawing.examined
+    assembly, rules, analysis = drawing.assembly, drawing.assembly.rules, drawing.analysis
     options = [Option(id=f"o{n + 1}", text=wording.ORDINALS[n], view=f"v{n + 4}") for n in range(OPTIONS)]
     chosen = [drawing.options[n] for n in drawing.order]
     right = next(n for n, choice in enumerate(chosen) if choice.kind == KEY)
-    facts: list[Fact] = []
-    for n, choice in enumerate(chosen):
-        about = f"o{n + 1}"
-        with_shown = choice.region.iou(examined.shown)
-        facts.append(Fact(name="iou with shown", about=about, value=with_shown, high=rules.option_iou))
-        if n != right:
-            with_key = choice.region.iou(chosen[right].region)
-            facts.append(Fact(name="iou with key", about=about, value=with_key, high=rules.option_iou_key))
-        for m in range(n + 1, OPTIONS):
-            between = choice.region.iou(chosen[m].region)
-            facts.append(
-                Fact(name="iou between", about=f"o{n + 1} o{m + 1}", value=between, high=rules.option_iou)
-            )
+    facts = {
+        f"o{n + 1}": MaskOptionFacts(
+            iou_with_shown=Margin(choice.region.iou(analysis.shown), high=rules.option_iou),
+            iou_with_key=None
+            if n == right
+            else Margin(choice.region.iou(chosen[right].region), high=rules.option_iou_key),
+            iou_between={
+                f"o{m + 1}": Margin(choice.region.iou(chosen[m].region), high=rules.option_iou)
+                for m in range(n + 1, OPTIONS)
+            },
+        )
+        for n, choice in enumerate(chosen)
+    }
     return Step(
         id="3c",
         stage=3,
@@ -124,5 +125,5 @@ def revision(drawing: Drawing) -> Step:
         reached_by=_REVISING,
         depends_on=("3a", "3b"),
         key=Key(options=(f"o{right + 1}",), kinds=tuple(choice.kind for choice in chosen)),
-        facts=tuple(facts),
+        facts=PerceptStepFacts(masks=facts).rows(),
     )

@@ -31,7 +31,7 @@ GRAIN_WIDTH: Final = 1.2
 """Wavelength of that, in widths of the kernel."""
 
 LEAST_OF_WANTED: Final = 0.8
-"""A change that falls apart is worth making if its largest piece has so much of the wanted area."""
+"""Least share of the requested area in the largest piece of a change that falls apart."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,23 @@
-"""Deformers by study: how contours give way there, and what that is called in the facts of a case."""
+"""Deformers: how the contours of a study give way to an edit.
 
-from dataclasses import dataclass
-from typing import Protocol
+The signed-distance warp needs no pixels. A segmenter can deform contours too: pointed at a place beside the contour, it
+says where it would draw the contour instead. The change has the size that was requested, whatever the model would have
+drawn: the model only decides which pixels go first. All other rules for changes are those of the warp.
+"""
 
-from carina.percept.deform import Reluctance, warp
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.models import Point, Prompts, Segmenter
+from carina.percept.deform import Operation, Reluctance, warp
+from carina.percept.outline import Field, Outline, Window
+from carina.percept.truth import CHECKSUM_DIGITS, GreyReader
 from carina.studies.model import Image, Study
+from carina.studies.region import Mask
 
 
 @dataclass(frozen=True)
@@ -12,7 +25,7 @@ class Deformer:
     """A way to change contours of one study."""
 
     name: str
-    gives_way: Reluctance
+    reluctance: Reluctance
 
 
 class DeformerSource(Protocol):
@@ -23,6 +36,110 @@ class DeformerSource(Protocol):
         ...
 
 
-def warped(_study: Study, _image: Image) -> Deformer:
+def warp_deformer(_study: Study, _image: Image) -> Deformer:
     """The signed-distance warp: the same for all studies, needs no pixels."""
     return Deformer("signed-distance warp", warp)
+
+
+# ---- a segmenter as deformer ----
+
+INTO: Final = 0.3
+"""How far from the contour the segmenter is pointed to, in widths of the change."""
+LEVELS: Final = 24
+"""Steps in which a change grows from the contour."""
+_KEPT: Final = 4
+"""Answers that are kept: a site is requested again for half the change and for a larger one."""
+
+
+@dataclass(frozen=True)
+class SegmenterDeformers:
+    """Makes deformers: `analyse_lesion(..., deformer_of=SegmenterDeformers(segmenter, grey_reader(studies)))`."""
+
+    segmenter: Segmenter
+    grey: GreyReader
+
+    def __call__(self, _study: Study, image: Image, /) -> Deformer:
+        name = f"{self.segmenter.name} (weights {self.segmenter.weights[:CHECKSUM_DIGITS]})"
+        return Deformer(name, SegmenterReluctance(self.segmenter, self.grey(image)))
+
+
+@dataclass
+class SegmenterReluctance:
+    """How contours on one image give way to a segmenter."""
+
+    segmenter: Segmenter
+    pixels: NDArray[np.uint8]
+    _answers: list[tuple[Outline, Point, Field]] = field(default_factory=list)
+
+    def __call__(
+        self,
+        outline: Outline,
+        place: tuple[int, int],
+        operation: Operation,
+        *,
+        width: float,
+        chance: np.random.Generator,
+    ) -> tuple[Window, Field]:
+        """The window and movable pixels of the warp, ordered by how readily the segmenter changes them."""
+        window, plain = warp(outline, place, operation, width=width, chance=chance)
+        movable = np.isfinite(plain)
+        if not movable.any():
+            return window, plain
+        row, column = _beside(outline, window, movable, place, INTO * width)
+        point = Point(
+            column + outline.window[1].start + 0.5,
+            row + outline.window[0].start + 0.5,
+            inside=operation == "expansion",
+        )
+        sure = self._logits(outline, point)[window]
+        cost = np.where(movable, -sure if operation == "expansion" else sure, np.float32(np.inf))
+        kept = outline.mask[window] == (operation == "expansion")
+        return window, grown(cost, _touching(kept) & movable, plain)
+
+    def _logits(self, outline: Outline, point: Point) -> Field:
+        """The segmenter's opinion of the outline's window after one more point."""
+        for other, asked, answer in self._answers:
+            if other is outline and asked == point:
+                return answer
+        prompts = Prompts(points=(point,), mask=outline.on_image(outline.mask))
+        answer = self.segmenter.propose(self.pixels, prompts)[0].logits[outline.window].copy()
+        self._answers = [*self._answers[1 - _KEPT :], (outline, point, answer)]
+        return answer
+
+
+def grown(cost: Field, contour: Mask, plain: Field) -> Field:
+    """The effort of reaching every pixel from the contour over pixels that cost no more; inf where none leads there.
+
+    So a change is never an island apart from the contour, nor a hole in the mask. It grows in steps of equal numbers of
+    pixels; within a step those go first that `plain` makes go first, so that there are hardly two of equal effort.
+    """
+    cost = np.where(np.isnan(cost), np.float32(np.inf), cost)
+    effort = np.full(cost.shape, np.inf, np.float32)
+    finite = cost[np.isfinite(cost)]
+    if not finite.size:
+        return effort
+    for step, level in enumerate(np.quantile(finite, np.linspace(0, 1, LEVELS + 1)[1:], method="higher")):
+        labels = cv2.connectedComponents((cost <= level).view(np.uint8), connectivity=4)[1]
+        rooted = np.zeros(int(labels.max()) + 1, bool)
+        rooted[labels[contour]] = True
+        rooted[0] = False
+        fresh = rooted[labels] & np.isinf(effort)
+        effort[fresh] = step + plain[fresh] / (1 + plain[fresh])
+    return effort
+
+
+def _beside(
+    outline: Outline, window: Window, movable: Mask, place: tuple[int, int], away: float
+) -> tuple[int, int]:
+    """The movable pixel nearest to a place that lies so far from the contour; the furthest one where none does."""
+    depth = np.where(movable, np.abs(outline.depth[window]), np.float32(-1))
+    rows, columns = np.nonzero(depth >= min(away, float(depth.max())))
+    rows, columns = rows + window[0].start, columns + window[1].start
+    nearest = int(((rows - place[0]) ** 2 + (columns - place[1]) ** 2).argmin())
+    return int(rows[nearest]), int(columns[nearest])
+
+
+def _touching(other: Mask) -> Mask:
+    """Pixels with a neighbour on the other side of the contour."""
+    cross = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
+    return cv2.dilate(np.ascontiguousarray(other).view(np.uint8), cross).astype(bool)

@@ -1,14 +1,20 @@
-"""What is drawn for a case: regions under names that tell nothing, points, views, and the facts behind them."""
+"""Regions, points, views and facts of a case; the names of regions do not tell their roles."""
 
 from dataclasses import dataclass
+from typing import Final
 
-from carina.cases import CaseImage, CaseRegion, CaseView, Fact, Mark, Overlay, Panel
-from carina.draw import MARKS
+from carina.cases import CaseImage, CaseRegion, CaseView, Mark, Overlay, Panel
+from carina.cases.draw import MARKS
+from carina.cases.facts import Margin
 from carina.percept import wording
 from carina.percept.deform import OPPOSITE
-from carina.percept.examined import Examined
-from carina.percept.options import KEY, OPTIONS
+from carina.percept.facts import EditFacts, PerceptCaseFacts, RegionSource
+from carina.percept.mask_options import KEY, OPTIONS
+from carina.percept.records import LesionAnalysis
 from carina.percept.steps import Assembly, with_key_at
+
+_REDRAWN: Final = "truth, redrawn"
+"""Provenance of the truth as a careful reader might have drawn it."""
 
 
 def raw_view(image: CaseImage) -> CaseView:
@@ -16,11 +22,11 @@ def raw_view(image: CaseImage) -> CaseView:
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A point of the case."""
+class MarkedPoint:
+    """A point that the revision steps show."""
 
     kind: str
-    """The revision that is needed here, or on which side of the contour nothing is."""
+    """The revision that is needed at the point, or the side of the contour ("inside", "outside") of a distractor."""
     point: tuple[float, float]
     contour_distance: float
     nearest_change: float | None
@@ -30,16 +36,16 @@ class Placed:
 class Drawing:
     """Regions, points and views of a lesion's case, in the order in which they are named."""
 
-    def __init__(self, examined: Examined, assembly: Assembly) -> None:
-        self.examined, self.assembly = examined, assembly
-        self.options = examined.mask_sets[0].options
+    def __init__(self, analysis: LesionAnalysis, assembly: Assembly) -> None:
+        self.analysis, self.assembly = analysis, assembly
+        self.options = analysis.mask_sets[0].options
         revised = assembly.path == "RR"
-        self._shown = examined.shown if revised else examined.revised
+        self._shown = analysis.shown if revised else analysis.revised
         self.order = with_key_at(assembly.due("3c", OPTIONS), OPTIONS, assembly.chance) if revised else []
         self.points = self._order_points() if revised else []
         names = list(MARKS)
         self.colours = [names[n] for n in assembly.chance.permutation(len(names))[: len(self.points)]]
-        named = [("truth", examined.truth), ("shown", self._shown)]
+        named = [("truth", analysis.truth), ("shown", self._shown)]
         named += [
             ("revised" if self.options[n].kind == KEY else "option", self.options[n].region)
             for n in self.order
@@ -49,7 +55,7 @@ class Drawing:
 
     @property
     def key(self) -> str:
-        return self.examined.subject.image.key
+        return self.analysis.subject.image.key
 
     @property
     def regions(self) -> tuple[CaseRegion, ...]:
@@ -67,7 +73,7 @@ class Drawing:
     @property
     def views(self) -> tuple[CaseView, ...]:
         shown = (Overlay(region=self.name("shown")),)
-        made = [raw_view(self.examined.subject.image), self._view("v2", shown)]
+        made = [raw_view(self.analysis.subject.image), self._view("v2", shown)]
         if self.assembly.path == "RR":
             made.append(self._view("v3", shown, self.marks))
             made += [
@@ -81,16 +87,18 @@ class Drawing:
 
     # Points
 
-    def _order_points(self) -> list[Placed]:
-        """Edits' points and distractors in one random order, each with a colour of its own."""
-        examined, chance = self.examined, self.assembly.chance
+    def _order_points(self) -> list[MarkedPoint]:
+        """Points of the edits and distractors in random order."""
+        analysis, chance = self.analysis, self.assembly.chance
         placed = [
-            Placed(OPPOSITE[edit.operation], edit.point, edit.contour_distance, None, n)
-            for n, edit in enumerate(examined.edits)
+            MarkedPoint(OPPOSITE[edit.operation], edit.point, edit.contour_distance, None, n)
+            for n, edit in enumerate(analysis.edits)
         ]
         placed += [
-            Placed("inside" if p.inside else "outside", p.point, p.contour_distance, p.nearest_change, None)
-            for p in examined.points
+            MarkedPoint(
+                "inside" if p.inside else "outside", p.point, p.contour_distance, p.nearest_change, None
+            )
+            for p in analysis.points
         ]
         return [placed[n] for n in chance.permutation(len(placed))]
 
@@ -104,73 +112,49 @@ class Drawing:
     # Facts
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
-        examined, rules = self.examined, self.assembly.rules
-        facts = [Fact(name="role", about=name, text=role) for name, (role, _) in self._roles]
-        facts.append(Fact(name="provenance", about=self.name("truth"), text=examined.provenance))
+    def facts(self) -> PerceptCaseFacts:
+        """What is known of the case as a whole."""
+        analysis, rules = self.analysis, self.assembly.rules
+        is_revised = self.assembly.path == "RR"
+        deformed = f"deformed from the redrawn truth by {analysis.deformer}"
         # A mask that nobody has looked at is a reference, and must not pass for more.
-        facts.append(
-            Fact(name="reviewed", about=self.name("truth"), text="yes" if examined.reviewed else "no")
+        reviewed = "yes" if analysis.reviewed else "no"
+        sources = {
+            self.name("truth"): RegionSource(provenance=analysis.provenance, reviewed=reviewed),
+            self.name("shown"): RegionSource(provenance=deformed if is_revised else _REDRAWN),
+        }
+        redrawn = Margin(analysis.agreement, rules.good_iou, 1.0)
+        overlaps = {self.name("shown"): redrawn}
+        if is_revised:
+            sources[self.name("revised")] = RegionSource(provenance=_REDRAWN)
+            overlaps = {
+                self.name("revised"): redrawn,
+                self.name("shown"): Margin(analysis.overlap, rules.revise_low, rules.revise_high),
+            }
+        attributes = analysis.attributes
+        return PerceptCaseFacts(
+            roles={name: role for name, (role, _) in self._roles},
+            sources=sources,
+            iou_with_truth=overlaps,
+            edits=self._edit_facts() if is_revised else {},
+            area=float(analysis.area),
+            share_of_image=analysis.share,
+            conspicuity=analysis.conspicuity,
+            share_outside_lungs=None if attributes is None else attributes.outside_share,
         )
-        deformed = f"deformed from the redrawn truth by {examined.deformer}"
-        facts.append(
-            Fact(
-                name="provenance",
-                about=self.name("shown"),
-                text=deformed if self.assembly.path == "RR" else "truth, redrawn",
-            )
-        )
-        shown = self.name("shown")
-        if self.assembly.path == "RR":
-            facts.append(Fact(name="provenance", about=self.name("revised"), text="truth, redrawn"))
-            facts.append(
-                Fact(
-                    name="iou with truth",
-                    about=self.name("revised"),
-                    value=examined.agreement,
-                    low=rules.good_iou,
-                    high=1.0,
-                )
-            )
-            facts.append(
-                Fact(
-                    name="iou with truth",
-                    about=shown,
-                    value=examined.overlap,
-                    low=rules.revise_low,
-                    high=rules.revise_high,
-                )
-            )
-            facts += self._edit_facts()
-        else:
-            facts.append(
-                Fact(
-                    name="iou with truth", about=shown, value=examined.agreement, low=rules.good_iou, high=1.0
-                )
-            )
-        facts.append(Fact(name="lesion area", value=float(examined.area)))
-        facts.append(Fact(name="lesion share of image", value=examined.share))
-        if examined.conspicuity is not None:
-            facts.append(Fact(name="conspicuity", value=examined.conspicuity))
-        if examined.described is not None:
-            facts.append(Fact(name="share outside the lungs", value=examined.described.outside_share))
-        return tuple(facts)
 
-    def _edit_facts(self) -> list[Fact]:
-        rules, scale = self.assembly.rules, self.examined.scale
-        facts: list[Fact] = []
-        for n, edit in enumerate(self.examined.edits):
-            about = f"edit {n + 1}"
-            number = 1 + next(k for k, placed in enumerate(self.points) if placed.edit == n)
-            facts += [
-                Fact(name="operation", about=about, text=edit.operation),
-                Fact(name="place", about=about, text=wording.region(edit.place)),
-                Fact(name="mark", about=about, text=str(number)),
-                Fact(name="changed share", about=about, value=edit.share, low=rules.edit_share),
-                Fact(
-                    name="changed area", about=about, value=float(edit.area), low=rules.edit_area * scale**2
-                ),
-                Fact(name="thickness", about=about, value=edit.thickness, low=rules.edit_thickness * scale),
-                Fact(name="displacement", about=about, value=edit.displacement),
-            ]
-        return facts
+    def _edit_facts(self) -> dict[str, EditFacts]:
+        rules, scale = self.assembly.rules, self.analysis.scale
+        numbers = {placed.edit: number for number, placed in enumerate(self.points, start=1)}
+        return {
+            f"edit {n + 1}": EditFacts(
+                operation=edit.operation,
+                place=wording.region(edit.place),
+                mark=str(numbers[n]),
+                changed_share=Margin(edit.share, rules.edit_share),
+                changed_area=Margin(float(edit.area), rules.edit_area * scale**2),
+                thickness=Margin(edit.thickness, rules.edit_thickness * scale),
+                displacement=edit.displacement,
+            )
+            for n, edit in enumerate(self.analysis.edits)
+        }

@@ -1,26 +1,218 @@
-"""The plan of a case's contours: edits that make a major revision, and points to tell them from.
+"""The layout of a case: edits that make a major revision, and distractor points.
 
 Places are sought on a coarse copy of the outline, where a try costs little; what was found is made anew on the image's
 own pixels and must keep every rule there.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import cv2
 import numpy as np
 
 from carina.percept.anatomy import Anatomy
-from carina.percept.deform import Reluctance, applied, warp
-from carina.percept.distractors import Distractor, place_distractors, with_wrong_sites
-from carina.percept.edits import Wanted, find_edits, take_edit
+from carina.percept.deform import Operation, Reluctance, applied, warp
+from carina.percept.edit_sites import EditSpace, Occupancy, Place, Site, changes_at
 from carina.percept.outline import Field, Outline, coarser, signed_distance
 from carina.percept.rules import Ineligible, Rules
-from carina.percept.sites import Board, Ground, Site, changes_at
 from carina.studies.region import Mask
 
+Wanted = Literal["expansion", "contraction", "both"]
+"""Which revisions a case asks for; the edits are their opposites."""
+
+PLACES: Final = 16
+"""Places on the contour tried for one edit."""
+CHOICE: Final = 4
+"""Suitable places that are compared before one is taken."""
+NARROWER: Final = (1.0, 0.85, 0.65)
+"""Width of kernels with one, two and three edits, which share the contour."""
+ROUGHNESS: Final = 0.04
+"""Standard deviation of the (logarithm of the) roughness that edits are to leave, relative to that of the truth: as
+often smoother as rougher, else the look of a contour would tell whether it was changed."""
+
+
+def find_edits(space: EditSpace, wanted: Wanted, *, most: int, wide: float) -> list[Site]:
+    """Sites for as many edits as make a major revision; `Ineligible` where the contour has no room for them."""
+    occupancy = Occupancy.blank(space.outline)
+    due = float(space.chance.normal(0.0, ROUGHNESS))
+    edits: list[Site] = []
+    plan = _plan(space, wanted, most)
+    for operation, area in plan:
+        found = list(_fitting(space, occupancy, operation, area, wide * NARROWER[len(plan) - 1]))
+        if not found:
+            raise Ineligible("no room for edits", f"{len(edits)} of the edits found a place")
+        best = min(found, key=lambda site: abs(_roughened(space, [*edits, site]) - due))
+        edits.append(best)
+        take_edit(space, occupancy, best)
+    return edits
+
+
+def take_edit(space: EditSpace, occupancy: Occupancy, site: Site) -> None:
+    """Reserve the point and the pixels of an edit; `Ineligible` where they are not free."""
+    if not space.is_free(occupancy, site.change) or space.crowded(occupancy, site.point):
+        raise Ineligible("no room for edits", "two edits come too near to each other")
+    occupancy.points.append(site.point)
+    space.take(occupancy, site.change)
+
+
+def _plan(space: EditSpace, wanted: Wanted, most: int) -> list[tuple[Operation, float]]:
+    """Operations on the contour and their areas, largest first."""
+    rules, chance, lesion = space.rules, space.chance, float(space.outline.area)
+    least = 1.06 * max(rules.edit_share * lesion, rules.edit_area * space.outline.scale**2)
+    target = float(chance.uniform(rules.revise_low + 0.05, rules.revise_high - 0.03))
+    if wanted == "both":
+        outwards = float(chance.uniform(0.35, 0.65))
+        lost = (1 - outwards) * (1 - target) * lesion
+        totals: dict[Operation, float] = {"contraction": lost, "expansion": (lesion - lost) / target - lesion}
+    elif wanted == "expansion":
+        totals = {"contraction": (1 - target) * lesion}
+    else:
+        totals = {"expansion": lesion / target - lesion}
+    plan: list[tuple[Operation, float]] = []
+    left = max(most, len(totals)) - len(totals)
+    for operation, asked in totals.items():
+        total = max(asked, least)
+        extra = int(chance.integers(0, min(left, int(total // least) - 1) + 1))
+        left -= extra
+        spare = (total - (1 + extra) * least) * chance.dirichlet(np.full(1 + extra, 2.0))
+        plan += [(operation, least + float(share)) for share in spare]
+    return sorted(plan, key=lambda edit: -edit[1])
+
+
+def _fitting(
+    space: EditSpace, occupancy: Occupancy, operation: Operation, area: float, wide: float
+) -> Iterator[Site]:
+    """The first few suitable sites."""
+    found = 0
+    for place in _places(space, occupancy):
+        site = space.site(space.recipe(place, operation, area, wide=wide))
+        if site is None or not space.is_free(occupancy, site.change) or space.crowded(occupancy, site.point):
+            continue
+        yield site
+        found += 1
+        if found == CHOICE:
+            return
+
+
+def _places(space: EditSpace, occupancy: Occupancy) -> list[Place]:
+    """Places on the contour to try, away from the points that are there."""
+    some = space.contour[space.chance.integers(0, len(space.contour), 4 * PLACES)]
+    if occupancy.points:
+        apart = np.linalg.norm(some[:, None] - np.array(occupancy.points)[None], axis=2).min(axis=1)
+        some = some[apart >= 0.7 * space.gap]
+    return [(int(row), int(column)) for row, column in some[:PLACES]]
+
+
+def _roughened(space: EditSpace, edits: list[Site]) -> float:
+    """Logarithm of how much rougher (length squared over area) the contour is after these edits."""
+    before = space.outline.area
+    length = space.length + sum(site.change.edge for site in edits)
+    area = before + sum(site.change.sign * site.change.area for site in edits)
+    return float(2 * np.log(length / space.length) - np.log(area / before))
+
+
+# ---- points where nothing is to be revised ----
+
+SHARES: Final = (0.09, 0.20)
+"""Area of a change where none was needed, as a share of the lesion: like that of a single edit."""
+JITTER: Final = 0.15
+"""Distance of a distractor point to the contour, relative to that of an edit's point: as different as those are."""
+
+
+@dataclass(frozen=True)
+class Distractor:
+    """A point where nothing is to be revised, outside or inside the shown contour."""
+
+    point: Place
+    inside: bool
+    nearest_change: float
+    """Pixels to the nearest one that an edit has changed."""
+    site: Site | None = None
+    """What a revision at this point would do, where it can be told apart from the truth."""
+
+
+def place_distractors(
+    space: EditSpace, occupancy: Occupancy, edits: Sequence[Site], shown: Mask, distance: Field
+) -> list[Distractor]:
+    """As many distractors as sampled, if there is room; `Ineligible` for fewer than the rules demand."""
+    rules, scale = space.rules, space.outline.scale
+    changed = shown ^ space.outline.mask
+    far = np.asarray(
+        cv2.distanceTransform((~changed).view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5), np.float32
+    )
+    free = space.outline.field & (far >= rules.change_gap * scale)
+    for point in occupancy.points:
+        _block(space, free, point)
+    depths = [abs(float(distance[site.point])) for site in edits]
+    found: list[Distractor] = []
+    for inside in _sides(space, len(edits)):
+        chosen = _free_point(space, free, distance, depths, inside=inside)
+        if chosen is not None:
+            _block(space, free, chosen)
+            found.append(Distractor(point=chosen, inside=inside, nearest_change=float(far[chosen])))
+    outside = sum(not distractor.inside for distractor in found)
+    if outside < rules.min_outside:
+        raise Ineligible("no room for points", f"{outside} distractors fit outside the contour")
+    if len(found) + len(edits) < rules.min_points:
+        raise Ineligible("no room for points", f"{len(found) + len(edits)} points fit")
+    return found
+
+
+def with_wrong_sites(
+    space: EditSpace, occupancy: Occupancy, distractors: Sequence[Distractor], *, wide: float
+) -> list[Distractor]:
+    """Each distractor with what revising at it would do to the contour, where there is room for it."""
+    return [replace(placed, site=_wrong_site(space, occupancy, placed, wide=wide)) for placed in distractors]
+
+
+def _sides(space: EditSpace, edits: int) -> list[bool]:
+    """On which side of the contour each distractor is sought, inside or not: first those that a case should have."""
+    rules = space.rules
+    wanted = int(space.chance.integers(rules.min_points, rules.max_points + 1)) - edits
+    sides = [False] * rules.min_outside + [True] * rules.max_inside
+    sides += [bool(inside) for inside in space.chance.integers(0, 2, max(0, wanted - len(sides)))]
+    return sides[: max(wanted, rules.min_points - edits)]
+
+
+def _free_point(
+    space: EditSpace, free: Mask, distance: Field, depths: list[float], *, inside: bool
+) -> Place | None:
+    """A free pixel as far from the shown contour as one of the edits' points."""
+    sign = 1.0 if inside else -1.0
+    for depth in space.chance.permutation(depths):
+        wanted = sign * depth * space.chance.uniform(1 - JITTER, 1 + JITTER)
+        there = np.flatnonzero(free & (np.abs(distance - np.float32(wanted)) <= 1.0))
+        if there.size:
+            row, column = divmod(int(there[space.chance.integers(there.size)]), free.shape[1])
+            return row, column
+    return None
+
+
+def _block(space: EditSpace, free: Mask, point: Place) -> None:
+    """Keep other points away from this one."""
+    cv2.circle(free.view(np.uint8), point[::-1], int(np.ceil(space.gap)), (0,), cv2.FILLED)
+
+
+def _wrong_site(
+    space: EditSpace, occupancy: Occupancy, distractor: Distractor, *, wide: float
+) -> Site | None:
+    operation: Operation = "contraction" if distractor.inside else "expansion"
+    squares = ((space.contour - np.array(distractor.point)) ** 2).sum(axis=1)
+    row, column = space.contour[int(squares.argmin())]
+    least = space.rules.edit_area * space.outline.scale**2
+    area = max(float(space.chance.uniform(*SHARES)) * space.outline.area, least)
+    site = space.site(space.recipe((int(row), int(column)), operation, area, wide=wide))
+    if site is None or not space.is_free(occupancy, site.change):
+        return None
+    space.take(occupancy, site.change)
+    return site
+
+
+# ---- edits and points together ----
+
 ATTEMPTS: Final = ((3, 1.0), (2, 0.8), (2, 0.6), (1, 0.6), (1, 0.45))
-"""Edits at most, and how wide their kernels are: fewer and narrower ones leave more room for points."""
+"""Most edits and width of their kernels, for each attempt: fewer and narrower edits leave more room for points."""
 COARSE: Final = 0.25
 """Pixels of the outline on which places are sought, to one of the frame."""
 
@@ -47,51 +239,51 @@ def lay_out(
     deformer: Reluctance = warp,
 ) -> Layout:
     """A layout with the wanted revisions; `Ineligible` where the lesion has no room for one."""
-    ground = Ground(outline, anatomy, rules, deformer, chance)
+    space = EditSpace(outline, anatomy, rules, deformer, chance)
     # Only the warp looks the same on a coarse copy.
     times = max(1, round(outline.scale / COARSE)) if deformer is warp else 1
-    rough = ground if times == 1 else replace(ground, outline=coarser(outline, times))
+    rough = space if times == 1 else replace(space, outline=coarser(outline, times))
     failure = Ineligible("no room for edits")
     for most, wide in ATTEMPTS:
         try:
             edits = find_edits(rough, wanted, most=min(most, rules.max_edits), wide=wide)
             if times > 1:
                 _place_points(rough, edits)
-                edits = _made_anew(ground, edits, times)
-            return _complete(ground, edits, wide=wide)
+                edits = _remake(space, edits, times)
+            return _complete(space, edits, wide=wide)
         except Ineligible as reason:
             failure = reason
     raise failure
 
 
-def _made_anew(ground: Ground, edits: list[Site], times: int) -> list[Site]:
-    sites = [ground.site(site.recipe.enlarged(times)) for site in edits]
+def _remake(space: EditSpace, edits: list[Site], times: int) -> list[Site]:
+    sites = [space.site(site.recipe.enlarged(times)) for site in edits]
     made = [site for site in sites if site is not None]
     if len(made) < len(edits):
         raise Ineligible("no room for edits", "an edit is too small on the image's own pixels")
     return made
 
 
-def _place_points(ground: Ground, edits: list[Site]) -> tuple[Board, Mask, Field, list[Distractor]]:
-    board = Board.blank(ground.outline)
+def _place_points(space: EditSpace, edits: list[Site]) -> tuple[Occupancy, Mask, Field, list[Distractor]]:
+    occupancy = Occupancy.blank(space.outline)
     for site in edits:
-        take_edit(ground, board, site)
-    shown = applied(ground.outline.mask, [site.change for site in edits])
-    _check_pieces(ground.outline.mask, shown)
+        take_edit(space, occupancy, site)
+    shown = applied(space.outline.mask, [site.change for site in edits])
+    _check_pieces(space.outline.mask, shown)
     distance = signed_distance(shown)
-    return board, shown, distance, place_distractors(ground, board, edits, shown, distance)
+    return occupancy, shown, distance, place_distractors(space, occupancy, edits, shown, distance)
 
 
-def _complete(ground: Ground, edits: list[Site], *, wide: float) -> Layout:
-    board, shown, distance, distractors = _place_points(ground, edits)
+def _complete(space: EditSpace, edits: list[Site], *, wide: float) -> Layout:
+    occupancy, shown, distance, distractors = _place_points(space, edits)
     sites = list(edits)
     for n, site in enumerate(sites):
-        sites[n] = ground.with_variants(site, sites[:n] + sites[n + 1 :])
+        sites[n] = space.with_variants(site, sites[:n] + sites[n + 1 :])
         for change in changes_at(sites[n]):
-            ground.take(board, change)
+            space.take(occupancy, change)
     return Layout(
         edits=tuple(sites),
-        distractors=tuple(with_wrong_sites(ground, board, distractors, wide=wide)),
+        distractors=tuple(with_wrong_sites(space, occupancy, distractors, wide=wide)),
         shown=shown,
         distance=distance,
     )

@@ -28,7 +28,7 @@ WOBBLE_OF_RADIUS: Final = 0.012
 OCTAVES: Final = ((96.0, 1.0), (48.0, 0.7), (24.0, 0.6))
 """Wavelengths (pixels of the frame) and amplitudes of the noise: nothing finer than a hand would draw."""
 ATTEMPTS: Final = 3
-"""Each half as smooth and half as wobbly as the one before."""
+"""Attempts, each with half the smoothing and half the noise of the one before."""
 LEAST_BLUR: Final = 0.6
 """In pixels of the image: speckle that even this does not leave in place has no contour."""
 

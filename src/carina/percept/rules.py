@@ -9,7 +9,7 @@ import msgspec
 
 
 class Ineligible(Exception):  # noqa: N818 - not an error: most studies are not fit for most questions
-    """A study that cannot be asked about a lesion: a reason to count by, and what was found."""
+    """A study cannot be asked about a lesion: a fixed reason, to count by, and the detail of this study."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -18,7 +18,7 @@ class Ineligible(Exception):  # noqa: N818 - not an error: most studies are not 
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True):
-    """A range in which nothing is decided: up to `low` is clearly not, from `high` on clearly is."""
+    """An undecided range: values up to `low` clearly mean no, values from `high` on clearly mean yes."""
 
     low: float
     high: float
@@ -28,18 +28,18 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Acceptance rules of the protocol."""
 
     frame: int = 1024
-    """Longer side of the image that lengths are meant for."""
+    """Longer side, in pixels, of the image to which all lengths refer."""
 
     # Masks
     min_area: float = 2000.0
     """Smaller lesions leave no room for an edit that is major by the rules below."""
     overlap: float = 0.25
-    """Of the lesion, at most, under the mask of another finding that hides it: there its contour cannot be seen."""
+    """Largest share of the lesion that may lie under another finding that hides its contour."""
     good_iou: float = 0.97
-    """A contour that needs no revision agrees with the truth at least so well: within reader variability."""
+    """Least IoU with the truth of a contour that needs no revision; within the variability of readers."""
     revise_low: float = 0.55
     revise_high: float = 0.85
-    """A contour that needs a major revision overlaps the truth so much."""
+    """Largest IoU with the truth of a contour that needs a major revision."""
 
     # Edits
     max_edits: int = 3
@@ -52,19 +52,19 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_points: int = 4
     max_points: int = 8
     min_outside: int = 2
-    """Distractor points outside the shown contour."""
+    """Fewest distractor points outside the shown contour."""
     max_inside: int = 2
-    """As many inside are sought; a small mask has no room for them."""
+    """Distractor points inside the contour that are tried for; a small mask has no room for them."""
     point_gap: float = 80.0
     """Five times the radius of a drawn point. The specification's 100 leaves lesions of less than a tenth of a lung no
     room for four points: of phantom atelectases it would admit a third fewer."""
     change_gap: float = 40.0
-    """Around a distractor point nothing was changed so far away."""
+    """Least distance of a distractor point from any change."""
 
     # Mask options
     option_iou_key: float = 0.93
     option_iou: float = 0.95
-    """Also against the shown contour, which is never an option."""
+    """Largest IoU of two wrong masks, and of an option with the shown contour, which is never an option."""
 
     # Attributes
     region: Band = Band(low=0.15, high=0.25)
@@ -73,8 +73,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Share of a lung that the lesion covers."""
     severity_margin: float = 0.04
     ratio: Band = Band(low=1.3, high=1.7)
-    """Larger over smaller side."""
+    """Size of the lesion on the larger side over that on the smaller side."""
     option_overlap: float = 0.10
-    """Two regions to choose from share at most so much of the smaller."""
+    """Largest share of the smaller of two location options that may lie in the other."""
     stable: float = 3.0
-    """Keys do not change when the lesion grows or shrinks so far."""
+    """Keys must stay the same when the lesion grows or shrinks by this many pixels."""

@@ -1,7 +1,6 @@
-"""Who gets into a benchmark: so many a cell, one case a patient and lesion, the paths alike in lesion size.
+"""Select the lesions of a benchmark: as many as requested for each path, one case for each patient and lesion.
 
-Knows examined lesions, not how they were examined. Everything is a seeded draw: the order in which studies lie on disk
-decides nothing.
+Lesions on both paths are alike in size. All sampling is seeded: the order in which studies lie on disk decides nothing.
 """
 
 from collections import Counter
@@ -11,27 +10,27 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from carina.percept.examined import Examined, MaskSet
-from carina.percept.options import OPTIONS, RULES_OF_THUMB
+from carina.percept.mask_options import OPTIONS, RULES_OF_THUMB
+from carina.percept.records import LesionAnalysis, MaskSet
 from carina.percept.steps import Due, Path
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 OVERSAMPLE: Final = 1.5
-"""Examined lesions for each that is needed, so that there is a choice of attribute classes."""
+"""Lesions that are analysed for each one that is needed, so that attribute classes can be balanced."""
 SETS_OF_REGIONS: Final = (1, 3, 3, 1)
 """Of the eight answers to the location question, how many have 0, 1, 2 and 3 right regions: if all are equally
 frequent, no constant answer does better than chance."""
 
 
-def wanted_examined(per_cell: int) -> int:
-    """How many examined lesions a target needs for its two paths."""
+def analyses_needed(per_cell: int) -> int:
+    """How many analysed lesions a target needs for its two paths."""
     return int(np.ceil(2 * per_cell * OVERSAMPLE))
 
 
-def choose(examined: Sequence[Examined], per_cell: int) -> list[Examined]:
-    """As many as two cells take, their attribute classes as even as the choice allows."""
-    left = list(examined)
-    chosen: list[Examined] = []
+def choose(analyses: Sequence[LesionAnalysis], per_cell: int) -> list[LesionAnalysis]:
+    """Lesions for two cells, their attribute classes as even as the candidates allow."""
+    left = list(analyses)
+    chosen: list[LesionAnalysis] = []
     seen: Counter[tuple[str, object]] = Counter()
     while left and len(chosen) < 2 * per_cell:
         best = min(range(len(left)), key=lambda n: (sum(seen[c] for c in _classes(left[n])), n))
@@ -41,21 +40,21 @@ def choose(examined: Sequence[Examined], per_cell: int) -> list[Examined]:
     return chosen
 
 
-def _classes(examined: Examined) -> list[tuple[str, object]]:
-    described = examined.described
-    if described is None:
+def _classes(analysis: LesionAnalysis) -> list[tuple[str, object]]:
+    attributes = analysis.attributes
+    if attributes is None:
         return []
     return [
-        ("distribution", min(len(described.affected), 4)),
-        ("severity", tuple(sorted(described.severity.values()))),
-        ("comparison", described.comparison),
+        ("distribution", min(len(attributes.affected), 4)),
+        ("severity", tuple(sorted(attributes.severity.values()))),
+        ("comparison", attributes.comparison),
     ]
 
 
-def on_paths(chosen: Sequence[Examined], *, seed: int) -> dict[Path, list[Examined]]:
-    """Half with a good contour, half with one to revise: of every two neighbours in size, one each by a coin."""
+def assign_paths(chosen: Sequence[LesionAnalysis], *, seed: int) -> dict[Path, list[LesionAnalysis]]:
+    """Lesions by path; of two lesions of similar size, one has a good contour and one a contour to revise."""
     by_size = sorted(chosen, key=lambda one: (one.share, one.subject.study))
-    paths: dict[Path, list[Examined]] = {"RF": [], "RR": []}
+    paths: dict[Path, list[LesionAnalysis]] = {"RF": [], "RR": []}
     for first in range(0, len(by_size), 2):
         pair = by_size[first : first + 2]
         heads = rng(seed, pair[0].subject.study, pair[0].target, "path").integers(2)
@@ -65,28 +64,28 @@ def on_paths(chosen: Sequence[Examined], *, seed: int) -> dict[Path, list[Examin
     return paths
 
 
-def with_masks(cell: Sequence[Examined]) -> list[Examined]:
-    """Each with one choice of masks: over the cell, no rule of thumb finds the right one more often than chance."""
+def choose_masks(cell: Sequence[LesionAnalysis]) -> list[LesionAnalysis]:
+    """Choose one set of masks for each lesion, so that no rule of thumb finds the right mask more often than chance."""
     found: Counter[str] = Counter()
-    chosen: list[Examined] = []
-    for examined in cell:
+    chosen: list[LesionAnalysis] = []
+    for analysis in cell:
         due = (len(chosen) + 1) / OPTIONS
 
         def surplus(masks: MaskSet, due: float = due) -> float:
-            """How far off chance all rules of thumb would be, one that does better weighing more."""
+            """Squared distance of all rules of thumb from chance; a rule that does better than chance counts twice."""
             counts = found + Counter(masks.stands_out)
             return sum(
                 (counts[rule] - due) ** 2 * (2 if counts[rule] > due else 1) for rule in RULES_OF_THUMB
             )
 
-        best = min(examined.mask_sets, key=surplus)
+        best = min(analysis.mask_sets, key=surplus)
         found.update(best.stands_out)
-        chosen.append(msgspec.structs.replace(examined, mask_sets=(best,)))
+        chosen.append(msgspec.structs.replace(analysis, mask_sets=(best,)))
     return chosen
 
 
-def right_regions(cell: Sequence[Examined], *, seed: int) -> list[int]:
-    """For each case of a cell, how many options of its location question are right."""
+def right_regions(cell: Sequence[LesionAnalysis], *, seed: int) -> list[int]:
+    """The number of right options in the location question of each case of a cell."""
     shares = np.array(SETS_OF_REGIONS) / sum(SETS_OF_REGIONS)
     given = np.zeros(len(shares))
     answer = [0] * len(cell)
@@ -104,8 +103,8 @@ def right_regions(cell: Sequence[Examined], *, seed: int) -> list[int]:
     return answer
 
 
-def _possible(examined: Examined) -> list[int]:
-    return sorted(examined.described.locations) if examined.described else []
+def _possible(analysis: LesionAnalysis) -> list[int]:
+    return sorted(analysis.attributes.locations) if analysis.attributes else []
 
 
 def places_due(

@@ -19,7 +19,7 @@ PATHS: Final[tuple[Path, ...]] = ("LF", "RF", "RR")
 """Lesion-free, revision-free, revision required."""
 
 Due = Callable[[str, int], int]
-"""Given a step and its number of options, the place (from 0) at which the right one is due."""
+"""From a step and its number of options to the place (from 0) of the right option."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def single(
 
 
 def cycle(assembly: Assembly, step: str, texts: dict[str, str], key: str) -> list[Option]:
-    """Ordinal options up or down, begun where the right one comes to the place that is due.
+    """Ordinal options in rising or falling order, rotated so that the right one is at its place.
 
     Neither the direction nor where the list begins says anything; a list that always began at its end would put the
     middle answers always in the middle.
@@ -77,7 +77,7 @@ def cycle(assembly: Assembly, step: str, texts: dict[str, str], key: str) -> lis
 
 
 def with_key_at(place: int, count: int, chance: np.random.Generator) -> list[int]:
-    """A random order of `count` things, the first of which comes to `place`."""
+    """A random order of `count` items, with the first item at `place`."""
     others = [int(n) + 1 for n in chance.permutation(count - 1)]
     others.insert(place, 0)
     return others

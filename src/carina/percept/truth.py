@@ -1,20 +1,29 @@
-"""Where the mask of a lesion comes from: the study set's own regions. For masks by a model see `segmented`."""
+"""Where the mask of a lesion comes from: the study set's own regions, or a segmenter that is prompted with them.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+A segmenter is prompted with what annotators drew: a box, or a mask that it draws anew. No person has looked at such a
+mask, and its provenance says so.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+import cv2
 import numpy as np
+from numpy.typing import NDArray
 
+from carina.models import Box, Point, Prompts, Segmenter
 from carina.percept.anatomy import mask_on
 from carina.percept.lesions import Lesion
 from carina.percept.outline import iou
-from carina.percept.rules import Ineligible
+from carina.percept.rules import Ineligible, Rules
+from carina.store.errors import CarinaError
+from carina.studies import Studies, display_image
 from carina.studies.model import Annotation, Finding, Image, Study
-from carina.studies.region import Mask
+from carina.studies.region import Mask, Region
 
-AGREEMENT: Final = 0.7
-"""Overlap (IoU) of two annotators' masks, below which neither is the truth."""
+ANNOTATOR_AGREEMENT: Final = 0.7
+"""Least overlap (IoU) of two annotators' masks; below it neither is taken as the truth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,9 +34,9 @@ class Truth:
     provenance: str
     """In words."""
     reviewed: bool
-    """Whether somebody who knows has drawn or approved this very mask."""
+    """Whether an expert has drawn or approved this mask."""
     conspicuity: float | None
-    """Contrast-to-noise ratio of the piece that is seen best, where the source knows it."""
+    """Contrast-to-noise ratio of the most visible piece, where the source knows it."""
 
 
 class TruthSource(Protocol):
@@ -38,7 +47,7 @@ class TruthSource(Protocol):
         ...
 
 
-def drawn_masks(study: Study, image: Image, lesion: Lesion) -> Truth:
+def masks_as_drawn(study: Study, image: Image, lesion: Lesion) -> Truth:
     """The study set's own regions: all findings of the name, as one annotator drew them.
 
     Where several have drawn contours of them all, they must agree; the first by name is taken.
@@ -60,7 +69,7 @@ def drawn_masks(study: Study, image: Image, lesion: Lesion) -> Truth:
     provenance = f"drawn by {first}"
     for other in others:
         agreement = iou(masks[first], masks[other])
-        if not agreement >= AGREEMENT:
+        if not agreement >= ANNOTATOR_AGREEMENT:
             raise Ineligible("annotators disagree", f"{first} and {other} overlap by {agreement:.2f}")
         provenance += f"; {other} agrees to {agreement:.2f}"
     seen = conspicuity(contours[first])
@@ -68,7 +77,7 @@ def drawn_masks(study: Study, image: Image, lesion: Lesion) -> Truth:
 
 
 def conspicuity(drawn: list[tuple[str, Annotation]]) -> float | None:
-    """Of a lesion in pieces: who sees one of them has found it."""
+    """Conspicuity of the most visible piece of a lesion."""
     known = [annotation.conspicuity for _, annotation in drawn if annotation.conspicuity is not None]
     return max(known, default=None)
 
@@ -83,7 +92,7 @@ def drawn_on(study: Study, image: Image, lesion: Lesion) -> Iterator[tuple[str, 
 
 
 def whole(study: Study, image: Image, lesion: Lesion) -> dict[str, list[tuple[str, Annotation]]]:
-    """What each annotator drew who has drawn every finding of the name, by name; at least one."""
+    """By name, what each annotator drew who has drawn every finding of the name; at least one annotator."""
     by_annotator: dict[str, list[tuple[str, Annotation]]] = {}
     for finding, drawn in drawn_on(study, image, lesion):
         by_annotator.setdefault(drawn.annotator, []).append((finding, drawn))
@@ -96,3 +105,123 @@ def whole(study: Study, image: Image, lesion: Lesion) -> dict[str, list[tuple[st
 
 def _present(study: Study, lesion: Lesion) -> list[Finding]:
     return [f for f in study.findings if f.name == lesion.finding and f.certainty == "present"]
+
+
+# ---- masks by a segmenter ----
+
+GreyReader = Callable[[Image], NDArray[np.uint8]]
+"""Grey values (height, width) of an image, 0 black."""
+
+
+def grey_reader(studies: Studies) -> GreyReader:
+    """Images of a study set; one that cannot be read makes its study ineligible."""
+
+    def read(image: Image) -> NDArray[np.uint8]:
+        try:
+            stored = studies.pixels(image)
+        except CarinaError as error:
+            # Its sentence names a path of this machine, which must not get into a benchmark.
+            raise Ineligible("image cannot be read", repr(image.key)) from error
+        return display_image(stored, image)
+
+    return read
+
+
+PIECE: Final = 1000.0
+"""Smaller pieces of a mask are ignored, as in CheXpercept; in pixels of the rules' frame."""
+SEGMENTER_AGREEMENT: Final = 0.5
+"""Overlap (IoU) of an answer with what was asked for: of masks, or of boxes where that was one. Below, the segmenter
+has outlined something else."""
+CHECKSUM_DIGITS: Final = 12
+"""Digits of a checksum that names show."""
+
+
+@dataclass(frozen=True)
+class SegmenterTruth:
+    """A source of truth: `analyse_lesion(..., truth_of=SegmenterTruth(segmenter, grey_reader(studies)))`."""
+
+    segmenter: Segmenter
+    grey: GreyReader
+    rules: Rules = field(default_factory=Rules)
+
+    def __call__(self, study: Study, image: Image, lesion: Lesion) -> Truth:
+        """The union of the segmenter's masks for all drawn pieces."""
+        annotator, drawn = _chosen(study, image, lesion)
+        pixels = self.grey(image)
+        mask = np.zeros((image.height, image.width), bool)
+        for finding, annotation in drawn:
+            for piece, prompts in self._pieces(image, finding, annotation):
+                mask |= self._outlined(pixels, piece, prompts, box=annotation.drawn == "box")
+        return Truth(
+            mask=mask,
+            provenance=self._provenance(annotator, drawn),
+            reviewed=False,
+            conspicuity=conspicuity(drawn),
+        )
+
+    def _pieces(self, image: Image, finding: str, annotation: Annotation) -> Iterator[tuple[Mask, Prompts]]:
+        """The drawn pieces, each with the prompts for the segmenter."""
+        mask = mask_on(image, annotation.region, f"finding {finding!r}")
+        if not mask.any():
+            raise Ineligible("empty mask", f"finding {finding!r} has no pixel")
+        region = Region.from_mask(mask)
+        if annotation.drawn == "box":
+            yield mask, Prompts(box=_box(region))
+            return
+        least = PIECE * (max(mask.shape) / self.rules.frame) ** 2
+        pieces = region.components(connectivity=4)
+        for piece in [piece for piece in pieces if piece.area >= least] or pieces[:1]:
+            alone = piece.to_mask()
+            yield alone, Prompts(box=_box(piece), points=(_inner_point(alone),))
+
+    def _outlined(self, pixels: NDArray[np.uint8], piece: Mask, prompts: Prompts, *, box: bool) -> Mask:
+        proposals = self.segmenter.propose(pixels, prompts)
+        found = proposals[0].region.to_mask() if proposals else np.zeros_like(piece)
+        overlap = iou(_boxed(found), piece) if box else iou(found, piece)
+        if not overlap >= SEGMENTER_AGREEMENT:
+            kind = "box" if box else "mask"
+            raise Ineligible(
+                "segmenter disagrees",
+                f"its answer overlaps the drawn {kind} by {overlap:.2f}, at least {SEGMENTER_AGREEMENT} needed",
+            )
+        return found
+
+    def _provenance(self, annotator: str, drawn: list[tuple[str, Annotation]]) -> str:
+        kinds = {annotation.drawn == "box" for _, annotation in drawn}
+        prompt = {True: "box", False: "box and inner point of each piece of the mask"}
+        return (
+            f"segmented by {self.segmenter.name} (weights {self.segmenter.weights[:CHECKSUM_DIGITS]}) from "
+            f"{' and '.join(prompt[kind] for kind in sorted(kinds))} drawn by {annotator}; not reviewed"
+        )
+
+
+def _chosen(study: Study, image: Image, lesion: Lesion) -> tuple[str, list[tuple[str, Annotation]]]:
+    """An annotator who has drawn every finding; preferably one who drew no box."""
+    drawn = whole(study, image, lesion)
+
+    def rank(name: str) -> tuple[bool, str]:
+        return any(annotation.drawn == "box" for _, annotation in drawn[name]), name
+
+    annotator = min(drawn, key=rank)
+    return annotator, drawn[annotator]
+
+
+def _box(region: Region) -> Box:
+    x, y, w, h = region.bbox or (0, 0, 0, 0)
+    return Box(x, y, x + w, y + h)
+
+
+def _boxed(mask: Mask) -> Mask:
+    """The smallest box that holds a mask, as a mask."""
+    x, y, w, h = cv2.boundingRect(mask.view(np.uint8))
+    filled = np.zeros_like(mask)
+    filled[y : y + h, x : x + w] = True
+    return filled
+
+
+def _inner_point(mask: Mask) -> Point:
+    """The pixel that is furthest from the outside, the first in reading order if several are."""
+    padded = np.pad(mask, 1).view(np.uint8)
+    distance = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_5)
+    row, column = divmod(int(distance.argmax()), padded.shape[1])
+    return Point(column - 0.5, row - 0.5, inside=True)

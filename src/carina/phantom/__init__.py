@@ -1,6 +1,6 @@
 """Synthetic chest radiographs with exact truth: projected from a parametric patient, never painted."""
 
-from carina.phantom.make import SOURCE, make_studies, make_study, write_phantom
+from carina.phantom.make import SOURCE, make_phantoms, make_studies, make_study
 from carina.phantom.options import Mix, PhantomOptions
 
-__all__ = ["SOURCE", "Mix", "PhantomOptions", "make_studies", "make_study", "write_phantom"]
+__all__ = ["SOURCE", "Mix", "PhantomOptions", "make_phantoms", "make_studies", "make_study"]

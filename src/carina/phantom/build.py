@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from carina.phantom.plan import PatientPlan
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from carina.phantom.options import Mix, PhantomOptions
 from carina.phantom.placement import FORMS
 from carina.phantom.plan import DevicePlan, Gone, LesionPlan, PatientPlan, RelationPlan, StudyPlan
 from carina.phantom.technique import Setting, plan_settings, plan_techniques
-from carina.seeding import rng
+from carina.store.seeding import rng
 from carina.studies.vocabulary import Sex
 
 __all__ = ["FORMS", "patient_id", "plan_patient", "plan_studies", "study_count", "study_spans"]

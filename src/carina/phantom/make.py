@@ -1,41 +1,43 @@
-"""Phantom studies: from a seed and a number to studies on disk, by any number of workers."""
+"""Makes phantom studies from a seed and a number, in memory or on disk, with any number of workers."""
 
+import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.errors import StudySetError
-from carina.files import alone_in
 from carina.phantom import truth
 from carina.phantom.course import plan_patient, plan_studies
-from carina.phantom.options import Mix, PhantomOptions
+from carina.phantom.options import Mix, PhantomOptions, Wording
 from carina.phantom.plan import PatientPlan, StudyPlan
 from carina.phantom.radiograph import take
 from carina.phantom.reports import write_report
-from carina.seeding import rng
+from carina.sources import SOURCES, Source
+from carina.store import SetBuild
+from carina.store.columns import explain
+from carina.store.errors import CarinaError, StudySetError
+from carina.store.progress import Progress, no_progress
+from carina.store.results import Location, as_path
+from carina.store.seeding import rng
+from carina.store.workers import in_order
 from carina.studies import (
     Image,
     Manifest,
     PartInfo,
     Provenance,
+    Studies,
     Study,
-    claim,
-    finished_part,
-    finished_set,
-    write_manifest,
-    write_part,
+    create_studies,
+    open_studies,
     write_png,
 )
-from carina.studies.sources import Source
 from carina.studies.vocabulary import Split
-from carina.workers import in_order
 
 SOURCE: Final = Source(
     name="phantom",
@@ -44,11 +46,12 @@ SOURCE: Final = Source(
     licence="CC0-1.0",
     truth=("masks", "anatomy", "attributes", "devices", "relations", "priors", "quality", "reports"),
 )
+SOURCES.register(SOURCE.name, SOURCE)
 
 PART_SIZE: Final = 32
-"""Studies a part: what an interrupted command may have to make again."""
+"""Studies in a part, which an interrupted command may have to make again."""
 WORTH_A_POOL: Final = 8
-"""Studies below which starting processes takes longer than making the studies."""
+"""Number of studies below which starting processes takes longer than making the studies."""
 SPLITS: Final[tuple[tuple[Split, float], ...]] = (("train", 0.7), ("val", 0.1), ("test", 0.2))
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
@@ -102,7 +105,7 @@ def _key(patient: PatientPlan, plan: StudyPlan, view: str) -> str:
 
 
 def _prior(patient: PatientPlan, plan: StudyPlan) -> Study | None:
-    """As much of the study before as a report needs to refer to it."""
+    """The fields of the prior study that a report refers to."""
     if plan.order == 0:
         return None
     before = patient.studies[plan.order - 1]
@@ -130,6 +133,114 @@ def make_studies(
         yield make_study(patient, plan, chosen, seed)
 
 
+def make_phantoms(
+    out: Location,
+    *,
+    n: int,
+    seed: int = 0,
+    size: int = 512,
+    bits: int = 8,
+    monochrome1: bool = False,
+    conspicuity: float = 1.0,
+    wording: Wording = "build",
+    normal: float = 0.35,
+    findings: Mapping[str, float] | None = None,
+    devices: Mapping[str, float] | None = None,
+    pa_with_lateral: float = 0.45,
+    pa_alone: float = 0.15,
+    with_prior: float = 0.65,
+    quality_defect: float = 0.18,
+    hedged: float = 0.13,
+    malpositioned: float = 0.15,
+    workers: int | None = None,
+    progress: Progress = no_progress,
+) -> Studies:
+    """Make a study set of synthetic chest radiographs with exact truth.
+
+    The bytes depend on the seed and the options alone. The first studies of a larger set are those of a smaller one. An
+    interrupted call is resumed by the same call.
+
+    Args:
+        out: Directory of the study set.
+        n: Number of studies.
+        seed: Seed for everything that is random; the same seed gives the same bytes.
+        size: Side of the square images, in pixels: 32 to 4096.
+        bits: Bits of a grey value: 8, or 12 stored in 16-bit PNG.
+        monochrome1: Whether high values are dark.
+        conspicuity: Contrast of lesions, above 0 and at most 2; 1 is usual, 0.5 is subtle.
+        wording: Wording of the reports: "build", or "held-out" for testing report parsers.
+        normal: Share of studies without a finding.
+        findings: Weight of each finding among abnormal studies; a finding that is not named never occurs. None for the
+            usual weights.
+        devices: Share of studies or patients with each device; a device that is not named never occurs. None for the
+            usual shares.
+        pa_with_lateral: Share of studies with a PA and a lateral image.
+        pa_alone: Share of studies with a PA image alone; the rest are AP.
+        with_prior: Share of patients with more than one study.
+        quality_defect: Share of images with a technical defect.
+        hedged: Share of findings that the report hedges.
+        malpositioned: Share of devices whose tip lies wrong.
+        workers: Number of processes; None for one a core.
+        progress: Opens the progress display; none by default.
+
+    Returns:
+        The study set, opened.
+
+    Raises:
+        CarinaError: An option is out of its range, or `out` holds something else.
+
+    Example:
+        >>> make_phantoms("studies", n=40, seed=7)  # doctest: +SKIP
+        Studies('studies', studies=40, patients=21, images=59)
+    """
+    for name, number in (("n", n), ("workers", 1 if workers is None else workers)):
+        if number < 1:
+            raise CarinaError(f"{name} must be 1 or more, not {number!r}")
+    mix: dict[str, Any] = {
+        "normal": normal,
+        "pa_with_lateral": pa_with_lateral,
+        "pa_alone": pa_alone,
+        "with_prior": with_prior,
+        "quality_defect": quality_defect,
+        "hedged": hedged,
+        "malpositioned": malpositioned,
+    }
+    for name, weights in (("findings", findings), ("devices", devices)):
+        if weights is not None:
+            mix[name] = dict(weights)
+    options = _checked_options(
+        {
+            "size": size,
+            "bits": bits,
+            "monochrome1": monochrome1,
+            "conspicuity": conspicuity,
+            "wording": wording,
+            "mix": mix,
+        }
+    )
+    directory = as_path(out)
+    with progress("Studies", n) as advance:
+        write_phantom(
+            directory,
+            n=n,
+            seed=seed,
+            options=options,
+            workers=workers or os.cpu_count() or 1,
+            progress=advance,
+        )
+    return open_studies(directory, verify=False)
+
+
+def _checked_options(given: Mapping[str, Any]) -> PhantomOptions:
+    """Options from plain values, each of the right type and in its range."""
+    try:
+        return msgspec.convert(given, PhantomOptions)
+    except msgspec.ValidationError as error:
+        message, _, rest = explain(error, PhantomOptions).partition(" - at `$.")
+        place, _, expected = rest.partition("`")
+        raise CarinaError(f"{place.removeprefix('mix.')}: {message.lower()}{expected}") from None
+
+
 def write_phantom(
     directory: Path,
     *,
@@ -139,10 +250,7 @@ def write_phantom(
     workers: int = 1,
     progress: Callable[[int], object] = lambda _done: None,
 ) -> Manifest:
-    """Make a study set on disk; an interrupted call is taken up where its last whole part ended.
-
-    The bytes depend on n, seed and options alone. `progress` is told the number of studies that are done.
-    """
+    """As `make_phantoms`, with all options in one record; returns the manifest."""
     chosen = options or PhantomOptions()
     provenance = Provenance(
         command=_command(n, seed, chosen),
@@ -150,18 +258,12 @@ def write_phantom(
         options=msgspec.to_builtins(chosen),
         sources=(SOURCE.info(),),
     )
-    claim(directory, provenance)
-    with alone_in(directory) as alone:
-        if not alone:
-            raise StudySetError(f"{directory}: another process is writing here")
-        return _write(
-            directory, provenance, n=n, seed=seed, options=chosen, workers=workers, progress=progress
-        )
+    with create_studies(directory, provenance) as build:
+        return _write(build, n=n, seed=seed, options=chosen, workers=workers, progress=progress)
 
 
 def _write(
-    directory: Path,
-    provenance: Provenance,
+    build: SetBuild[Study, Manifest],
     *,
     n: int,
     seed: int,
@@ -169,26 +271,26 @@ def _write(
     workers: int,
     progress: Callable[[int], object],
 ) -> Manifest:
-    there = finished_set(directory)
-    if there and there.counts.studies > n:
+    directory, manifest = build.directory, build.manifest()
+    if manifest and manifest.counts.studies > n:
         raise StudySetError(
-            f"{directory}: already holds {there.counts.studies} studies, of which these {n} are the first: "
+            f"{directory}: already holds {manifest.counts.studies} studies, of which these {n} are the first: "
             "choose another directory, or remove this one"
         )
     parts: dict[int, PartInfo] = {}
     missing: list[int] = []
     for index, start in enumerate(range(0, n, PART_SIZE)):
-        part = finished_part(directory, index, fingerprint=provenance.fingerprint)
+        part = build.finished_part(index)
         if (
             part
             and part.rows == min(PART_SIZE, n - start)
-            and _images_there(directory, seed, start, part.rows, options)
+            and _has_images(directory, seed, start, part.rows, options)
         ):
             parts[index] = part
             progress(part.rows)
         else:
             missing.append(index)
-    made = _made(
+    made = _make_and_write_images(
         directory, [(i * PART_SIZE, min(n, (i + 1) * PART_SIZE)) for i in missing], seed, options, workers
     )
     for index in missing:
@@ -196,26 +298,28 @@ def _write(
         for study in islice(made, min(PART_SIZE, n - index * PART_SIZE)):
             studies.append(study)
             progress(1)
-        parts[index] = write_part(directory, index, studies, fingerprint=provenance.fingerprint)
+        parts[index] = build.write_part(index, studies)
     listed = tuple(parts[index] for index in sorted(parts))
-    if there and not missing and there.parts == listed:
-        return there
+    if manifest and not missing and manifest.parts == listed:
+        return manifest
     for leftover in directory.glob("images/*/.*.tmp"):  # of a process that was killed
         leftover.unlink()
-    return write_manifest(directory, provenance, listed)
+    return build.close(listed)
 
 
 def _command(n: int, seed: int, options: PhantomOptions) -> str:
-    """The command that makes the same set, without what does not decide its bytes."""
+    """The command that makes the same set, without the options that do not change its bytes."""
     words = [f"carina phantom -n {n} --seed {seed}"]
     usual = PhantomOptions()
     for name, value in _named(options).items():
         if value != _named(usual)[name]:
             words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}"))
-    if options.mix.findings != usual.mix.findings:
-        words += [
-            f"--finding {shlex.quote(f'{name}={weight:g}')}" for name, weight in options.mix.findings.items()
-        ]
+    for option, given, default in (
+        ("--finding", options.mix.findings, usual.mix.findings),
+        ("--device", options.mix.devices, usual.mix.devices),
+    ):
+        if given != default:
+            words += [f"{option} {shlex.quote(f'{name}={number:g}')}" for name, number in given.items()]
     return " ".join(words)
 
 
@@ -225,8 +329,8 @@ def _named(options: PhantomOptions) -> dict[str, object]:
     return {name: value for name, value in flat.items() if not isinstance(value, dict | Mix)}
 
 
-def _images_there(directory: Path, seed: int, start: int, rows: int, options: PhantomOptions) -> bool:
-    """A part is finished only with its images; they were written before it, but may have been removed since."""
+def _has_images(directory: Path, seed: int, start: int, rows: int, options: PhantomOptions) -> bool:
+    """Whether all images of a part exist; they were written before it, but may have been removed since."""
     return all(
         (directory / _key(patient, plan, technique.view)).exists()
         for patient, plan in plan_studies(seed, start + rows, options, start=start)
@@ -234,10 +338,10 @@ def _images_there(directory: Path, seed: int, start: int, rows: int, options: Ph
     )
 
 
-def _made(
+def _make_and_write_images(
     directory: Path, ranges: list[tuple[int, int]], seed: int, options: PhantomOptions, workers: int
 ) -> Iterator[Study]:
-    """The studies of these ranges in order, their images written; made by several processes where asked."""
+    """The studies of these ranges in order, after their images were written, by several processes."""
     wanted = (
         (patient.index, plan.order)
         for start, stop in ranges
@@ -258,4 +362,4 @@ def _write_one(directory: Path, seed: int, options: PhantomOptions, wanted: tupl
     )
 
 
-__all__ = ["PART_SIZE", "SOURCE", "make_studies", "make_study", "write_phantom"]
+__all__ = ["PART_SIZE", "SOURCE", "make_phantoms", "make_studies", "make_study", "write_phantom"]

@@ -1,6 +1,6 @@
-"""What a user may choose about a phantom study set; the defaults describe a mixed hospital clinic.
+"""The options of a phantom study set; the defaults describe a mixed hospital clinic.
 
-Options are checked when they are made, so that the code that uses them need not.
+Options are checked when they are created, so that the code that uses them need not.
 """
 
 import math
@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from carina.errors import CarinaError
+from carina.store.errors import CarinaError
 from carina.studies.vocabulary import DEVICES, FINDINGS
 
 BITS: Final = (8, 12)
@@ -90,25 +90,25 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         for name in ("normal", "pa_with_lateral", "pa_alone", "with_prior", "quality_defect", "hedged"):
-            _check_share(f"mix.{name}", getattr(self, name))
-        _check_share("mix.malpositioned", self.malpositioned)
+            _check_share(name, getattr(self, name))
+        _check_share("malpositioned", self.malpositioned)
         if self.pa_with_lateral + self.pa_alone > 1.0 + ROUNDING:
             raise CarinaError(
-                f"mix.pa_with_lateral and mix.pa_alone are shares of all studies and must not sum to more "
+                "pa_with_lateral and pa_alone are shares of all studies and must not sum to more "
                 f"than 1, but sum to {self.pa_with_lateral + self.pa_alone:g}"
             )
         self._check_findings()
         for name, share in self.devices.items():
-            _check_name("mix.devices", name, DEVICES)
-            _check_share(f"mix.devices[{name!r}]", share)
+            _check_name("devices", name, DEVICES)
+            _check_share(f"devices[{name!r}]", share)
 
     def _check_findings(self) -> None:
         for name, weight in self.findings.items():
-            _check_name("mix.findings", name, FINDINGS)
+            _check_name("findings", name, FINDINGS)
             if not (math.isfinite(weight) and weight >= 0.0):
-                raise CarinaError(f"mix.findings[{name!r}] must be a weight of 0 or more, not {weight!r}")
+                raise CarinaError(f"findings[{name!r}] must be a weight of 0 or more, not {weight!r}")
         if self.normal < 1.0 and not any(self.findings.values()):
-            raise CarinaError("mix.findings needs at least one weight above 0 unless mix.normal is 1")
+            raise CarinaError("findings needs at least one weight above 0 unless normal is 1")
 
 
 class PhantomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,7 +17,7 @@ from carina.phantom.lesions import CASTERS, Scene, Shadow, state_with
 from carina.phantom.options import PhantomOptions
 from carina.phantom.plan import LesionPlan, PatientPlan, StudyPlan, Technique
 from carina.phantom.thorax import Thorax, thorax
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 # Side of the image at the detector, in half-widths of the thorax, and where the central ray passes (z, cm).
 FIELD = {"PA": 3.0, "AP": 3.15, "lateral": 2.9}

@@ -14,7 +14,7 @@ from carina.phantom.plan import PatientPlan
 from carina.phantom.skeleton import Skeleton, skeleton
 from carina.phantom.solids import Ellipsoid, Tube, Vector, ellipsoid, smooth_curve, tube
 from carina.phantom.vessels import lung_vessels
-from carina.seeding import rng
+from carina.store.seeding import rng
 
 
 @dataclass(frozen=True)

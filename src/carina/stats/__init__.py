@@ -1,6 +1,7 @@
-"""Statistics for comparing models on benchmarks whose cases cluster in patients. Plain functions on arrays."""
+"""Statistics for benchmarks whose cases cluster in patients: intervals, comparisons, agreement."""
 
 from carina.stats.agreement import cohen_kappa, krippendorff_alpha
+from carina.stats.association import auroc, pearson, spearman
 from carina.stats.bootstrap import (
     balanced_accuracy,
     mean_interval,
@@ -8,11 +9,8 @@ from carina.stats.bootstrap import (
     ratio_replicates,
     survival,
 )
-from carina.stats.correction import benjamini_hochberg, holm
-from carina.stats.correlation import pearson, spearman
-from carina.stats.discrimination import auroc
+from carina.stats.comparison import Difference, benjamini_hochberg, holm, paired_difference
 from carina.stats.interval import Interval, Intervals
-from carina.stats.paired import Difference, paired_difference
 from carina.stats.power import design_effect, intraclass_correlation, minimum_detectable_difference
 from carina.stats.proportion import clopper_pearson, wilson
 

@@ -1,4 +1,8 @@
-"""Do readers agree more than by chance? Intervals are of patients drawn with replacement, as everywhere here."""
+"""Agreement between readers beyond chance, with intervals of patients resampled with replacement.
+
+The `krippendorff` package computes the coefficient only; here its ingredients are sums over patients, so that ten
+thousand replicates are one matrix product.
+"""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -6,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from carina.errors import CarinaError
 from carina.stats.interval import Interval, statistic_interval
 from carina.stats.resampling import (
     REPLICATES,
@@ -19,6 +22,7 @@ from carina.stats.resampling import (
     one_hot,
     ratio,
 )
+from carina.store.errors import CarinaError
 
 
 def cohen_kappa(
@@ -30,13 +34,28 @@ def cohen_kappa(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Interval:
-    """Cohen's kappa of two readers over rows that both have labelled (None or NaN: not labelled).
+    """Cohen's kappa of two readers over rows that both have labelled, with interval.
 
     (p_o - p_e) / (1 - p_e), with p_o the share of rows with equal labels and p_e = sum over labels of the product of
-    both readers' shares. None where both gave all rows one and the same label.
+    both readers' shares. The value is None if both readers gave all rows the same label.
+
+    Args:
+        a: Labels of the first reader; None or NaN where there is none.
+        b: Labels of the second reader on the same rows.
+        clusters: Patient of each row; None if rows are independent.
+        level: Coverage of the interval, between 0 and 1.
+        replicates: Bootstrap replicates.
+        seed: Seed of the bootstrap.
+
+    Raises:
+        CarinaError: `a` and `b` differ in length.
+
+    Example:
+        >>> cohen_kappa(["yes", "yes", "no", "no"], ["yes", "no", "no", "no"]).value
+        0.5
     """
     if len(a) != len(b):
-        raise CarinaError(f"a and b: expected as many labels, not {len(a)} and {len(b)}")
+        raise CarinaError(f"a and b: expected the same number of labels, found {len(a)} and {len(b)}")
     (first, second), width = label_codes(a, b)
     codes = cluster_codes(clusters, len(first))
     kept = (first >= 0) & (second >= 0)
@@ -45,9 +64,9 @@ def cohen_kappa(
     sums = cluster_sums(features, codes)
 
     def kappa(totals: FloatArray) -> FloatArray:
-        equal, ours, theirs = totals[:, 0], totals[:, 1 : 1 + width], totals[:, 1 + width :]
-        n = ours.sum(axis=1)
-        expected = (ours * theirs).sum(axis=1)  # in n², so that whole numbers stay whole
+        equal, first_counts, second_counts = totals[:, 0], totals[:, 1 : 1 + width], totals[:, 1 + width :]
+        n = first_counts.sum(axis=1)
+        expected = (first_counts * second_counts).sum(axis=1)  # times n², so that integers stay integers
         return ratio(n * equal - expected, n * n - expected)
 
     return statistic_interval(sums, kappa, n=len(first), level=level, replicates=replicates, seed=seed)
@@ -61,23 +80,40 @@ def krippendorff_alpha(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Interval:
-    """Krippendorff's alpha for names (nominal), of units (rows) by readers (columns); None or NaN where not labelled.
+    """Krippendorff's alpha for nominal labels of any number of readers, with interval.
 
     1 - (N - 1) * D / (N² - sum of N_c²) over units with two labels or more: N labels in all, N_c of kind c, and D = sum
-    over units of (m² - sum of m_c²) / (m - 1), m labels and m_c of kind c in the unit. None where only one kind occurs.
+    over units of (m² - sum of m_c²) / (m - 1), m labels and m_c of kind c in the unit. The value is None if only one
+    kind of label occurs.
+
+    Args:
+        ratings: Labels, shape (units, readers); None or NaN where there is none.
+        clusters: Patient of each unit; None if units are independent.
+        level: Coverage of the interval, between 0 and 1.
+        replicates: Bootstrap replicates.
+        seed: Seed of the bootstrap.
+
+    Raises:
+        CarinaError: Units differ in their number of readers.
+
+    Example:
+        >>> krippendorff_alpha([["a", "a"], ["b", "b"], ["a", "b"]]).value is not None
+        True
     """
     rows = [list(row) for row in ratings]
     readers = {len(row) for row in rows}
     if len(readers) > 1:
-        raise CarinaError(f"ratings: expected as many readers for each unit, not {sorted(readers)}")
+        raise CarinaError(
+            f"ratings: expected the same number of readers for each unit, found {sorted(readers)}"
+        )
     (flat,), width = label_codes([label for row in rows for label in row])
     codes = cluster_codes(clusters, len(rows))
     kinds = one_hot(flat, width).reshape(len(rows), max(readers, default=0), width).sum(axis=1)
     pairable = kinds.sum(axis=1) >= 2
     kinds, codes = kinds[pairable], codes[pairable]
     labels = kinds.sum(axis=1)
-    apart = (labels**2 - (kinds**2).sum(axis=1)) / (labels - 1)
-    sums = cluster_sums(np.hstack([apart[:, None], kinds]), codes)
+    disagreement = (labels**2 - (kinds**2).sum(axis=1)) / (labels - 1)
+    sums = cluster_sums(np.hstack([disagreement[:, None], kinds]), codes)
 
     def alpha(totals: FloatArray) -> FloatArray:
         n = totals[:, 1:].sum(axis=1)

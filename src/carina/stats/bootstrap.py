@@ -1,15 +1,14 @@
 """Means with intervals for rows that cluster in patients.
 
-All are ratios of sums, value = sum of values / number of rows, so that every row counts alike however many a patient
-has. The interval is the percentile interval of replicates, each made of as many patients drawn with replacement. It is
-too narrow with fewer than some 20 patients, and has no width where all values are equal: `clopper_pearson` then tells
-how little a handful of right answers proves.
+All are ratios of sums, value = sum of values / number of rows, so that every row has the same weight, however many rows
+a patient has. The interval is the percentile interval of bootstrap replicates, in each of which as many patients are
+drawn with replacement as there are. It is too narrow with fewer than about 20 patients, and has no width if all values
+are equal; use `clopper_pearson` then.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from carina.errors import CarinaError
 from carina.stats.interval import Interval, Intervals, interval_of
 from carina.stats.resampling import (
     REPLICATES,
@@ -28,6 +27,7 @@ from carina.stats.resampling import (
     resampled_sums,
     total,
 )
+from carina.store.errors import CarinaError
 
 
 def mean_interval(
@@ -38,10 +38,25 @@ def mean_interval(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Interval:
-    """The mean of values over rows, with a percentile interval of patients drawn with replacement.
+    """Mean of values over rows, with a percentile interval of patients resampled with replacement.
 
     Value and replicates are sum(w_c * S_c) / sum(w_c * n_c), with S_c the sum and n_c the number of a patient's values
-    and w_c how often it was drawn (1 for the value). Missing values (NaN or None) are left out.
+    and w_c how often the patient was drawn (1 for the value).
+
+    Args:
+        values: One number per row, shape (rows,); missing values (NaN or None) are left out.
+        clusters: Patient of each row; None if rows are independent.
+        level: Coverage of the interval, between 0 and 1.
+        replicates: Bootstrap replicates.
+        seed: Seed of the bootstrap.
+
+    Raises:
+        CarinaError: A value is infinite, or `clusters` differs in length.
+
+    Example:
+        >>> right = mean_interval([1, 0, 1, 1], ["p1", "p1", "p2", "p3"])
+        >>> right.value, right.clusters
+        (0.75, 3)
     """
     column = one_column(values)
     return ratio_intervals(column, clusters, level=level, replicates=replicates, seed=seed)[0]
@@ -55,10 +70,27 @@ def ratio_intervals(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Intervals:
-    """The means of many columns, NaN where a row has no value there, all from the same draws of patients.
+    """Means of many columns with intervals, all from the same bootstrap replicates.
 
-    Column by column as `mean_interval`. A patient without any value is not drawn from; one with values in some columns
-    only is, so a replicate may have none in a column: it is left out there.
+    Each column is treated as by `mean_interval`. A patient without any value is not drawn. A replicate without values
+    in a column is left out for that column.
+
+    Args:
+        values: Numbers, shape (rows, columns); NaN where a row has no value.
+        clusters: Patient of each row; None if rows are independent.
+        level: Coverage of the interval, between 0 and 1.
+        replicates: Bootstrap replicates.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        One interval per column.
+
+    Raises:
+        CarinaError: A value is infinite, or `clusters` differs in length.
+
+    Example:
+        >>> [column.value for column in ratio_intervals([[1, 0], [1, 1]])]
+        [1.0, 0.5]
     """
     table, codes = _present(columns_of(values), clusters)
     value, replicated, rows = _means(table, codes, replicates=replicates, seed=seed)
@@ -71,10 +103,21 @@ def ratio_intervals(
 def ratio_replicates(
     values: npt.ArrayLike, clusters: Clusters = None, *, replicates: int = REPLICATES, seed: int = 0
 ) -> FloatArray:
-    """The replicates behind `ratio_intervals`, (replicates, columns), for figures made of several columns.
+    """The replicates behind `ratio_intervals`, for statistics of several columns.
 
-    The interval of a macro mean of stages is the percentiles of the replicates' row means. NaN where a replicate has
-    no value in a column.
+    For example, the interval of a macro mean over stages is given by percentiles of the replicates' row means.
+
+    Args:
+        values: Numbers, shape (rows, columns); NaN where a row has no value.
+        clusters: Patient of each row; None if rows are independent.
+        replicates: Bootstrap replicates.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        Means, shape (replicates, columns); NaN where a replicate has no value in a column.
+
+    Raises:
+        CarinaError: A value is infinite, or `clusters` differs in length.
     """
     table, codes = _present(columns_of(values), clusters)
     return _means(table, codes, replicates=replicates, seed=seed)[1]
@@ -89,14 +132,29 @@ def balanced_accuracy(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Interval:
-    """The mean of the groups' means, (1/G) * sum over groups of (right in group / rows in group), with interval.
+    """Mean of the groups' accuracies, (1/G) * sum over groups of (right in group / rows in group), with interval.
 
-    With the gold answer as group and two answers it is (sensitivity + specificity) / 2. Every replicate is
-    balanced anew; one that misses a group altogether is left out. Rows without group or value do not count.
+    With the right answer as group and two answers it is (sensitivity + specificity) / 2. Every replicate is balanced
+    again; one without rows of a group is left out. Rows without group or value do not count.
+
+    Args:
+        correct: 1 for a right answer and 0 for a wrong one, shape (rows,).
+        group: Group of each row, usually the right answer.
+        clusters: Patient of each row; None if rows are independent.
+        level: Coverage of the interval, between 0 and 1.
+        replicates: Bootstrap replicates.
+        seed: Seed of the bootstrap.
+
+    Raises:
+        CarinaError: `group` or `clusters` differs in length.
+
+    Example:
+        >>> balanced_accuracy([1, 1, 1, 0], ["yes", "yes", "yes", "no"]).value
+        0.5
     """
     right = one_column(correct, "correct")
     if len(right) != len(group):
-        raise CarinaError(f"group: expected one for each of {len(right)} rows of correct, not {len(group)}")
+        raise CarinaError(f"group: expected one for each of {len(right)} rows of correct, found {len(group)}")
     (groups,), width = label_codes(group)
     spread = np.where(one_hot(groups, width) > 0, right, np.nan)
     table, codes = _present(spread, clusters)
@@ -121,10 +179,25 @@ def survival(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Intervals:
-    """The share of cases (rows) still right after each step (columns): right at it and at all before it.
+    """Share of cases (rows) that are right at a step (columns) and at all steps before it, with intervals.
 
-    Takes right answers step by step, or what was reached already: a case once wrong stays lost either way. NaN where a
-    case has no such step; it counts neither as right nor as a case there. All steps share their draws.
+    Args:
+        reached: 1 for a right answer and 0 for a wrong one, shape (cases, steps); NaN where a case has no such step,
+            which then does not count for this step.
+        clusters: Patient of each case; None if cases are independent.
+        level: Coverage of the interval, between 0 and 1.
+        replicates: Bootstrap replicates.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        One interval per step, all from the same bootstrap replicates.
+
+    Raises:
+        CarinaError: A value is infinite, or `clusters` differs in length.
+
+    Example:
+        >>> [step.value for step in survival([[1, 1], [1, 0]])]
+        [1.0, 0.5]
     """
     table = columns_of(reached, "reached")
     missing = np.isnan(table)
@@ -144,22 +217,24 @@ def _present(table: FloatArray, clusters: Clusters) -> tuple[FloatArray, IntArra
 def _means(
     table: FloatArray, codes: IntArray, *, replicates: int, seed: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Each column's mean, its replicates, and how many rows it has."""
+    """The mean, the replicates and the number of rows of each column."""
     width = table.shape[1]
-    there = ~np.isnan(table)
-    rows = there.sum(axis=0).astype(np.int64)
+    is_present = ~np.isnan(table)
+    rows = is_present.sum(axis=0).astype(np.int64)
     if len(table) == 0:
         return np.full(width, np.nan), np.full((replicates, width), np.nan), rows
-    # Columns with values in the same rows, as of models on the same steps, share their counts.
-    # They are in order of columns: an order by their contents would depend on the order of rows.
+    # Columns with values in the same rows, such as models on the same steps, share their counts. These are in the order
+    # of columns: an order by their contents would depend on the order of rows.
     masks: dict[bytes, int] = {}
-    counted = np.array([masks.setdefault(mask.tobytes(), len(masks)) for mask in there.T], dtype=np.int64)
+    counted = np.array(
+        [masks.setdefault(mask.tobytes(), len(masks)) for mask in is_present.T], dtype=np.int64
+    )
     kept = np.unique(counted, return_index=True)[1]
-    sums = cluster_sums(np.hstack([np.where(there, table, 0.0), there[:, kept]]), codes)
+    sums = cluster_sums(np.hstack([np.where(is_present, table, 0.0), is_present[:, kept]]), codes)
     drawn = resampled_sums(sums, replicates=replicates, seed=seed)
-    # A mean lies among its values, but a quotient of rounded sums need not: equal values would get a width.
-    least = np.where(there, table, np.inf).min(axis=0)
-    most = np.where(there, table, -np.inf).max(axis=0)
+    # A mean lies between its values, but a quotient of rounded sums need not: equal values would get a width.
+    least = np.where(is_present, table, np.inf).min(axis=0)
+    most = np.where(is_present, table, -np.inf).max(axis=0)
     whole = total(sums)
     value = np.clip(ratio(whole[:width], whole[width + counted]), least, most)
     return value, np.clip(ratio(drawn[:, :width], drawn[:, width + counted]), least, most), rows

@@ -1,4 +1,4 @@
-"""A figure with its interval, alone or as a row of a table."""
+"""An estimate with its interval, alone or as a row of a table."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,22 +10,26 @@ from carina.stats.resampling import FloatArray, IntArray, percentiles, resampled
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """An estimate and how sure it is; None where undefined, never NaN."""
+    """An estimate with its interval; None where undefined, never NaN.
+
+    Attributes:
+        value: The estimate; None without data.
+        low: Lower end of the interval; None, as is `high`, with fewer than two clusters.
+        high: Upper end of the interval.
+        n: Number of rows behind the estimate.
+        clusters: Number of clusters, usually patients, of these rows.
+    """
 
     value: float | None
-    """None where there is nothing to estimate from."""
     low: float | None
-    """None, as is `high`, where there are fewer than two clusters: one patient says nothing of others."""
     high: float | None
     n: int
-    """Rows that it is made from."""
     clusters: int
-    """Patients that these rows belong to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Intervals of many columns as arrays, NaN where undefined; `intervals[i]` is one of them."""
+    """Intervals of many columns as arrays, NaN where undefined; `intervals[i]` is the `Interval` of one column."""
 
     value: FloatArray
     low: FloatArray
@@ -55,7 +59,7 @@ def or_none(number: float) -> float | None:
 
 
 def interval_of(value: float, replicated: FloatArray, *, level: float, n: int, clusters: int) -> Interval:
-    """An estimate with the percentile interval of its replicates; no bounds where it is undefined itself."""
+    """An estimate with the percentile interval of its replicates; without bounds if the estimate is undefined."""
     estimate = or_none(value)
     if estimate is None or clusters < 2:
         return Interval(estimate, None, None, n, clusters)
@@ -72,9 +76,16 @@ def statistic_interval(
     replicates: int,
     seed: int,
 ) -> Interval:
-    """A statistic that is a function of column sums, (k, columns) -> (k,), from the sums of each cluster.
+    """Interval of a statistic that is a function of column sums.
 
-    Undefined where the statistic is NaN; replicates in which it is are left out.
+    Args:
+        sums: Column sums of each cluster, shape (clusters, columns).
+        statistic: Function from column sums, shape (k, columns), to k values; NaN where undefined. Undefined replicates
+            are left out.
+        n: Number of rows behind the sums.
+        level: Coverage of the interval, between 0 and 1.
+        replicates: Bootstrap replicates.
+        seed: Seed of the bootstrap.
     """
     if len(sums) == 0:
         return Interval(None, None, None, 0, 0)

@@ -1,11 +1,11 @@
-"""Drawing whole clusters with replacement, fast and the same for the same data.
+"""Cluster bootstrap: whole clusters are drawn with replacement, fast and reproducibly.
 
-Steps of one patient are alike, so patients are drawn, not steps. Every statistic of this package but Spearman's is a
-function of sums over rows; so each cluster is boiled down to its sums once, and a replicate is a weighted sum of them,
-the weights being how often each cluster was drawn. Ten thousand replicates are a matrix product.
+Steps of one patient are correlated, so patients are drawn, not steps. Apart from rank statistics, every statistic of
+this package is a function of sums over rows. So the sums of each cluster are computed once, and a replicate is a
+weighted sum of them, with the number of draws of each cluster as weights: ten thousand replicates are a matrix product.
 
-Clusters are put in order by their sums, never by name or by place: neither the order of rows nor the names of patients
-can change a result.
+Clusters are sorted by their sums, never by name or place: neither the order of rows nor the names of patients change a
+result.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -14,52 +14,52 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from carina.errors import CarinaError
-from carina.seeding import rng
+from carina.store.errors import CarinaError
+from carina.store.seeding import rng
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Clusters = Sequence[Hashable] | npt.NDArray[Any] | None
-"""Who each row belongs to; None where each row stands alone. A label of None is a cluster like any other: where the
-patient is not known, name the study."""
+"""Cluster of each row, usually the patient; None if rows are independent. A label of None is a cluster like any other:
+where the patient is unknown, use the study."""
 Labels = Sequence[Hashable] | npt.NDArray[Any]
-"""A category for each row; None or NaN where there is none."""
+"""Category of each row; None or NaN where it is missing."""
 
 REPLICATES: Final = 10_000
 BLOCK: Final = 1 << 17
-"""Draws at a time: the weights of a block stay in the processor's cache."""
+"""Draws in a block, so that its weights stay in the processor's cache."""
 WIDE: Final = 128
-"""Replicates in a block for sums of as many columns."""
+"""Replicates in a block for sums with as many columns."""
 FEW: Final = 32
-"""So many times as dear is one binomial of a multinomial draw as the draw and count of one cluster."""
+"""Cost of one binomial of a multinomial draw, relative to drawing and counting one cluster."""
 
 
 def columns_of(values: npt.ArrayLike, what: str = "values") -> FloatArray:
-    """Rows and columns of numbers, NaN where missing; a list of numbers becomes one column."""
+    """Numbers as a table, NaN where missing; a list of numbers becomes one column."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2:
-        raise CarinaError(f"{what}: expected rows, or rows and columns, not {table.ndim} dimensions")
+        raise CarinaError(f"{what}: expected one or two dimensions, found {table.ndim}")
     if np.isinf(table).any():
-        raise CarinaError(f"{what}: expected finite numbers, or NaN where missing, not infinity")
-    return table + 0.0  # -0.0 and 0.0 are one value, but would sort apart
+        raise CarinaError(f"{what}: expected finite numbers, or NaN where missing, found infinity")
+    return table + 0.0  # -0.0 and 0.0 are equal, but would be sorted apart
 
 
 def one_column(values: npt.ArrayLike, what: str = "values") -> FloatArray:
     """One number for each row, NaN where missing, as a column."""
     column = columns_of(values, what)
     if column.shape[1] != 1:
-        raise CarinaError(f"{what}: expected one a row, not {column.shape[1]}")
+        raise CarinaError(f"{what}: expected one number per row, found {column.shape[1]}")
     return column
 
 
 def cluster_codes(clusters: Clusters, rows: int) -> IntArray:
-    """Each row's cluster as a number, in order of appearance or of labels."""
+    """The cluster of each row as a number, in order of appearance or of labels."""
     if clusters is None:
         return np.arange(rows, dtype=np.int64)
     if len(clusters) != rows:
-        raise CarinaError(f"clusters: expected one for each of {rows} rows, not {len(clusters)}")
+        raise CarinaError(f"clusters: expected one for each of {rows} rows, found {len(clusters)}")
     if isinstance(clusters, np.ndarray) and clusters.ndim == 1 and clusters.dtype.kind in "biuSU":
         return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
     seen: dict[Hashable, int] = {}
@@ -67,27 +67,27 @@ def cluster_codes(clusters: Clusters, rows: int) -> IntArray:
 
 
 def label_codes(*labelled: Labels) -> tuple[list[IntArray], int]:
-    """Categories as numbers, one numbering for all lists, -1 where missing; and how many categories there are.
+    """Categories as numbers, with one numbering for all lists and -1 where missing; and the number of categories.
 
-    Categories are in order of type and spelling, so that the numbering does not depend on the order of rows.
+    Categories are sorted by type and spelling, so that the numbering does not depend on the order of rows.
     """
     lists = [list(labels.tolist() if isinstance(labels, np.ndarray) else labels) for labels in labelled]
-    distinct = {label for labels in lists for label in labels if not _missing(label)}
+    distinct = {label for labels in lists for label in labels if not _is_missing(label)}
     ordered = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
     numbers = {label: number for number, label in enumerate(ordered)}
     codes = [
-        np.array([-1 if _missing(label) else numbers[label] for label in labels], dtype=np.int64)
+        np.array([-1 if _is_missing(label) else numbers[label] for label in labels], dtype=np.int64)
         for labels in lists
     ]
     return codes, len(ordered)
 
 
-def _missing(label: Hashable) -> bool:
+def _is_missing(label: Hashable) -> bool:
     return label is None or label != label  # noqa: PLR0124 - only NaN differs from itself
 
 
 def one_hot(codes: IntArray, width: int) -> FloatArray:
-    """A column of ones and zeros for each category; no one in a row whose code is -1."""
+    """A column of ones and zeros for each category; only zeros in a row with the code -1."""
     columns: FloatArray = (codes[:, None] == np.arange(width)).astype(np.float64)
     return columns
 
@@ -95,7 +95,7 @@ def one_hot(codes: IntArray, width: int) -> FloatArray:
 def cluster_sums(features: FloatArray, codes: IntArray) -> FloatArray:
     """Sums of each column over the rows of each cluster.
 
-    Rows of a cluster are added in order of their values: sums of fractions would depend on the order of rows.
+    Rows of a cluster are added in the order of their values: sums of fractions would depend on the order of rows.
     """
     if features.shape[0] == 0:
         return features
@@ -106,7 +106,7 @@ def cluster_sums(features: FloatArray, codes: IntArray) -> FloatArray:
 
 
 def total(sums: FloatArray) -> FloatArray:
-    """Column sums over all clusters, the same in whatever order they come."""
+    """Column sums over all clusters, independent of their order."""
     added: FloatArray = sums[np.lexsort(sums.T)].sum(axis=0)
     return added
 
@@ -114,8 +114,8 @@ def total(sums: FloatArray) -> FloatArray:
 def profiles(sums: FloatArray) -> tuple[FloatArray, IntArray]:
     """Distinct rows of cluster sums in order, and how many clusters have each.
 
-    Clusters with equal sums are interchangeable, so drawing how many of each kind is as good as drawing each. Where
-    few are alike nothing would be gained, and every cluster is its own kind.
+    Clusters with equal sums are interchangeable, so it suffices to draw the number of each kind. If few clusters are
+    equal, that is not faster, and every cluster is its own kind.
     """
     distinct, counts = np.unique(sums, axis=0, return_counts=True)
     if len(distinct) * FEW > len(sums):
@@ -126,11 +126,11 @@ def profiles(sums: FloatArray) -> tuple[FloatArray, IntArray]:
 def weights(counts: IntArray, *, replicates: int, seed: int, least: int = 1) -> Iterator[FloatArray]:
     """How often clusters of each kind are drawn, replicate by replicate, in blocks of (replicates, kinds).
 
-    As many clusters are drawn as there are, each as likely as any other: a multinomial draw over the kinds. A block has
-    `least` replicates or more; the draws do not depend on it.
+    As many clusters are drawn as there are, with equal probability: a multinomial draw over the kinds. A block has at
+    least `least` replicates; the draws do not depend on it.
     """
     if replicates < 1:
-        raise CarinaError(f"replicates: expected at least 1, not {replicates}")
+        raise CarinaError(f"replicates: expected at least 1, found {replicates}")
     draw = rng(seed, "stats", "bootstrap")
     kinds, total = len(counts), int(counts.sum())
     rows = max(least, BLOCK // max(1, kinds))
@@ -149,23 +149,23 @@ def weights(counts: IntArray, *, replicates: int, seed: int, least: int = 1) -> 
 def resampled_sums(sums: FloatArray, *, replicates: int, seed: int) -> FloatArray:
     """Column sums of each replicate, (replicates, columns), from the sums of each cluster."""
     kinds, counts = profiles(sums)
-    # A product with many columns is slow a few replicates at a time: the columns are read anew for each block.
+    # With many columns, small blocks are slow: the columns are read again for each block.
     least = min(WIDE, kinds.shape[1])
     blocks = weights(counts, replicates=replicates, seed=seed, least=least)
     return np.concatenate([block @ kinds for block in blocks])
 
 
 def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    """Their quotient, NaN where the lower is not above 0."""
+    """Quotient of two arrays, NaN where the denominator is not above 0."""
     quotient = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
     np.divide(above, below, out=quotient, where=below > 0)
     return quotient
 
 
 def percentiles(replicated: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """The middle `level` of each column's replicates; undefined ones are left out, NaN where none is left."""
+    """Ends of the middle `level` of each column's replicates; undefined ones are left out, NaN if none remains."""
     if not 0 < level < 1:
-        raise CarinaError(f"level: expected a share between 0 and 1, not {level}")
+        raise CarinaError(f"level: expected a share between 0 and 1, found {level}")
     tails = [(1 - level) / 2, (1 + level) / 2]
     bounds = np.full((2, replicated.shape[1]), np.nan)
     defined = ~np.isnan(replicated)

@@ -1,23 +1,38 @@
 """Sets of records on disk: a manifest and Parquet parts, written so that nothing is ever half there.
 
-One way for study sets and benchmarks; a `Kind` says what is stored. Users meet it through `carina.studies` and
-`carina.cases`.
+One way for study sets, benchmarks and localisation maps; a `Kind` says what is stored. Users meet it through
+`carina.studies` and `carina.cases`. Names are imported when they are first used, so that `carina.store.errors` and the
+other small modules do not load pyarrow.
 """
 
-from carina.store.columns import Row, tally
-from carina.store.distinct import Distinct
-from carina.store.filters import Choice, Column
-from carina.store.kind import Kind, R
-from carina.store.layout import BENCHMARK, MAPS, STUDIES, Layout, what_is
-from carina.store.manifest import M, Manifest, PartInfo, Provenance, SourceInfo, read_manifest
-from carina.store.view import OpenSet, View
-from carina.store.writing import PART_SIZE, Writer
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from carina.store.columns import Row, tally
+    from carina.store.distinct import Distinct
+    from carina.store.filters import Choice, Column
+    from carina.store.kind import Kind, R
+    from carina.store.layout import LAYOUTS, Layout, declare_layout, what_is
+    from carina.store.manifest import M, Manifest, PartInfo, Provenance, SourceInfo, read_manifest
+    from carina.store.view import OpenSet, Problem, View
+    from carina.store.writing import PART_SIZE, SetBuild, Writer
+
+_MODULES: Final = {
+    "columns": ("Row", "tally"),
+    "distinct": ("Distinct",),
+    "filters": ("Choice", "Column"),
+    "kind": ("Kind", "R"),
+    "layout": ("LAYOUTS", "Layout", "declare_layout", "what_is"),
+    "manifest": ("M", "Manifest", "PartInfo", "Provenance", "SourceInfo", "read_manifest"),
+    "view": ("OpenSet", "Problem", "View"),
+    "writing": ("PART_SIZE", "SetBuild", "Writer"),
+}
+_MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "BENCHMARK",
-    "MAPS",
+    "LAYOUTS",
     "PART_SIZE",
-    "STUDIES",
     "Choice",
     "Column",
     "Distinct",
@@ -27,13 +42,24 @@ __all__ = [
     "Manifest",
     "OpenSet",
     "PartInfo",
+    "Problem",
     "Provenance",
     "R",
     "Row",
+    "SetBuild",
     "SourceInfo",
     "View",
     "Writer",
+    "declare_layout",
     "read_manifest",
     "tally",
     "what_is",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the module holds
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,6 +1,6 @@
-"""Whether a table of columns holds what its records allow, found column by column and not row by row.
+"""Checks a table against the records that its rows stand for, column by column.
 
-For writers of millions of rows, which never make a record of each.
+For writers of millions of rows, which never create a record of each.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from carina.store.columns import item_type, struct_type, without_none
 
 
 def table_faults(table: Any, record: type[msgspec.Struct]) -> Iterator[str]:  # noqa: ANN401 - pyarrow has no types
-    """Sentences that each name a column; none where every row would be read back as a record.
+    """What is wrong in a table, each with the name of the column; nothing where every row is a valid record.
 
-    The table has the columns of the record already.
+    The table must have the columns of the record.
     """
     for field in struct_type(record).fields:
         name = field.encode_name
@@ -27,7 +27,7 @@ def _faults(path: str, info: inspect.Type, values: Any) -> Iterator[str]:  # noq
     inner, nullable = without_none(info)
     if values.null_count:
         if not nullable:
-            yield f"column {path} has no value {values.null_count} times"
+            yield f"column {path}: {values.null_count} values are null"
         values = values.drop_null()
     item = item_type(inner)
     if isinstance(inner, inspect.StructType):
@@ -38,9 +38,9 @@ def _faults(path: str, info: inspect.Type, values: Any) -> Iterator[str]:  # noq
             yield from _lengths(path, len(inner.item_types), values)
         yield from _faults(f"{path}[]", item, values.flatten())
     elif isinstance(inner, inspect.LiteralType):
-        strange = sorted(set(pc.unique(values).to_pylist()) - set(inner.values))
-        if strange:
-            yield f"column {path} holds {strange[0]!r}, expected one of {', '.join(map(str, inner.values))}"
+        unknown = sorted(set(pc.unique(values).to_pylist()) - set(inner.values))
+        if unknown:
+            yield f"column {path} holds {unknown[0]!r}, expected one of {', '.join(map(str, inner.values))}"
 
 
 def _lengths(path: str, wanted: int, values: Any) -> Iterator[str]:  # noqa: ANN401

@@ -16,7 +16,7 @@ from msgspec import inspect
 
 Row = dict[str, Any]
 LIST: Final = ".list.element"
-"""What Parquet puts between a list and what it is a list of."""
+"""Part of a Parquet path that stands between a list and its elements."""
 
 _PLAIN: Final = {
     inspect.StrType: pa.string(),
@@ -60,7 +60,7 @@ def item_type(info: inspect.Type) -> inspect.Type | None:
 
 
 def struct_type(record: type[msgspec.Struct]) -> inspect.StructType:
-    """What msgspec knows of a record's fields."""
+    """The fields of a record, as msgspec describes them."""
     info = inspect.type_info(record)
     assert isinstance(info, inspect.StructType)  # noqa: S101 - tells the type checker what msgspec cannot
     return info
@@ -129,7 +129,7 @@ def to_row(record: msgspec.Struct) -> Row:
 
 
 def tally(structs: Any, *fields: str) -> Counter[tuple[Any, ...]]:  # noqa: ANN401
-    """How often each combination of values comes in an array of structs."""
+    """Number of times that each combination of values occurs in an array of structs."""
     table = pa.table([structs.field(name) for name in fields], names=fields)
     counted = table.group_by(fields, use_threads=False).aggregate([([], "count_all")])
     *values, times = (column.to_pylist() for column in counted.itercolumns())
@@ -137,7 +137,7 @@ def tally(structs: Any, *fields: str) -> Counter[tuple[Any, ...]]:  # noqa: ANN4
 
 
 def explain(error: msgspec.ValidationError, record: type[msgspec.Struct]) -> str:
-    """The message of a failed validation, with the words that would have been right where they are few."""
+    """The message of a failed validation, with the allowed values where they are few."""
     message = str(error)
     path = re.search(r"`\$\.?(.*)`$", message)
     info: inspect.Type | None = struct_type(record)
@@ -162,7 +162,7 @@ def differences(
     tolerate_unknown: bool = False,
     tolerate_missing: bool = False,
 ) -> list[str]:
-    """What in a file's schema is not as expected.
+    """The differences between the schema of a file and the expected one.
 
     Nullability and the widths of lists and strings may differ: the records check the values anyway.
     """

@@ -1,7 +1,7 @@
-"""Different texts among millions, such as ids: of each, eight bytes are kept.
+"""Counts distinct texts among millions, such as ids, and keeps eight bytes of each.
 
-Two texts share a digest by chance: among a million, with a chance of 3 in 100 million. Whoever must be sure looks at
-the texts of those digests that come twice.
+Two texts share a digest by chance: among a million texts, the probability is 3 in 100 million. A caller that must be
+certain compares the texts whose digests occur twice.
 """
 
 from collections.abc import Collection
@@ -13,16 +13,16 @@ Digests = NDArray[np.int64]
 
 
 class Distinct:
-    """Counts different texts, and tells which have come before."""
+    """Counts distinct texts, and finds those that occurred before."""
 
     def __init__(self) -> None:
         self._runs: list[Digests] = []
-        """In order each, the longest first; none is less than twice as long as the next, so there are few."""
+        """Sorted arrays, the longest first; each is at least twice as long as the next, so there are few."""
 
     def add(self, texts: Collection[str]) -> frozenset[int]:
-        """Texts, some of which may have come before: the digests of those that have, or come twice among these.
+        """Add texts, and return the digests of those that were added before or occur twice among these.
 
-        The digest of a text is its `hash`, the same as long as the process runs.
+        The digest of a text is its `hash`, which is constant within a process.
         """
         given = np.fromiter(map(hash, texts), np.int64, len(texts))
         different, times = np.unique(given, return_counts=True)

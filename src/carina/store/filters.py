@@ -1,4 +1,4 @@
-"""Conditions on a set's records, decided from a few columns before any other is read."""
+"""Conditions on the records of a set, evaluated on a few columns before any other column is read."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -7,27 +7,31 @@ from typing import NamedTuple
 from carina.store.columns import LIST, Row
 
 Choice = str | Collection[str]
-"""One value, or several of which any will do."""
+"""One value, or several values of which any is accepted."""
 
 
 class Column(NamedTuple):
-    """A leaf column that can be asked for: of the record itself, or of the items of one of its lists."""
+    """A leaf column that a condition may name: of the record itself, or of the items of one of its lists."""
 
     leaf: str
     words: tuple[str, ...] = ()
-    """All it can hold, where these are few."""
+    """All values that it can hold, where these are few."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Conditions that a record meets all of; several on one list, in a single item of it."""
+    """Conditions that a record must all meet; several conditions on one list must be met by one item."""
 
     wanted: tuple[tuple[str, str, frozenset[str]], ...]
-    """Name, leaf column and the values that will do."""
+    """Name, leaf column and accepted values of each condition."""
 
     @classmethod
     def of(cls, columns: Mapping[str, Column], given: Mapping[str, Choice | None]) -> "Filter":
-        """From arguments by name, of which None stands for any; `ValueError` for a value that never occurs."""
+        """Conditions from arguments by name, where None accepts any value.
+
+        Raises:
+            ValueError: A value that the column can never hold.
+        """
         wanted = []
         for name, value in given.items():
             if value is None:
@@ -36,15 +40,16 @@ class Filter:
             chosen = frozenset([value] if isinstance(value, str) else value)
             for choice in sorted(chosen):
                 if words and choice not in words:
-                    raise ValueError(f"{name} is never {choice!r}, but one of {', '.join(words)}")
+                    raise ValueError(f"{name}: unknown value {choice!r}, expected one of {', '.join(words)}")
             wanted.append((name, leaf, chosen))
         return cls(tuple(wanted))
 
     def leaves(self) -> set[str]:
-        """The columns that decide."""
+        """Leaf columns that the conditions read."""
         return {leaf for _, leaf, _ in self.wanted}
 
     def matches(self, row: Row) -> bool:
+        """Whether a row meets all conditions."""
         of_lists: dict[str, list[tuple[str, frozenset[str]]]] = {}
         for _, leaf, chosen in self.wanted:
             column, _, inner = leaf.partition(f"{LIST}.")

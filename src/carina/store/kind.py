@@ -1,4 +1,4 @@
-"""What the store must know of a kind of set: its records, its names, and how its files are laid out."""
+"""The description of one kind of set: its records, its names, and how its files are laid out."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from carina.errors import CarinaError
 from carina.store.columns import Row, arrow_schema, leaves, optional_fields, struct_type
+from carina.store.errors import CarinaError
 from carina.store.layout import Layout
 from carina.store.manifest import M
 
@@ -29,20 +29,21 @@ class Kind(Generic[R, M]):
     error: type[CarinaError]
     manifest: type[M]
     faults: Callable[[R], Iterable[str]]
-    """What is wrong inside one record, in sentences."""
+    """Returns what is wrong inside one record, one sentence each."""
     counted: tuple[str, ...]
-    """Leaf columns that counting needs, `id` among them."""
+    """Leaf columns that `count` needs, `id` among them."""
     count: Callable[[Iterable[Any]], Any]
-    """What the manifest says of how much there is, from a stream of Arrow batches of those columns."""
+    """Returns the counts of the manifest, from a stream of Arrow batches of those columns."""
     row_group: int
-    """Records decoded at a time, of which a look-up by id decodes as many."""
+    """Number of records that are decoded together; a look-up by id decodes as many."""
     statistics: tuple[str, ...]
-    """Columns worth skipping row groups by; statistics of all others only make the footer slow to read."""
+    """Columns by which row groups can be skipped; statistics of the others would only slow down reading the footer."""
     unrepeated: tuple[str, ...]
-    """Endings of leaf columns whose values hardly ever repeat, so that a dictionary of them is a waste."""
+    """Endings of leaf columns whose values rarely repeat, so that a Parquet dictionary would be a waste."""
 
     @property
     def schema_version(self) -> str:
+        """The version as text: "1.1"."""
         return ".".join(map(str, self.version))
 
     @cached_property
@@ -57,11 +58,12 @@ class Kind(Generic[R, M]):
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """Fields that a reader may leave out, `report.sentences` too: their records have defaults for them."""
+        """Fields that need not be read, because they have defaults; nested ones too: `report.sentences`."""
         return frozenset(optional_fields(struct_type(self.record)))
 
     @property
     def with_dictionary(self) -> list[str]:
+        """Leaf columns that are stored with a Parquet dictionary."""
         return [leaf for leaf in self.leaves if not leaf.endswith(self.unrepeated)]
 
     def to_record(self, row: Row) -> R:

@@ -1,67 +1,90 @@
-"""Which sets there are on disk, and how a directory shows what it holds."""
+"""How a directory shows which kind of set it holds: the name of its manifest and of the folder of its parts.
 
-from collections.abc import Iterator
+The store knows no kind by name. A package that keeps sets on disk declares their layout in its module `layout`
+(`carina.studies.layout`, `carina.cases.layout`, ...), another installed package through the entry-point group
+`carina.sets`. Those modules are imported when a directory has to be identified.
+"""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
-Holding = Literal["studies", "benchmark", "maps"]
+from carina.store.registry import Registry
+from carina.store.resume import is_empty
 
 
 class Layout(NamedTuple):
-    """Names by which a kind of set is recognised."""
+    """Names by which one kind of set is recognised."""
 
-    holds: Holding
+    holds: str
+    """One word for what it holds, as `what_is` returns it: "studies"."""
     title: str
-    """As messages call the whole."""
+    """What messages call a set of this kind: "study set"."""
     file: str
-    """Of the manifest."""
+    """Name of the manifest: "studies.json"."""
     folder: str
-    """Of the parts, which is also the plural of what they hold."""
+    """Folder of the parts, and the plural of what they hold: "studies"."""
     opener: str
-    """What reads it."""
+    """Full name of the function that opens a set: "carina.studies.open_studies"."""
 
     @property
     def kind(self) -> str:
-        """As the manifest states it."""
+        """The kind that the manifest states: "carina/studies"."""
         return f"carina/{self.holds}"
 
 
-STUDIES: Final = Layout("studies", "study set", "studies.json", "studies", "carina.studies.open_studies")
-BENCHMARK: Final = Layout("benchmark", "benchmark", "bench.json", "cases", "carina.cases.open_benchmark")
-MAPS: Final = Layout(
-    "maps", "set of localisation maps", "maps.json", "maps", "carina.ground.explain.open_maps"
-)
-_ALL: Final = (STUDIES, BENCHMARK, MAPS)
-
-UNFINISHED: Final = ".unfinished"
-"""Holds, while there is no manifest, the fingerprint of the set whose beginning lies in a directory."""
+LAYOUTS: Final[Registry[Layout]] = Registry("kind of set", group="carina.sets", room_module="layout")
+"""Every kind of set, by what it holds."""
 
 
-def what_is(path: str | Path) -> Holding | None:
-    """What a directory (or the manifest in it) holds, begun or complete; None for anything else."""
-    found = holding(Path(path))
-    return found.holds if found else None
+def declare_layout(layout: Layout) -> Layout:
+    """Register the layout of a kind of set, and return it."""
+    LAYOUTS.register(layout.holds, layout)
+    return layout
 
 
-def holding(path: Path) -> Layout | None:
-    """As `what_is`, with all its names."""
-    for layout in _ALL:
-        if path.name == layout.file and path.is_file():
-            return layout
-    for sign in (_has_manifest, has_parts):
-        for layout in _ALL:
-            if sign(path, layout):
+def what_is(path: str | Path) -> str | None:
+    """What a directory, or the manifest in it, holds: "studies", "benchmark", ...; None for anything else.
+
+    A set that is begun and not complete is recognised too, by its parts.
+
+    Example:
+        >>> what_is("no/such/directory") is None
+        True
+    """
+    layout = layout_of(Path(path))
+    return layout.holds if layout else None
+
+
+def layout_of(path: Path) -> Layout | None:
+    """The layout of the set in a directory, or of the set with this manifest; None for anything else."""
+    if is_empty(path):
+        return None
+    # First the kinds that are in use: most directories are of one of these, and nothing has to be imported.
+    return _match(path, LAYOUTS.registered) or _match(path, LAYOUTS.entries)
+
+
+def _match(path: Path, layouts: Callable[[], dict[str, Layout]]) -> Layout | None:
+    known = layouts().values()
+    for matches in (_is_manifest, _has_manifest, has_parts):
+        for layout in known:
+            if matches(path, layout):
                 return layout
     return None
 
 
 def part_paths(directory: Path, layout: Layout) -> Iterator[Path]:
-    """All parts that lie in a directory, whether or not a manifest lists them."""
+    """All parts in a directory, whether or not a manifest lists them."""
     return (directory / layout.folder).glob("part-*.parquet")
 
 
 def has_parts(directory: Path, layout: Layout) -> bool:
+    """Whether a directory holds at least one part of this kind."""
     return any(part_paths(directory, layout))
+
+
+def _is_manifest(path: Path, layout: Layout) -> bool:
+    return path.name == layout.file and path.is_file()
 
 
 def _has_manifest(directory: Path, layout: Layout) -> bool:

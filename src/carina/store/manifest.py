@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
-import carina
-from carina.files import write_bytes
-from carina.store.layout import Layout, has_parts, holding
+from carina.store.errors import CarinaError
+from carina.store.files import write_bytes
+from carina.store.layout import Layout, has_parts, layout_of
+from carina.version import __version__
 
 if TYPE_CHECKING:
     from carina.store.kind import Kind
 
 
 class SourceInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Where studies come from, and on what terms."""
+    """A source of studies, and its licence."""
 
     name: str
     licence: str
     url: str | None = None
+    citation: str | msgspec.UnsetType = msgspec.UNSET
+    """What to cite; left out of the manifest where the source names nothing."""
 
 
 class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +39,7 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """What a set is made from, as told by the command that makes it. Each kind of set has its own subclass."""
+    """What a set is made from, as the command that writes it states. Each kind of set has its own subclass."""
 
     stamp: ClassVar[str]
     """Kind and version of the columns."""
@@ -46,20 +49,20 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     sources: tuple[SourceInfo, ...] = ()
     image_root: str = "."
-    """Where image keys start: relative to the set's directory, or absolute."""
+    """Directory that image keys are relative to: itself relative to the directory of the set, or absolute."""
 
     @property
     def fingerprint(self) -> str:
-        """The same for everything that gives the same bytes.
+        """A hash of everything that decides the bytes of the set.
 
-        The text of the command is left out: it may name an output folder or a number of workers.
+        The text of the command is left out: it may name an output directory or a number of workers.
         """
-        decisive = (carina.__version__, self.stamp, self.seed, self.options, self.sources, self.image_root)
+        decisive = (__version__, self.stamp, self.seed, self.options, self.sources, self.image_root)
         return hashlib.sha256(msgspec.json.encode(decisive, order="sorted")).hexdigest()
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A manifest, field by field. Each kind of set has its own subclass, which says what is counted."""
+    """The fields of a manifest. Each kind of set has its own subclass, which declares the counts."""
 
     kind: str
     schema: str
@@ -83,19 +86,23 @@ M = TypeVar("M", bound=Manifest)
 
 
 class _Header(msgspec.Struct):
-    """What must be understood before the rest may be read."""
+    """The fields that decide whether this Carina can read the rest."""
 
     kind: str
     schema: str
 
 
 def manifest_path(layout: Layout, path: Path) -> Path:
-    """The manifest of a set named by its directory or by its manifest."""
+    """Path of the manifest of a set, given the directory of the set or the manifest itself."""
     return path if path.name == layout.file else path / layout.file
 
 
 def read_manifest(kind: "Kind[Any, M]", path: Path) -> M:
-    """The manifest of the set in a directory (or named by the manifest itself), if this Carina can read it."""
+    """The manifest of the set in a directory, or of the manifest file itself.
+
+    Raises:
+        CarinaError: Of the kind's class: the manifest is missing, damaged, or written by a newer Carina.
+    """
     layout, error_class = kind.layout, kind.error
     file = manifest_path(layout, path)
     try:
@@ -104,27 +111,51 @@ def read_manifest(kind: "Kind[Any, M]", path: Path) -> M:
         raise error_class(_why_missing(layout, path, file)) from None
     except OSError as error:
         raise error_class(f"{file}: cannot be read: {error.strerror}") from error
-    try:
-        header = msgspec.json.decode(content, type=_Header)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise error_class(f"{file}: not the manifest of a {layout.title}: {error}") from error
-    if header.kind != layout.kind:
-        raise error_class(f"{file}: holds {header.kind!r}, expected {layout.kind!r}")
-    try:
-        major, _ = _version(header.schema)
-    except ValueError:
-        raise error_class(
-            f"{file}: schema {header.schema!r} is not a version such as {kind.schema_version!r}"
-        ) from None
-    if major > kind.version[0]:
-        raise error_class(
-            f"{file}: written with schema {header.schema}; this Carina ({carina.__version__}) reads up to "
-            f"{kind.version[0]}.x: upgrade Carina to read it"
-        )
+    check_header(
+        file,
+        content,
+        kind=layout.kind,
+        title=f"the manifest of a {layout.title}",
+        schema=kind.schema_version,
+        error_class=error_class,
+    )
     try:
         return msgspec.json.decode(content, type=kind.manifest)
     except msgspec.DecodeError as error:
         raise error_class(f"{file}: {error}") from error
+
+
+def check_header(
+    file: Path, content: bytes, *, kind: str, title: str, schema: str, error_class: type[CarinaError]
+) -> None:
+    """Check that a manifest is of the expected kind, and of a schema that this Carina can read.
+
+    Every reader of a manifest calls this before it decodes the rest.
+
+    Args:
+        file: Where the content was read from, for messages.
+        content: JSON with the fields `kind` and `schema`.
+        kind: Expected kind.
+        title: What the file should be, for messages: "the manifest of a study set".
+        schema: Newest schema that this Carina writes; a newer major version is refused.
+        error_class: Class of the errors that are raised.
+    """
+    try:
+        header = msgspec.json.decode(content, type=_Header)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise error_class(f"{file}: not {title}: {error}") from error
+    if header.kind != kind:
+        raise error_class(f"{file}: holds {header.kind!r}, expected {kind!r}")
+    try:
+        major, _ = _version(header.schema)
+    except ValueError:
+        raise error_class(f"{file}: schema {header.schema!r} is not a version such as {schema!r}") from None
+    newest, _ = _version(schema)
+    if major > newest:
+        raise error_class(
+            f"{file}: written with schema {header.schema}; this Carina ({__version__}) reads up to {newest}.x: "
+            "upgrade Carina to read it"
+        )
 
 
 def save_manifest(layout: Layout, directory: Path, manifest: Manifest) -> None:
@@ -141,11 +172,11 @@ def _version(text: str) -> tuple[int, int]:
 
 
 def _why_missing(layout: Layout, path: Path, file: Path) -> str:
-    there = holding(path)
-    if there is not None and there != layout:
-        return f"{path}: holds a {there.title}, not a {layout.title}: `{there.opener}` reads it"
+    other = layout_of(path)
+    if other is not None and other != layout:
+        return f"{path}: holds a {other.title}, not a {layout.title}: open it with `{other.opener}`"
     if not file.parent.is_dir():
-        return f"{file.parent}: no such directory, so no {layout.title} there"
+        return f"{file.parent}: no such directory, expected a {layout.title}"
     if has_parts(file.parent, layout):
-        return f"{file}: missing, but there are parts: an unfinished set; run the command that makes it again"
+        return f"{file}: missing, but parts exist: an unfinished set. Run the command that writes it again"
     return f"{file}: missing, so {file.parent} is not a {layout.title}"

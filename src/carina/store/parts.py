@@ -1,6 +1,6 @@
-"""One part of a set: a Parquet file of consecutive records, written whole and read with suspicion.
+"""One part of a set: a Parquet file of consecutive records, written whole and checked when it is read.
 
-Knows a single file. What a set is made of lies in `writing` and `view` (reading).
+Knows a single file. Sets of parts are written by `carina.store.writing` and read by `carina.store.view`.
 """
 
 import re
@@ -14,13 +14,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from carina.errors import CarinaError
-from carina.files import replacing, sha256, write_bytes
 from carina.store.bulk import table_faults
 from carina.store.columns import Row, differences, explain, to_row
+from carina.store.errors import CarinaError
+from carina.store.files import replacing, sha256
 from carina.store.kind import Kind, R
-from carina.store.layout import UNFINISHED, Layout
+from carina.store.layout import Layout
 from carina.store.manifest import M, PartInfo
+from carina.store.resume import mark_unfinished
 from carina.store.tables import Misfit, to_table
 
 _NAME: Final = re.compile(r"part-\d{5,}\.parquet")
@@ -43,8 +44,8 @@ def write_part(
 ) -> PartInfo:
     """Write part number `index` of a set, whole or not at all; safe to call from several processes at once.
 
-    A manifest that lies there is removed first: it described the parts before this one changed. Records may be made
-    while they are taken: of those that are columns already nothing is kept.
+    An existing manifest is removed first: it described the parts before this one changed. `records` may be a generator:
+    records are converted to columns in blocks, and only the columns are kept.
     """
     file = part_file(kind.layout, index)
     return _write(kind, directory, file, _checked_table(kind, file, records), fingerprint)
@@ -58,7 +59,7 @@ def write_table_part(
     *,
     fingerprint: str,
 ) -> PartInfo:
-    """As `write_part`, from an Arrow table with the kind's schema: for rows by the million, never made records."""
+    """As `write_part`, from an Arrow table with the schema of the kind; for rows by the million."""
     file = part_file(kind.layout, index)
     if not table.schema.equals(kind.schema):
         wrong = "; ".join(differences(kind.schema, table.schema)) or "order or nullability differ"
@@ -73,8 +74,8 @@ def _write(kind: Kind[R, M], directory: Path, file: str, table: Any, fingerprint
     metadata = {_SCHEMA_KEY: kind.schema_version.encode(), _FINGERPRINT_KEY: fingerprint.encode()}
     manifest = directory / kind.layout.file
     if manifest.exists():
-        # First the claim, then the manifest: at no moment could another set take the directory for free.
-        write_bytes(directory / UNFINISHED, fingerprint.encode())
+        # First the marker, then the manifest: at no moment could another set take the directory for free.
+        mark_unfinished(directory, fingerprint)
         manifest.unlink()
     with replacing(directory / file) as temporary:
         pq.write_table(
@@ -91,7 +92,7 @@ def _write(kind: Kind[R, M], directory: Path, file: str, table: Any, fingerprint
 
 
 def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint: str) -> PartInfo | None:
-    """A part that an earlier call finished; None where it is missing, damaged or made in another way."""
+    """The part that an earlier call finished; None where it is missing, damaged, or made in another way."""
     file = part_file(kind.layout, index)
     path = directory / file
     try:
@@ -109,12 +110,12 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
 
 
 def _checked_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """A table of the records, some of them after the others."""
+    """A table of the records, converted a block at a time."""
     tables, stream, first = [], iter(records), 0
     while group := list(islice(stream, _BLOCK)):
         tables.append(_checked_group(kind, file, group, first))
         first += len(group)
-        # Given up before the next are made, which then find memory that is still in the processor's caches.
+        # Freed before the next block is made, which then uses memory that is still in the processor's caches.
         group.clear()
     return pa.concat_tables(tables) if tables else kind.schema.empty_table()
 
@@ -125,15 +126,15 @@ def _checked_group(kind: Kind[R, M], file: str, records: Sequence[R], first: int
         return to_table(kind.record, records)
     except Misfit as misfit:
         for number, record in enumerate(records, start=first):
-            told = _told(kind, record)
-            if told:
+            fault = _type_fault(kind, record)
+            if fault:
                 named = f"{kind.noun} {getattr(record, 'id', None)!r}"
-                raise kind.error(f"{file}: row {number}, {named}: {told}") from misfit
+                raise kind.error(f"{file}: row {number}, {named}: {fault}") from misfit
         raise kind.error(f"{file}: {misfit}") from misfit
 
 
-def _told(kind: Kind[R, M], record: R) -> str | None:
-    """What is wrong in one record and where, as precisely as can be said."""
+def _type_fault(kind: Kind[R, M], record: R) -> str | None:
+    """The first value of a record that its field does not allow, in words; None where all are allowed."""
     try:
         to_table(kind.record, [record])
     except Misfit as misfit:
@@ -152,13 +153,12 @@ def _describe(path: Path, file: str, *, rows: int) -> PartInfo:
 
 
 _footers: dict[tuple[Path, int, int], Any] = {}
-"""What Parquet says of its own columns and row groups, by path, size and time of change: megabytes a part, so only of
-the last few parts that were read."""
+"""Parquet footers by path, size and time of change: they take megabytes each, so only those of the last few parts."""
 _FOOTERS: Final = 4
 
 
 def _parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """The file, open; its footer is read only where it is not at hand."""
+    """The opened file; its footer is read only where it is not cached."""
     found = path.stat()
     key = (path, found.st_size, found.st_mtime_ns)
     part = pq.ParquetFile(path, metadata=_footers.pop(key, None), page_checksum_verification=True)
@@ -169,7 +169,7 @@ def _parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
 
 
 def _groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[range, list[int]]]:  # noqa: ANN401
-    """Runs of row groups with a row to keep in each, and the rows they hold."""
+    """Runs of neighbouring row groups that hold a row to keep, and the rows of each run."""
     start = stop = 0
     run: list[int] = []
     for group in range(footer.num_row_groups):
@@ -189,7 +189,7 @@ def _kept(
     batches: Iterable[Any],
     keep: Sequence[bool] | None,
 ) -> Iterator[tuple[Sequence[int], Any]]:
-    """Batches that hold these rows one after the other, with what is to be kept of them."""
+    """Batches of consecutive rows, reduced to the rows to keep, with the numbers of these rows."""
     start = rows.start
     for batch in batches:
         numbers = range(start, start + batch.num_rows)
@@ -198,20 +198,20 @@ def _kept(
             yield numbers, batch
             continue
         kept = [row for row in numbers if keep[row]]
-        if kept and kept[-1] - kept[0] + 1 == len(kept):  # side by side: nothing has to be copied
+        if kept and kept[-1] - kept[0] + 1 == len(kept):  # neighbours: nothing has to be copied
             yield kept, batch.slice(kept[0] - numbers.start, len(kept))
         else:
             yield kept, batch.filter(pa.array([keep[row] for row in numbers]))
 
 
 def row_values(batch: Any) -> Iterator[Row]:  # noqa: ANN401 - pyarrow has no types
-    """The rows of an Arrow batch, some at a time: all at once would leave the caches, at half the speed."""
+    """The rows of an Arrow batch, converted a few at a time, which is twice as fast as all at once."""
     for first in range(0, batch.num_rows, _VALUES):
         yield from batch.slice(first, _VALUES).to_pylist()
 
 
 class PartReader(Generic[R, M]):
-    """A listed part, checked against the manifest when it is first touched."""
+    """A part that the manifest lists, checked against it when it is first opened."""
 
     def __init__(
         self, kind: Kind[R, M], directory: Path, info: PartInfo, *, minor: int, verify: bool
@@ -234,14 +234,14 @@ class PartReader(Generic[R, M]):
                 pass
 
     def rows(self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None) -> Iterator[tuple[int, Row]]:
-        """Rows with their numbers, counted from 0; with `keep`, only those it marks."""
+        """Rows with their numbers, counted from 0; with `keep`, only the marked ones."""
         for numbers, batch in self.batches(leaves, keep=keep):
             yield from zip(numbers, row_values(batch), strict=True)
 
     def batches(
         self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None
     ) -> Iterator[tuple[Sequence[int], Any]]:
-        """The same as Arrow batches of at most a row group, with the numbers of their rows."""
+        """As `rows`, in Arrow batches of at most a row group, with the numbers of their rows."""
         with self._opened() as part:
             for rows, groups in _groups(part.metadata, keep):
                 # In batches, because a part written by another tool may be a single huge row group.
@@ -252,7 +252,7 @@ class PartReader(Generic[R, M]):
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        """The file, checked when it is first opened; what goes wrong with it in the block is told as this part's."""
+        """The file, checked when it is first opened; read errors inside the block name this part."""
         try:
             if self._verify and not self._touched:
                 self._compare_bytes()
@@ -288,11 +288,11 @@ class PartReader(Generic[R, M]):
         try:
             return self._kind.to_record(values)
         except msgspec.ValidationError as error:
-            told = explain(error, self._kind.record)
-            raise self._error(f"{self.place(row, values.get('id'))}: {told}") from error
+            fault = explain(error, self._kind.record)
+            raise self._error(f"{self.place(row, values.get('id'))}: {fault}") from error
 
     def place(self, row: int, record: str | None) -> str:
-        """How messages name a row."""
+        """The name of a row in messages: part, row and record."""
         return f"{self.path}: row {row}, {self._kind.noun} {record!r}"
 
     def _compare_bytes(self) -> None:
@@ -302,7 +302,9 @@ class PartReader(Generic[R, M]):
                 f"{self.path}: has {size} bytes, the manifest says {self.info.bytes}: cut or changed"
             )
         if sha256(self.path) != self.info.sha256:
-            raise self._error(f"{self.path}: its SHA-256 is not the manifest's: changed since it was written")
+            raise self._error(
+                f"{self.path}: its SHA-256 differs from the manifest: changed since it was written"
+            )
 
     def _error(self, message: str) -> CarinaError:
         return self._kind.error(message)

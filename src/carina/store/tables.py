@@ -1,7 +1,7 @@
-"""Records into Arrow columns: a whole column at a time, every value checked on the way.
+"""Converts records to Arrow columns, a whole column at a time, and checks every value.
 
-The only way in which records become columns. A walk is derived from the record's class once; it goes through all
-records field by field, so that what is done for each value is done in C. Reading back is msgspec's work.
+The conversion of a record class is derived once; it goes through all records field by field, so that the work for each
+value is done in C. Reading back is done by msgspec.
 """
 
 import datetime
@@ -18,7 +18,7 @@ from msgspec import inspect
 from carina.store.columns import arrow_field, item_type, struct_type, without_none
 
 Fill = Callable[[Sequence[Any]], Any]
-"""Makes an Arrow array of Python values."""
+"""Converts Python values to an Arrow array."""
 
 _NONE: Final = type(None)
 _PLAIN: Final[dict[type[inspect.Type], tuple[str, frozenset[type]]]] = {
@@ -31,13 +31,13 @@ _PLAIN: Final[dict[type[inspect.Type], tuple[str, frozenset[type]]]] = {
     inspect.BytesType: ("bytes", frozenset({bytes})),
 }
 _SAMPLE: Final = 64
-"""Objects that are looked at to tell whether a column repeats them."""
+"""Number of objects that are examined to see whether a column repeats them."""
 _LISTS: Final = frozenset({tuple, list})
 _LONGEST: Final = 60
 """Characters of a wrong value that a message shows."""
 
 
-class Misfit(Exception):  # noqa: N818 - what is wrong with a value; the writer makes an error of it
+class Misfit(Exception):  # noqa: N818 - the writer turns it into an error that names the row
     """A value that its column cannot hold."""
 
 
@@ -91,10 +91,10 @@ def _words(path: str, info: inspect.LiteralType, *, nullable: bool) -> Fill:
 
     def fill(values: Sequence[Any]) -> Any:  # noqa: ANN401
         try:
-            strange = not allowed.issuperset(values)
+            is_unknown = not allowed.issuperset(values)
         except TypeError:  # unhashable
-            strange = True
-        if strange:
+            is_unknown = True
+        if is_unknown:
             wrong = (value for value in values if not isinstance(value, str | None) or value not in allowed)
             _none_of(path, f"one of {', '.join(map(str, info.values))}", wrong)
         return _array(path, values, arrow)
@@ -103,7 +103,7 @@ def _words(path: str, info: inspect.LiteralType, *, nullable: bool) -> Fill:
 
 
 def _all(values: Sequence[Any], same: object) -> bool:
-    """Whether all values are this one: told in no time where they are, and where the first is not."""
+    """Whether all values are this object; quick where they are, and where the first is not."""
     try:
         return bool(values) and values[0] is same and values.count(same) == len(values)
     except ValueError:  # an array, which does not compare as values do
@@ -111,7 +111,7 @@ def _all(values: Sequence[Any], same: object) -> bool:
 
 
 def _types(values: Sequence[Any]) -> set[type]:
-    """Which types the values have; in most columns all have the same, and counting them is half the work of a set."""
+    """The types of the values; in most columns there is one, and counting it takes half the time of making a set."""
     types = list(map(type, values))
     return set(types[:1] if types and types.count(types[0]) == len(types) else types)
 
@@ -133,6 +133,8 @@ def _lists(path: str, info: inspect.Type, item: inspect.Type, *, nullable: bool)
     wanted = len(info.item_types) if isinstance(info, inspect.TupleType) else None
 
     def fill(values: Sequence[Any]) -> Any:  # noqa: ANN401
+        if nullable and _all(values, None):
+            return pa.nulls(len(values), arrow)
         if wanted is None and _all(values, ()):
             return _empty(arrow, 1 << len(values).bit_length()).slice(0, len(values))
         found = _types(values)
@@ -155,7 +157,7 @@ def _lists(path: str, info: inspect.Type, item: inspect.Type, *, nullable: bool)
 
 @lru_cache(maxsize=256)
 def _empty(arrow: Any, number: int) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """So many empty lists. In most blocks of records many columns are of these, and one array serves them all."""
+    """An array of this number of empty lists: many columns hold nothing else, and one array serves them all."""
     starts = pa.array(np.zeros(number + 1, np.int32))
     return pa.ListArray.from_arrays(starts, pa.array([], arrow.value_type), type=arrow)
 
@@ -178,7 +180,7 @@ def _structs(prefix: str, info: inspect.StructType, *, nullable: bool) -> Fill:
         absent = None
         if _NONE in found:
             absent = pa.array([value is None for value in values])
-            # Arrow wants values beneath what is absent too; which they are is never seen.
+            # Arrow needs values beneath nulls too; they are never read.
             present = next(value for value in values if value is not None)
             values = [present if value is None else value for value in values]
         distinct, which = _shared(values, fields=len(fills))
@@ -195,8 +197,8 @@ def _structs(prefix: str, info: inspect.StructType, *, nullable: bool) -> Fill:
 def _shared(values: Sequence[Any], *, fields: int) -> tuple[Sequence[Any], Any]:
     """The distinct objects and which of them each value is, where many are the same; else the values themselves.
 
-    A default such as `Origin()` is one object in a million records, and its fields need to be looked at only once. To
-    find out which are the same takes as long as to look at one field of each, so the more fields, the sooner it pays.
+    A default such as `Origin()` is one object in a million records, and its fields are converted only once. Finding the
+    distinct objects takes as long as converting one field of each, so it pays off sooner the more fields there are.
     """
     sample = values[:_SAMPLE]
     if fields * len(set(map(id, sample))) > (fields - 1) * len(sample):

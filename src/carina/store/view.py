@@ -10,24 +10,38 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 import pyarrow as pa
 
-from carina.errors import CarinaError
 from carina.store.columns import Row, field_of, within
+from carina.store.errors import CarinaError
 from carina.store.filters import Choice, Column, Filter
 from carina.store.kind import Kind, R
 from carina.store.manifest import M, manifest_path, read_manifest
 from carina.store.parts import PartReader, row_values
+from carina.store.results import Result
 
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
 
 
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a set."""
+
+    message: str
+    """Names part, row, record and field, as far as they are known."""
+    record: str | None = None
+    """Id of the record, such as a study; None for a problem of a whole part or of the manifest."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class OpenSet(Generic[R, M]):
-    """What all views of one opened set share: its parts, and what was learnt of them."""
+    """What all views of one opened set share: its manifest, its parts and an index of ids."""
 
     def __init__(
         self, kind: Kind[R, M], path: Path, *, verify: bool = True, image_root: Path | None = None
@@ -53,13 +67,13 @@ class OpenSet(Generic[R, M]):
         return places
 
     def duplicate(self, part: PartReader[R, M], row: int, record: str) -> CarinaError:
-        """An id that an earlier record has too."""
+        """The error for an id that an earlier record has too."""
         place = part.place(row, record)
         return self.kind.error(f"{place}: the id is taken by an earlier {self.kind.noun} of the set")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class View(Generic[R, M]):
+class View(Result, Generic[R, M]):
     """A set, or the part of it that meets some conditions."""
 
     _set: OpenSet[R, M]
@@ -68,17 +82,31 @@ class View(Generic[R, M]):
     _left_out: frozenset[str] = field(default=frozenset())
 
     @property
+    def path(self) -> Path:
+        """Directory of the set."""
+        return self._set.directory
+
+    @property
     def directory(self) -> Path:
+        """The same as `path`."""
         return self._set.directory
 
     @property
     def manifest(self) -> M:
-        """What the set says of itself; of the whole set, whatever this view is limited to."""
+        """The manifest of the whole set, whatever this view is limited to."""
         return self._set.manifest
 
-    def __repr__(self) -> str:
-        filters = "".join(f".where({condition})" for condition in self._filters)
-        return f"<{type(self).__name__} {self.directory}{filters}>"
+    def _summary(self) -> Mapping[str, object]:
+        counts = self._counts()
+        if self._filters:
+            counts["where"] = "; ".join(map(str, self._filters))
+        if self._parts is not None:
+            counts["parts"] = [self.manifest.parts[index].file for index in self._parts]
+        return counts
+
+    def _counts(self) -> dict[str, object]:
+        """How much the whole set holds, as its manifest says."""
+        return {self._kind.layout.folder: sum(part.rows for part in self.manifest.parts)}
 
     # Narrowing ----------------------------------------------------------------------------------------------
 
@@ -92,8 +120,8 @@ class View(Generic[R, M]):
     def without(self, *fields: str) -> Self:
         """The same records with some fields not read and left at their defaults: `without("anatomy")`.
 
-        Fields of nested records too: `without("report.sentences.states", "findings.measures")`; `table` and `sql` leave
-        those in.
+        Fields of nested records can be named too: `without("report.sentences.states", "findings.measures")`. `table`
+        and `sql` return those all the same.
         """
         for name in fields:
             if name not in self._kind.optional:
@@ -101,14 +129,12 @@ class View(Generic[R, M]):
                     path.rpartition(".")[2] for path in self._kind.optional if _outer(path) == _outer(name)
                 }
                 of = f" of {_outer(name)}" if _outer(name) else ""
-                only = (
-                    f"only{of}: {', '.join(sorted(beside))}" if beside else f"there is nothing optional{of}"
-                )
+                only = f"only{of}: {', '.join(sorted(beside))}" if beside else f"no field{of} is optional"
                 raise self._kind.error(f"cannot leave out {name!r}, {only}")
         left_out = self._left_out | frozenset(fields)
         read = [field_of(leaf) for leaf in self._kind.leaves if not within(field_of(leaf), left_out)]
         for name in sorted(left_out):
-            # With no leaf left, nothing would tell how many records there were, or whether there was one.
+            # With no leaf left, neither the number of records nor their presence could be read.
             outer = _outer(name)
             if outer and not within(outer, left_out) and not any(within(path, [outer]) for path in read):
                 raise self._kind.error(f"cannot leave out every field of {outer}")
@@ -135,18 +161,20 @@ class View(Generic[R, M]):
         return sum(1 for _ in self._scan(["id"]))
 
     def rows(self, start: int, stop: int) -> Iterator[R]:
-        """Records by their place in the set, counted from 0 over all parts: as `list(view)[start:stop]`, but nothing
-        else is read than the row groups that hold them.
+        """Records by their place in the set, counted from 0 over all parts.
+
+        As `list(view)[start:stop]`, but only the row groups that hold them are read.
         """
         return self.at(range(start, stop))
 
     def at(self, places: Iterable[int]) -> Iterator[R]:
-        """The records at these places, in the order of the set; a row group is read once or not at all."""
+        """The records at these places, in the order of the set; each row group is read at most once."""
         return self._chosen(self._rows_at(places))
 
     def batches_at(self, places: Iterable[int], *fields: str) -> Iterator[Any]:
-        """Whole columns of the records at these places as Arrow batches of at most a row group each, in the order of
-        the set.
+        """Whole columns of the records at these places, in the order of the set.
+
+        Returns Arrow batches of at most a row group each.
         """
         return (
             self._stored(part, numbers, batch, fields)
@@ -154,9 +182,7 @@ class View(Generic[R, M]):
         )
 
     def columns(self, *fields: str) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """Whole columns of all records as an Arrow table, read a part at a time: nothing else of the
-        set is in memory.
-        """
+        """Whole columns of all records as an Arrow table, read a part at a time."""
         leaves = self._leaves_of(fields)
         batches = (
             self._stored(part, numbers, batch, fields)
@@ -166,7 +192,7 @@ class View(Generic[R, M]):
         return pa.Table.from_batches(batches, self._schema_of(fields))
 
     def pick(self, ids: Iterable[str]) -> Iterator[R]:
-        """The records with these ids, in the order of the set; a row group is read once or not at all."""
+        """The records with these ids, in the order of the set; each row group is read at most once."""
         chosen: dict[int, set[int]] = {index: set() for index, _ in self._readers()}
         for record_id in ids:
             index, row = self._set.places.get(record_id, (-1, -1))
@@ -197,6 +223,27 @@ class View(Generic[R, M]):
         return isinstance(record_id, str) and self._find(record_id) is not None
 
     # Tables -------------------------------------------------------------------------------------------------
+
+    def to_frame(self) -> "pl.DataFrame":
+        """One row a record, with the fields that hold a single value."""
+        plain = [field.name for field in self._kind.schema if not pa.types.is_nested(field.type)]
+        return self._frame(
+            [name for name in plain if not pa.types.is_binary(self._kind.schema.field(name).type)]
+        )
+
+    def _frame(self, leaves: Sequence[str]) -> "pl.DataFrame":
+        """Leaf columns of the records in their nested form, read a part at a time."""
+        import polars as pl  # noqa: PLC0415 - a quarter of the time that importing a record would take
+
+        frames = [
+            cast(pl.DataFrame, pl.from_arrow(batch))
+            for _, part in self._readers()
+            for _, batch in part.batches(leaves, keep=self._kept(part))
+        ]
+        if not frames:
+            names = dict.fromkeys(field_of(leaf).partition(".")[0] for leaf in leaves)
+            frames = [cast(pl.DataFrame, pl.from_arrow(self._kind.schema.empty_table().select(list(names))))]
+        return pl.concat(frames)
 
     def table(self, columns: Sequence[str] | None = None) -> "pl.LazyFrame":
         """The records as a lazy polars table with nested columns."""
@@ -233,15 +280,21 @@ class View(Generic[R, M]):
         try:
             answer = records.query(self._kind.layout.folder, query)
         except duckdb.Error as error:
-            raise self._kind.error(f"{self.directory}: DuckDB refuses the query: {error}") from error
+            raise self._kind.error(f"{self.directory}: DuckDB cannot run the query: {error}") from error
         if answer is None:
             raise self._kind.error(f"{self.directory}: the query returns no rows: {query}")
         return answer
 
     # Checking -----------------------------------------------------------------------------------------------
 
-    def _problems(self, *, images: bool) -> Iterator[tuple[str, str | None]]:
-        """Everything wrong with the parts of this view, with the id of the record that it concerns."""
+    def check(self, *, images: bool) -> Iterator[Problem]:
+        """Everything wrong with the set: parts, rows, what records say of each other, regions.
+
+        All records of the parts are checked, whatever the conditions of this view.
+
+        Args:
+            images: Whether to open every image file too, and to compare its size and checksum with the records.
+        """
         seen: set[str] = set()
         for _, part in self._readers():
             yield from self._part_problems(part, seen, images=images)
@@ -249,32 +302,30 @@ class View(Generic[R, M]):
         stated = getattr(self.manifest.counts, nouns)
         if self._parts is None and stated != sum(part.rows for part in self.manifest.parts):
             manifest = manifest_path(self._kind.layout, self.directory)
-            yield f"{manifest}: states {stated} {nouns}, its parts hold another number", None
+            yield Problem(f"{manifest}: states {stated} {nouns}, its parts hold another number")
 
-    def _part_problems(
-        self, part: PartReader[R, M], seen: set[str], *, images: bool
-    ) -> Iterator[tuple[str, str | None]]:
+    def _part_problems(self, part: PartReader[R, M], seen: set[str], *, images: bool) -> Iterator[Problem]:
         try:
             for row, values in part.rows(self._kind.leaves):
                 record_id = values.get("id")
                 try:
                     record = part.record(row, values)
                 except CarinaError as error:
-                    yield str(error), record_id
+                    yield Problem(str(error), record_id)
                     continue
                 if record_id in seen:
-                    yield str(self._set.duplicate(part, row, str(record_id))), record_id
+                    yield Problem(str(self._set.duplicate(part, row, str(record_id))), record_id)
                 seen.add(str(record_id))
                 place = part.place(row, record_id)
                 for fault in self._kind.faults(record):
-                    yield f"{place}: {fault}", record_id
+                    yield Problem(f"{place}: {fault}", record_id)
                 for fault in self._image_faults(record, files=images):
-                    yield f"{place}, {fault}", record_id
+                    yield Problem(f"{place}, {fault}", record_id)
         except self._kind.error as error:
-            yield str(error), None
+            yield Problem(str(error))
 
     def _image_faults(self, _record: R, *, files: bool) -> Iterable[str]:  # noqa: ARG002 - for views with images
-        """What is wrong with the images of a record, and with their `files`; most records have none."""
+        """What is wrong with the images of a record and, if asked, with their `files`; most records have no images."""
         return ()
 
     # Inside -------------------------------------------------------------------------------------------------
@@ -297,13 +348,13 @@ class View(Generic[R, M]):
         return [leaf for leaf in self._kind.leaves if not within(field_of(leaf), self._left_out)]
 
     def _stored(self, part: PartReader[R, M], rows: Sequence[int], batch: Any, fields: Sequence[str]) -> Any:  # noqa: ANN401
-        """Whole columns of a batch, as the records have them whatever tool has written them."""
+        """Whole columns of a batch, cast to the schema of the records, whichever tool wrote them."""
         schema = self._schema_of(fields)
         chosen = batch.select(fields)
         for wanted, column in zip(schema, chosen.columns, strict=True):
             if column.null_count and not wanted.nullable:
                 row = rows[column.is_null().index(True).as_py()]
-                raise self._kind.error(f"{part.path}: row {row}: has no value in the column {wanted.name}")
+                raise self._kind.error(f"{part.path}: row {row}, {wanted.name}: expected a value, found null")
         try:
             return chosen.cast(schema)
         except (pa.ArrowException, ValueError) as error:
@@ -320,7 +371,7 @@ class View(Generic[R, M]):
         return pa.schema([self._kind.schema.field(name) for name in fields])
 
     def _kept(self, part: PartReader[R, M]) -> list[bool] | None:
-        """Which rows of a part meet the conditions; None where there are no conditions."""
+        """Whether each row of a part meets the conditions; None where there are no conditions."""
         if not self._filters:
             return None
         leaves = sorted({leaf for condition in self._filters for leaf in condition.leaves()}) or ["id"]
@@ -334,7 +385,7 @@ class View(Generic[R, M]):
     def _rows_at(self, places: Iterable[int]) -> dict[int, set[int]]:
         """Rows by part, of places counted over all parts."""
         if self._filters:
-            raise self._kind.error(f"{self!r}: only a view without conditions has records by place")
+            raise self._kind.error(f"{self!r}: records have places only in a view without conditions")
         wanted = sorted(set(places))
         for place in wanted[:1] + wanted[-1:]:
             if not 0 <= place < len(self):
@@ -379,7 +430,7 @@ class View(Generic[R, M]):
         return self._kind.error(f"{self.directory}: no {self._kind.noun} {record_id!r}{which}")
 
     def _whole(self) -> Self:
-        """All of the set, whatever this view is limited to."""
+        """The whole set, whatever this view is limited to."""
         return replace(self, _filters=(), _parts=None)
 
 

@@ -1,27 +1,75 @@
-"""Writing a set so that work can be shared, interrupted and taken up again.
+"""Writing a set of records so that work can be shared, interrupted and resumed.
 
-A set is claimed, its parts are written in any order by any process, and the manifest closes it. Until then
-there is nothing to open: a reader never mistakes half a set for a whole one.
+`Writer.create` claims a directory and locks it; its parts are written in any order by any process, and the manifest
+closes it. Until then there is nothing to open: a reader never mistakes half a set for a whole one. What is common to
+all directories that Carina writes lies in `carina.store.resume`.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final, Generic
 
-import carina
-from carina.files import write_bytes
 from carina.store import parts as part_files
 from carina.store.distinct import Distinct
 from carina.store.kind import Kind, R
-from carina.store.layout import UNFINISHED, holding, part_paths
+from carina.store.layout import layout_of, part_paths
 from carina.store.manifest import M, Manifest, PartInfo, Provenance, read_manifest, save_manifest
+from carina.store.resume import WAYS_OUT, claim_directory, mark_finished
+from carina.version import __version__
 
 PART_SIZE: Final = 1024
 """Records a part, where the caller does not say: tens of megabytes, so one fits in memory many times over."""
 
-_WAY_OUT: Final = "choose another directory, remove this one, or replace it"
+
+@dataclass(frozen=True)
+class SetBuild(Generic[R, M]):
+    """A directory that is claimed and locked for one set, as `Writer.create` returns it."""
+
+    writer: "Writer[R, M]"
+    directory: Path
+    provenance: Provenance
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the set, which every part carries."""
+        return self.provenance.fingerprint
+
+    def manifest(self) -> M | None:
+        """The manifest in the directory, whatever became of the parts since; None for an unfinished set."""
+        return self.writer.read_manifest(self.directory)
+
+    def finished(self) -> M | None:
+        """The manifest, if the set is complete and no part was damaged or changed since: nothing is left to do."""
+        manifest = self.manifest()
+        if manifest is None:
+            return None
+        parts = tuple(self.finished_part(index) for index in range(len(manifest.parts)))
+        return manifest if parts == manifest.parts else None
+
+    def finished_part(self, index: int) -> PartInfo | None:
+        """As `Writer.finished_part`."""
+        return self.writer.finished_part(self.directory, index, fingerprint=self.fingerprint)
+
+    def write_part(self, index: int, records: Iterable[R]) -> PartInfo:
+        """As `Writer.write_part`."""
+        return self.writer.write_part(self.directory, index, records, fingerprint=self.fingerprint)
+
+    def complete_part(
+        self, index: int, make: Callable[[], Iterable[R]], *, rows: int | None = None
+    ) -> PartInfo:
+        """As `Writer.complete_part`."""
+        return self.writer.complete_part(self.directory, index, make, fingerprint=self.fingerprint, rows=rows)
+
+    def close(self, parts: Iterable[PartInfo]) -> M:
+        """Count what the parts hold, remove parts that do not belong to the set, and write the manifest.
+
+        Records are streamed; of each a few bytes are remembered, to find duplicate ids. Parts may be written while they
+        are taken from `parts`: each is counted at once.
+        """
+        return self.writer.close(self.directory, self.provenance, parts)
 
 
 @dataclass(frozen=True)
@@ -30,40 +78,53 @@ class Writer(Generic[R, M]):
 
     kind: Kind[R, M]
 
-    def claim(self, directory: Path, provenance: Provenance, *, replace: bool = False) -> None:
-        """Make `directory` ready for a set; call it before the first part is written.
+    @contextmanager
+    def create(
+        self, directory: Path, provenance: Provenance, *, replace: bool = False
+    ) -> Iterator[SetBuild[R, M]]:
+        """Claim a directory for a set and keep every other writer out of it until the block ends.
 
-        Parts of an interrupted call stay, for `finished_part` to find. A set made in another way, complete or begun,
-        is refused, or given up with `replace=True`; one of another kind is always refused.
+        Finished parts of an interrupted call stay. The set is complete when `SetBuild.close` was called; a block that
+        ends earlier leaves an unfinished set, which the next call with the same provenance resumes.
+
+        Args:
+            directory: Created where it is missing.
+            provenance: What the set is made from; its fingerprint decides what may be continued.
+            replace: Give up a set, complete or begun, that was made in another way, instead of refusing it. A set of
+                another kind is refused in any case.
+
+        Raises:
+            CarinaError: Of the kind's own class: the directory holds another set, or another process writes there.
         """
+
+        def is_complete() -> bool:
+            return self._is_complete(directory, provenance, replace=replace)
+
+        with claim_directory(directory, provenance.fingerprint, is_complete, error=self.kind.error):
+            yield SetBuild(self, directory, provenance)
+
+    def _is_complete(self, directory: Path, provenance: Provenance, *, replace: bool) -> bool:
+        """Whether the directory holds this very set; raises where it holds another one."""
         layout, error = self.kind.layout, self.kind.error
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            raise error(f"{directory}: is a file, expected a directory for the {layout.title}") from None
-        there = holding(directory)
-        if there is not None and there != layout:
+        other = layout_of(directory)
+        if other is not None and other != layout:
             raise error(
-                f"{directory}: holds a {there.title}: choose another directory for the {layout.title}"
+                f"{directory}: holds a {other.title}: choose another directory for the {layout.title}"
             )
-        manifest, unfinished = directory / layout.file, directory / UNFINISHED
         if replace:
-            manifest.unlink(missing_ok=True)
-            unfinished.unlink(missing_ok=True)
-        found = self.finished_set(directory)
-        if found is not None:
-            if found.fingerprint != provenance.fingerprint:
-                raise error(
-                    f"{directory}: already holds {_holds(found)} {layout.folder} made in another way "
-                    f"(`{found.command}`; {_difference(found, provenance)}): {_WAY_OUT}"
-                )
-        elif unfinished.exists() and unfinished.read_bytes() != provenance.fingerprint.encode():
+            (directory / layout.file).unlink(missing_ok=True)
+            mark_finished(directory)
+        manifest = self.read_manifest(directory)
+        if manifest is not None and manifest.fingerprint != provenance.fingerprint:
             raise error(
-                f"{directory}: holds the beginning of a set made in another way: finish it with the command that "
-                f"began it, {_WAY_OUT}"
+                f"{directory}: already holds {_rows(manifest)} {layout.folder} made in another way "
+                f"(`{manifest.command}`; {_difference(manifest, provenance)}): {WAYS_OUT}"
             )
-        else:
-            write_bytes(unfinished, provenance.fingerprint.encode())
+        return manifest is not None
+
+    def read_manifest(self, directory: Path) -> M | None:
+        """The manifest in a directory, or None where there is none."""
+        return read_manifest(self.kind, directory) if (directory / self.kind.layout.file).exists() else None
 
     def write_part(self, directory: Path, index: int, records: Iterable[R], *, fingerprint: str) -> PartInfo:
         """Write part number `index` of a set, whole or not at all; safe to call from several processes at once.
@@ -88,27 +149,31 @@ class Writer(Generic[R, M]):
         """A part that an earlier call finished; None where it is missing, damaged or made in another way."""
         return part_files.finished_part(self.kind, directory, index, fingerprint=fingerprint)
 
-    def finished_set(self, directory: Path) -> M | None:
-        """The manifest of a complete set that lies there, if there is one."""
-        there = (directory / self.kind.layout.file).exists()
-        return read_manifest(self.kind, directory) if there else None
+    def complete_part(
+        self,
+        directory: Path,
+        index: int,
+        make: Callable[[], Iterable[R]],
+        *,
+        fingerprint: str,
+        rows: int | None = None,
+    ) -> PartInfo:
+        """The part that an earlier call finished, else the part written from the records that `make` returns.
 
-    def whole_set(self, directory: Path, *, fingerprint: str) -> M | None:
-        """As `finished_set`, if nothing of it was damaged or changed since: a build then has nothing to do."""
-        manifest = self.finished_set(directory)
-        if manifest is None:
-            return None
-        parts = (
-            self.finished_part(directory, n, fingerprint=fingerprint) for n in range(len(manifest.parts))
-        )
-        return manifest if tuple(parts) == manifest.parts else None
-
-    def write_manifest(self, directory: Path, provenance: Provenance, parts: Iterable[PartInfo]) -> M:
-        """Close a set: count what its parts hold, remove parts that do not belong to it, write the manifest.
-
-        Records are streamed; of each a few bytes are remembered, to find duplicates. Parts may be written
-        while they are taken: each is counted at once.
+        Args:
+            directory: Directory of the set.
+            index: Number of the part, from 0.
+            make: Called where the part is missing, damaged, or made in another way.
+            fingerprint: Of the set.
+            rows: Number of records that a finished part must hold; None for any.
         """
+        part = self.finished_part(directory, index, fingerprint=fingerprint)
+        if part is not None and (rows is None or part.rows == rows):
+            return part
+        return self.write_part(directory, index, make(), fingerprint=fingerprint)
+
+    def close(self, directory: Path, provenance: Provenance, parts: Iterable[PartInfo]) -> M:
+        """As `SetBuild.close`, which keeps other writers out."""
         layout = self.kind.layout
         taken: list[PartInfo] = []
         counts = self.kind.count(self._counted(directory, parts, taken))
@@ -121,7 +186,7 @@ class Writer(Generic[R, M]):
         manifest = self.kind.manifest(
             kind=layout.kind,
             schema=self.kind.schema_version,
-            carina=carina.__version__,
+            carina=__version__,
             command=provenance.command,
             seed=provenance.seed,
             options=provenance.options,
@@ -132,7 +197,7 @@ class Writer(Generic[R, M]):
             parts=tuple(taken),
         )
         save_manifest(layout, directory, manifest)
-        (directory / UNFINISHED).unlink(missing_ok=True)
+        mark_finished(directory)
         return manifest
 
     def write(
@@ -144,24 +209,17 @@ class Writer(Generic[R, M]):
         part_size: int = PART_SIZE,
         replace: bool = False,
     ) -> M:
-        """Write a whole set from one stream, with at most one part in memory.
+        """Write a whole set from one stream of records, with at most one part in memory.
 
-        A complete set that lies there is given up only with `replace=True`: nobody can tell whether the stream still
-        holds what was written before.
+        A complete set is given up only with `replace=True`: nobody can tell whether the stream still holds what was
+        written before.
         """
-        self.claim(directory, provenance, replace=replace)
-        there = self.finished_set(directory)
-        if there is not None:
-            held = f"{_holds(there)} {self.kind.layout.folder}"
-            raise self.kind.error(f"{directory}: already holds {held}: {_WAY_OUT}")
-        stream = iter(records)
-        parts: list[PartInfo] = []
-        for index in count():
-            chunk = list(islice(stream, part_size))
-            if not chunk:
-                break
-            parts.append(self.write_part(directory, index, chunk, fingerprint=provenance.fingerprint))
-        return self.write_manifest(directory, provenance, parts)
+        with self.create(directory, provenance, replace=replace) as build:
+            manifest = build.manifest()
+            if manifest is not None:
+                held = f"{_rows(manifest)} {self.kind.layout.folder}"
+                raise self.kind.error(f"{directory}: already holds {held}: {WAYS_OUT}")
+            return build.close(_written(build, records, part_size))
 
     def _counted(self, directory: Path, parts: Iterable[PartInfo], taken: list[PartInfo]) -> Iterator[Any]:
         """The columns that are counted, as Arrow batches; what was counted is `taken`. No id may come twice."""
@@ -196,12 +254,22 @@ class Writer(Generic[R, M]):
         return part_files.PartReader(self.kind, directory, part, minor=self.kind.version[1], verify=False)
 
 
-def _holds(manifest: Manifest) -> int:
+def _written(build: SetBuild[R, M], records: Iterable[R], part_size: int) -> Iterator[PartInfo]:
+    """Parts of so many records each, written as they are taken."""
+    stream = iter(records)
+    for index in count():
+        chunk = list(islice(stream, part_size))
+        if not chunk:
+            return
+        yield build.write_part(index, chunk)
+
+
+def _rows(manifest: Manifest) -> int:
     return sum(part.rows for part in manifest.parts)
 
 
 def _difference(there: Manifest, wanted: Provenance) -> str:
-    """What decides the bytes and is not the same, in words."""
+    """What decides the bytes and differs, in words."""
     pairs = {"seed": (there.seed, wanted.seed), "image root": (there.image_root, wanted.image_root)}
     for name in sorted({*there.options, *wanted.options}):
         pairs[name] = (there.options.get(name), wanted.options.get(name))

@@ -1,7 +1,7 @@
-"""Studies: what was imaged, and what experts say is there."""
+"""Studies: what was imaged, what experts found in it, and study sets on disk."""
 
-from carina.store import PartInfo, SourceInfo
-from carina.studies.collection import Problem, Studies, open_studies
+from carina.store import PartInfo, Problem, SourceInfo
+from carina.studies.collection import Studies, open_studies
 from carina.studies.model import (
     Anatomy,
     Annotation,
@@ -20,16 +20,15 @@ from carina.studies.model import (
     Study,
     Tip,
 )
-from carina.studies.pixels import read_colour, read_header, read_pixels, to_display, write_png
+from carina.studies.pixels import display_image, read_colour, read_header, read_pixels, to_display, write_png
 from carina.studies.region import Region
 from carina.studies.store import (
     Counts,
     Manifest,
     Provenance,
-    claim,
+    complete_part,
+    create_studies,
     finished_part,
-    finished_set,
-    write_manifest,
     write_part,
     write_studies,
 )
@@ -59,15 +58,15 @@ __all__ = [
     "Studies",
     "Study",
     "Tip",
-    "claim",
+    "complete_part",
+    "create_studies",
+    "display_image",
     "finished_part",
-    "finished_set",
     "open_studies",
     "read_colour",
     "read_header",
     "read_pixels",
     "to_display",
-    "write_manifest",
     "write_part",
     "write_png",
     "write_studies",

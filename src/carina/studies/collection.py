@@ -1,16 +1,18 @@
 """Reading a study set: what can be asked of studies beyond what any set answers (`carina.store.view`)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from carina.store import Choice, Column, OpenSet
+from carina.store.results import Location, as_path
 from carina.studies.image_files import ImageView
 from carina.studies.model import Image, Study
 from carina.studies.pixels import Pixels, read_pixels
 from carina.studies.store import STUDIES, Manifest
 from carina.studies.vocabulary import Certainty, Split, View
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _COLUMNS: Final = {
     "patient": Column("patient"),
@@ -21,31 +23,88 @@ _COLUMNS: Final = {
 }
 
 
-def open_studies(path: str | Path, images: str | Path | None = None, *, verify: bool = True) -> "Studies":
-    """The study set in a directory (or named by its `studies.json`).
+_FRAME: Final = (
+    "id",
+    "patient",
+    "source",
+    "order",
+    "date",
+    "split",
+    "age",
+    "sex",
+    "images.list.element.view",
+    "findings.list.element.name",
+    "findings.list.element.certainty",
+    "devices.list.element.name",
+    "devices.list.element.certainty",
+)
 
-    `images` says where the images lie on this machine, where that is not what the manifest says. `verify=False` skips
-    the checksum of each part, for a set that was verified before.
+
+def open_studies(location: Location, images: Location | None = None, *, verify: bool = True) -> "Studies":
+    """Open a study set; only its manifest is read.
+
+    Args:
+        location: Directory of the set, or its `studies.json`. Opened studies are returned as they are.
+        images: Directory of the images on this machine, where it is not the one that the manifest states.
+        verify: Whether to compare each part with its checksum when it is first read; False for a set that was
+            verified before.
+
+    Returns:
+        The study set; studies are read when they are asked for.
+
+    Raises:
+        StudySetError: There is no study set, or a newer Carina wrote it.
+
+    Example:
+        >>> studies = open_studies("studies")  # doctest: +SKIP
+        >>> [study.id for study in studies.where(finding="edema")]  # doctest: +SKIP
+        ['p000004-s0', 'p000011-s1']
     """
-    root = None if images is None else Path(images)
-    return Studies(OpenSet(STUDIES, Path(path), verify=verify, image_root=root))
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something wrong in a study set, as `Studies.check` finds it."""
-
-    message: str
-    """Names part, row, study and field, as far as they are known."""
-    study: str | None = None
-
-    def __str__(self) -> str:
-        return self.message
+    if isinstance(location, Studies) and images is None:
+        return location
+    root = None if images is None else as_path(images)
+    return Studies(OpenSet(STUDIES, as_path(location), verify=verify, image_root=root))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Studies(ImageView[Study, Manifest]):
-    """A study set, or the part of it that meets the conditions given to `where`."""
+    """A study set, or the part of it that meets the conditions given to `where`.
+
+    Iterate over it to get `Study` records, or look one up by id: `studies["p000004-s0"]`.
+    """
+
+    def to_frame(self) -> "pl.DataFrame":
+        """One row a study: ids, date, split, age and sex, the number of images, and names of what is there.
+
+        The columns `present`, `uncertain` and `absent` list findings by name, `devices` the devices that are present;
+        `views` lists the view of each image.
+        """
+        import polars as pl  # noqa: PLC0415 - slow to import
+
+        def named(things: str, certainty: str) -> pl.Expr:
+            element = pl.element()
+            matching = element.struct.field("certainty") == certainty
+            names = pl.col(things).list.eval(element.filter(matching).struct.field("name"))
+            return names.list.unique(maintain_order=True)
+
+        return self._frame(_FRAME).select(
+            "id",
+            "patient",
+            "source",
+            "order",
+            "date",
+            "split",
+            "age",
+            "sex",
+            pl.col("images").list.len().alias("images"),
+            pl.col("images").list.eval(pl.element().struct.field("view")).alias("views"),
+            *(named("findings", certainty).alias(certainty) for certainty in get_args(Certainty)),
+            named("devices", "present").alias("devices"),
+        )
+
+    def _counts(self) -> dict[str, object]:
+        counts = self.manifest.counts
+        return {"studies": counts.studies, "patients": counts.patients, "images": counts.images}
 
     def where(
         self,
@@ -85,13 +144,6 @@ class Studies(ImageView[Study, Manifest]):
     def pixels(self, image: Image) -> Pixels:
         """The stored grey values of an image, of shape (height, width)."""
         return self._read_image(image, read_pixels)
-
-    def check(self, *, images: bool) -> Iterator[Problem]:
-        """Everything wrong with the set: parts, rows, links, regions and, if asked, every image file and its checksum.
-
-        Checks all of each part, whatever the conditions of this view.
-        """
-        return (Problem(message, study) for message, study in self._problems(images=images))
 
     def _neighbour(self, study_id: str | None) -> Study | None:
         return None if study_id is None else self._whole()._find(study_id)

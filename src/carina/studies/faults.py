@@ -1,11 +1,14 @@
-"""What can be wrong inside one study although every field has the right type: links that lead nowhere, regions that
-do not fit their image, spans outside their text, numbers that are none."""
+"""Finds what is wrong inside one study although every field has the right type.
+
+References to records that do not exist, regions that do not fit their image, spans outside their text, and values that
+are not numbers.
+"""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from carina.errors import RegionError
+from carina.store.errors import RegionError
 from carina.studies.model import (
     Device,
     Finding,
@@ -17,6 +20,7 @@ from carina.studies.model import (
     Sentence,
     Study,
 )
+from carina.studies.pixels import Greyscale
 from carina.studies.region import Region
 
 BITS = range(1, 17)
@@ -26,13 +30,13 @@ Fact = Finding | Device | Relation | Recommendation
 
 
 def faults(study: Study) -> Iterator[str]:
-    """Sentences that each name a field of the study and what is wrong with it; none for a sound study."""
+    """What is wrong in a study, each with the name of the field; nothing for a sound study."""
     yield from picture_faults(study)
     yield from _repeated("images: key", [image.key for image in study.images])
     facts = _facts(study)
     ids = {fact.id for fact in facts}
     yield from _repeated("id", [fact.id for fact in facts])
-    for found in _found(study):
+    for found in _findings_and_devices(study):
         yield from _numbers(f"{found.name} {found.id!r}", found.measures)
     for relation in study.relations:
         yield from _unknown(f"relation {relation.id!r}", (relation.subject, relation.object), ids)
@@ -46,23 +50,36 @@ def faults(study: Study) -> Iterator[str]:
 
 
 def picture_faults(study: Study) -> Iterator[str]:
-    """Those of them that keep a study from being drawn: images, regions and tips."""
+    """Those faults that keep a study from being drawn: of images, regions and tips."""
     images = {image.key: image for image in study.images}
     for image in study.images:
         if min(image.width, image.height) < 1 or image.bits not in BITS:
             yield f"images: {image.key!r} is {image.width} x {image.height} of {image.bits} bits"
+        yield from (f"images: {image.key!r}: {fault}" for fault in greyscale_faults(image))
     for structure in study.anatomy:
-        yield from _misfit(f"anatomy {structure.name!r}", structure.image, structure.region, images)
-    for found in _found(study):
+        yield from _region_faults(f"anatomy {structure.name!r}", structure.image, structure.region, images)
+    for found in _findings_and_devices(study):
         for annotation in found.annotations:
-            yield from _misfit(f"{found.name} {found.id!r}", annotation.image, annotation.region, images)
+            yield from _region_faults(
+                f"{found.name} {found.id!r}", annotation.image, annotation.region, images
+            )
     for device in study.devices:
         for tip in device.tips:
             if tip.image not in images or not (math.isfinite(tip.x) and math.isfinite(tip.y)):
-                yield f"{device.name} {device.id!r}: a tip at ({tip.x}, {tip.y}) of image {tip.image!r}"
+                yield f"{device.name} {device.id!r}: tip at ({tip.x}, {tip.y}) of image {tip.image!r}"
 
 
-def _found(study: Study) -> list[Finding | Device]:
+def greyscale_faults(image: Greyscale) -> Iterator[str]:
+    """What is wrong with the rescaling and the window of an image."""
+    if image.rescale is not None and not (all(map(math.isfinite, image.rescale)) and image.rescale[0]):
+        slope, intercept = image.rescale
+        yield f"rescale: slope {slope} and intercept {intercept}, expected numbers and a slope other than 0"
+    if image.window is not None and not (all(map(math.isfinite, image.window)) and image.window[1] >= 1):
+        centre, width = image.window
+        yield f"window: centre {centre} and width {width}, expected numbers and a width of 1 or more"
+
+
+def _findings_and_devices(study: Study) -> list[Finding | Device]:
     return [*study.findings, *study.devices]
 
 
@@ -73,17 +90,17 @@ def _facts(study: Study) -> list[Fact]:
 def _repeated(what: str, names: list[str]) -> Iterator[str]:
     for name, times in Counter(names).items():
         if times > 1:
-            yield f"{what} {name!r} is there {times} times"
+            yield f"{what} {name!r} occurs {times} times"
 
 
-def _misfit(what: str, key: str, region: Region, images: dict[str, Image]) -> Iterator[str]:
+def _region_faults(what: str, key: str, region: Region, images: dict[str, Image]) -> Iterator[str]:
     image = images.get(key)
     if image is None:
-        yield f"{what}: its region is on image {key!r}, which the study does not have"
+        yield f"{what}: its region lies on image {key!r}, which the study does not have"
         return
     if (region.width, region.height) != (image.width, image.height):
         size = f"{region.width} x {region.height}"
-        yield f"{what}: its region is of an image of {size}, but {key!r} is {image.width} x {image.height}"
+        yield f"{what}: its region is for an image of {size}, but {key!r} is {image.width} x {image.height}"
         return
     try:
         region.validate()
@@ -100,7 +117,7 @@ def _numbers(what: str, measures: Iterable[Measure]) -> Iterator[str]:
 def _unknown(what: str, about: Iterable[str], ids: set[str]) -> Iterator[str]:
     for name in about:
         if name not in ids:
-            yield f"{what}: speaks of {name!r}, which the study does not have"
+            yield f"{what}: refers to {name!r}, which the study does not have"
 
 
 def _evidence(study: Study) -> Iterator[str]:

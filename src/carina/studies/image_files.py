@@ -1,6 +1,6 @@
-"""Views of sets whose records show images: where the files lie, and whether they are what the records say.
+"""Views of sets whose records show images: finds the image files, and compares them with the records.
 
-Serves study sets and benchmarks; what is done with the pixels is theirs.
+Serves study sets and benchmarks.
 """
 
 import stat
@@ -12,20 +12,20 @@ from typing import Final, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.errors import CarinaError, ImageError
-from carina.files import sha256
 from carina.store import M, R, View
+from carina.store.errors import CarinaError, ImageError
+from carina.store.files import sha256
 from carina.studies.pixels import read_header
 
 _KEY_LEAF: Final = "images.list.element.key"
 _LONGEST_NAME: Final = 255
-"""Bytes that file systems allow the name of a file."""
+"""Length of a file name, in bytes, that file systems allow."""
 
 Read = TypeVar("Read", bound=NDArray[np.generic])
 
 
 class FiledImage(Protocol):
-    """What a record says of an image file."""
+    """The fields of a record that describe an image file."""
 
     @property
     def key(self) -> str: ...
@@ -49,14 +49,14 @@ class ImageView(View[R, M]):
     """A view whose records have a field `images`."""
 
     def image_path(self, image: FiledImage) -> Path:
-        """Where an image lies; an error for a key that leads out of the image root."""
+        """Path of an image file; raises for a key that leads out of the image root."""
         try:
             return inside(self._set.image_root, image.key)
         except ValueError as error:
             raise self._image_error(image, str(error)) from error
 
     def _read_image(self, image: FiledImage, read: Callable[[Path], Read]) -> Read:
-        """An image as `read` gives it, of the size that the record says."""
+        """An image as `read` returns it; raises where its size is not that of the record."""
         path = self.image_path(image)
         if not path.exists():
             raise self._image_error(image, f"is missing: no file {path}")
@@ -81,7 +81,7 @@ class ImageView(View[R, M]):
             if (header.width, header.height) != (image.width, image.height):
                 return self._other_size(image, header.width, header.height)
             if image.sha256 is not None and sha256(path) != image.sha256:
-                return f"has not the SHA-256 of the {self._kind.noun}"
+                return f"has another SHA-256 than the {self._kind.noun} states: the file was changed"
         except (ImageError, OSError) as error:
             return f"cannot be read: {error}"
         except ValueError as error:
@@ -90,13 +90,13 @@ class ImageView(View[R, M]):
 
     def _other_size(self, image: FiledImage, width: int, height: int) -> str:
         stated = f"{image.width} x {image.height}"
-        return f"has {width} x {height} pixels, the {self._kind.noun} says {stated}"
+        return f"has {width} x {height} pixels, the {self._kind.noun} states {stated}"
 
     def _image_error(self, image: FiledImage, wrong: str) -> CarinaError:
         return self._kind.error(f"{self._place_of(image.key)}, image {image.key!r} {wrong}")
 
     def _place_of(self, key: str) -> str:
-        """Part, row and record of an image, for messages about it."""
+        """Part, row and record of an image, for messages."""
         for part in self._set.parts:
             for row, values in part.rows(["id", _KEY_LEAF]):
                 if any(image["key"] == key for image in values["images"]):
@@ -105,9 +105,11 @@ class ImageView(View[R, M]):
 
 
 def inside(root: Path, key: str) -> Path:
-    """The path of an image key, of a file or of none.
+    """The path of an image key below a root, whether or not the file exists.
 
-    `ValueError` for a key that is no path, leads out of the root, cannot be looked up, or names a folder or a pipe.
+    Raises:
+        ValueError: The key is not a relative path, leads out of the root, cannot be looked up, or names a folder or a
+            pipe.
     """
     wrong = _key_fault(key)
     if wrong:
@@ -130,7 +132,7 @@ def inside(root: Path, key: str) -> Path:
 
 
 def _key_fault(key: str) -> str | None:
-    """What is wrong with a key whatever files there are."""
+    """What is wrong with a key, whichever files exist; None for a valid key."""
     parts = PurePosixPath(key).parts
     if not parts or parts[0] == "/" or ".." in parts or "\\" in key or "\0" in key:
         return "is not a plain relative path"

@@ -1,11 +1,11 @@
-"""Findings that are taken for one another: where one is there, another is hardly told apart or clearly absent."""
+"""Findings that are confused with one another, so that asking for one where another is present is not fair."""
 
 from typing import Final
 
 _AIRSPACE: Final = frozenset({"consolidation", "pneumonia", "lung opacity"})
 
 LOOKS_LIKE: Final = {name: _AIRSPACE - {name} for name in sorted(_AIRSPACE)}
-"""By finding, those that look the same: where one is there, nobody can say which is meant."""
+"""Findings that look the same as the finding: where one is present, nobody can tell which of them is meant."""
 
 MAY_BE_CALLED: Final = {
     "atelectasis": _AIRSPACE,
@@ -17,13 +17,15 @@ MAY_BE_CALLED: Final = {
     "nodule": frozenset({"mass"}),
     "pneumonia": frozenset({"atelectasis", "edema", "mass"}),
 }
-"""By finding, further ones that a careful reader might call by its name: where one is there, the finding is not clearly
-absent."""
+"""Further findings that a careful reader might call by the name of the finding: where one is present, the finding is
+not clearly absent."""
 
 
 def looks_like(finding: str) -> frozenset[str]:
+    """Findings that look the same as this one."""
     return LOOKS_LIKE.get(finding, frozenset())
 
 
 def may_be_called(finding: str) -> frozenset[str]:
+    """Further findings that may be called by the name of this one."""
     return MAY_BE_CALLED.get(finding, frozenset())

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.errors import RegionError
+from carina.store.errors import RegionError
 from carina.studies.model import Location
 from carina.studies.rle import Mask
 from carina.studies.vocabulary import COSTOPHRENIC_ANGLES, LUNG_PARTS, SIDES, ZONES, Side

@@ -1,4 +1,4 @@
-"""The Study: what was imaged, and what experts say is there.
+"""The Study: what was imaged, and what experts found in it.
 
 Plain frozen records with no behaviour beyond looking things up. A study is complete in itself: images are
 named by key (a path relative to the set's image root), regions lie on an image by that key, and every fact
@@ -27,24 +27,38 @@ from carina.studies.vocabulary import (
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """Common settings of all records: immutable and strict about unknown fields (kw_only is not inherited).
+    """Base of all records: immutable, and strict about unknown fields.
 
-    What is made of immutable parts is never part of a cycle, so nobody needs to look for one.
+    Records consist of immutable parts and are never part of a reference cycle, so the garbage collector skips them.
+    `kw_only` is not inherited; each record states it.
     """
+
+
+class Origin(Record, frozen=True, kw_only=True):
+    """Who derived a finding from text or worded a question, and whether a person has reviewed it since."""
+
+    method: Literal["rule", "llm", "human", "import"] = "rule"
+    """Rules, a language model, a person, or the benchmark of somebody else."""
+    model: str | None = None
+    """Name of the language model, where it was one."""
+    review: Literal["none", "accepted", "rewritten", "rejected"] = "none"
+    """What a reviewer has decided."""
+    note: str | None = None
+    """What the reviewer has written about it."""
 
 
 class Quality(Record, frozen=True, kw_only=True):
     """Technical adequacy of one image; None where a source does not say."""
 
     rotation: Literal["none", "left", "right"] | None = None
-    """Side towards which the patient is turned."""
+    """Side towards which the patient is rotated."""
     rotation_degrees: float | None = None
     inspiration: Literal["adequate", "poor"] | None = None
     posterior_ribs: int | None = None
     """Number of posterior ribs seen above the right hemidiaphragm."""
     exposure: Literal["adequate", "over", "under"] | None = None
     cut_off: tuple[str, ...] | None = None
-    """Anatomy that should be in the image and is not; () when coverage is complete."""
+    """Anatomy that should be in the image and is cut off; () where coverage is complete."""
 
 
 class Image(Record, frozen=True, kw_only=True):
@@ -58,10 +72,16 @@ class Image(Record, frozen=True, kw_only=True):
     bits: int = 8
     monochrome1: bool = False
     """True where a high stored value is dark (DICOM MONOCHROME1)."""
+    rescale: tuple[float, float] | None = None
+    """Slope and intercept that turn stored values into the values that a window speaks of (DICOM Rescale Slope and
+    Rescale Intercept); None for slope 1 and intercept 0."""
+    window: tuple[float, float] | None = None
+    """Centre and width of the values to display, after rescaling (DICOM Window Center and Window Width, function
+    LINEAR); None for the whole range of the stored bits."""
     spacing_mm: tuple[float, float] | None = None
     """Size of a pixel at the detector: between rows, between columns."""
     sha256: str | None = None
-    """Of the file's bytes."""
+    """SHA-256 of the bytes of the file, in hex."""
     quality: Quality | None = None
 
 
@@ -79,7 +99,7 @@ class Annotation(Record, frozen=True, kw_only=True):
 
 
 class Measure(Record, frozen=True, kw_only=True):
-    """A quantity behind a word: `Measure(name="cardiothoracic ratio", value=0.57, unit="1")`."""
+    """A measured quantity: `Measure(name="cardiothoracic ratio", value=0.57, unit="1")`."""
 
     name: str
     value: float
@@ -87,7 +107,7 @@ class Measure(Record, frozen=True, kw_only=True):
 
 
 class Location(Record, frozen=True, kw_only=True):
-    """Where, in the words of a report, computed from regions where there are any."""
+    """A location in the terms of a report, computed from regions where there are any."""
 
     side: Side | None = None
     zones: tuple[str, ...] = ()
@@ -95,11 +115,11 @@ class Location(Record, frozen=True, kw_only=True):
     parts: tuple[str, ...] = ()
     """Names from `vocabulary.LUNG_PARTS` and `vocabulary.COSTOPHRENIC_ANGLES`."""
     site: str | None = None
-    """Anything finer: "right 6th rib"."""
+    """A more exact site: "right 6th rib"."""
 
 
 class Finding(Record, frozen=True, kw_only=True):
-    """One abnormality: present, absent (looked for and not there), or uncertain (hedged)."""
+    """One abnormality: present, absent (searched for and not found), or uncertain (hedged)."""
 
     id: str
     name: str
@@ -110,7 +130,7 @@ class Finding(Record, frozen=True, kw_only=True):
     trend: Trend | None = None
     """Against the prior study; `resolved` goes with certainty `absent`."""
     appearance: tuple[str, ...] = ()
-    """Words for how it looks: "air bronchograms", "plate-like", "calcified"."""
+    """Terms for its appearance: "air bronchograms", "plate-like", "calcified"."""
     measures: tuple[Measure, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     evidence: tuple[int, ...] = ()
@@ -118,7 +138,7 @@ class Finding(Record, frozen=True, kw_only=True):
 
 
 class Tip(Record, frozen=True, kw_only=True):
-    """Where the end of a device lies on an image, in pixels."""
+    """Position of the tip of a device on an image, in pixels."""
 
     image: str
     x: float
@@ -134,7 +154,7 @@ class Device(Record, frozen=True, kw_only=True):
     side: Side | None = None
     position: Literal["adequate", "malpositioned"] | None = None
     site: str | None = None
-    """Where its tip lies, in words: "4.1 cm above the carina"."""
+    """Position of its tip in words: "4.1 cm above the carina"."""
     trend: Trend | None = None
     measures: tuple[Measure, ...] = ()
     tips: tuple[Tip, ...] = ()
@@ -197,6 +217,8 @@ class Sentence(Record, frozen=True, kw_only=True):
 
 
 class ReportSection(Record, frozen=True, kw_only=True):
+    """One section of a report, such as the findings or the impression."""
+
     name: Section
     text: str
 
@@ -221,18 +243,20 @@ class Report(Record, frozen=True, kw_only=True):
 
 
 class Study(Record, frozen=True, kw_only=True):
-    """Everything known of one examination of one patient."""
+    """Everything that is known about one examination of one patient."""
 
     id: str
     patient: str
     source: str
-    order: int
-    """Position among the patient's studies in time, from 0: the only thing that says what is earlier."""
+    order: int | None = None
+    """Position among the patient's studies in time, from 0; None where the source does not say. Where neither order nor
+    date is known, prior and follow-up are unknown too."""
     date: datetime.date | None = None
-    """May be shifted for privacy; consistent within a patient."""
+    """Date of the examination. It may be shifted for privacy, consistently within a patient."""
     prior: str | None = None
+    """Id of the study before; None where there is none or it is unknown. The set need not hold that study."""
     later: str | None = None
-    """Ids of the neighbours in time. A set may be part of a larger one and not hold the study named here."""
+    """Id of the study after, in the same way."""
     split: Split | None = None
     age: int | None = None
     sex: Sex | None = None

@@ -1,8 +1,8 @@
-"""Image files to grey values and back: PNG, JPEG and TIFF, 8 or 16 bits, one page.
+"""Reads image files as grey values, writes them, and prepares them for display: PNG, JPEG and TIFF, 8 or 16 bits.
 
-Colour becomes luminance (ITU-R 601), so a grey image stored as colour keeps its values; a palette is looked
-up; transparency is ignored, since in a radiograph it means nothing; so is an orientation tag, since regions
-are drawn on the stored pixels; white-is-zero TIFF is turned so that 0 is black. DICOM is not read here.
+Colour becomes luminance (ITU-R 601), so a grey image stored as colour keeps its values. A palette is looked up.
+Transparency is ignored, since it means nothing in a radiograph; so is an orientation tag, since regions are drawn on
+the stored pixels. White-is-zero TIFF is inverted so that 0 is black. DICOM is not read here.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import cv2
 import numpy as np
@@ -22,13 +22,13 @@ from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 from PIL.TiffImagePlugin import BITSPERSAMPLE, PHOTOMETRIC_INTERPRETATION, TiffImageFile
 
-from carina.errors import ImageError
-from carina.files import write_bytes
+from carina.store.errors import ImageError
+from carina.store.files import write_bytes
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
 MAX_PIXELS: Final = 100_000_000
-"""Five times the largest chest radiographs in use; what decodes to more is an attack or a mistake."""
+"""Five times the largest chest radiographs in use; an image with more pixels is an attack or a mistake."""
 MAX_BYTES: Final = 500_000_000
 """Above an uncompressed 16-bit image of `MAX_PIXELS`."""
 
@@ -46,48 +46,122 @@ _DECODE_ERRORS: Final = (
     OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, AttributeError, OverflowError,
     MemoryError, struct.error, zlib.error,
 )  # fmt: skip
-"""What Pillow's decoders raise on damaged files."""
+"""Errors of Pillow's decoders on damaged files."""
 
 
 class Header(NamedTuple):
-    """What a file says of itself before it is decoded."""
+    """What the header of an image file states."""
 
     width: int
     height: int
     bits: int
-    """Per stored value: 8 for anything up to 8, else as the file states, at most 16."""
+    """Bits of a stored value: 8 for anything up to 8, else as the file states, at most 16."""
 
 
 def read_header(path: Path) -> Header:
-    """Size and depth, without decoding."""
+    """Size and depth of an image, without decoding it.
+
+    Raises:
+        ImageError: The file is missing, damaged, or of an unknown format.
+    """
     with _opened(path, max_pixels=None) as image:
         return _header(path, image)
 
 
 def read_pixels(path: Path, *, max_pixels: int = MAX_PIXELS) -> Pixels:
-    """Grey values of shape (height, width), uint8 or uint16; `ImageError` names the file and what is wrong.
+    """The grey values of an image file, of shape (height, width), uint8 or uint16.
 
-    More than `max_pixels` is refused from the header, before anything is decoded.
+    Args:
+        path: PNG, JPEG or TIFF with one page.
+        max_pixels: Number of pixels above which the image is refused from its header, before anything is decoded.
+
+    Raises:
+        ImageError: The file is missing, damaged, too large, or of an unknown format.
     """
     with _decoded(path, max_pixels=max_pixels) as (image, header):
         return _grey(path, image, header)
 
 
 def read_colour(path: Path, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
-    """A finished picture as it stands: RGB of shape (height, width, 3); errors and limits as in `read_pixels`."""
+    """An image that was rendered elsewhere, as RGB of shape (height, width, 3); arguments as in `read_pixels`."""
     with _decoded(path, max_pixels=max_pixels) as (image, header):
         if header.bits > 8:
-            raise ImageError(f"{path}: holds {header.bits} bits a value; a finished picture has 8")
+            raise ImageError(f"{path}: holds {header.bits} bits a value, expected a rendered image of 8 bits")
         return np.asarray(image.convert("RGB"))
 
 
-def to_display(pixels: Pixels, *, bits: int, monochrome1: bool = False) -> NDArray[np.uint8]:
-    """8-bit values with 0 black: the range of `bits` is scaled linearly, values beyond it are clipped."""
+class Greyscale(Protocol):
+    """What a record says of the stored values of an image: `carina.studies.Image`, `carina.cases.CaseImage`."""
+
+    @property
+    def bits(self) -> int: ...
+    @property
+    def monochrome1(self) -> bool: ...
+    @property
+    def rescale(self) -> tuple[float, float] | None: ...
+    @property
+    def window(self) -> tuple[float, float] | None: ...
+
+
+def display_image(pixels: Pixels, image: Greyscale) -> NDArray[np.uint8]:
+    """The stored values of an image for display, as `to_display`, with what the image's record says of them."""
+    return to_display(
+        pixels, bits=image.bits, monochrome1=image.monochrome1, rescale=image.rescale, window=image.window
+    )
+
+
+def to_display(
+    pixels: Pixels,
+    *,
+    bits: int,
+    monochrome1: bool = False,
+    rescale: tuple[float, float] | None = None,
+    window: tuple[float, float] | None = None,
+) -> NDArray[np.uint8]:
+    """Stored grey values as 8-bit values for display, with 0 black.
+
+    Args:
+        pixels: Unsigned stored values, of any shape.
+        bits: Number of bits in use; a higher value is taken for the highest of these bits.
+        monochrome1: Whether a high value is dark; the result is then inverted.
+        rescale: Slope and intercept, applied first: `slope * stored + intercept`.
+        window: Centre and width of the range to display, in rescaled values, by the function LINEAR of DICOM
+            (PS3.3, C.11.2.1.2.1). Without it, the whole range of the bits is scaled linearly.
+
+    Returns:
+        Values from 0 to 255 in the shape of `pixels`.
+
+    Example:
+        >>> stored = np.array([[0, 1024, 4095]], np.uint16)
+        >>> to_display(stored, bits=12).tolist()
+        [[0, 64, 255]]
+        >>> to_display(stored, bits=12, window=(1024, 1024)).tolist()
+        [[0, 128, 255]]
+    """
     highest = 2**bits - 1
-    stored = np.arange(np.iinfo(pixels.dtype).max + 1)
-    shown = np.rint(np.minimum(stored, highest) * (255 / highest))
-    table = (255 - shown if monochrome1 else shown).astype(np.uint8)
+    stored = np.minimum(np.arange(np.iinfo(pixels.dtype).max + 1), highest)
+    if window is not None:
+        shown = _window(_rescale(stored, rescale), *window)
+    elif rescale is not None and rescale[0] < 0:
+        shown = (highest - stored) * (255 / highest)
+    else:
+        shown = stored * (255 / highest)
+    rounded = np.rint(shown)
+    table = (255 - rounded if monochrome1 else rounded).astype(np.uint8)
     return np.take(table, pixels)
+
+
+def _rescale(stored: NDArray[np.int64], rescale: tuple[float, float] | None) -> NDArray[np.float64]:
+    slope, intercept = rescale or (1.0, 0.0)
+    return slope * stored.astype(np.float64) + intercept
+
+
+def _window(values: NDArray[np.float64], centre: float, width: float) -> NDArray[np.float64]:
+    """The function LINEAR: 0 up to `centre - 0.5 - (width - 1) / 2`, 255 above `centre - 0.5 + (width - 1) / 2`."""
+    middle, half = centre - 0.5, (width - 1) / 2
+    if half <= 0:
+        return np.where(values > middle, 255.0, 0.0)
+    return np.clip(((values - middle) / (width - 1) + 0.5) * 255, 0, 255)
 
 
 def write_png(path: Path, pixels: Pixels) -> str:
@@ -105,7 +179,7 @@ def write_png(path: Path, pixels: Pixels) -> str:
 
 @contextmanager
 def _opened(path: Path, *, max_pixels: int | None) -> Iterator[ImageFile.ImageFile]:
-    """An image with its header read; what fails inside the block becomes an `ImageError`."""
+    """An image with its header read; decoding errors inside the block become an `ImageError`."""
     reader = _reader(path)
     try:
         # Straight to the format's reader: Image.open would try others, and warns by a process-wide limit.
@@ -121,13 +195,13 @@ def _opened(path: Path, *, max_pixels: int | None) -> Iterator[ImageFile.ImageFi
 
 @contextmanager
 def _decoded(path: Path, *, max_pixels: int) -> Iterator[tuple[ImageFile.ImageFile, Header]]:
-    """An image that is whole, and what its file says of it."""
+    """A decoded image, and its header."""
     with _opened(path, max_pixels=max_pixels) as image:
         header = _header(path, image)
         if isinstance(image, PngImageFile):
-            _check_chunks(path)  # Pillow leaves the checksums of pixel data aside
+            _check_chunks(path)  # Pillow ignores the checksums of pixel data
         image.load()
-        image.info.pop("transparency", None)  # of which Pillow would warn that a conversion drops it
+        image.info.pop("transparency", None)  # Pillow would warn that a conversion drops it
         yield image, header
 
 
@@ -154,7 +228,7 @@ def _reader(path: Path) -> type[ImageFile.ImageFile]:
         raise ImageError(
             f"{path}: a DICOM file, which must be imported into a study set before its pixels are read"
         )
-    raise ImageError(f"{path}: of an unknown kind; can be read: {', '.join(name for name, _, _ in _KINDS)}")
+    raise ImageError(f"{path}: unknown image format, expected {', '.join(name for name, _, _ in _KINDS)}")
 
 
 def _header(path: Path, image: ImageFile.ImageFile) -> Header:
@@ -169,7 +243,7 @@ def _header(path: Path, image: ImageFile.ImageFile) -> Header:
 
 
 def _check_chunks(path: Path) -> None:
-    """Every chunk of a PNG is whole and has the checksum it states, up to the end mark."""
+    """Raise unless every chunk of a PNG is whole and has its checksum, up to the end mark."""
     content = path.read_bytes()
     at = 8
     while at + 12 <= len(content):
@@ -179,7 +253,7 @@ def _check_chunks(path: Path) -> None:
             break
         (stated,) = struct.unpack_from(">I", content, end - 4)
         if zlib.crc32(content[at + 4 : end - 4]) != stated:
-            raise ImageError(f"{path}: damaged: a chunk has not the checksum it states")
+            raise ImageError(f"{path}: damaged: the checksum of a chunk is wrong")
         if content[at + 4 : at + 8] == b"IEND":
             return
         at = end

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pycocotools import mask as coco
 
-from carina.errors import RegionError
+from carina.store.errors import RegionError
 from carina.studies import rle
 from carina.studies.rle import ColumnRuns, Counts, Mask
 

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.errors import RegionError
+from carina.store.errors import RegionError
 
 Mask = NDArray[np.bool_]
 

@@ -1,22 +1,26 @@
-"""Study sets on disk: what the store must know of them, and the functions that write them."""
+"""Study sets on disk: how the store keeps them, and the functions that write them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import msgspec
 
 from carina import store
-from carina.errors import StudySetError
-from carina.store import Kind, Writer
+from carina.store import Kind, SetBuild, Writer
+from carina.store.errors import StudySetError
 from carina.studies.faults import faults
+from carina.studies.layout import LAYOUT
 from carina.studies.model import Study
 
-_VERSION: Final = (1, 0)
+_VERSION: Final = (1, 1)
+"""1.1: `Study.order` may be null; `Image` has `rescale` and `window`."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a set holds."""
+    """Counts of a study set."""
 
     studies: int
     patients: int
@@ -26,13 +30,13 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(store.Manifest, frozen=True, kw_only=True):
-    """`studies.json`, field by field."""
+    """The manifest of a study set, `studies.json`."""
 
     counts: Counts
 
 
 class Provenance(store.Provenance, frozen=True, kw_only=True):
-    """What a set is made from, as told by the command that makes it."""
+    """What a study set is made from, as the command that writes it states."""
 
     stamp: ClassVar[str] = ".".join(map(str, _VERSION))
 
@@ -57,7 +61,7 @@ def _count(batches: Iterable[Any]) -> Counts:
 
 
 STUDIES: Final = Kind(
-    layout=store.STUDIES,
+    layout=LAYOUT,
     noun="study",
     record=Study,
     version=_VERSION,
@@ -72,22 +76,25 @@ STUDIES: Final = Kind(
         "findings.list.element.certainty",
     ),
     count=_count,
-    row_group=128,  # a study holds some 60 KB of regions; a group of a few takes as long to decode
+    row_group=128,  # a study holds some 60 KB of regions; smaller groups take as long to decode
     statistics=("id", "patient", "source", "date", "split"),
     unrepeated=(".counts",),
 )
 
 _WRITER: Final = Writer(STUDIES)
 # What each of them takes and does: `carina.store.Writer`.
-claim = _WRITER.claim
-"""Makes a directory ready, before the first part is written."""
 write_part = _WRITER.write_part
 """Writes one part, whole or not at all."""
 finished_part = _WRITER.finished_part
 """A part that an earlier call finished, if it is whole."""
-finished_set = _WRITER.finished_set
-"""The manifest of a complete set, if there is one."""
-write_manifest = _WRITER.write_manifest
-"""Closes a set."""
+complete_part = _WRITER.complete_part
+"""A part that an earlier call finished, else the part written now."""
 write_studies = _WRITER.write
-"""Writes a whole set from one stream."""
+"""Writes a whole study set from one stream of studies."""
+
+
+def create_studies(
+    directory: Path, provenance: Provenance, *, replace: bool = False
+) -> AbstractContextManager[SetBuild[Study, Manifest]]:
+    """Claim and lock a directory for a study set that is written part by part; see `carina.store.Writer.create`."""
+    return _WRITER.create(directory, provenance, replace=replace)

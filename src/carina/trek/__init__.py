@@ -1,6 +1,8 @@
-"""CXRTrek's protocol: a conversation that follows a radiologist's reading through eight stages."""
+"""trek: conversations that follow a radiologist's reading through eight stages, after CXRTrek."""
 
-from carina.trek.build import Built, build_trek
-from carina.trek.options import Quotas, TrekOptions
+from carina.trek.build import build_trek
+from carina.trek.build_report import TrekBuildReport
+from carina.trek.facts import TrekCaseFacts, TrekStepFacts
+from carina.trek.options import Quotas
 
-__all__ = ["Built", "Quotas", "TrekOptions", "build_trek"]
+__all__ = ["Quotas", "TrekBuildReport", "TrekCaseFacts", "TrekStepFacts", "build_trek"]

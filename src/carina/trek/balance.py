@@ -1,4 +1,4 @@
-"""How often to ask what, so that answers can't be guessed from questions: the arithmetic behind the survey."""
+"""How often each question must be asked so that answers cannot be guessed: the arithmetic behind the survey."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,48 +14,48 @@ _ROUNDS: Final = 30
 _PASSES: Final = 2
 _HALVINGS: Final = 20
 _MOST_NEGATIVES: Final = 6
-"""Names asked for in vain in one study, as far as the fit looks."""
+"""Most questions with the answer "no" in one study that the fit considers."""
 _MOST_ROWS: Final = 600
-"""Kinds of studies that the fit looks at, the most common ones."""
+"""Most kinds of studies that the fit considers; the most common ones."""
 _ENOUGH: Final = 1e-9
 _MOST_WEIGHT: Final = 100.0
 _ANY: Final = 0.75
-"""Share of studies to ask whether there is anything at all, of those that can be asked in balance."""
-_IN_VAIN: Final = 3
-"""Named questions at most in a study that has nothing."""
+"""Share of studies that are asked whether there is anything at all, of those that can be balanced."""
+_MOST_NEGATIVES_FIRST: Final = 3
+"""Most questions by name in a study without findings of the kind."""
 _SURE: Final = 0.9
-"""How often at most a named question is "yes" where there is something."""
+"""Largest probability that a question by name is answered "yes"."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class KindContent:
     """What one study has of one kind, findings or devices."""
 
     there: tuple[str, ...]
     """What can be asked about by name."""
     noticed: frozenset[str]
-    """What is there or may be there, of any kind."""
+    """What is present or uncertain, of any kind."""
     noticed_here: bool
-    """Whether anything of this kind is."""
+    """Whether anything of this kind is present or uncertain."""
     settled: frozenset[str]
-    """What else can't be asked for in vain."""
+    """What else must not be asked about as absent."""
     stratum: str = ""
-    """What is known of the study before anything is asked, such as its projections: answers are balanced within."""
+    """What is known before the first question, such as the projections; answers are balanced within a stratum."""
 
 
 @dataclass(frozen=True, slots=True)
-class InVain:
-    """The next named question after so many that were all answered "no"."""
+class NegativeQuestion:
+    """The next question by name, after questions that were all answered "no"."""
 
     yes: float
-    """How often it is "yes" where there is something to say yes to."""
-    goes_on: float
-    """How often it is asked where there is nothing."""
+    """Probability that its answer is "yes", in a study that has something of the kind."""
+    continues: float
+    """Probability that it is asked, in a study that has nothing of the kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
-    """What to say instead of each value of an attribute, so that wrong values are as common as right ones."""
+class WrongValues:
+    """Wrong values to offer instead of each value of an attribute, as common as right ones."""
 
     values: tuple[str, ...]
     shares: tuple[float, ...]
@@ -68,31 +68,31 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How to ask about what is there and what is not, of one kind."""
+    """Weights for questions about present and absent findings (or devices)."""
 
     asked: Mapping[str, float]
-    """By name, the share of those that are there to ask about by name: less than 1 where negatives are too few."""
+    """By name, the share of present ones to ask about by name; less than 1 where negatives are too few."""
     negative: Mapping[str, float]
-    """By name, the weight with which it is drawn as a negative; the sum over a study is how many it can supply."""
+    """By name, its weight as a negative; the sum over a study is the number of negatives that it can supply."""
     beside: Mapping[tuple[str, str], float]
-    """By a name that is there and one that is not, how often to offer the two: as often as the other way round."""
+    """By a present and an absent name, the probability to offer both: as often as the other way round."""
     in_company: Mapping[str, float]
-    """By name, how common it is where there is more than one of its kind."""
+    """By name, how common it is in studies with more than one of its kind."""
     opening: Mapping[str, "Opening"]
     """By stratum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How the questions of a kind begin, in studies of which the same is known beforehand."""
+    """How the questions about a kind begin, in studies of one stratum."""
 
     any_asked: Mapping[bool, float]
-    """Share of studies with and without anything to ask whether there is anything."""
-    in_vain: tuple[InVain, ...]
+    """Probability to ask whether there is anything, in studies with and without something."""
+    negatives_first: tuple[NegativeQuestion, ...]
     """Named questions up to the first "yes"."""
 
 
-NO_OPENING: Final = Opening(any_asked={True: 0.0, False: 0.0}, in_vain=())
+NO_OPENING: Final = Opening(any_asked={True: 0.0, False: 0.0}, negatives_first=())
 """For a stratum that no study of the survey was in."""
 
 
@@ -101,7 +101,7 @@ def as_often(rare: int, common: int) -> float:
     return min(1.0, rare / common) if common and rare else 0.0
 
 
-def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Balance:
+def balance(names: Sequence[str], seen: Counter[KindContent], *, choices: float) -> Balance:
     """From all studies; `choices` is the share of findings that are not asked about by name."""
     strata = sorted({study.stratum for study in seen})
     told = {stratum: _told(seen, stratum) for stratum in strata}
@@ -110,13 +110,15 @@ def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Bal
         nothing = dict.fromkeys(names, 0.0)
         return Balance(nothing, nothing, {}, nothing, dict.fromkeys(strata, NO_OPENING))
     begin = (rows.wanted > 0).astype(np.float64)
-    in_vain: dict[str, tuple[InVain, ...]] = {}
+    negatives_first: dict[str, tuple[NegativeQuestion, ...]] = {}
     asked = weights = np.zeros(len(names))
     for _ in range(_PASSES):
-        in_vain = {stratum: _in_vain(rows, begin, stratum, told[stratum]) for stratum in strata}
+        negatives_first = {
+            stratum: _negatives_first(rows, begin, stratum, told[stratum]) for stratum in strata
+        }
         due = np.array(
             [
-                _negatives(int(number), in_vain[stratum], told[stratum])
+                _negatives(int(number), negatives_first[stratum], told[stratum])
                 for number, stratum in zip(rows.wanted, rows.strata, strict=True)
             ]
         )
@@ -136,12 +138,12 @@ def balance(names: Sequence[str], seen: Counter[Seen], *, choices: float) -> Bal
             if either[row, column] > 0
         },
         in_company=dict(zip(names, (several @ rows.there / max(1.0, several.sum())).tolist(), strict=True)),
-        opening={stratum: Opening(told[stratum], in_vain[stratum]) for stratum in strata},
+        opening={stratum: Opening(told[stratum], negatives_first[stratum]) for stratum in strata},
     )
 
 
-def _told(seen: Counter[Seen], stratum: str) -> dict[bool, float]:
-    """How often to ask whether there is anything, with and without: as often the one as the other."""
+def _told(seen: Counter[KindContent], stratum: str) -> dict[bool, float]:
+    """Probability to ask whether there is anything, in studies with and without something: equally many of both."""
     having = sum(times for study, times in seen.items() if study.stratum == stratum and study.there)
     lacking = sum(
         times for study, times in seen.items() if study.stratum == stratum and not study.noticed_here
@@ -156,14 +158,14 @@ class _Rows:
     times: NDArray[np.float64]
     there: NDArray[np.float64]
     may: NDArray[np.float64]
-    """How readily each name is asked for in vain; 0 for never."""
+    """Weight of each name as a negative; 0 where it must not be asked about as absent."""
     wanted: NDArray[np.float64]
     """How many names can be asked about."""
     lacking: NDArray[np.bool_]
     strata: tuple[str, ...]
 
     @classmethod
-    def of(cls, names: Sequence[str], seen: Counter[Seen]) -> "_Rows":
+    def of(cls, names: Sequence[str], seen: Counter[KindContent]) -> "_Rows":
         fit = [study for study in seen if study.there or not study.noticed_here]
         picked = sorted(fit, key=lambda study: -seen[study])[:_MOST_ROWS]
         return cls(
@@ -180,15 +182,15 @@ class _Rows:
         )
 
 
-def _readily(name: str, study: Seen) -> float:
+def _readily(name: str, study: KindContent) -> float:
     if name in study.settled or not is_clearly_absent(name, study.noticed):
         return 0.0
     return plausibility(name, study.noticed)
 
 
-def _in_vain(
+def _negatives_first(
     rows: _Rows, begin: NDArray[np.float64], stratum: str, told: Mapping[bool, float]
-) -> tuple[InVain, ...]:
+) -> tuple[NegativeQuestion, ...]:
     """Named questions in studies that have nothing to say yes to, as many as "yes" elsewhere can balance.
 
     Where it was told that there is nothing, nothing is asked by name. Of the others, some go on after every "no", and
@@ -198,13 +200,13 @@ def _in_vain(
     here = np.array([name == stratum for name in rows.strata], dtype=bool)
     having = float((begin * rows.times)[here & ~rows.lacking].sum()) * (1 - told[True])
     lacking = float(rows.times[here & rows.lacking].sum()) * (1 - told[False])
-    steps: list[InVain] = []
-    for _ in range(_IN_VAIN):
+    steps: list[NegativeQuestion] = []
+    for _ in range(_MOST_NEGATIVES_FIRST):
         if having <= 0 or lacking <= 0:
             break
         going = min(lacking, having * (_SURE / 0.5 - 1))
         yes = 0.5 * (having + going) / having
-        steps.append(InVain(yes=yes, goes_on=going / lacking))
+        steps.append(NegativeQuestion(yes=yes, continues=going / lacking))
         having, lacking = having * (1 - yes), going
     return tuple(steps)
 
@@ -257,24 +259,29 @@ def _drawn(weights: NDArray[np.float64], number: float) -> NDArray[np.float64]:
     return np.asarray(-np.expm1(-weights * late[:, None]) * (due > 0)[:, None])
 
 
-def _negatives(positives: int, in_vain: Sequence[InVain], told: Mapping[bool, float]) -> list[float]:
-    """How likely a study asks for so many names in vain; `told` is how often it was told whether there is anything."""
+def _negatives(
+    positives: int, negatives_first: Sequence[NegativeQuestion], told: Mapping[bool, float]
+) -> list[float]:
+    """Probability of each number of questions with the answer "no" in a study.
+
+    `told` is how often the study was asked whether there is anything at all.
+    """
     spread = [0.0] * (_MOST_NEGATIVES + 1)
     if not positives:
         going = 1 - told[False]
         spread[0] = 1.0
-        for number, step in enumerate(in_vain[:_MOST_NEGATIVES], start=1):
-            going *= step.goes_on
+        for number, step in enumerate(negatives_first[:_MOST_NEGATIVES], start=1):
+            going *= step.continues
             spread[number - 1] -= going
             spread[number] += going
         return spread
-    for share, opening in ((told[True], ()), (1 - told[True], tuple(in_vain))):
+    for share, opening in ((told[True], ()), (1 - told[True], tuple(negatives_first))):
         for number, likely in enumerate(_until_last(positives, opening)):
             spread[number] += share * likely
     return spread
 
 
-def _until_last(positives: int, in_vain: Sequence[InVain]) -> list[float]:
+def _until_last(positives: int, negatives_first: Sequence[NegativeQuestion]) -> list[float]:
     """How likely so many "no" come before the last "yes", coin by coin; what is more counts as the most."""
     spread = [0.0] * (_MOST_NEGATIVES + 1)
     states = {(positives, 0): 1.0}
@@ -282,8 +289,8 @@ def _until_last(positives: int, in_vain: Sequence[InVain]) -> list[float]:
         following: dict[tuple[int, int], float] = {}
         for (left, asked), likely in states.items():
             # Before the first "yes" the coin may be loaded.
-            loaded = left == positives and asked < len(in_vain)
-            yes = in_vain[asked].yes if loaded else 0.5
+            loaded = left == positives and asked < len(negatives_first)
+            yes = negatives_first[asked].yes if loaded else 0.5
             if left == 1:
                 spread[asked] += likely * yes
             else:
@@ -296,7 +303,7 @@ def _until_last(positives: int, in_vain: Sequence[InVain]) -> list[float]:
     return spread
 
 
-def wrong_values(common: Sequence[tuple[str, int]], meaning: Mapping[str, frozenset[str]]) -> Wrong:
+def wrong_values(common: Sequence[tuple[str, int]], meaning: Mapping[str, frozenset[str]]) -> WrongValues:
     """For each right value the weights of the others, such that a value is as often said wrongly as rightly.
 
     Flows between values are symmetric, so that of two values neither is the likelier to be the right one.
@@ -318,7 +325,7 @@ def wrong_values(common: Sequence[tuple[str, int]], meaning: Mapping[str, frozen
     )
     flow *= np.minimum.outer(spare, spare)
     asked = np.minimum(1.0, flow.sum(axis=1) / share)
-    return Wrong(
+    return WrongValues(
         values=texts,
         shares=tuple(share.tolist()),
         weights={text: tuple(flow[number].tolist()) for number, text in enumerate(texts)},

@@ -1,86 +1,175 @@
-"""Building a trek benchmark: a survey of the studies, then conversations part by part, anywhere.
+"""Build a trek benchmark: survey the studies, then make conversations part by part.
 
 A part is a pure function of the studies, the survey and the options, so parts are shared between processes or machines,
 and an interrupted build goes on with the parts that are missing.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 import numpy as np
 import pyarrow.compute as pc
 
-from carina.cases import Manifest, Provenance, finished_part, open_benchmark, write_manifest, write_part
-from carina.cases.building import building, finished, provenance_of, write_report, write_skipped
+from carina.cases import Benchmark, Manifest, Provenance, complete_part, open_benchmark
+from carina.cases.building import (
+    building,
+    finished,
+    opened_studies,
+    provenance_of,
+    write_report,
+    write_skipped,
+)
+from carina.cases.model import Frame
+from carina.reports import with_report_truth
 from carina.store import PartInfo
+from carina.store.errors import CarinaError
+from carina.store.progress import Progress, no_progress
+from carina.store.results import Location, as_path
+from carina.store.workers import Engine, Pool, pool
 from carina.studies import Studies
-from carina.trek.language import language
+from carina.trek.build_report import TrekBuildReport
+from carina.trek.language import language as words_of
 from carina.trek.neighbours import Neighbours, neighbours
-from carina.trek.options import TrekOptions
+from carina.trek.options import PART_SIZE, Quotas, TrekOptions
 from carina.trek.paraphrase import ParaphraseCounts
-from carina.trek.part import BROKEN, Job, OnError, cases_of, survey_of, tasks, unfit, write
-from carina.trek.reports import with_report_truth
-from carina.trek.served import answers, model_name, read_by_model, reworded
-from carina.workers import Engine, Pool, pool
+from carina.trek.part import (
+    BROKEN,
+    Job,
+    OnError,
+    cases_of,
+    part_tasks,
+    reason_to_skip,
+    survey_set,
+    write_conversations,
+)
+from carina.trek.served_models import answers, model_name, read_by_model, reworded
 
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other conversations."""
 
 
-class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`build.json`: how a benchmark came to hold what it holds."""
-
-    studies: int
-    conversations: int
-    questions: int
-    surveyed: int
-    """Studies from which the balance of questions was worked out."""
-    with_reference: int
-    with_later: int
-    skipped: dict[str, int]
-    """Studies without a conversation, by reason."""
-    read_by_model: dict[str, int] | None = None
-    """Reports, and facts in them, by what became of them; where a model has read them."""
-    reworded: dict[str, int] | None = None
-    """Questions by what became of them in this call; where a model has reworded them."""
-
-
-@dataclass(frozen=True)
-class Built:
-    manifest: Manifest
-    report: BuildReport
-
-
 def build_trek(
+    studies: Studies | Location,
+    out: Location,
+    *,
+    seed: int = 0,
+    split: str | None = None,
+    shuffled: float = 0.0,
+    frame: Frame = "percent",
+    most_images: int = 2,
+    indication: float = 0.25,
+    extractor: str = "rules",
+    paraphrase: str | None = None,
+    language: str = "en",
+    quotas: Quotas | None = None,
+    part_size: int = PART_SIZE,
+    engine: Engine = "local",
+    address: str | None = None,
+    on_error: OnError = "skip",
+    workers: int | None = None,
+    progress: Progress = no_progress,
+) -> Benchmark:
+    """Build a benchmark of conversations that follow a radiologist's reading in eight stages.
+
+    The bytes depend on the studies and the options alone, neither on the number of workers nor on the engine. An
+    interrupted call resumes when it is repeated. On a Ray cluster, studies and benchmark must lie on a file system that
+    all machines share. `Benchmark.build_report` says how many conversations there are, and why not more.
+
+    Args:
+        studies: Study set; each study gets the stages that its truth supports.
+        out: Directory of the benchmark.
+        seed: Seed for sampling; the same seed gives the same bytes.
+        split: Use only studies of this split: "train", "val" or "test".
+        shuffled: Share of conversations whose questions are in random order, 0 to 1.
+        frame: Units of boxes: "pixel", "percent" or "thousand" (0 to 1000).
+        most_images: Images of a study that are shown, at most.
+        indication: Share of conversations that state the indication, 0 to 1.
+        extractor: How findings are read where a study has only report text: "rules", or "model:NAME".
+        paraphrase: Model that rewords questions, as "model:NAME"; a question whose key might change keeps its wording.
+        language: Language of the wording.
+        quotas: How much is asked, on average.
+        part_size: Conversations in one part of the benchmark.
+        engine: "local" processes, or "ray".
+        address: Address of a running Ray cluster.
+        on_error: "skip" or "stop" at a study whose records contradict each other.
+        workers: Number of processes; one for each core by default.
+        progress: Opens the progress display; none by default.
+
+    Returns:
+        The benchmark, opened.
+
+    Raises:
+        CarinaError: An option is wrong, or the directory holds another benchmark.
+
+    Example:
+        >>> from carina.trek import build_trek
+        >>> bench = build_trek("studies", "talks", split="test")  # doctest: +SKIP
+        >>> bench.build_report.conversations  # doctest: +SKIP
+        40
+    """
+    options = TrekOptions(
+        seed=seed,
+        split=split,
+        shuffled=shuffled,
+        frame=frame,
+        most_images=most_images,
+        indication=indication,
+        extractor=extractor,
+        paraphrase=paraphrase,
+        language=language,
+        quotas=quotas or Quotas(),
+        part_size=part_size,
+    )
+    if address is not None and engine != "ray":
+        raise CarinaError(f"address {address!r} is that of a Ray cluster; choose the engine 'ray' too")
+    for name, value, allowed in (
+        ("engine", engine, get_args(Engine)),
+        ("on_error", on_error, get_args(OnError)),
+    ):
+        if value not in allowed:
+            raise CarinaError(f"{name} {value!r}: expected one of {', '.join(allowed)}")
+    directory = as_path(out)
+    opened = opened_studies(studies)
+    with progress("Conversations", opened.manifest.counts.studies) as advance:
+        _build(
+            opened,
+            directory,
+            options,
+            workers=workers or os.cpu_count() or 1,
+            engine=engine,
+            address=address,
+            on_error=on_error,
+            progress=advance,
+        )
+    return open_benchmark(directory, verify=False)
+
+
+def _build(
     studies: Studies,
     directory: Path,
     options: TrekOptions,
     *,
-    workers: int = 1,
-    engine: Engine = "local",
-    address: str | None = None,
-    on_error: OnError = "skip",
-    progress: Callable[[int], object] = lambda _done: None,
-) -> Built:
-    """Write a benchmark of conversations; an interrupted call is taken up where it was.
-
-    The bytes depend neither on the workers nor on the engine. On a cluster, studies and benchmark must lie on a file
-    system that all machines share. `progress` is told of conversations that are ready.
-    """
+    workers: int,
+    engine: Engine,
+    address: str | None,
+    on_error: OnError,
+    progress: Callable[[int], object],
+) -> None:
     reader = None if options.extractor == "rules" else model_name(options.extractor, "--extractor")
     rewriter = None if options.paraphrase is None else model_name(options.paraphrase, "--paraphrase")
     provenance = _provenance(studies, directory, options)
-    with building(studies, directory, provenance):
-        there = finished(directory, provenance.fingerprint, BuildReport)
+    with building(studies, directory, provenance) as build:
+        there = finished(build, TrekBuildReport)
         if there is not None:
-            built = Built(*there)
-            progress(built.report.conversations)
-            return built
+            progress(there[1].conversations)
+            return
         by_model: dict[str, int] | None = None
         if reader is not None:
             studies, read = read_by_model(studies, directory, reader)
@@ -88,9 +177,9 @@ def build_trek(
         counts = ParaphraseCounts() if rewriter is not None else None
         with _pool(studies, options, workers=workers, engine=engine, address=address) as shared:
             # While they start, this process finds neighbours.
-            shared.begin(write)
+            shared.begin(write_conversations)
             linked = neighbours(studies, options.split)
-            surveyed = survey_of(studies, linked, options, shared)
+            surveyed = survey_set(studies, linked, options, shared)
             job = Job(
                 studies=str(studies.directory.resolve()),
                 out=str(directory.resolve()),
@@ -101,7 +190,7 @@ def build_trek(
             )
             parts = _parts(job, linked, rewriter, counts, shared)
             # Parts are counted as they come, while others are being made.
-            manifest = write_manifest(directory, provenance, _each_told(parts, progress))
+            manifest = build.close(_each_told(parts, progress))
         report = _report(studies, directory, linked, manifest, surveyed.studies)
         if by_model is not None or counts is not None:
             report = msgspec.structs.replace(
@@ -110,7 +199,6 @@ def build_trek(
                 reworded=None if counts is None else {"reworded": counts.reworded, **counts.refused},
             )
         write_report(directory, report)
-        return Built(manifest, report)
 
 
 def _pool(
@@ -133,18 +221,15 @@ def _parts(
     job: Job, linked: Neighbours, rewriter: str | None, counts: ParaphraseCounts | None, shared: Pool
 ) -> Iterator[PartInfo]:
     """The parts in order: written where they are made, or here where a model rewords them on the way."""
-    todo = tasks(job, linked)
+    todo = part_tasks(job, linked)
     if rewriter is None or counts is None:
-        yield from shared.in_order(write, todo, ahead=2)
+        yield from shared.in_order(write_conversations, todo, ahead=2)
         return
     directory = Path(job.out)
     with answers(directory) as cache:
         for task in todo:
-            there = finished_part(directory, task.index, fingerprint=job.fingerprint)
-            if there is None:
-                cases = reworded(cases_of(task), rewriter, counts=counts, cache=cache, seed=job.options.seed)
-                there = write_part(directory, task.index, list(cases), fingerprint=job.fingerprint)
-            yield there
+            cases = reworded(cases_of(task), rewriter, counts=counts, cache=cache, seed=job.options.seed)
+            yield complete_part(directory, task.index, partial(list, cases), fingerprint=job.fingerprint)
 
 
 def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Provenance:
@@ -157,7 +242,7 @@ def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Prov
             "protocol": "trek",
             "version": PROTOCOL_VERSION,
             **{name: value for name, value in asdict(options).items() if name != "seed"},
-            "wording": language(options.language).wording.sha256,
+            "wording": words_of(options.language).wording.sha256,
         },
     )
 
@@ -167,15 +252,15 @@ def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Prov
 
 def _report(
     studies: Studies, directory: Path, linked: Neighbours, manifest: Manifest, surveyed: int
-) -> BuildReport:
-    """What was built, and why not more: found by comparing studies and cases, so that a resumption knows it too."""
+) -> TrekBuildReport:
+    """The build report, found by comparing studies and cases, so that a resumed build has the same one."""
     made = open_benchmark(directory, verify=False).columns("study", "reference_study", "later_study")
     missing: list[tuple[str, str]] = []
     undone = pc.invert(pc.is_in(studies.columns("id").column(0), made.column("study").combine_chunks()))
     absent = np.intersect1d(linked.chosen, pc.indices_nonzero(undone).to_numpy().astype(np.int64)).tolist()
     for study in studies.at(absent) if absent else ():
-        missing.append((study.id, unfit(with_report_truth(study)) or BROKEN))
-    report = BuildReport(
+        missing.append((study.id, reason_to_skip(with_report_truth(study)) or BROKEN))
+    report = TrekBuildReport(
         studies=len(linked.chosen),
         conversations=manifest.counts.cases,
         questions=manifest.counts.steps,

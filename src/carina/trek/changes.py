@@ -1,11 +1,11 @@
-"""What has changed between two studies of a patient: by what the later one says, else by what both say."""
+"""Changes between two studies of a patient: as the later study states them, else from the truth of both."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from carina.cases import Evidence
 from carina.studies.vocabulary import Trend
-from carina.trek.records import cited
+from carina.trek.interned import cite
 from carina.trek.subject import Subject, Thing, trend_between
 
 _CONTRADICTIONS: Final = frozenset(
@@ -16,7 +16,7 @@ _CONTRADICTIONS: Final = frozenset(
 
 @dataclass(slots=True)
 class Change:
-    """What has become of one finding or device."""
+    """The change of one finding or device."""
 
     trend: Trend
     name: str
@@ -35,8 +35,8 @@ class Change:
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         """Sentences of both reports, where the later study is the current one."""
-        marks = cited("current", self.later_sentences)
-        return marks if self.before is None else marks + cited("reference", self.before.evidence)
+        marks = cite("current", self.later_sentences)
+        return marks if self.before is None else marks + cite("reference", self.before.evidence)
 
 
 def tells_all(changes: list[Change], before: Subject, now: Subject) -> bool:
@@ -46,7 +46,7 @@ def tells_all(changes: list[Change], before: Subject, now: Subject) -> bool:
 
 
 def changes_between(before: Subject, now: Subject) -> list[Change]:
-    """Changes of everything whose name says which is meant; in the order of the later study, then what has gone."""
+    """Changes of findings and devices with a unique name, in the order of the later study; then resolved ones."""
     if not before.things and not now.things:
         return []
     earlier = {thing.name: thing for thing in before.things if thing.alone}

@@ -1,4 +1,4 @@
-"""Which findings can be told apart on a radiograph, and which can't: what may be asked about as absent."""
+"""Which findings cannot be told apart on a radiograph, and so must not be asked about as absent."""
 
 from functools import lru_cache
 from typing import Final
@@ -36,13 +36,13 @@ COMPANIONS: Final[dict[str, frozenset[str]]] = {
 }
 """By finding or device, what a reader looks for next to it: the plausible negatives of a study."""
 
-RATHER: Final = 2.0
-"""How much rather to ask in vain for a companion of what is there than for anything else."""
+COMPANION_WEIGHT: Final = 2.0
+"""Weight, as a negative, of a companion of what is present; everything else has weight 1."""
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
 @lru_cache(maxsize=4096)
-def taken_for(noticed: frozenset[str]) -> frozenset[str]:
+def not_clearly_absent(noticed: frozenset[str]) -> frozenset[str]:
     """What is not clearly absent where these are there or may be there: they, and what could be called by a name of
     theirs.
     """
@@ -57,9 +57,9 @@ def companions(noticed: frozenset[str]) -> frozenset[str]:
 
 def is_clearly_absent(name: str, noticed: frozenset[str]) -> bool:
     """Whether nothing that is there, or may be there, could be called by this name."""
-    return name not in taken_for(noticed)
+    return name not in not_clearly_absent(noticed)
 
 
 def plausibility(name: str, noticed: frozenset[str]) -> float:
-    """How much rather to ask for it in vain than for anything else."""
-    return RATHER if name in companions(noticed) else 1.0
+    """Weight of a name as a negative."""
+    return COMPANION_WEIGHT if name in companions(noticed) else 1.0

@@ -1,4 +1,4 @@
-"""From one study, with its neighbours in time, to one conversation."""
+"""Make one conversation from a study and its neighbours in time."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -8,27 +8,28 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from carina.cases import Case, CaseImage, CaseView, Context, Fact, Panel, Step
-from carina.cases.model import Role, Score
-from carina.studies.model import Image, Study
-from carina.trek.ask.advice import ask_advice
-from carina.trek.ask.attributes import ask_about_regions, ask_about_zone, ask_attributes
-from carina.trek.ask.boxes import ask_for_findings, ask_for_regions
-from carina.trek.ask.comparison import ask_changes, compared
-from carina.trek.ask.findings import ask_what_is_there
-from carina.trek.ask.outlook import ask_outlook
-from carina.trek.ask.quality import ask_about_images
-from carina.trek.ask.relations import ask_relations
-from carina.trek.ask.report import ask_report
+from carina.cases import Case, CaseView, Context, Panel, Step, case_image
+from carina.cases.model import Score
+from carina.studies.model import Study
 from carina.trek.changes import Change
-from carina.trek.draw import Draw
+from carina.trek.facts import ATTRIBUTES, StudyTime, TrekCaseFacts, is_about_thing
+from carina.trek.interned import slot
 from carina.trek.language import Language
 from carina.trek.options import TrekOptions
 from carina.trek.phrasing import phrase
-from carina.trek.records import slot
-from carina.trek.subject import ATTRIBUTES, Subject
+from carina.trek.sampling import Sampler
+from carina.trek.stages.attributes import ask_about_regions, ask_about_zone, ask_attributes
+from carina.trek.stages.boxes import ask_for_findings, ask_for_regions
+from carina.trek.stages.comparison import ask_comparison, compared
+from carina.trek.stages.expected_course import ask_expected_course
+from carina.trek.stages.findings import ask_findings
+from carina.trek.stages.image_quality import ask_image_quality
+from carina.trek.stages.recommendations import ask_recommendations
+from carina.trek.stages.relations import ask_relations
+from carina.trek.stages.report import ask_report
+from carina.trek.subject import Subject
 from carina.trek.survey import Survey
-from carina.trek.turn import Examiner, Turn
+from carina.trek.turn import ConversationDraft, Turn
 
 _SCORES: dict[str, Score] = {
     "open": "text",
@@ -53,61 +54,61 @@ def conversation(
 ) -> Case:
     """The conversation about a study, with its neighbours in time; a pure function of what it is given."""
     changes = compared(reference, subject)
-    examiner = Examiner(
+    draft = ConversationDraft(
         subject=subject,
         reference=None if changes is None else reference,
         later=later,
-        draw=Draw(options.seed, "trek", subject.study.id),
+        sampler=Sampler(options.seed, "trek", subject.study.id),
         words=words,
         survey=survey,
         options=options,
     )
-    _ask_all(examiner, changes)
-    turns = _shuffled(examiner) if examiner.draw.chance(options.shuffled) else _staged(examiner)
+    _ask_all(draft, changes)
+    turns = _shuffled(draft) if draft.sampler.chance(options.shuffled) else _staged(draft)
     # Of a few turns, chance may leave the order as it was.
     shuffled = any(one.stage > other.stage for one, other in pairwise(turns))
-    return _case(examiner, turns, shuffled=shuffled)
+    return _case(draft, turns, shuffled=shuffled)
 
 
-def _ask_all(examiner: Examiner, changes: list[Change] | None) -> None:
+def _ask_all(draft: ConversationDraft, changes: list[Change] | None) -> None:
     """All eight stages, as far as the study supports them."""
-    ask_about_images(examiner)
-    ask_what_is_there(examiner)
-    ask_about_zone(examiner)
-    ask_attributes(examiner)
-    ask_for_findings(examiner)
-    ask_about_regions(examiner)
-    ask_relations(examiner)
+    ask_image_quality(draft)
+    ask_findings(draft)
+    ask_about_zone(draft)
+    ask_attributes(draft)
+    ask_for_findings(draft)
+    ask_about_regions(draft)
+    ask_relations(draft)
     if changes is not None:
-        ask_changes(examiner, changes)
-    ask_outlook(examiner)
-    ask_advice(examiner)
-    ask_report(examiner)
-    turns = examiner.turns
+        ask_comparison(draft, changes)
+    ask_expected_course(draft)
+    ask_recommendations(draft)
+    ask_report(draft)
+    turns = draft.turns
     boxes = [turn.format for turn in turns].count("boxes")
-    wanted = examiner.quotas.box_share * (len(turns) - boxes)
-    ask_for_regions(examiner, max(0, examiner.draw.rounded(wanted) - boxes))
+    wanted = draft.quotas.box_share * (len(turns) - boxes)
+    ask_for_regions(draft, max(0, draft.sampler.rounded(wanted) - boxes))
 
 
 # ---- order ----------------------------------------------------------------------------------------------------------
 
 
-def _staged(examiner: Examiner) -> list[Turn]:
-    """By stage; boxes of anatomy, which tell nothing of the findings, anywhere in theirs."""
-    anywhere = [turn for turn in examiner.turns if turn.task == "region box"]
-    ordered = [turn for turn in examiner.turns if turn.task != "region box"]
+def _staged(draft: ConversationDraft) -> list[Turn]:
+    """Order by stage; boxes of anatomy, which tell nothing about findings, come anywhere in stage 3."""
+    anywhere = [turn for turn in draft.turns if turn.task == "region box"]
+    ordered = [turn for turn in draft.turns if turn.task != "region box"]
     ordered.sort(key=_STAGE)
     first, last = bisect_left(ordered, 3, key=_STAGE), bisect_right(ordered, 3, key=_STAGE)
     for turn in anywhere:
-        ordered.insert(first + examiner.draw.below(last - first + 1), turn)
+        ordered.insert(first + draft.sampler.below(last - first + 1), turn)
         last += 1
     return ordered
 
 
-def _shuffled(examiner: Examiner) -> list[Turn]:
+def _shuffled(draft: ConversationDraft) -> list[Turn]:
     """In random order, no turn before one that it depends on or whose key it tells; so the report comes last."""
-    _keep_keys(examiner.turns)
-    waiting = examiner.draw.shuffled(examiner.turns)
+    _keep_keys(draft.turns)
+    waiting = draft.sampler.shuffled(draft.turns)
     placed: list[Turn] = []
     done: set[int] = set()
     while waiting:
@@ -122,7 +123,7 @@ _REPORT = 8
 _ANY = ("any abnormality", "any device")
 _TELLS_NOTHING = ("view", "region box")
 _ONE_THING = (*ATTRIBUTES, "measure")
-"""Questions about one attribute, which whatever tells several comes after."""
+"""Questions about one attribute; questions that tell several attributes come after them."""
 _TELLS_MORE = ("region content", "change")
 """Closed questions whose words or answers tell more than their own key."""
 
@@ -166,25 +167,21 @@ def _keep_keys(turns: Sequence[Turn]) -> None:
 
 def _named(turn: Turn) -> set[str]:
     """Findings and devices that a turn is about; none where it is about the study or a region of it."""
-    return {
-        fact.text or ""
-        for fact in turn.facts
-        if fact.name == "target" and fact.about in ("finding", "device")
-    }
+    return {row.text or "" for row in turn.facts if is_about_thing(row)}
 
 
 # ---- the case -------------------------------------------------------------------------------------------------------
 
 
-def _case(examiner: Examiner, turns: Sequence[Turn], *, shuffled: bool) -> Case:
-    subject, reference = examiner.subject, examiner.reference
+def _case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: bool) -> Case:
+    subject, reference = draft.subject, draft.reference
     study = subject.study
     others = () if reference is None else reference.images
     images = (
-        *(_image(image, "current") for image in subject.images),
-        *(_image(image, "reference") for image in others),
+        *(case_image(image) for image in subject.images),
+        *(case_image(image, role="reference") for image in others),
     )
-    later = examiner.later
+    later = draft.later
     if later is not None and not any(turn.stage == 6 for turn in turns):
         later = None
     return Case(
@@ -203,52 +200,40 @@ def _case(examiner: Examiner, turns: Sequence[Turn], *, shuffled: bool) -> Case:
             CaseView(id=f"v{number}", panels=(Panel(image=image.key),))
             for number, image in enumerate(images, start=1)
         ),
-        steps=_steps(examiner, turns),
-        facts=tuple(
-            fact
-            for about, other in (("current", subject), ("reference", reference), ("later", later))
-            if other is not None
-            for fact in _times(about, other.study)
-        ),
+        steps=_steps(draft, turns),
+        facts=TrekCaseFacts(
+            times={
+                role: _time(other.study)
+                for role, other in (("current", subject), ("reference", reference), ("later", later))
+                if other is not None
+            }
+        ).rows(),
     )
 
 
-def _image(image: Image, role: Role) -> CaseImage:
-    return CaseImage(
-        key=image.key,
-        width=image.width,
-        height=image.height,
-        role=role,
-        view=image.view,
-        bits=image.bits,
-        monochrome1=image.monochrome1,
-        sha256=image.sha256,
+def _time(study: Study) -> StudyTime:
+    return StudyTime(
+        order=None if study.order is None else float(study.order),
+        date=None if study.date is None else study.date.isoformat(),
     )
 
 
-def _times(about: str, study: Study) -> list[Fact]:
-    facts = [Fact(name="order", about=about, value=float(study.order))]
-    if study.date is not None:
-        facts.append(Fact(name="date", about=about, text=study.date.isoformat()))
-    return facts
-
-
-def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
-    draw, common = examiner.draw, examiner.words.wording.common
-    current = tuple([f"v{number}" for number in range(1, len(examiner.subject.images) + 1)])
+def _steps(draft: ConversationDraft, turns: Sequence[Turn]) -> tuple[Step, ...]:
+    sampler, common = draft.sampler, draft.words.wording.common
+    current = tuple([f"v{number}" for number in range(1, len(draft.subject.images) + 1)])
     earlier: tuple[str, ...] = ()
-    if examiner.reference is not None:
+    if draft.reference is not None:
         first = len(current) + 1
-        earlier = tuple([f"v{number}" for number in range(first, first + len(examiner.reference.images))])
-    told = _tells_indication(examiner, turns)
+        earlier = tuple([f"v{number}" for number in range(first, first + len(draft.reference.images))])
+    told = _tells_indication(draft, turns)
     for number, turn in enumerate(turns, start=1):
         turn.number = number
-    frame = examiner.options.frame
+    frame = draft.options.frame
     shown: dict[tuple[int, ...] | None, tuple[str, ...]] = {None: current}
     compared = False
     steps: list[Step] = []
     for turn in turns:
-        phrased = phrase(turn, draw, common, frame)
+        phrased = phrase(turn, sampler, common, frame)
         text = phrased.text
         names, values = turn.template.slots, turn.slots
         rare: dict[str, Any] = {}
@@ -259,15 +244,15 @@ def _steps(examiner: Examiner, turns: Sequence[Turn]) -> tuple[Step, ...]:
             lead_ins: list[str] = []
             if turn.number == 1:
                 entering += current
-                lead_ins.append(_lead_in(examiner, "current", len(current)))
+                lead_ins.append(_lead_in(draft, "current", len(current)))
             if turn.compares:
                 compared = True
                 entering += earlier
-                lead_ins.append(_lead_in(examiner, "reference", len(earlier)))
+                lead_ins.append(_lead_in(draft, "reference", len(earlier)))
             rare["shows"] = tuple(entering)
             text = " ".join([*lead_ins, text])
         if turn is told:
-            rare["context"] = _indication(examiner)
+            rare["context"] = _indication(draft)
         used = shown.get(turn.images)
         if used is None:
             used = shown[turn.images] = tuple([current[place] for place in turn.images or ()])
@@ -301,20 +286,20 @@ def _ids(turns: Sequence[Turn]) -> tuple[str, ...]:
     return tuple([f"t{number}" for number in sorted([turn.number for turn in turns])])
 
 
-def _lead_in(examiner: Examiner, role: str, number: int) -> str:
+def _lead_in(draft: ConversationDraft, role: str, number: int) -> str:
     return str(
-        examiner.draw.pick(examiner.words.wording.common["lead_in"][role]["several" if number > 1 else "one"])
+        draft.sampler.pick(draft.words.wording.common["lead_in"][role]["several" if number > 1 else "one"])
     )
 
 
-def _tells_indication(examiner: Examiner, turns: Sequence[Turn]) -> Turn | None:
+def _tells_indication(draft: ConversationDraft, turns: Sequence[Turn]) -> Turn | None:
     """The turn, of stages 2 and 3, before which the indication is told; the vignette tells it by itself."""
-    if not examiner.subject.study.indication or not examiner.draw.chance(examiner.options.indication):
+    if not draft.subject.study.indication or not draft.sampler.chance(draft.options.indication):
         return None
     fit = [turn for turn in turns if turn.stage in (2, 3) and turn.task != "vignette"]
-    return examiner.draw.pick(fit) if fit else None
+    return draft.sampler.pick(fit) if fit else None
 
 
-def _indication(examiner: Examiner) -> str:
-    said = str(examiner.draw.pick(examiner.words.wording.common["indication"]))
-    return said.format(indication=examiner.subject.study.indication)
+def _indication(draft: ConversationDraft) -> str:
+    said = str(draft.sampler.pick(draft.words.wording.common["indication"]))
+    return said.format(indication=draft.subject.study.indication)

@@ -1,4 +1,7 @@
-"""Which study of a patient came before and which after, by order and date; never by the name of a folder."""
+"""Which study of a patient came before and which after: by order, else by date, and never by the name of a folder.
+
+Where neither is known, so are prior and follow-up: a study without order and date has no neighbours.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from carina.errors import StudySetError
+from carina.store.errors import StudySetError
 from carina.studies import Studies
 
 NONE: Final = -1
 """The place of a neighbour that there is not."""
-_UNDATED = np.iinfo(np.int32).min
+_UNKNOWN: Final = np.iinfo(np.int32).min
+"""Stands for an order or a date that is not known."""
+_Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -34,24 +39,42 @@ def neighbours(studies: Studies, split: str | None) -> Neighbours:
         raise StudySetError(f"{studies.directory}: {_repeated(table.column('id'))}")
     patient = _codes(table.column("patient"))
     parts = _codes(table.column("split"))
-    order = _numbers(table.column("order"))
-    date = _numbers(table.column("date").cast("int32").fill_null(_UNDATED))
+    order = _numbers(table.column("order").fill_null(_UNKNOWN))
+    date = _numbers(table.column("date").cast("int32").fill_null(_UNKNOWN))
+    time = _times(patient, order, date)
+    table = table.set_column(1, "order", pa.array(time))
     # Of several studies at the same time the ids decide, not the rows.
     keys = [(name, "ascending") for name in ("patient", "order", "date", "id")]
     rank = _numbers(pc.sort_indices(table, sort_keys=keys))
-    before = np.full(len(rank), NONE, np.int64)
+    rank = rank[time[rank] != _UNKNOWN]
+    before = np.full(table.num_rows, NONE, np.int64)
     after = before.copy()
     one, other = rank[:-1], rank[1:]
-    in_time = (order[one] < order[other]) & (
-        (date[one] == _UNDATED) | (date[other] == _UNDATED) | (date[one] <= date[other])
-    )
+    in_time = (time[one] < time[other]) & _allowed(order, one, other, ties=False)
+    in_time &= _allowed(date, one, other, ties=True)
     linked = (patient[one] == patient[other]) & (parts[one] == parts[other]) & in_time
     before[other[linked]] = one[linked]
     after[one[linked]] = other[linked]
     if split is None:
-        return Neighbours(np.arange(len(rank), dtype=np.int64), before, after)
+        return Neighbours(np.arange(table.num_rows, dtype=np.int64), before, after)
     chosen = pc.indices_nonzero(pc.equal(table.column("split"), split))
     return Neighbours(_numbers(chosen), before, after)
+
+
+def _times(patient: _Numbers, order: _Numbers, date: _Numbers) -> _Numbers:
+    """What the studies of a patient are put in order by: their order, or their dates where one has a date alone."""
+    if (order != _UNKNOWN).all():
+        return order
+    by_date = np.zeros(patient.max() + 1, bool)
+    by_date[patient[(order == _UNKNOWN) & (date != _UNKNOWN)]] = True
+    return np.where(by_date[patient], date, order)
+
+
+def _allowed(values: _Numbers, one: _Numbers, other: _Numbers, *, ties: bool) -> NDArray[np.bool_]:
+    """Whether these values, as far as they are known, let one study come before another."""
+    first, second = values[one], values[other]
+    rising = first <= second if ties else first < second
+    return np.asarray(rising | (first == _UNKNOWN) | (second == _UNKNOWN))
 
 
 def _repeated(ids: Any) -> str:  # noqa: ANN401 - pyarrow has no types

@@ -13,19 +13,19 @@ from typing import Final, Literal
 
 import numpy as np
 
-from carina.cases import Case, finished_part, write_part
-from carina.errors import CarinaError
+from carina.cases import Case, complete_part
+from carina.reports import with_report_truth
 from carina.store import PartInfo
+from carina.store.errors import CarinaError
+from carina.store.workers import Pool
 from carina.studies import Studies, Study, open_studies
 from carina.trek.conversation import conversation
 from carina.trek.language import Language, language
 from carina.trek.neighbours import NONE, Neighbours
 from carina.trek.options import TrekOptions
-from carina.trek.reports import with_report_truth
 from carina.trek.structures import Structures, structures
 from carina.trek.subject import Subject, subject_of
-from carina.trek.survey import Counts, Survey, counted, survey_from
-from carina.workers import Pool
+from carina.trek.survey import Survey, SurveyCounts, count_studies, survey_from_counts
 
 OnError = Literal["skip", "stop"]
 BROKEN: Final = "its records contradict each other"
@@ -71,7 +71,9 @@ _NOT_SURVEYED: Final = (
 )
 
 
-def survey_of(studies: Studies, linked: Neighbours, options: TrekOptions, pool: Pool | None = None) -> Survey:
+def survey_set(
+    studies: Studies, linked: Neighbours, options: TrekOptions, pool: Pool | None = None
+) -> Survey:
     """The survey of a set, or of an even sample of a large one; shared between workers where there are some."""
     places: list[int] = linked.chosen.tolist()
     number = len(places)
@@ -82,8 +84,8 @@ def survey_of(studies: Studies, linked: Neighbours, options: TrekOptions, pool: 
         Sample(str(studies.directory.resolve()), tuple(places[first : first + _COUNTED]), options)
         for first in range(0, len(places), _COUNTED)
     )
-    counts = map(count, samples) if pool is None else pool.in_order(count, samples)
-    return survey_from(counts, choices=options.quotas.choices)
+    counts = map(count_sample, samples) if pool is None else pool.in_order(count_sample, samples)
+    return survey_from_counts(counts, choices=options.quotas.choices)
 
 
 @dataclass(frozen=True)
@@ -95,11 +97,11 @@ class Sample:
     options: TrekOptions
 
 
-def count(sample: Sample) -> Counts:
+def count_sample(sample: Sample) -> SurveyCounts:
     """What the survey must know of some studies."""
     read = _opened(sample.studies).without(*_NOT_SURVEYED).at(sample.places)
     with _without_collection():
-        return counted(
+        return count_studies(
             (with_report_truth(study) for study in read if study.images),
             language(sample.options.language),
             most_images=sample.options.most_images,
@@ -129,7 +131,7 @@ class Task:
     after: tuple[int, ...]
 
 
-def tasks(job: Job, linked: Neighbours) -> Iterator[Task]:
+def part_tasks(job: Job, linked: Neighbours) -> Iterator[Task]:
     """All parts of a benchmark."""
     size = job.options.part_size
     for index, start in enumerate(range(0, len(linked.chosen), size)):
@@ -143,15 +145,11 @@ def tasks(job: Job, linked: Neighbours) -> Iterator[Task]:
         )
 
 
-def write(task: Task) -> PartInfo:
+def write_conversations(task: Task) -> PartInfo:
     """Make a part and write it, unless an earlier call has."""
     job = task.job
-    directory = Path(job.out)
-    there = finished_part(directory, task.index, fingerprint=job.fingerprint)
-    if there is not None:
-        return there
     with _without_collection():
-        return write_part(directory, task.index, cases_of(task), fingerprint=job.fingerprint)
+        return complete_part(Path(job.out), task.index, lambda: cases_of(task), fingerprint=job.fingerprint)
 
 
 def cases_of(task: Task) -> Iterator[Case]:
@@ -181,7 +179,7 @@ def cases_of(task: Task) -> Iterator[Case]:
                     options=job.options,
                 )
             except _CONTRADICTION as error:
-                _tell(subject.study.id, error, job.on_error)
+                _skip_or_stop(subject.study.id, error, job.on_error)
             else:
                 yield case
         for needed in (place, before, after):
@@ -196,7 +194,7 @@ def _subjects(task: Task, words: Language) -> Iterator[tuple[int, Subject | None
         subject = None
         try:
             study = with_report_truth(stored)
-            if unfit(study) is None:
+            if reason_to_skip(study) is None:
                 subject = subject_of(
                     study,
                     words,
@@ -205,11 +203,11 @@ def _subjects(task: Task, words: Language) -> Iterator[tuple[int, Subject | None
                     structures=drawn,
                 )
         except _CONTRADICTION as error:
-            _tell(stored.id, error, job.on_error)
+            _skip_or_stop(stored.id, error, job.on_error)
         yield place, subject
 
 
-def _tell(study: str, error: Exception, on_error: OnError) -> None:
+def _skip_or_stop(study: str, error: Exception, on_error: OnError) -> None:
     """What a study's records make impossible leaves out that study, or ends the build with its name."""
     if on_error == "stop":
         raise CarinaError(f"study {study}: {BROKEN}: {error}") from error
@@ -227,7 +225,7 @@ def read_studies(task: Task) -> Iterator[tuple[int, Study, Structures]]:
         yield from zip(places, studies.without("anatomy").at(places), drawn, strict=True)
 
 
-def unfit(study: Study) -> str | None:
+def reason_to_skip(study: Study) -> str | None:
     """Why there can be no conversation about a study, with what its report states; None where there can."""
     if not study.images:
         return "no image"

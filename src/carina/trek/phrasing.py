@@ -7,8 +7,8 @@ import msgspec
 
 from carina.cases import Constraints, Key, Option
 from carina.cases.model import Frame, Label
-from carina.trek.draw import Draw
-from carina.trek.records import option
+from carina.trek.interned import option
+from carina.trek.sampling import Sampler
 from carina.trek.turn import Choice, Turn
 
 _NO_CONSTRAINTS: Final = Constraints()
@@ -40,17 +40,17 @@ def word_count(text: str) -> int:
     return len(text.split())
 
 
-def phrase(turn: Turn, draw: Draw, common: Mapping[str, Any], frame: Frame) -> Phrased:
+def phrase(turn: Turn, sampler: Sampler, common: Mapping[str, Any], frame: Frame) -> Phrased:
     """The question as it is sent, without what enters with it."""
     instruction = common["instruction"]
     if turn.format == "open":
-        return _open(turn, draw, instruction)
+        return _open(turn, sampler, instruction)
     if turn.format == "choice":
-        return _choice(turn, draw, instruction)
+        return _choice(turn, sampler, instruction)
     if turn.format == "yes_no":
-        return _yes_no(turn, draw, instruction)
+        return _yes_no(turn, sampler, instruction)
     if turn.format == "boxes":
-        text = f"{turn.core} {draw.pick(common['frame'][frame])}"
+        text = f"{turn.core} {sampler.pick(common['frame'][frame])}"
         return Phrased(text, Key(text=turn.answer, boxes=turn.boxes), _NO_CONSTRAINTS)
     return Phrased(turn.core, Key(text=turn.answer, sections=turn.sections), _NO_CONSTRAINTS)
 
@@ -58,27 +58,27 @@ def phrase(turn: Turn, draw: Draw, common: Mapping[str, Any], frame: Frame) -> P
 # ---- open -----------------------------------------------------------------------------------------------------------
 
 
-def _open(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) -> Phrased:
+def _open(turn: Turn, sampler: Sampler, instruction: Mapping[str, Sequence[str]]) -> Phrased:
     asked: list[str] = []
     constraints = _NO_CONSTRAINTS
-    if turn.history and draw.chance(0.6):
-        asked.append(draw.pick(instruction["history"]))
-    share = draw.share()
+    if turn.history and sampler.chance(0.6):
+        asked.append(sampler.pick(instruction["history"]))
+    share = sampler.share()
     # Words for a blank are as many as they are.
     if share < _LIMITED and not turn.template.has_gap:
         words = word_count(turn.answer)
         if share < _AT_MOST:
             most = max(_SHORT, -(-words // _ROUND) * _ROUND)
             constraints = Constraints(max_words=most)
-            asked.append(draw.pick(instruction["at_most"]).format(words=most))
+            asked.append(sampler.pick(instruction["at_most"]).format(words=most))
         elif share < _AT_LEAST and words >= 2 * _FEW:
             least = words // 10 * 10
             constraints = Constraints(min_words=least)
-            asked.append(draw.pick(instruction["at_least"]).format(words=least))
+            asked.append(sampler.pick(instruction["at_least"]).format(words=least))
         elif words <= _FEW:
-            asked.append(draw.pick(instruction["short"]))
+            asked.append(sampler.pick(instruction["short"]))
         elif words >= _MANY:
-            asked.append(draw.pick(instruction["long"]))
+            asked.append(sampler.pick(instruction["long"]))
     text = " ".join([turn.core, *asked]) if asked else turn.core
     return Phrased(text, Key(text=turn.answer), constraints)
 
@@ -86,16 +86,16 @@ def _open(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) -> P
 # ---- yes or no ------------------------------------------------------------------------------------------------------
 
 
-def _yes_no(turn: Turn, draw: Draw, instruction: Mapping[str, Sequence[str]]) -> Phrased:
+def _yes_no(turn: Turn, sampler: Sampler, instruction: Mapping[str, Sequence[str]]) -> Phrased:
     label = turn.label
     assert label is not None  # noqa: S101 - every yes/no question has one
-    share = draw.share()
+    share = sampler.share()
     if share < 0.35:
-        text = f"{turn.core} {draw.pick(instruction['yes_no_only'])}"
+        text = f"{turn.core} {sampler.pick(instruction['yes_no_only'])}"
         return Phrased(text, Key(text=_WORDS[label], label=label), _ANSWER_ONLY)
     text = turn.core
     if share < 0.65:
-        text = f"{text} {draw.pick(instruction['yes_no_free'])}"
+        text = f"{text} {sampler.pick(instruction['yes_no_free'])}"
     return Phrased(text, Key(text=turn.answer, label=label), _NO_CONSTRAINTS)
 
 
@@ -111,11 +111,11 @@ _MARKS: Final = {
 """What stands before each option, by style."""
 
 
-def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
-    choices = _in_order(turn.choices, draw)
-    marks = _MARKS[draw.weighted(*_LABELS)]
+def _choice(turn: Turn, sampler: Sampler, instruction: Mapping[str, Any]) -> Phrased:
+    choices = _in_order(turn.choices, sampler)
+    marks = _MARKS[sampler.weighted(*_LABELS)]
     shown = [marks[place] + choice.text for place, choice in enumerate(choices)]
-    separator = draw.weighted(*_SEPARATORS)
+    separator = sampler.weighted(*_SEPARATORS)
     between = (",", "or") if separator == " or " else (separator.strip(),)
     texts = "\n".join([choice.text for choice in choices])
     if separator != "\n" and any(mark in texts for mark in between):
@@ -126,25 +126,25 @@ def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
         listed = f"{', '.join(shown[:-1])} or {shown[-1]}"
     if separator == "\n":
         listed = f"\n{listed}\n"
-    elif draw.chance(0.45):
+    elif sampler.chance(0.45):
         listed = f" [{listed}] "
     else:
         listed = f" {listed}. "
-    answer_only = draw.chance(0.4)
+    answer_only = sampler.chance(0.4)
     asked: list[str] = []
     if turn.multiple:
-        asked.append(draw.pick(instruction["several"]))
-    elif draw.chance(0.2):
-        asked.append(draw.pick(instruction["one"]))
+        asked.append(sampler.pick(instruction["several"]))
+    elif sampler.chance(0.2):
+        asked.append(sampler.pick(instruction["one"]))
     before = ""
     if answer_only:
-        if draw.chance(0.4):
-            before = f"{draw.pick(instruction['answer_only']['before'])} "
+        if sampler.chance(0.4):
+            before = f"{sampler.pick(instruction['answer_only']['before'])} "
         else:
-            asked.append(draw.pick(instruction["answer_only"]["after"]))
+            asked.append(sampler.pick(instruction["answer_only"]["after"]))
     text = f"{before}{turn.core}{listed}{' '.join(asked)}".strip()
     right = [place for place, choice in enumerate(choices) if choice.right]
-    joined = draw.pick((" and ", ", ", "\n")).join([shown[place] for place in right])
+    joined = sampler.pick((" and ", ", ", "\n")).join([shown[place] for place in right])
     key = Key(
         options=tuple([_LETTERS[place] for place in right]),
         kinds=tuple(["key" if c.right else "none" if c.none else "distractor" for c in choices]),
@@ -154,10 +154,10 @@ def _choice(turn: Turn, draw: Draw, instruction: Mapping[str, Any]) -> Phrased:
     return Phrased(text, key, _ANSWER_ONLY if answer_only else _NO_CONSTRAINTS, options)
 
 
-def _in_order(choices: Sequence[Choice], draw: Draw) -> list[Choice]:
+def _in_order(choices: Sequence[Choice], sampler: Sampler) -> list[Choice]:
     """In random order, "none of these" last; of two that read the same the right one stays."""
     unlike: dict[str, Choice] = {}
     for choice in choices:
         unlike.setdefault(" ".join(choice.text.lower().split()), choice)
     kept = list(unlike.values())
-    return [*draw.shuffled([c for c in kept if not c.none]), *(c for c in kept if c.none)]
+    return [*sampler.shuffled([c for c in kept if not c.none]), *(c for c in kept if c.none)]

@@ -13,15 +13,15 @@ import msgspec
 from carina.cases import Evidence, Fact
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
-from carina.trek.confusable import RATHER, companions, taken_for
+from carina.trek.confusable import COMPANION_WEIGHT, companions, not_clearly_absent
+from carina.trek.facts import target_row, truth_row
+from carina.trek.interned import cite
 from carina.trek.language import Language
-from carina.trek.records import cited, fact, target
 from carina.trek.structures import Structures
 
 Kind = Literal["finding", "device"]
 Negative = Literal["stated", "sibling", "sampled"]
 
-ATTRIBUTES: Final = ("side", "location", "severity", "appearance", "distribution", "position")
 _ESTIMATED: Final = frozenset({"cardiothoracic ratio"})
 """Measures that a reader could take from a picture without a scale."""
 _PLEURAL: Final = frozenset({"pleural effusion", "pneumothorax"})
@@ -82,9 +82,9 @@ class Thing:
     def __post_init__(self) -> None:
         self.is_present = self.certainty == "present"
         self.calling = self.name if self.is_present else f"possible {self.name}"
-        self.target = target(self.kind, self.name)
-        self.truth = fact("truth", self.id, self.certainty)
-        self.marks = cited("current", self.evidence)
+        self.target = target_row(self.kind, self.name)
+        self.truth = truth_row(self.id, self.certainty)
+        self.marks = cite("current", self.evidence)
 
     def _place_meaning(self) -> frozenset[str]:
         if self.kind == "device":
@@ -108,8 +108,8 @@ def marks_of(things: Sequence[Thing]) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys([mark for thing in things for mark in thing.marks])) if things else ()
 
 
-class Absent(msgspec.Struct, eq=False, gc=False):
-    """A finding or device that is not there, and can't be taken for something that is."""
+class AbsentThing(msgspec.Struct, eq=False, gc=False):
+    """A finding or device that is certainly absent."""
 
     id: str
     kind: Kind
@@ -117,22 +117,22 @@ class Absent(msgspec.Struct, eq=False, gc=False):
     origin: Negative
     evidence: tuple[int, ...]
     plausibility: float
-    """How much rather to ask for it in vain than for anything else."""
+    """Weight with which it is sampled as a negative."""
 
 
 @dataclass(slots=True)
 class Subject:
-    """A study as trek sees it."""
+    """The truth of a study, prepared for questions."""
 
     study: Study
     images: tuple[Image, ...]
-    """Those that are shown."""
+    """Images that are shown."""
     findings: list[Thing]
     devices: list[Thing]
-    absent_findings: list[Absent]
-    absent_devices: list[Absent]
+    absent_findings: list[AbsentThing]
+    absent_devices: list[AbsentThing]
     resolved: dict[str, Finding | Device]
-    """By name, what an earlier study showed and this one does not."""
+    """By name, what has resolved since an earlier study."""
     structures: Structures
     things: list[Thing] = field(init=False)
     by_id: dict[str, Thing] = field(init=False)
@@ -145,7 +145,7 @@ class Subject:
         self.stratum = "+".join([image.view for image in self.images])
 
     def clear_zones(self) -> list[str]:
-        """Zones that surely hold nothing: those next to an affected one may hold its fringe."""
+        """Zones that certainly hold nothing; zones next to an affected one do not count."""
         held = self.held_zones()
         return [] if held is None else list(clear_of(held))
 
@@ -195,7 +195,7 @@ def subject_of(
     }
     return Subject(
         study=study,
-        images=shown_images(study, most_images),
+        images=select_images(study, most_images),
         findings=findings,
         devices=devices,
         absent_findings=absent_findings,
@@ -218,7 +218,7 @@ def clear_of(zones: frozenset[str]) -> tuple[str, ...]:
     return tuple(zone for zone in ZONES if not spread(frozenset({zone})) & spread(zones))
 
 
-def shown_images(study: Study, most: int) -> tuple[Image, ...]:
+def select_images(study: Study, most: int) -> tuple[Image, ...]:
     """A frontal and a lateral image, so that each can be named by its projection; else the first, at most so many."""
     frontal = [image for image in study.images if image.view in ("PA", "AP")]
     lateral = [image for image in study.images if image.view == "lateral"]
@@ -347,12 +347,15 @@ def _device(device: Device, words: Language) -> Thing:
 
 def _absent(
     study: Study, there: frozenset[str], known: Sequence[tuple[Kind, str]], words: Language
-) -> tuple[list[Absent], list[Absent]]:
-    """Findings and devices that are clearly not there."""
+) -> tuple[list[AbsentThing], list[AbsentThing]]:
+    """Findings and devices that are certainly absent."""
     company = companions(there)
-    absent: dict[Kind, list[Absent]] = {"finding": [], "device": []}
+    absent: dict[Kind, list[AbsentThing]] = {"finding": [], "device": []}
     # Names that are taken: what is there could be called by them, or they stand in the list already.
-    taken: dict[Kind, set[str]] = {"finding": set(taken_for(there)), "device": set(taken_for(there))}
+    taken: dict[Kind, set[str]] = {
+        "finding": set(not_clearly_absent(there)),
+        "device": set(not_clearly_absent(there)),
+    }
     recorded: tuple[tuple[Kind, Sequence[Finding | Device]], ...] = (
         ("finding", study.findings),
         ("device", study.devices),
@@ -367,14 +370,23 @@ def _absent(
                 beside = name in company
                 origin: Negative = "stated" if thing.evidence else "sibling" if beside else "sampled"
                 absent[kind].append(
-                    Absent(thing.id, kind, name, origin, thing.evidence, RATHER if beside else 1.0)
+                    AbsentThing(
+                        thing.id, kind, name, origin, thing.evidence, COMPANION_WEIGHT if beside else 1.0
+                    )
                 )
             taken[kind].add(name)
     for kind, name in known:
         if name not in taken[kind]:
             beside = name in company
             absent[kind].append(
-                Absent("", kind, name, "sibling" if beside else "sampled", (), RATHER if beside else 1.0)
+                AbsentThing(
+                    "",
+                    kind,
+                    name,
+                    "sibling" if beside else "sampled",
+                    (),
+                    COMPANION_WEIGHT if beside else 1.0,
+                )
             )
     return absent["finding"], absent["device"]
 

@@ -1,4 +1,4 @@
-"""What a study set holds on the whole, and how often to ask what so that no answer can be guessed from the question.
+"""Survey of a study set: what it holds, and how often to ask each question so that no answer can be guessed.
 
 A conversation is made from one study, but whether its questions are balanced is a matter of the set: a "no" must be as
 common as a "yes" for every finding that is named, a wrong place as typical of the finding as the right one. One pass
@@ -12,9 +12,10 @@ from typing import Final
 
 from carina.studies.model import Study
 from carina.studies.vocabulary import ZONES
-from carina.trek.balance import Balance, Seen, Wrong, balance, wrong_values
+from carina.trek.balance import Balance, KindContent, WrongValues, balance, wrong_values
+from carina.trek.facts import ATTRIBUTES
 from carina.trek.language import Language
-from carina.trek.subject import ATTRIBUTES, Kind, Subject, Thing, subject_of
+from carina.trek.subject import Kind, Subject, Thing, subject_of
 
 _MOST_VALUES: Final = 40
 """Values of one attribute of one finding that may stand in for the right one."""
@@ -23,13 +24,13 @@ _MOST_DESCRIPTIONS: Final = 200
 
 @dataclass(frozen=True)
 class Survey:
-    """What every conversation must know of the set."""
+    """What every conversation needs to know about the set."""
 
     studies: int
     known: tuple[tuple[Kind, str], ...]
     """Findings and devices that occur at all, present or absent."""
     balance: Mapping[Kind, Balance]
-    wrong: Mapping[tuple[str, str], Wrong]
+    wrong: Mapping[tuple[str, str], WrongValues]
     """By name, as questions say it, and attribute."""
     descriptions: Mapping[str, tuple[str, ...]]
     """By name, how it is described elsewhere in the set, most common first."""
@@ -42,13 +43,13 @@ class Survey:
 
 
 @dataclass
-class Counts:
+class SurveyCounts:
     """What a survey counts, of all studies or of some; nothing of a study is kept."""
 
     studies: int = 0
     known: dict[str, set[tuple[Kind, str]]] = field(default_factory=lambda: defaultdict(set))
     """By source."""
-    seen: dict[Kind, Counter[Seen]] = field(
+    seen: dict[Kind, Counter[KindContent]] = field(
         default_factory=lambda: {"finding": Counter(), "device": Counter()}
     )
     values: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -58,7 +59,7 @@ class Counts:
     zones: Counter[str] = field(default_factory=Counter)
     """Studies in which a zone holds something."""
 
-    def add(self, other: "Counts") -> None:
+    def add(self, other: "SurveyCounts") -> None:
         """Those of studies that come after these."""
         self.studies += other.studies
         for source, names in other.known.items():
@@ -78,12 +79,12 @@ def survey(
     studies: Iterable[Study], words: Language, *, choices: float = 0.0, most_images: int = 2
 ) -> Survey:
     """One pass over the studies, none of which is kept. `choices` is the share of findings not asked about by name."""
-    return survey_from([counted(studies, words, most_images=most_images)], choices=choices)
+    return survey_from_counts([count_studies(studies, words, most_images=most_images)], choices=choices)
 
 
-def counted(studies: Iterable[Study], words: Language, *, most_images: int) -> Counts:
-    """What a survey must know of some studies."""
-    counts = Counts()
+def count_studies(studies: Iterable[Study], words: Language, *, most_images: int) -> SurveyCounts:
+    """Count what a survey needs to know about some studies."""
+    counts = SurveyCounts()
     for study in studies:
         counts.studies += 1
         here = counts.known[study.source]
@@ -93,9 +94,9 @@ def counted(studies: Iterable[Study], words: Language, *, most_images: int) -> C
     return counts
 
 
-def survey_from(counted_apart: Iterable[Counts], *, choices: float) -> Survey:
+def survey_from_counts(counted_apart: Iterable[SurveyCounts], *, choices: float) -> Survey:
     """The survey of studies that were counted apart, here in their order."""
-    counts = Counts()
+    counts = SurveyCounts()
     for some in counted_apart:
         counts.add(some)
     by_source = {source: tuple(sorted(names)) for source, names in sorted(counts.known.items())}
@@ -125,7 +126,7 @@ def survey_from(counted_apart: Iterable[Counts], *, choices: float) -> Survey:
     )
 
 
-def _count(counts: Counts, subject: Subject) -> None:
+def _count(counts: SurveyCounts, subject: Subject) -> None:
     noticed = frozenset(thing.name for thing in subject.things)
     settled = frozenset(subject.resolved)
     held = subject.held_zones()
@@ -135,7 +136,7 @@ def _count(counts: Counts, subject: Subject) -> None:
         there = tuple(sorted(thing.name for thing in things if thing.is_present and thing.alone))
         # With a device in place, nobody would call the image normal.
         some = bool(subject.things) if kind == "finding" else bool(things)
-        counts.seen[kind][Seen(there, noticed, some, settled, subject.stratum)] += 1
+        counts.seen[kind][KindContent(there, noticed, some, settled, subject.stratum)] += 1
         for thing in things:
             if thing.is_present:
                 counts.descriptions[thing.name][thing.plain] += 1

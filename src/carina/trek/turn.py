@@ -1,4 +1,4 @@
-"""One question before it has its place in a conversation, and the examiner who puts questions."""
+"""A question before it has its place in a conversation, and the draft that questions are added to."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ import msgspec
 from carina.cases import Box, Evidence, Fact
 from carina.cases.model import Format, Label
 from carina.studies.model import ReportSection
-from carina.trek.draw import Draw
 from carina.trek.language import Language, capitalised
 from carina.trek.options import Quotas, TrekOptions
+from carina.trek.sampling import Sampler
 from carina.trek.subject import Kind, Subject
 from carina.trek.survey import Survey
 from carina.trek.wording import GAP, Pool, Template
@@ -38,7 +38,7 @@ class Turn(msgspec.Struct, eq=False, gc=False):
     """The question proper, without lead-ins, options and instructions."""
     facts: list[Fact]
     number: int = 0
-    """In the conversation, from 1, once it has its place there."""
+    """Its number in the conversation, from 1; 0 until it has its place."""
     answer: str = ""
     label: Label | None = None
     choices: Sequence[Choice] = ()
@@ -49,9 +49,9 @@ class Turn(msgspec.Struct, eq=False, gc=False):
     restates: bool = False
     depends: Sequence["Turn"] = ()
     after: Sequence["Turn"] = ()
-    """Turns that must come before it in any order, lest its wording tell their keys."""
+    """Turns that must come before it, because its wording tells their keys."""
     history: bool = False
-    """Whether it can't be understood without earlier turns."""
+    """Whether it cannot be understood without earlier turns."""
     images: tuple[int, ...] | None = None
     """Numbers of the current images it is about, from 0; None for all of them."""
     compares: bool = False
@@ -59,13 +59,13 @@ class Turn(msgspec.Struct, eq=False, gc=False):
 
 
 @dataclass(slots=True)
-class Examiner:
-    """Puts the questions of one conversation."""
+class ConversationDraft:
+    """A conversation while its questions are made: what they are about, and what earlier keys have told."""
 
     subject: Subject
     reference: Subject | None
     later: Subject | None
-    draw: Draw
+    sampler: Sampler
     words: Language
     survey: Survey
     options: TrekOptions
@@ -73,25 +73,25 @@ class Examiner:
     several: bool = field(init=False)
     """Whether more than one current image is shown."""
     called: Sequence[str] = field(init=False)
-    """Phrases for the current images."""
+    """Phrases for the current images, of which one is picked for each question."""
     turns: list[Turn] = field(default_factory=list)
     presence: dict[str, Turn] = field(default_factory=dict)
-    """By id of a finding or device, the turn that settled whether it is there."""
-    kinds_told: set[Kind] = field(default_factory=set)
-    """Kinds of which an earlier key has told whether there is anything."""
-    known_places: set[str] = field(default_factory=set)
-    """Ids of things whose place an earlier key has told."""
-    sides_told: set[str] = field(default_factory=set)
-    """Ids of things whose side an earlier key has told."""
-    places_told: bool = False
-    """Whether an earlier key has told something of the places of all findings."""
+    """By id of a finding or device, the turn whose key tells whether it is present."""
+    answered_kinds: set[Kind] = field(default_factory=set)
+    """Kinds for which an earlier key tells whether anything of the kind is present."""
+    answered_places: set[str] = field(default_factory=set)
+    """Ids of things whose location an earlier key tells."""
+    answered_sides: set[str] = field(default_factory=set)
+    """Ids of things whose side an earlier key tells."""
+    has_place_answers: bool = False
+    """Whether an earlier key tells something about the locations of all findings."""
 
     def __post_init__(self) -> None:
         self.quotas = self.options.quotas
         self.several = len(self.subject.images) > 1
         self.called = self.words.wording.common["images"]["several" if self.several else "one"]
 
-    def ask(
+    def add_question(
         self,
         stage: int,
         task: str,
@@ -100,33 +100,33 @@ class Examiner:
         *,
         facts: list[Fact],
     ) -> Turn:
-        """A question in one of its wordings; the caller adds the key.
+        """Add a question in one of its wordings; the caller adds the key.
 
         Where `image` is among the slots and several images are shown, the wording says which one is meant.
         """
         pool = self.words.pools[stage, task, variant]
         filled = slots or {}
         templates = pool.on_one_image if self.several and "image" in filled else pool.questions
-        template = templates[int(self.draw.share() * len(templates))]
+        template = templates[int(self.sampler.share() * len(templates))]
         if template.says_images and "images" not in filled:
             filled = {**filled, "images": self.images()}
         turn = Turn(stage, task, pool.format, pool, template, filled, _said(template.text, filled), facts)
         self.turns.append(turn)
         return turn
 
-    def say(self, turn: Turn, kind: str, slots: Mapping[str, str]) -> str:
-        """An answer of this kind in one of its wordings; where the question leaves a blank, what stands in it."""
+    def fill_answer(self, turn: Turn, kind: str, slots: Mapping[str, str]) -> str:
+        """An answer of this kind in one of its wordings; for a question with a blank, what belongs in the blank."""
         if turn.template.has_gap:
             return turn.pool.answers[GAP][0].format_map(slots)
         texts = turn.pool.answers[kind]
-        return _said(texts[int(self.draw.share() * len(texts))], slots)
+        return _said(texts[int(self.sampler.share() * len(texts))], slots)
 
-    def clause(self, stage: int, *path: str, slots: Mapping[str, str]) -> str:
+    def fill_clause(self, stage: int, *path: str, slots: Mapping[str, str]) -> str:
         """A clause of a stage, by what it says."""
         clauses = self.words.wording.phrases[stage]
         for name in path:
             clauses = clauses[name]
-        return str(self.draw.pick(clauses)).format_map(slots)  # type: ignore[arg-type]
+        return str(self.sampler.pick(clauses)).format_map(slots)  # type: ignore[arg-type]
 
     def image(self, number: int) -> str:
         """One of the current images, as a phrase; number from 0."""
@@ -136,7 +136,7 @@ class Examiner:
 
     def images(self) -> str:
         """The current images, as a phrase."""
-        return self.draw.pick(self.called)
+        return self.sampler.pick(self.called)
 
 
 def _said(text: str, slots: Mapping[str, str]) -> str:

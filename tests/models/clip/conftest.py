@@ -1,6 +1,5 @@
 """Tiny random weights under their published names, made once a run."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,10 @@ def tiny_clip():
     """The module that makes them."""
     pytest.importorskip("torch", reason="the extra torch is not installed")
     pytest.importorskip("transformers", reason="the extra torch is not installed")
-    tiny = _beside("tiny_clip")
-    _beside("tiny_more").extend(tiny)
-    return tiny
+    from tests.models.clip import tiny_clip, tiny_more
 
-
-def _beside(name):
-    spec = importlib.util.spec_from_file_location(f"{name}_weights", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    tiny_more.extend(tiny_clip)
+    return tiny_clip
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +32,7 @@ def published(tiny_clip, tmp_path_factory):
 @pytest.fixture(scope="session")
 def opened(tiny_clip, published):
     """The model of a kind, opened once."""
-    from carina.models.clip.named import open_clip_model
+    from carina.models.clip.kinds import open_clip_model
 
     there = {}
 

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from carina.errors import CarinaError
-from carina.models.clip.named import open_clip_model
+from carina.models.clip.kinds import open_clip_model
+from carina.store.errors import CarinaError
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 pytest.importorskip("transformers", reason="the extra torch is not installed")
@@ -287,7 +287,7 @@ def test_an_unknown_activation_is_an_error(copied):
             ["tokenizer.json"],
             "put vocab.json and merges.txt of openai/clip-vit-base-patch32 here",
         ),
-        ("siglip", ["tokenizer.json"], "tokenizer.json: missing; it is published beside the weights"),
+        ("siglip", ["tokenizer.json"], "tokenizer.json: missing; it is published with the weights"),
         ("biomedclip", ["vocab.txt"], "put the vocab.txt of microsoft/BiomedNLP-BiomedBERT"),
         ("medclip-resnet", ["vocab.txt"], "put the vocab.txt of emilyalsentzer/Bio_ClinicalBERT here"),
     ],

@@ -16,10 +16,10 @@ pytest.importorskip("transformers", reason="the extra torch is not installed")
 
 from safetensors.torch import load_file  # noqa: E402
 
-from carina.errors import CarinaError  # noqa: E402
 from carina.models.clip import convert  # noqa: E402
 from carina.models.clip.convert import convert_checkpoint  # noqa: E402
-from carina.models.clip.named import open_clip_model  # noqa: E402
+from carina.models.clip.kinds import open_clip_model  # noqa: E402
+from carina.store.errors import CarinaError  # noqa: E402
 
 STATE = {"a.weight": torch.arange(6.0).reshape(2, 3), "b.bias": torch.tensor([1.0, 2.0])}
 

@@ -10,7 +10,7 @@ pytest.importorskip("transformers", reason="the extra torch is not installed")
 
 from safetensors.torch import load_file  # noqa: E402
 
-from carina.models.clip.named import open_clip_model  # noqa: E402
+from carina.models.clip.kinds import open_clip_model  # noqa: E402
 
 SIZES = ((201, 177), (177, 201), (310, 155))
 KINDS = ("clip", "siglip", "openai", "open_clip", "biomedclip", "chexzero", "medclip-resnet", "medclip-swin")

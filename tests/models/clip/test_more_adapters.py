@@ -6,14 +6,10 @@ import shutil
 import numpy as np
 import pytest
 
-from carina.errors import CarinaError
-from carina.models.clip.named import KINDS as NAMED
-from carina.models.clip.named import (
-    identify_clip_model,
-    native_options,
-    open_clip_model,
-    open_ensemble,
-)
+from carina.models import identify_model
+from carina.models.clip.kinds import KINDS as NAMED
+from carina.models.clip.kinds import native_options, open_clip_model, open_ensemble
+from carina.store.errors import CarinaError
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 pytest.importorskip("transformers", reason="the extra torch is not installed")
@@ -190,12 +186,12 @@ def test_a_weight_of_another_shape_is_named(copied, kind):
 @pytest.mark.parametrize("kind", ["biovil", "biovil-t", "medklip", "mavl"])
 def test_a_text_tower_that_is_published_apart_is_part_of_the_model(copied, kind):
     path, name = copied(kind)
-    before = identify_clip_model(name)
+    before = identify_model(name)
     assert open_clip_model(name).identity == before
     (model,) = open_ensemble(name)
     assert model.identity == before
     change(path, "bert.embeddings.LayerNorm.bias", torch.zeros(128))
-    after = identify_clip_model(name)
+    after = identify_model(name)
     assert (before.name, before.settings) == (after.name, after.settings)
     assert before.weights != after.weights
     (path / "text.safetensors").unlink()
@@ -223,16 +219,16 @@ def test_a_missing_vocabulary_is_told_with_where_to_get_it(copied, kind):
 
 def test_what_is_asked_changes_the_settings_of_a_model(copied):
     path, name = copied("mavl")
-    before = identify_clip_model(name)
+    before = identify_model(name)
     (path / "gpt4_mimic.json").write_text((path / "gpt4_mimic.json").read_text().replace("it is", "it was"))
-    assert identify_clip_model(name).settings != before.settings
+    assert identify_model(name).settings != before.settings
 
 
 def test_native_options_are_those_of_the_native_method(opened):
-    from carina.ground.explain.methods.registry import METHODS
+    from carina.explanations.methods._method import METHODS
 
     said = {
-        kind: METHODS[opened(kind).native].configured(native_options(f"{kind}:x"))
+        kind: METHODS[opened(kind).native].parse_options(native_options(f"{kind}:x"))
         for kind in NAMED
         if kind in KINDS
     }
@@ -273,7 +269,7 @@ def test_a_finding_is_asked_for_by_the_observation_that_it_is(opened, kind):
     for ask in (model.prompts, lambda finding: model.encode_text([finding])):
         with pytest.raises(
             CarinaError,
-            match=r"finding 'gout': not among .*, which are normal, effusion, opacity, pneumonia, device",
+            match=r"finding 'gout': .*it knows normal, effusion, opacity, pneumonia, device",
         ):
             ask("gout")
 
@@ -281,7 +277,7 @@ def test_a_finding_is_asked_for_by_the_observation_that_it_is(opened, kind):
 @pytest.mark.parametrize(
     ("kind", "file", "said", "expected"),
     [
-        ("medklip", "observation explanation.json", None, "missing; it is published beside the code"),
+        ("medklip", "observation explanation.json", None, "missing; it is published with the code"),
         ("mavl", "observation explanation.json", '{"normal": 3}', "'normal' is 3; expected its description"),
         ("mavl", "gpt4_mimic.json", None, "missing; it is published in Pretrain/concept_gen"),
         (

@@ -11,7 +11,7 @@ pytest.importorskip("transformers", reason="the extra torch is not installed")
 from safetensors.torch import load_file  # noqa: E402
 
 from carina.models.clip.convert import convert_checkpoint  # noqa: E402
-from carina.models.clip.named import open_clip_model  # noqa: E402
+from carina.models.clip.kinds import open_clip_model  # noqa: E402
 
 
 def parts(state, *names):

@@ -10,7 +10,7 @@ pytest.importorskip("transformers", reason="the extra torch is not installed")
 
 from safetensors.torch import load_file  # noqa: E402
 
-from carina.models.clip.named import open_clip_model  # noqa: E402
+from carina.models.clip.kinds import open_clip_model  # noqa: E402
 
 SHAPES = ((1.37, 1.19), (1.1, 1.9))
 """Heights and widths of images, by the model's own side: larger, so that whole pixels are fine enough."""
@@ -193,12 +193,12 @@ def test_a_bright_square_moved_in_the_image_moves_the_peak(bright, kind, shape):
 
 
 def test_the_native_method_of_afloc_points_at_the_square_too(bright):
-    from carina.ground.explain.methods.registry import METHODS
-    from carina.models.clip.named import native_options
+    from carina.explanations.methods._method import METHODS
+    from carina.models.clip.kinds import native_options
 
     model = bright("afloc")
     method = METHODS[model.native]
-    options = method.configured(native_options("afloc:x"))
+    options = method.parse_options(native_options("afloc:x"))
     (cell, image), *_ = list(squares(model, size_of(model, SHAPES[0])))[3:]
     pixels = torch.from_numpy(model.prepare(image))[None]
     (grid,) = method.maps(model, pixels, model.prompts("pneumonia"), options).numpy()
@@ -209,7 +209,7 @@ def test_the_native_method_of_afloc_points_at_the_square_too(bright):
 
 
 def test_the_native_method_of_gloria_is_its_attention(opened):
-    from carina.ground.explain.methods.registry import METHODS
+    from carina.explanations.methods._method import METHODS
 
     model = opened("gloria")
     image = np.random.default_rng(5).integers(0, 256, (130, 100), dtype=np.uint8)
@@ -227,15 +227,15 @@ def test_the_native_method_of_gloria_is_its_attention(opened):
 
 @pytest.mark.parametrize("kind", DECODERS)
 def test_the_native_method_of_a_decoder_is_made_of_its_attention(bright, kind):
-    from carina.ground.explain.methods.registry import METHODS
-    from carina.models.clip.named import native_options
+    from carina.explanations.methods._method import METHODS
+    from carina.models.clip.kinds import native_options
 
     model = bright(kind)
     method = METHODS[model.native]
-    assert method.available(model) is None
+    assert method.find_missing_need(model) is None
     (cell, image), *_ = list(squares(model, size_of(model, SHAPES[0]), noisy=kind == "medklip"))[3:]
     pixels = torch.from_numpy(model.prepare(image))[None]
-    options = method.configured(native_options(f"{kind.partition('-')[0]}:x"))
+    options = method.parse_options(native_options(f"{kind.partition('-')[0]}:x"))
     prompts = model.prompts("pneumonia")
     (grid,) = method.maps(model, pixels, prompts, options).numpy()
     weights = model.cross_attention(pixels, prompts.positive).weights[0, 0].detach()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from carina.models.clip.named import KINDS
+from carina.models.clip.kinds import KINDS
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 MODELS, METHODS = (
@@ -30,11 +30,11 @@ def test_every_kind_is_told_with_its_files() -> None:
     files = table(MODELS, "Files")
     assert list(files) == list(KINDS)
     for kind, cells in files.items():
-        told = " ".join(cells)
-        assert ("text.safetensors" in told) is KINDS[kind].text
+        described = " ".join(cells)
+        assert ("text.safetensors" in described) is KINDS[kind].has_text_weights
         # Repositories and files that the message names when weights are missing.
-        for word in re.findall(r"[\w.-]+/[\w./-]+\w|[\w.-]+\.(?:pt|ckpt|json|txt)\b", KINDS[kind].where):
-            assert word in told, f"{kind}: {word}"
+        for word in re.findall(r"[\w.-]+/[\w./-]+\w|[\w.-]+\.(?:pt|ckpt|json|txt)\b", KINDS[kind].download):
+            assert word in described, f"{kind}: {word}"
 
 
 def test_every_kind_is_told_with_what_it_does() -> None:

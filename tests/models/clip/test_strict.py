@@ -6,13 +6,13 @@ import shutil
 
 import pytest
 
-from carina.errors import CarinaError
-from carina.models.clip.named import KINDS, open_clip_model
+from carina.models.clip.kinds import KINDS, open_clip_model
+from carina.store.errors import CarinaError
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 pytest.importorskip("transformers", reason="the extra torch is not installed")
 
-from carina.models.clip.state import COUNTERS, Weights, one_thread  # noqa: E402
+from carina.models.clip.state_dict import COUNTERS, Weights, one_thread  # noqa: E402
 
 MADE = (
     "clip", "siglip", "openai", "biomedclip", "chexzero", "medclip-resnet", "medclip-swin", "biovil", "biovil-t",

@@ -5,14 +5,14 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra torch is not installed")
 
-from carina.models.clip.layouts import (  # noqa: E402
+from carina.models.clip.key_maps import (  # noqa: E402
     openai_text,
     openai_vision,
     timm_vision,
     transformers_clip_vision,
     transformers_siglip_vision,
 )
-from carina.models.clip.state import Weights, frozen  # noqa: E402
+from carina.models.clip.state_dict import Weights, frozen  # noqa: E402
 from carina.models.clip.vit import VitShape, VitTower  # noqa: E402
 
 SIZES = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 3, "num_attention_heads": 2,

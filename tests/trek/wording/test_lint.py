@@ -344,7 +344,7 @@ def test_one_other_word_in_a_short_text_is_no_repeat() -> None:
 
 
 @given(st.lists(st.sampled_from(("heart", "lung", "rib", "tube", "line", "mass", "left")), min_size=1))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_text_repeats_itself_however_it_is_written(words: list[str]) -> None:
     text = " ".join(words)
     assert list(lint._repeats("here", [text, f"  {text.upper()}?"])) != []

@@ -1,7 +1,7 @@
-"""A view with everything looked up: what the drawing needs and nothing that it does not.
+"""A view with all references resolved: everything that drawing needs, and nothing else.
 
-References that lead nowhere, unknown colours and sizes that cannot be are found here, in sentences, before a pixel is
-read. Two views with the same plan are the same picture, whatever they are called: the plan is what a cache is keyed by.
+Unknown regions, images and colours and impossible sizes are reported here, before a pixel is read. Two views with the
+same plan give the same image, so that the plan is the key of a cache.
 """
 
 import hashlib
@@ -13,16 +13,16 @@ import cv2
 import msgspec
 import PIL
 
+from carina.cases.draw import NAMED, Colour, Layer, Point
 from carina.cases.model import Case, CaseImage, CaseView, Mark, Overlay, Panel
-from carina.draw import NAMED, Colour, Layer, Point
-from carina.errors import BenchmarkError
+from carina.store.errors import BenchmarkError
 
 RENDER_VERSION: Final = 1
-"""Raised by one with every change to the drawing that changes a pixel of any picture."""
+"""Raised by one with every change to the drawing that changes a pixel of any rendered image."""
 
 
 class PanelPlan(NamedTuple):
-    """One panel: regions and places are those of the whole image."""
+    """One panel; regions and points are those of the whole image."""
 
     image: CaseImage
     layers: tuple[Layer, ...]
@@ -32,25 +32,32 @@ class PanelPlan(NamedTuple):
     caption: str
 
     @property
-    def whole(self) -> bool:
+    def is_whole_image(self) -> bool:
+        """Whether nothing of the image is cut off."""
         return self.crop == (0, 0, self.image.width, self.image.height)
 
 
 class Plan(NamedTuple):
+    """All panels of a view, and the longest side to which they are scaled."""
+
     panels: tuple[PanelPlan, ...]
     side: int | None
 
     @property
-    def as_it_stands(self) -> bool:
-        """Whether the picture is that of a file that somebody else has finished, with nothing done to it."""
+    def is_unchanged_file(self) -> bool:
+        """Whether the image is that of a finished file, without any change."""
         if len(self.panels) != 1 or self.side is not None:
             return False
         panel = self.panels[0]
-        return panel.image.finished and panel.whole and not (panel.layers or panel.points or panel.caption)
+        return (
+            panel.image.finished
+            and panel.is_whole_image
+            and not (panel.layers or panel.points or panel.caption)
+        )
 
 
 def plan_view(case: Case, view: CaseView) -> Plan:
-    """What to draw; `BenchmarkError` names the case, the view and what cannot be drawn."""
+    """The plan of a view; `BenchmarkError` names the case, the view and what cannot be drawn."""
     place = f"case {case.id!r}: view {view.id!r}"
     if not view.panels:
         raise BenchmarkError(f"{place}: has no panel")
@@ -60,7 +67,7 @@ def plan_view(case: Case, view: CaseView) -> Plan:
 
 
 def fingerprint(plan: Plan, contents: Mapping[str, str]) -> str:
-    """SHA-256, in hex, of all that decides the picture; `contents` has one of each image file, by the image's key."""
+    """SHA-256, in hex, of everything that determines the image; `contents` maps image keys to those of their files."""
     panels = [
         {
             "image": contents[panel.image.key],
@@ -71,6 +78,7 @@ def fingerprint(plan: Plan, contents: Mapping[str, str]) -> str:
                 panel.image.monochrome1,
                 panel.image.finished,
             ),
+            **_greyscale(panel.image),
             "layers": [
                 (layer.region, layer.colour, layer.fill, layer.outline, layer.dash, layer.casing)
                 for layer in panel.layers
@@ -86,6 +94,12 @@ def fingerprint(plan: Plan, contents: Mapping[str, str]) -> str:
     return hashlib.sha256(
         msgspec.json.encode([drawn_by, plan.side, panels], order="deterministic")
     ).hexdigest()
+
+
+def _greyscale(image: CaseImage) -> dict[str, tuple[float, float]]:
+    """Rescale and window, where an image has any; without them the fingerprint is that of earlier versions."""
+    given = {"rescale": image.rescale, "window": image.window}
+    return {name: pair for name, pair in given.items() if pair is not None}
 
 
 def _panel(case: Case, panel: Panel, place: str) -> PanelPlan:

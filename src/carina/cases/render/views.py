@@ -1,7 +1,7 @@
-"""The pictures of a benchmark's views, made when they are asked for and kept on disk where a cache is given.
+"""Rendered images of a benchmark's views, drawn on demand and cached on disk where a cache is given.
 
-A kept picture is named by the hash of all that decides its pixels, so it never has to be thrown away, and several
-processes may share a cache: each picture is written whole or not at all.
+A cached image is named by the hash of everything that determines its pixels, so that it never becomes stale, and
+several processes may share a cache: each image is written completely or not at all.
 """
 
 import threading
@@ -13,32 +13,32 @@ from typing import Final, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from carina.cases.draw import PngEncoder, Rgb, is_complete, to_rgb
 from carina.cases.model import Case, CaseImage
-from carina.cases.render.picture import draw
+from carina.cases.render.drawing import draw_plan
 from carina.cases.render.plan import Plan, fingerprint, plan_view
-from carina.draw import PngEncoder, Rgb, is_whole, to_rgb
-from carina.errors import BenchmarkError, CarinaError
-from carina.files import sha256, write_bytes
+from carina.store.errors import BenchmarkError, CarinaError
+from carina.store.files import sha256, write_bytes
 
 _IMAGES: Final = 4
-"""Decoded images to remember: those of one case."""
+"""Decoded images to remember: about those of one case."""
 _DIGESTS: Final = 1024
 _WRITING: Final = threading.Lock()
-"""Threads of one process would write the same picture to the same temporary name."""
+"""Threads of one process would write the same image under the same temporary name."""
 
 
 class ImageSource(Protocol):
-    """What is asked of a benchmark here."""
+    """What rendering needs of a benchmark."""
 
     def pixels(self, image: CaseImage) -> NDArray[np.uint8]:
-        """For display: grey (height, width) with 0 black, or RGB (height, width, 3)."""
+        """Pixels for display: grey (height, width) with 0 black, or RGB (height, width, 3)."""
 
     def image_path(self, image: CaseImage) -> Path:
-        """The image's file."""
+        """File of the image."""
 
 
 class Views:
-    """Pictures of views, as PNG or as arrays. Threads may share it."""
+    """Rendered images of views, as PNG or as arrays. Threads may share it."""
 
     def __init__(self, benchmark: ImageSource, cache: Path | None = None) -> None:
         self._benchmark = benchmark
@@ -48,31 +48,31 @@ class Views:
         self._digests: _Recent[tuple[Path, int, int], str] = _Recent(_DIGESTS)
 
     def png(self, case: Case, view_id: str) -> bytes:
-        """A view as PNG, grey or RGB, 8 bits a channel; a finished picture that is a PNG is its file, byte for byte."""
+        """A view as PNG, grey or RGB, 8 bits a channel; a view of a finished PNG file is that file, byte for byte."""
         plan = _plan(case, view_id)
-        if plan.as_it_stands:
-            content = self._as_it_stands(plan.panels[0].image)
+        if plan.is_unchanged_file:
+            content = self._unchanged_file(plan.panels[0].image)
             if content is not None:
                 return content
         if self._cache is None:
-            return self._encoder.encode(draw(plan, self._pixels))
+            return self._encoder.encode(draw_plan(plan, self._pixels))
         key = fingerprint(plan, {panel.image.key: self._digest(panel.image) for panel in plan.panels})
-        kept = self._cache / key[:2] / f"{key}.png"
-        content = _read(kept)
+        path = self._cache / key[:2] / f"{key}.png"
+        content = _read(path)
         if content is None:
-            content = self._encoder.encode(draw(plan, self._pixels))
-            _keep(kept, content)
+            content = self._encoder.encode(draw_plan(plan, self._pixels))
+            _write_cached(path, content)
         return content
 
     def array(self, case: Case, view_id: str) -> Rgb:
-        """A view as RGB (height, width, 3). The array is the caller's."""
-        return to_rgb(draw(_plan(case, view_id), self._pixels))
+        """A view as RGB (height, width, 3), uint8. The array belongs to the caller."""
+        return to_rgb(draw_plan(_plan(case, view_id), self._pixels))
 
     def _pixels(self, image: CaseImage) -> NDArray[np.uint8]:
         return self._decoded.get(image, lambda: self._benchmark.pixels(image))
 
     def _digest(self, image: CaseImage) -> str:
-        """Of the file as it is now; as the case states it where the file is not at hand."""
+        """SHA-256 of the file as it is now; as the case states it where the file cannot be read."""
         path = self._benchmark.image_path(image)
         try:
             state = path.stat()
@@ -82,8 +82,8 @@ class Views:
                 return image.sha256
             raise BenchmarkError(f"{path}: cannot be read: {error.strerror}") from error
 
-    def _as_it_stands(self, image: CaseImage) -> bytes | None:
-        """The bytes of its file, or None where that is no PNG, or a damaged one, which decoding will tell."""
+    def _unchanged_file(self, image: CaseImage) -> bytes | None:
+        """The bytes of its file; None where that is no complete PNG, which decoding reports."""
         return _read(self._benchmark.image_path(image))
 
 
@@ -96,20 +96,20 @@ def _plan(case: Case, view_id: str) -> Plan:
 
 
 def _read(path: Path) -> bytes | None:
-    """The whole PNG at this place, or None where there is none or it is damaged."""
+    """The complete PNG at this path; None where there is none or it is damaged."""
     try:
         content = path.read_bytes()
     except OSError:
         return None
-    return content if is_whole(content) else None
+    return content if is_complete(content) else None
 
 
-def _keep(path: Path, content: bytes) -> None:
+def _write_cached(path: Path, content: bytes) -> None:
     try:
         with _WRITING:
             write_bytes(path, content)
     except OSError as error:
-        raise CarinaError(f"{path}: the picture cannot be kept: {error.strerror}") from error
+        raise CarinaError(f"{path}: cannot write the cached image: {error.strerror}") from error
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -117,7 +117,7 @@ _Value = TypeVar("_Value")
 
 
 class _Recent(Generic[_Key, _Value]):
-    """The last few values that were asked for. Two threads at once may both make one, and get the same."""
+    """The values that were used last. Two threads at once may both compute one, with the same result."""
 
     def __init__(self, most: int) -> None:
         self._most = most

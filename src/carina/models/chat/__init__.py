@@ -1,4 +1,4 @@
-"""Vision-language models that answer in words, through transformers: to be asked (`carina run`) or looked into.
+"""Parts of in-process vision-language models of transformers: loading, chat templates, image tokens.
 
 Nothing here imports torch before a model is opened.
 """

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any, Final, NamedTuple
 
-from carina.errors import CarinaError
 from carina.models.chat.loading import Loaded
-from carina.models.clip.prepare import Fit, as_transformers, square_first
+from carina.models.clip.preprocessing import Fit, as_transformers, square_first
 from carina.models.frame import Frame
 from carina.models.weights import CONFIG, PREPARED
+from carina.store.errors import CarinaError
 
 _CLASS_TOKENS: Final = {"clip_vision_model": 1, "siglip_vision_model": 0}
 """Tokens before the patches, by the kind of network that sees."""

@@ -1,6 +1,6 @@
-"""A vision-language model in the layout in which transformers publishes it: found on this machine, and loaded.
+"""Finds and loads a vision-language model in the layout that transformers saves.
 
-Nothing is fetched from anywhere: what is not here is named, with how to get it.
+Nothing is downloaded: an error names what is missing, and how to get it.
 """
 
 import re
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from carina.errors import CarinaError
 from carina.models.extra import require
 from carina.models.weights import CONFIG, WEIGHTS, Checkpoint
+from carina.store.errors import CarinaError
 
 _HUB_ID: Final = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
@@ -21,7 +21,7 @@ _PARTS: Final = {
     "tokenizer": "AutoTokenizer",
     "feature_extractor": "AutoFeatureExtractor",
 }
-"""What a processor is made of, and which class of transformers loads it."""
+"""Parts of a processor, and the class of transformers that loads each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Loaded:
     """A model and what prepares its input."""
 
     name: str
-    """Of the folder or on the hub: says nothing of the machine."""
+    """Name of the folder, or hub id: says nothing about the machine."""
     path: Path
     model: Any
     processor: Any
@@ -38,20 +38,20 @@ class Loaded:
 
     @property
     def context(self) -> int | None:
-        """How many tokens prompt and answer may have together; None where the model does not say."""
+        """Most tokens of prompt and answer together; None where the model does not say."""
         most = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         return most if isinstance(most, int) else None
 
     @property
     def ends(self) -> frozenset[int]:
         """Tokens that end an answer."""
-        told = self.model.generation_config.eos_token_id
-        if told is None:
-            told = self.processor.tokenizer.eos_token_id
-        return frozenset([told] if isinstance(told, int) else told or ())
+        tokens = self.model.generation_config.eos_token_id
+        if tokens is None:
+            tokens = self.processor.tokenizer.eos_token_id
+        return frozenset([tokens] if isinstance(tokens, int) else tokens or ())
 
     def up_to_end(self, row: list[int]) -> list[int]:
-        """An answer's tokens with the one that ends it, without what fills up a batch."""
+        """An answer's tokens up to the one that ends it, without padding."""
         ends = self.ends
         return row[: next((place for place, token in enumerate(row) if token in ends), len(row)) + 1]
 
@@ -64,9 +64,14 @@ def load(
     dtype: str | None,
     attention: str | None = None,
 ) -> Loaded:
-    """The model of a folder or hub id. Code that comes with it is run only where the caller trusts it.
+    """Load the model of a folder or hub id.
 
-    `attention` is how transformers computes it: "eager" for weights that can be looked at, None for the fastest.
+    Args:
+        named: Folder, or hub id `OWNER/NAME`.
+        trust_remote_code: Whether code that comes with the weights may run.
+        device: Device of torch; None takes a GPU where there is one.
+        dtype: Number format; None takes the model's own on a GPU, and float32 on the CPU.
+        attention: Implementation of attention: "eager" gives attention weights, None is the fastest.
     """
     torch, transformers = require("torch", "transformers")
     name, path = folder_of(named)
@@ -76,15 +81,13 @@ def load(
         raise CarinaError(f"dtype {dtype!r}: unknown; known are {', '.join(_DTYPES)}")
     if not trust_remote_code:
         _refuse_code(transformers, checkpoint)
-    # Half precision is what a GPU is fast at and a CPU is not.
+    # A GPU is fast at half precision, a CPU is not.
     numbers = dtype or ("float32" if where.type == "cpu" else "auto")
     with quiet(transformers):
         try:
             processor = _processor(transformers, checkpoint, trust_remote_code=trust_remote_code)
         except Exception as error:
-            raise CarinaError(
-                f"{path}: what prepares its input cannot be loaded: {first_line(error)}"
-            ) from error
+            raise CarinaError(f"{path}: its processor cannot be loaded: {first_line(error)}") from error
         model = _model(
             transformers, path, dtype=numbers, trust_remote_code=trust_remote_code, attention=attention
         )
@@ -104,7 +107,7 @@ def load(
 
 
 def folder_of(named: str) -> tuple[str, Path]:
-    """Name and folder of a model: a folder of this machine, or what was downloaded from the hub."""
+    """Name and folder of a model: a folder of this machine, or a download from the hub."""
     path = Path(named).expanduser()
     if path.is_dir():
         return path.resolve().name, path
@@ -139,28 +142,28 @@ def _device(torch: Any, device: str | None) -> Any:  # noqa: ANN401 - torch is n
 def _refuse_code(transformers: Any, checkpoint: Checkpoint) -> None:  # noqa: ANN401
     kind = checkpoint.config.get("model_type")
     if kind not in transformers.CONFIG_MAPPING:
-        told = (
-            "it brings code of its own, which is run only with --trust-remote-code"
+        reason = (
+            "it comes with its own code, which runs only with --trust-remote-code"
             if "auto_map" in checkpoint.config
             else f"transformers {transformers.__version__} does not know it"
         )
-        raise CarinaError(f"{checkpoint.path / CONFIG}: model_type {kind!r}: {told}")
+        raise CarinaError(f"{checkpoint.path / CONFIG}: model_type {kind!r}: {reason}")
 
 
 def _processor(transformers: Any, checkpoint: Checkpoint, *, trust_remote_code: bool) -> Any:  # noqa: ANN401
-    """Pictures are prepared with Pillow where torchvision is absent, as it is in the extra `torch`."""
+    """Load the processor. Without torchvision, which the extra `torch` lacks, Pillow prepares images."""
     opened, model_type = transformers.AutoProcessor, checkpoint.config.get("model_type")
     if not transformers.utils.is_torchvision_available() and model_type in transformers.CONFIG_MAPPING:
         kind = transformers.PROCESSOR_MAPPING.get(transformers.CONFIG_MAPPING[model_type], None)
         if kind is not None and "video_processor" in kind.get_attributes():
-            opened = _without_films(transformers, kind)
+            opened = _without_video(transformers, kind)
     return opened.from_pretrained(
         str(checkpoint.path), local_files_only=True, trust_remote_code=trust_remote_code
     )
 
 
-def _without_films(transformers: Any, kind: Any) -> Any:  # noqa: ANN401
-    """A class of processor without its part for films, which torchvision alone can prepare and nobody shows here."""
+def _without_video(transformers: Any, kind: Any) -> Any:  # noqa: ANN401
+    """A processor class without its video part, which needs torchvision and is not used here."""
 
     def check_argument_for_proper_class(self: Any, name: str, part: object) -> object:  # noqa: ANN401
         return None if part is None else kind.check_argument_for_proper_class(self, name, part)
@@ -193,7 +196,7 @@ def _model(
     trust_remote_code: bool,
     attention: str | None,
 ) -> Any:  # noqa: ANN401
-    """The model with every one of its weights from the folder; transformers would fill gaps with random numbers."""
+    """Load the model, and refuse missing weights, which transformers would fill with random numbers."""
     try:
         model, info = transformers.AutoModelForImageTextToText.from_pretrained(
             str(path),
@@ -220,7 +223,7 @@ def _model(
 
 @contextmanager
 def quiet(transformers: Any) -> Iterator[None]:  # noqa: ANN401
-    """Without the bars and remarks of transformers."""
+    """Silence the progress bars and warnings of transformers."""
     logging = transformers.utils.logging
     verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -234,5 +237,5 @@ def quiet(transformers: Any) -> Iterator[None]:  # noqa: ANN401
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, for a sentence."""
+    """First line of an error's message."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

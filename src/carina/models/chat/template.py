@@ -1,17 +1,19 @@
-"""Messages in the form that the chat templates of transformers take, and a template that is tried out first."""
+"""The chat template of a model of transformers, tried out when the model is opened."""
 
 import re
 from typing import Any, Final
 
 from PIL import Image
 
-from carina.errors import CarinaError
 from carina.models.chat.loading import Loaded, first_line
+from carina.store.errors import CarinaError
 
-Said = list[dict[str, Any]]
-_SYSTEM, _ASKED, _ANSWERED, _LAST = "carina told", "carina asked", "carina answered", "carina ends"
+Conversation = list[dict[str, Any]]
+"""Messages in the form that chat templates take."""
+_SYSTEM, _QUESTION, _ANSWER, _LAST = "carina told", "carina asked", "carina answered", "carina ends"
+"""Texts with which a template is tried out."""
 _SHORTEST: Final = 3
-"""Of a token with a meaning beside its letters; a shorter one is likely to be an ordinary word."""
+"""Shortest special token, in characters, that is escaped; a shorter one is likely to be an ordinary word."""
 
 
 class Template:
@@ -19,25 +21,25 @@ class Template:
 
     def __init__(self, loaded: Loaded) -> None:
         self._processor = loaded.processor
-        self._tokens = _reserved(loaded.processor)
+        self._tokens = _special_tokens(loaded.processor)
         image = getattr(loaded.processor, "image_token", None)
-        talk = [message("user", _ASKED, [None]), message("assistant", _ANSWERED), message("user", _LAST)]
+        messages = [message("user", _QUESTION, [None]), message("assistant", _ANSWER), message("user", _LAST)]
         try:
-            rendered = self._rendered(talk)
+            rendered = self._render(messages)
         except Exception as error:  # a template may raise anything
             raise CarinaError(f"{loaded.path}: its chat template fails: {first_line(error)}") from error
-        places = [rendered.find(words) for words in (_ASKED, _ANSWERED, _LAST)]
+        places = [rendered.find(words) for words in (_QUESTION, _ANSWER, _LAST)]
         if places != sorted(places) or -1 in places or (image is not None and rendered.count(image) != 1):
             raise CarinaError(
                 f"{loaded.path}: its chat template does not take messages with images and text; "
                 "expected a chat_template.jinja for content in parts"
             )
-        self.takes_system = self._says_system()
+        self.takes_system = self._has_system_role()
 
-    def prepared(self, said: list[Said]) -> Any:  # noqa: ANN401 - torch's
-        """Tensors of a batch of conversations that wait for an answer, filled up on the left."""
+    def prepare(self, conversations: list[Conversation]) -> Any:  # noqa: ANN401 - torch's
+        """Tensors of a batch of conversations that end with a question, padded on the left."""
         return self._processor.apply_chat_template(
-            said,
+            conversations,
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,
@@ -45,31 +47,31 @@ class Template:
             processor_kwargs={"padding": True},
         )
 
-    def plain(self, text: str) -> str:
-        """Words in which nothing will be taken for a picture or for the end of a message."""
+    def escape(self, text: str) -> str:
+        """Text in which nothing is taken for an image or for the end of a message."""
         return self._tokens.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text) if self._tokens else text
 
-    def _says_system(self) -> bool:
-        """Whether the template has a place for what stands before the conversation; some refuse it, some lose it."""
+    def _has_system_role(self) -> bool:
+        """Whether the template renders a system message; some refuse it, some drop it."""
         try:
-            return _SYSTEM in self._rendered([message("system", _SYSTEM), message("user", _ASKED)])
-        except Exception:  # whatever it raises, the words go into the first question
+            return _SYSTEM in self._render([message("system", _SYSTEM), message("user", _QUESTION)])
+        except Exception:  # whatever it raises, the system prompt goes into the first question
             return False
 
-    def _rendered(self, said: Said) -> str:
-        return str(self._processor.apply_chat_template(said, add_generation_prompt=True, tokenize=False))
+    def _render(self, messages: Conversation) -> str:
+        return str(self._processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False))
 
 
 def message(role: str, text: str, images: list[Image.Image | None] | None = None) -> dict[str, Any]:
-    """One message, its pictures before its words; None stands for a picture in a template that is tried out."""
+    """One message, its images before its text; None stands for an image when a template is tried out."""
     parts: list[dict[str, Any]] = [
         {"type": "image"} if image is None else {"type": "image", "image": image} for image in images or ()
     ]
     return {"role": role, "content": [*parts, {"type": "text", "text": text}]}
 
 
-def _reserved(processor: Any) -> re.Pattern[str] | None:  # noqa: ANN401
-    """What the model's tokenizer takes for something else than words, longest first."""
+def _special_tokens(processor: Any) -> re.Pattern[str] | None:  # noqa: ANN401
+    """A pattern of the tokens that the tokenizer does not read as text, longest first."""
     tokenizer = processor.tokenizer
     tokens = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
     tokens |= {

@@ -1,7 +1,7 @@
 """BioViL and BioViL-T of hi-ml-multimodal: a ResNet-50 with a projection of every place, and CXR-BERT.
 
-A picture is the mean of its projected patches, so a map adds up to the score before its norms. BioViL-T compares with
-an earlier picture; asked of one picture alone, it puts a learned vector in the place of the comparison. Weights are
+An image is the mean of its projected patches, so a map adds up to the score before its norms. BioViL-T compares with
+a prior image; for one image alone, it puts a learned vector in the place of the comparison. Weights are
 named as in hi-ml's code, which loads them without exceptions; CXR-BERT's as its model class names them. Neither file
 was at hand. No code of the hub is run. Imported only where torch and transformers are.
 """
@@ -12,17 +12,14 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from carina.models.clip.backbones import read_resnet
-from carina.models.clip.bert import bert_like
-from carina.models.clip.dual import DualEncoder, ImageTower
-from carina.models.clip.folder import Folder
+from carina.models.clip.dual_encoder import DualEncoder, ImageTower
+from carina.models.clip.grey_levels import full_range
 from carina.models.clip.interface import ClipModel, Images
-from carina.models.clip.layers import read_pointwise
-from carina.models.clip.prepare import Preparation, crop_to_even
-from carina.models.clip.resnet import ResNetTower, spatial
-from carina.models.clip.state import COUNTERS, Source, Weights, frozen, same_names
-from carina.models.clip.text import BertText, bert_tokenizer, fits
-from carina.models.clip.tones import full_range
+from carina.models.clip.model_folder import ModelFolder
+from carina.models.clip.preprocessing import Preparation, crop_to_even
+from carina.models.clip.resnet import ResNetTower, read_resnet, spatial
+from carina.models.clip.state_dict import COUNTERS, Source, Weights, frozen, read_pointwise, same_names
+from carina.models.clip.text import BertText, bert_like, bert_tokenizer, fits
 
 SHORTEST: Final = 512
 SIDE: Final = 480
@@ -33,10 +30,10 @@ CXR_BERT: Final = "microsoft/BiomedVLP-CXR-BERT-specialized"
 CXR_BERT_T: Final = "microsoft/BiomedVLP-BioViL-T"
 _NOTHING: Final = "encoder.missing_previous_emb"
 _UNUSED: Final = rf"({COUNTERS}|encoder\.encoder\.fc\..*|encoder\.vit_pooler\..*|bert\.pooler\..*|cls\..*)"
-"""ImageNet's classes, what compares two pictures, and what fills gaps in texts."""
+"""Unused weights: ImageNet's classes, the comparison of two images, and the masked language model."""
 
 
-def open_model(folder: Folder, weights: Weights) -> ClipModel:
+def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     """BioViL."""
     tower, project = read_resnet(weights, "encoder.encoder."), _projector(weights)
 
@@ -46,8 +43,8 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
     return _made(folder, weights, tower, encode, side=SIDE, published=CXR_BERT)
 
 
-def open_temporal(folder: Folder, weights: Weights) -> ClipModel:
-    """BioViL-T, of a picture that has no earlier one."""
+def open_temporal(folder: ModelFolder, weights: Weights) -> ClipModel:
+    """BioViL-T, for an image without a prior image."""
     tower, project = read_resnet(weights, "encoder.encoder."), _projector(weights)
     narrow = read_pointwise(weights, "encoder.backbone_to_vit.", tower.shape.channels(4), bias=False)
     expected = (1, narrow.out_channels, 1, 1)
@@ -63,7 +60,7 @@ def open_temporal(folder: Folder, weights: Weights) -> ClipModel:
 
 
 def _made(
-    folder: Folder, weights: Weights, tower: ResNetTower, image: ImageTower, *, side: int, published: str
+    folder: ModelFolder, weights: Weights, tower: ResNetTower, image: ImageTower, *, side: int, published: str
 ) -> ClipModel:
     model = bert_like(weights, "bert.")
     projection = _text_projection(weights, model.config.hidden_size)

@@ -1,7 +1,7 @@
-"""CARZero: a vision transformer and a BERT, joined by one decoder that is used both ways.
+"""CARZero: a vision transformer and a BERT, joined by one decoder that is used both decoder_functions.
 
-A prompt attends to the picture, and the picture to the prompt; the score is the mean of both. The map is that of the
-first way, whose first key is the whole picture and no patch. Weights are named as in its code, where the norm before
+A prompt attends to the image, and the image to the prompt; the score is the mean of both. The map is that of the
+first way, whose first key is the whole image and no patch. Weights are named as in its code, where the norm before
 the decoder and the one behind it are one and are saved twice; the file itself was not at hand. Imported only where
 torch and transformers are.
 """
@@ -13,19 +13,24 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from carina.errors import CarinaError
-from carina.models.clip.bert import bert_like, heads_of
-from carina.models.clip.decoder import QueryDecoder, Seen, laid_out, memory_of, read_decoder
-from carina.models.clip.dual import DualEncoder
-from carina.models.clip.folder import Folder
+from carina.models.clip.dual_encoder import DualEncoder
+from carina.models.clip.gloria_text import MergedBertText
 from carina.models.clip.interface import Attention, ClipModel, Images, Texts
-from carina.models.clip.layouts import timm_vision
-from carina.models.clip.merged import MergedBertText
-from carina.models.clip.prepare import Preparation
-from carina.models.clip.state import COUNTERS, Source, Weights, frozen
-from carina.models.clip.text import bert_tokenizer, fits
+from carina.models.clip.key_maps import timm_vision
+from carina.models.clip.model_folder import ModelFolder
+from carina.models.clip.preprocessing import Preparation
+from carina.models.clip.query_decoder import (
+    DecoderImages,
+    QueryDecoder,
+    attention_on_grid,
+    memory_of,
+    read_decoder,
+)
+from carina.models.clip.state_dict import COUNTERS, Source, Weights, frozen
+from carina.models.clip.text import bert_like, bert_tokenizer, fits, heads_of
 from carina.models.clip.vit import VitShape, VitTower
 from carina.models.frame import Frame
+from carina.store.errors import CarinaError
 
 LONGEST: Final = 256
 MEAN: Final = 0.4978
@@ -41,7 +46,7 @@ _UNUSED: Final = (
 """Saved, though nothing is computed with them."""
 
 
-def open_model(folder: Folder, weights: Weights) -> ClipModel:
+def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     tower = _tower(weights)
     model = bert_like(weights, "CARZero.text_encoder.model.", pooler=True)
     decoder = read_decoder(
@@ -55,11 +60,11 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
     def encode(pixels: Tensor) -> Images:
         tokens = tower.finish(tower(pixels))
         # No patches in the space of texts: only the decoder brings the two together.
-        return Seen(tokens[:, 0], None, tokens)
+        return DecoderImages(tokens[:, 0], None, tokens)
 
     def attend(images: Images, texts: Texts) -> Attention:
         _, weights = _answers(decoder, texts.pooled, memory_of(images))
-        return laid_out(weights, tower.grid, before=1)
+        return attention_on_grid(weights, tower.grid, before=1)
 
     def score(images: Images, texts: Texts) -> Tensor:
         to_images, _ = _answers(decoder, texts.pooled, memory_of(images))

@@ -7,16 +7,16 @@ torch and transformers are.
 from functools import partial
 from typing import Final
 
-from carina.models.clip.dual import DualEncoder, vit_images
-from carina.models.clip.folder import Folder
+from carina.models.clip.dual_encoder import DualEncoder, vit_images
 from carina.models.clip.interface import ClipModel
+from carina.models.clip.model_folder import ModelFolder
 from carina.models.clip.openclip import ARCHIVED, Settings, openai_text_tower, openai_tower
-from carina.models.clip.prepare import Preparation
-from carina.models.clip.state import Weights
+from carina.models.clip.preprocessing import Preparation
+from carina.models.clip.state_dict import Weights
 from carina.models.frame import Frame
 
 LONGEST: Final = 320
-"""Images are stored as squares of this side, black beside the image; sides are cut after the decimal point exactly,
+"""Images are stored as squares of this side, padded with black; sides are cut after the decimal point exactly,
 where its authors' floating-point numbers lose a pixel now and then."""
 MEAN: Final = 101.48761
 STD: Final = 83.43944
@@ -24,7 +24,7 @@ STD: Final = 83.43944
 PAIR: Final = ("{}", "no {}")
 
 
-def open_model(folder: Folder, weights: Weights) -> ClipModel:
+def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     """One checkpoint."""
     settings = Settings.of(folder)
     tower = openai_tower(settings, weights)

@@ -1,6 +1,6 @@
 """Old checkpoints, which are pickles, to safetensors: read without running anything that is in them.
 
-Only tensors and plain containers are made. Objects of a few libraries that training scripts leave beside the weights
+Only tensors and plain containers are made. Objects of a few libraries that training scripts store with the weights
 become empty stand-ins of ours; anything else is refused. Keys stay as published, but for wrappers around all of them.
 """
 
@@ -16,12 +16,13 @@ from typing import Any, Final
 
 import msgspec
 
-from carina.errors import CarinaError
-from carina.files import sha256
-from carina.models.clip.folder import SETTINGS
-from carina.models.clip.named import KINDS
+from carina.models.clip.kinds import KINDS
+from carina.models.clip.model_folder import SETTINGS
 from carina.models.extra import require
 from carina.models.weights import CONFIG, WEIGHTS
+from carina.store.errors import CarinaError
+from carina.store.files import sha256
+from carina.store.results import Location, as_path
 
 ENTRIES: Final[Mapping[str, tuple[str, ...]]] = {
     "carzero": ("state_dict",),
@@ -51,7 +52,7 @@ HARMLESS: Final = (
     "pytorch_lightning.",
     "typing.",
 )
-"""Libraries whose objects may lie beside weights; they are not imported, and their objects come out empty."""
+"""Libraries whose objects may be stored with weights; they are not imported, and their objects come out empty."""
 INNER: Final = "pytorch_model.bin"
 """MedCLIP's weights are this file in an archive."""
 KNOWN: Final = (*KINDS, "bert")
@@ -62,13 +63,27 @@ TIGHTEST: Final = 100
 """Times smaller than its content a file may be. Weights hardly get smaller; only what is made to fill a disk does."""
 
 
-def convert_checkpoint(path: Path, out: Path, kind: str) -> Path:
-    """Write a checkpoint's weights as safetensors; returns the file.
+def convert_checkpoint(checkpoint: Location, out: Location, kind: str) -> Path:
+    """Convert a pickled checkpoint of a CLIP-style model to safetensors without running the code that it can hold.
 
-    `out` is the folder of a model, or a name ending in .safetensors beside others of an ensemble. Settings and
-    vocabularies that lie beside the checkpoint are copied; where there is no config.json, one says where the weights
-    came from.
+    Settings and vocabularies in the folder of the checkpoint are copied; where there is no config.json, one is written
+    that says where the weights came from. Needs the extra `torch`.
+
+    Args:
+        checkpoint: A .pt, .pth, .bin or .ckpt file, or a zip of one.
+        out: Folder of the model, or a file that ends in .safetensors, for one checkpoint of an ensemble.
+        kind: Kind of model: a CLIP-style kind such as "biovil", or "bert" for a text tower.
+
+    Returns:
+        The file of weights.
+
+    Raises:
+        CarinaError: The kind is unknown, or the file is missing, damaged or holds more than tensors.
     """
+    return _convert(as_path(checkpoint), as_path(out), kind)
+
+
+def _convert(path: Path, out: Path, kind: str) -> Path:
     if kind not in KNOWN:
         raise CarinaError(f"kind {kind!r}: unknown; known are {', '.join(KNOWN)}")
     if not path.is_file():

@@ -1,6 +1,6 @@
-"""GLoRIA and AFLoc: a ResNet-50 whose third stage gives patches and whose last the picture, and Bio_ClinicalBERT.
+"""GLoRIA and AFLoc: a ResNet-50, whose third stage gives patches and whose last gives the image, and Bio_ClinicalBERT.
 
-GLoRIA's score is the mean of two: the cosine of picture and prompt, and five times the best cosine of a word with what
+GLoRIA's score is the mean of two: the cosine of image and prompt, and five times the best cosine of a word with what
 it attends to. Its own function counts a prompt's characters where it means its words, so that empty places take part;
 here words do. AFLoc's score is a product, its map that of patches with the prompt. Weights are named as in their code,
 which loads GLoRIA's without exceptions; the files themselves were not at hand. Imported only where torch and
@@ -14,18 +14,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from carina.models.clip.backbones import read_resnet
-from carina.models.clip.bert import bert_like
-from carina.models.clip.dual import DualEncoder, ImageTower, Scoring, cosines
-from carina.models.clip.fixed import CLINICAL_BERT
-from carina.models.clip.folder import DEFAULT_PAIR, Folder
+from carina.models.clip.dual_encoder import DualEncoder, ImageTower, Scoring, cosines
+from carina.models.clip.fixed_queries import CLINICAL_BERT
+from carina.models.clip.gloria_text import MergedBertText
 from carina.models.clip.interface import ClipModel, Images, Texts
-from carina.models.clip.layers import read_linear, read_pointwise
-from carina.models.clip.merged import MergedBertText
-from carina.models.clip.prepare import Fit, Preparation
-from carina.models.clip.resnet import ResNetTower, spatial
-from carina.models.clip.state import COUNTERS, Weights
-from carina.models.clip.text import bert_tokenizer, fits
+from carina.models.clip.model_folder import DEFAULT_PAIR, ModelFolder
+from carina.models.clip.preprocessing import Fit, Preparation
+from carina.models.clip.resnet import ResNetTower, read_resnet, spatial
+from carina.models.clip.state_dict import COUNTERS, Weights, read_linear, read_pointwise
+from carina.models.clip.text import bert_like, bert_tokenizer, fits
 from carina.models.frame import Frame
 
 SIDE: Final = 224
@@ -41,7 +38,7 @@ _AFLOC_UNUSED: Final = rf"({COUNTERS}|afloc\.img_encoder\.(local2|local_f)_embed
 """Finer and coarser patches, which its training compares with words and classes."""
 
 
-def open_gloria(folder: Folder, weights: Weights) -> ClipModel:
+def open_gloria(folder: ModelFolder, weights: Weights) -> ClipModel:
     tower, image = _image(weights, "gloria.img_encoder.")
     text = _text(folder, weights, "gloria.text_encoder.model.")
     weights.close()
@@ -49,7 +46,7 @@ def open_gloria(folder: Folder, weights: Weights) -> ClipModel:
     return _made(folder, tower, image, text, fit, scoring=gloria_score, native="word-attention")
 
 
-def open_afloc(folder: Folder, weights: Weights) -> ClipModel:
+def open_afloc(folder: ModelFolder, weights: Weights) -> ClipModel:
     tower, image = _image(weights, "afloc.img_encoder.")
     text = _text(folder, weights, "afloc.text_encoder.model.")
     weights.close(_AFLOC_UNUSED)
@@ -89,7 +86,7 @@ def _image(weights: Weights, prefix: str) -> tuple[ResNetTower, ImageTower]:
     return tower, encode
 
 
-def _text(folder: Folder, weights: Weights, prefix: str) -> MergedBertText:
+def _text(folder: ModelFolder, weights: Weights, prefix: str) -> MergedBertText:
     model = bert_like(weights, prefix, pooler=True)
     tokenizer = bert_tokenizer(folder, CLINICAL_BERT)
     fits(folder, tokenizer, model.config.vocab_size)
@@ -97,7 +94,7 @@ def _text(folder: Folder, weights: Weights, prefix: str) -> MergedBertText:
 
 
 def _made(
-    folder: Folder,
+    folder: ModelFolder,
     tower: ResNetTower,
     image: ImageTower,
     text: MergedBertText,

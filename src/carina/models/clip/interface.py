@@ -1,6 +1,6 @@
-"""What every CLIP-style model can be asked: embeddings, patches, scores, and where its grid lies on the image.
+"""The interface of CLIP-style models: embeddings, patches, scores, and where the grid of patches lies on the image.
 
-Needs no torch. Explanations and scores are made from this alone; how a model is put together stands beside it.
+Needs no torch. Explanations use this interface alone.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.models.frame import Frame
-from carina.models.named import ModelIdentity
+from carina.models.registry import ModelIdentity
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,45 +25,45 @@ Several = Literal["mean", "max"]
 
 @dataclass(frozen=True)
 class Images:
-    """Of a batch of n prepared pictures."""
+    """Embeddings of a batch of n prepared images."""
 
     pooled: "Tensor"
-    """(n, d) as the score uses it, not normalised."""
+    """(n, d) as the score uses them, not normalised."""
     patches: "Tensor | None"
     """(n, rows, columns, d) in the joint space, not normalised; None where the model has none."""
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Of m prompts."""
+    """Embeddings of m prompts."""
 
     pooled: "Tensor"
     """(m, d) as the score uses it, not normalised."""
     words: "Tensor | None"
     """(m, w, d) in the joint space; None where only the pooled text lies in it."""
     kept: "Tensor | None"
-    """(m, w) bool: words that count, so no padding and no special tokens."""
+    """(m, w) bool: True for words, False for padding and special tokens."""
 
 
 @dataclass(frozen=True)
 class Attention:
-    """Of a query decoder, from every prompt to every patch."""
+    """Attention of a query decoder from every prompt to every patch."""
 
     weights: "Tensor"
     """(n, m, layers, heads, rows, columns) after the softmax; other keys are dropped and the rest NOT renormalised."""
     dropped: "Tensor"
-    """(n, m, layers, heads): weight that fell on dropped keys, 0 where there are none."""
+    """(n, m, layers, heads): weight of the dropped keys, 0 where there are none."""
 
 
 @dataclass(frozen=True)
 class PromptPair:
-    """What is asked of a finding, and of its absence."""
+    """Prompts for a finding and for its absence."""
 
     positive: tuple[str, ...]
     negative: tuple[str, ...] = ()
-    """Empty where a prompt alone gives the model's answer."""
+    """Empty where the positive prompts alone give the model's answer."""
     several: Several = "mean"
-    """How the scores of several prompts of one side become one."""
+    """How the scores of several positive, or several negative, prompts become one."""
 
 
 class ClipModel(Protocol):
@@ -79,7 +79,7 @@ class ClipModel(Protocol):
 
     @property
     def side(self) -> int:
-        """Of the square that the network takes."""
+        """Side of the network's input in pixels."""
 
     @property
     def exact(self) -> bool:
@@ -91,7 +91,7 @@ class ClipModel(Protocol):
 
     @property
     def tower(self) -> "VitTower | ResNetTower | None":
-        """For methods that look inside."""
+        """The image tower, for methods that need its internals."""
 
     def frame(self, height: int, width: int) -> Frame:
         """Where an image of this size lies in the square."""
@@ -100,15 +100,15 @@ class ClipModel(Protocol):
         """A grey image (height, width) as the network takes it: (3, side, side)."""
 
     def prompts(self, finding: str) -> PromptPair:
-        """What the publication asks of a finding, or the declared default where it does not say."""
+        """The publication's prompts for a finding, or the declared default where it names none."""
 
     def encode_image(self, pixels: "Tensor") -> Images:
-        """Of prepared pictures (n, 3, side, side); differentiable by `pixels`, the weights being frozen."""
+        """Embed prepared images (n, 3, side, side); differentiable with respect to `pixels`, with frozen weights."""
 
     def encode_text(self, prompts: Sequence[str]) -> Texts: ...
 
     def score(self, images: Images, texts: Texts) -> "Tensor":
-        """(n, m), the model's own image-text score; differentiable."""
+        """The model's own image-text scores (n, m); differentiable."""
 
     def cross_attention(self, pixels: "Tensor", prompts: Sequence[str]) -> Attention | None:
-        """Of a query decoder; None where the model has none."""
+        """Attention of the query decoder; None where the model has none."""

@@ -1,7 +1,7 @@
 """KAD: a ResNet-50, Med-KEBERT, and a decoder whose queries are names of findings.
 
 Queries attend to each other, so an answer depends on what else is asked. Its authors ask all findings of a data set at
-once; here every prompt is asked among the fourteen of ChestX-ray14, beside which it stands where it is none of them.
+once; here every prompt is asked together with the fourteen findings of ChestX-ray14.
 So a prompt's answer is its own, and on that data set it is theirs. KAD-224 ends after the third stage, KAD-512 and
 KAD-1024 after the fourth; which of the last two it is, weights do not tell: config.json may say `img_res`. Weights are
 named as in its code, by which its checkpoint is loaded without exceptions; the file itself was not at hand, and of the
@@ -16,29 +16,26 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from carina.errors import CarinaError
-from carina.models.clip.backbones import read_resnet
-from carina.models.clip.bert import bert_like
-from carina.models.clip.decoder import (
-    Asked,
+from carina.models.clip.dual_encoder import DualEncoder
+from carina.models.clip.interface import ClipModel, Images, Texts
+from carina.models.clip.model_folder import ModelFolder
+from carina.models.clip.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preparation
+from carina.models.clip.query_decoder import (
     Decoded,
-    Seen,
+    DecoderImages,
+    DecoderTexts,
+    decoder_functions,
     memory_of,
     places_of,
     presence_logits,
     read_decoder,
-    ways,
 )
-from carina.models.clip.dual import DualEncoder
-from carina.models.clip.folder import Folder
-from carina.models.clip.interface import ClipModel, Images, Texts
-from carina.models.clip.layers import read_linear
-from carina.models.clip.prepare import IMAGENET_MEAN, IMAGENET_STD, Preparation
-from carina.models.clip.resnet import spatial
-from carina.models.clip.state import COUNTERS, Weights, frozen, one_thread, same_names
-from carina.models.clip.text import bert_tokenizer, fits, tokens
+from carina.models.clip.resnet import read_resnet, spatial
+from carina.models.clip.state_dict import COUNTERS, Weights, frozen, one_thread, read_linear, same_names
+from carina.models.clip.text import bert_like, bert_tokenizer, fits, tokens
 from carina.models.frame import Frame
 from carina.models.weights import CONFIG
+from carina.store.errors import CarinaError
 
 SIDES: Final = {3: 224, 4: 512}
 """By the number of stages, where nothing else is said."""
@@ -50,7 +47,7 @@ LONGEST: Final = 256
 """Tokens of a prompt."""
 PAIR: Final = ("{}",)
 """A name alone gives its answer."""
-COMPANY: Final = (
+CHESTXRAY14_QUERIES: Final = (
     "atelectasis",
     "cardiomegaly",
     "pleural effusion",
@@ -66,13 +63,13 @@ COMPANY: Final = (
     "pleural thicken",
     "hernia",
 )
-"""Findings that are always asked, as it names them."""
+"""Findings of ChestX-ray14, as KAD names them; they are queried with every finding."""
 PUBMED_BERT: Final = "microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract-fulltext"
 _UNUSED: Final = rf"({COUNTERS}|image_encoder\.resnet\..*|(text_encoder|model)\.logit_scale)"
-"""The whole network is saved a second time beside the part of it that is used; scales are for training."""
+"""The whole network is saved a second time, in addition to the part that is used; scales are for training."""
 
 
-def open_model(folder: Folder, weights: Weights) -> ClipModel:
+def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     tower = read_resnet(weights, "image_encoder.res_features.", numbered=True)
     stages = len(tower.shape.blocks)
     first = read_linear(weights, "image_encoder.res_l1.", tower.shape.channels(stages))
@@ -81,13 +78,13 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
     head = read_linear(weights, "model.mlp_head.0.", decoder.shape.width)
     text = _text(folder, weights)
     weights.close(_UNUSED)
-    company = text.embedded(COMPANY)
+    company = text.embedded(CHESTXRAY14_QUERIES)
     side = _side(folder, SIDES[stages])
 
     def encode(pixels: Tensor) -> Images:
         patches = second(first(spatial(tower(pixels).last)).relu())
         # Their mean was trained to lie where its text lies.
-        return Seen(patches.mean((1, 2)), patches, patches.flatten(1, 2))
+        return DecoderImages(patches.mean((1, 2)), patches, patches.flatten(1, 2))
 
     def decode(images: Images, texts: Texts) -> Decoded:
         memory = memory_of(images)
@@ -109,7 +106,7 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
         return Decoded(*(torch.stack(part, dim=1) for part in zip(*answers, strict=True)))
 
     grid = tower.grid(side, stages)
-    score, attend = ways(decode, grid)
+    score, attend = decoder_functions(decode, grid)
     return DualEncoder(
         folder=folder,
         preparation=Preparation(
@@ -141,8 +138,10 @@ class NameText:
 
     def __call__(self, prompts: Sequence[str]) -> Texts:
         plain = [prompt.lower() for prompt in prompts]
-        places = tuple(COMPANY.index(name) if name in COMPANY else None for name in plain)
-        return Asked(self.embedded(plain), None, None, places)
+        places = tuple(
+            CHESTXRAY14_QUERIES.index(name) if name in CHESTXRAY14_QUERIES else None for name in plain
+        )
+        return DecoderTexts(self.embedded(plain), None, None, places)
 
     def embedded(self, prompts: Sequence[str]) -> Tensor:
         """(m, d)"""
@@ -153,7 +152,7 @@ class NameText:
             return made
 
 
-def _text(folder: Folder, weights: Weights) -> NameText:
+def _text(folder: ModelFolder, weights: Weights) -> NameText:
     model = bert_like(weights, "text_encoder.bert_model.", pooler=True)
     prefix = "text_encoder.mlp_embed."
     (inner, _), (out, _) = (weights.shape(f"{prefix}{layer}.weight", 2) for layer in (0, 2))
@@ -164,7 +163,7 @@ def _text(folder: Folder, weights: Weights) -> NameText:
     return NameText(tokenizer, model, frozen(projection))
 
 
-def _side(folder: Folder, default: int) -> int:
+def _side(folder: ModelFolder, default: int) -> int:
     said = folder.read(CONFIG).get("img_res", default)
     if not isinstance(said, int) or not SMALLEST <= said <= LARGEST:
         raise CarinaError(

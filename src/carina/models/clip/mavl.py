@@ -12,27 +12,25 @@ from typing import Any, Final
 
 from torch import Tensor, nn
 
-from carina.errors import CarinaError
-from carina.models.clip.backbones import read_resnet
-from carina.models.clip.decoder import (
+from carina.models.clip.dual_encoder import DualEncoder
+from carina.models.clip.fixed_queries import BERT_UNUSED, fixed_texts, read_texts
+from carina.models.clip.interface import ClipModel, Images, Texts
+from carina.models.clip.model_folder import CONCEPTS, ModelFolder
+from carina.models.clip.observations import described, named
+from carina.models.clip.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preparation
+from carina.models.clip.query_decoder import (
     Decoded,
-    Seen,
+    DecoderImages,
+    decoder_functions,
     memory_of,
     places_of,
     presence_logits,
     read_decoder,
-    ways,
 )
-from carina.models.clip.dual import DualEncoder
-from carina.models.clip.fixed import BERT_UNUSED, fixed_texts, read_texts
-from carina.models.clip.folder import CONCEPTS, Folder
-from carina.models.clip.interface import ClipModel, Images, Texts
-from carina.models.clip.layers import read_linear, read_pointwise
-from carina.models.clip.observations import described, named
-from carina.models.clip.prepare import IMAGENET_MEAN, IMAGENET_STD, Preparation
-from carina.models.clip.resnet import spatial
-from carina.models.clip.state import Source, Weights, frozen
+from carina.models.clip.resnet import read_resnet, spatial
+from carina.models.clip.state_dict import Source, Weights, frozen, read_linear, read_pointwise
 from carina.models.frame import Frame
+from carina.store.errors import CarinaError
 
 SIDE: Final = 224
 PAIR: Final = ("{}",)
@@ -42,10 +40,10 @@ ASPECTS: Final = ("border", "fluid", "location", "opacity", "other", "patterns",
 SHOWN: Final = (0, 6, 7, 8)
 """Queries whose maps are shown: the description, patterns, shape and texture."""
 _UNUSED: Final = rf"({BERT_UNUSED}|temp|location_emb\..*|pool\..*)"
-"""For training: temperatures, where a finding lies, and the pooled picture that is compared with texts."""
+"""For training: temperatures, where a finding lies, and the pooled image that is compared with texts."""
 
 
-def open_model(folder: Folder, weights: Weights) -> ClipModel:
+def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     known = described(folder)
     sentences = _sentences(folder, known)
     tower = read_resnet(weights, "backbone.", numbered=True)
@@ -62,7 +60,7 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
     def encode(pixels: Tensor) -> Images:
         patches = spatial(second(slope(first(tower(pixels).layer3)))).flatten(1, 2)
         # No patches in the space of texts: only the decoder brings the two together.
-        return Seen(patches.mean(1), None, patches)
+        return DecoderImages(patches.mean(1), None, patches)
 
     def decode(images: Images, texts: Texts) -> Decoded:
         memory, own = memory_of(images), list(places_of(texts))
@@ -71,7 +69,7 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
         return Decoded(presence_logits(head(found.flatten(2))), seen[:, :, SHOWN].mean(2))
 
     grid = tower.grid(SIDE, 3)
-    score, attend = ways(decode, grid)
+    score, attend = decoder_functions(decode, grid)
     return DualEncoder(
         folder=folder,
         preparation=Preparation(
@@ -94,7 +92,7 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
     )
 
 
-def _sentences(folder: Folder, known: Mapping[str, str]) -> Sequence[str]:
+def _sentences(folder: ModelFolder, known: Mapping[str, str]) -> Sequence[str]:
     """Of each observation its description, then what its aspects look like."""
     found = folder.read(CONCEPTS)
     if not found:
@@ -104,7 +102,7 @@ def _sentences(folder: Folder, known: Mapping[str, str]) -> Sequence[str]:
     return [text for name, own in known.items() for text in (own, *_looks(folder, name, found.get(name)))]
 
 
-def _looks(folder: Folder, name: str, said: Any) -> Sequence[str]:  # noqa: ANN401 - whatever the file holds
+def _looks(folder: ModelFolder, name: str, said: Any) -> Sequence[str]:  # noqa: ANN401 - whatever the file holds
     starts = [str(text).partition(":")[0] for text in said] if isinstance(said, list) else None
     if starts != list(ASPECTS):
         raise CarinaError(

@@ -12,14 +12,13 @@ from typing import Any, Final
 import transformers
 from torch import Tensor, nn
 
-from carina.models.clip.bert import bert_like
-from carina.models.clip.dual import DualEncoder, ImageTower
-from carina.models.clip.folder import Folder
+from carina.models.clip.dual_encoder import DualEncoder, ImageTower
 from carina.models.clip.interface import ClipModel, Images
-from carina.models.clip.prepare import Preparation, square_first
+from carina.models.clip.model_folder import ModelFolder
+from carina.models.clip.preprocessing import Preparation, square_first
 from carina.models.clip.resnet import ResNetShape, ResNetTower, spatial
-from carina.models.clip.state import COUNTERS, Source, Weights, frozen, same_names
-from carina.models.clip.text import MeanBertText, bert_tokenizer, fits
+from carina.models.clip.state_dict import COUNTERS, Source, Weights, frozen, same_names
+from carina.models.clip.text import MeanBertText, bert_like, bert_tokenizer, fits
 
 SIDE: Final = 224
 MEAN: Final = 0.5862785803043838
@@ -43,8 +42,8 @@ _RENAMED: Final = {
 """What transformers calls parts of a Swin now, and what checkpoints of it are published with."""
 
 
-def open_model(folder: Folder, weights: Weights) -> ClipModel:
-    """Either of the two, told apart by their weights."""
+def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
+    """Either of the two, distinguished by their weights."""
     image, grid, tower = _swin(weights) if weights.has(f"{_SWIN}encoder.") else _resnet(weights)
     model = bert_like(weights, "text_model.model.", pooler=True)
     projection = _matrix(weights, "text_model.projection_head.weight")

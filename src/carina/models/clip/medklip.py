@@ -11,26 +11,24 @@ from typing import Final
 
 from torch import Tensor
 
-from carina.models.clip.backbones import read_resnet
-from carina.models.clip.decoder import (
+from carina.models.clip.dual_encoder import DualEncoder
+from carina.models.clip.fixed_queries import BERT_UNUSED, fixed_texts, read_texts
+from carina.models.clip.grey_levels import equalised
+from carina.models.clip.interface import ClipModel, Images, Texts
+from carina.models.clip.model_folder import ModelFolder
+from carina.models.clip.observations import described, named
+from carina.models.clip.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preparation
+from carina.models.clip.query_decoder import (
     Decoded,
-    Seen,
+    DecoderImages,
+    decoder_functions,
     memory_of,
     places_of,
     presence_logits,
     read_decoder,
-    ways,
 )
-from carina.models.clip.dual import DualEncoder
-from carina.models.clip.fixed import BERT_UNUSED, fixed_texts, read_texts
-from carina.models.clip.folder import Folder
-from carina.models.clip.interface import ClipModel, Images, Texts
-from carina.models.clip.layers import read_linear
-from carina.models.clip.observations import described, named
-from carina.models.clip.prepare import IMAGENET_MEAN, IMAGENET_STD, Preparation
-from carina.models.clip.resnet import spatial
-from carina.models.clip.state import Weights
-from carina.models.clip.tones import equalised
+from carina.models.clip.resnet import read_resnet, spatial
+from carina.models.clip.state_dict import Weights, read_linear
 from carina.models.frame import Frame
 
 SIDE: Final = 224
@@ -40,7 +38,7 @@ _UNUSED: Final = rf"({BERT_UNUSED}|cl_fc\..*)"
 """The last is for training."""
 
 
-def open_model(folder: Folder, weights: Weights) -> ClipModel:
+def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     known = described(folder)
     tower = read_resnet(weights, "res_features.", numbered=True)
     first = read_linear(weights, "res_l1.", tower.shape.channels(3))
@@ -54,7 +52,7 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
     def encode(pixels: Tensor) -> Images:
         patches = second(first(spatial(tower(pixels).layer3)).relu()).flatten(1, 2)
         # No patches in the space of texts: only the decoder brings the two together.
-        return Seen(patches.mean(1), None, patches)
+        return DecoderImages(patches.mean(1), None, patches)
 
     def decode(images: Images, texts: Texts) -> Decoded:
         memory, own = memory_of(images), list(places_of(texts))
@@ -62,7 +60,7 @@ def open_model(folder: Folder, weights: Weights) -> ClipModel:
         return Decoded(presence_logits(head(found[:, own])), seen[:, own])
 
     grid = tower.grid(SIDE, 3)
-    score, attend = ways(decode, grid)
+    score, attend = decoder_functions(decode, grid)
     return DualEncoder(
         folder=folder,
         preparation=Preparation(

@@ -1,10 +1,10 @@
-"""The observations that MedKLIP and MAVL can be asked for: a fixed list, each with its description. Needs no torch."""
+"""The fixed list of observations that MedKLIP and MAVL know, each with its description. Needs no torch."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from carina.errors import CarinaError
-from carina.models.clip.folder import OBSERVATIONS, Folder
+from carina.models.clip.model_folder import OBSERVATIONS, ModelFolder
+from carina.store.errors import CarinaError
 
 _MISSPELT: Final = {"eumonia": "pneumonia"}
 """In MedKLIP's own file, which it reads by order."""
@@ -33,12 +33,12 @@ _CALLED: Final = {
 """What data sets call findings."""
 
 
-def described(folder: Folder) -> Mapping[str, str]:
+def described(folder: ModelFolder) -> Mapping[str, str]:
     """Descriptions by observation, in the order of the file."""
     found = folder.read(OBSERVATIONS)
     if not found:
         raise CarinaError(
-            f"{folder.path / OBSERVATIONS}: missing; it is published beside the code of MedKLIP and of MAVL, and says "
+            f"{folder.path / OBSERVATIONS}: missing; it is published with the code of MedKLIP and of MAVL, and says "
             "what is asked of an image"
         )
     for name, text in found.items():
@@ -54,5 +54,5 @@ def named(finding: str, known: Mapping[str, object]) -> str:
         if name in known:
             return name
     raise CarinaError(
-        f"finding {finding!r}: not among those that this model can be asked for, which are {', '.join(known)}"
+        f"finding {finding!r}: the model has no prompt for this finding; it knows {', '.join(known)}"
     )

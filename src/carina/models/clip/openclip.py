@@ -11,19 +11,27 @@ from typing import Any, Final
 import transformers
 from torch import nn
 
-from carina.errors import CarinaError
-from carina.models.clip.bert import HEAD, bert_like, heads_of
-from carina.models.clip.dual import DualEncoder, vit_images
-from carina.models.clip.folder import OPEN_CLIP_CONFIG, Folder
+from carina.models.clip.dual_encoder import DualEncoder, vit_images
 from carina.models.clip.interface import ClipModel
-from carina.models.clip.layouts import openai_text, openai_vision, timm_vision
-from carina.models.clip.prepare import as_open_clip
-from carina.models.clip.state import COUNTERS, Weights, frozen, same_names
-from carina.models.clip.text import BertText, ClipText, bert_tokenizer, clip_tokenizer, fits
+from carina.models.clip.key_maps import openai_text, openai_vision, timm_vision
+from carina.models.clip.model_folder import OPEN_CLIP_CONFIG, ModelFolder
+from carina.models.clip.preprocessing import as_open_clip
+from carina.models.clip.state_dict import COUNTERS, Weights, frozen, same_names
+from carina.models.clip.text import (
+    HEAD,
+    BertText,
+    ClipText,
+    bert_like,
+    bert_tokenizer,
+    clip_tokenizer,
+    fits,
+    heads_of,
+)
 from carina.models.clip.vit import Pool, VitShape, VitTower
+from carina.store.errors import CarinaError
 
 ARCHIVED: Final = rf"({COUNTERS}|input_resolution|context_length|vocab_size)"
-"""Numbers that OpenAI's archives hold beside the weights."""
+"""Numbers that OpenAI's archives hold in addition to the weights."""
 _POOLS: Final[dict[str, Pool]] = {"tok": "class", "avg": "mean"}
 _REFUSED: Final = {
     "vision_cfg": ("attentional_pool", "final_ln_after_pool", "no_ln_pre", "block_type"),
@@ -37,7 +45,7 @@ BIOMED_BERT: Final = "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract"
 class Settings:
     """What open_clip_config.json says."""
 
-    folder: Folder
+    folder: ModelFolder
     vision: dict[str, Any]
     text: dict[str, Any]
     preprocess: dict[str, Any]
@@ -46,7 +54,7 @@ class Settings:
     """Whether scores were trained with a bias, as SigLIP's are."""
 
     @classmethod
-    def of(cls, folder: Folder) -> "Settings":
+    def of(cls, folder: ModelFolder) -> "Settings":
         said = folder.read(OPEN_CLIP_CONFIG)
         model = said.get("model_cfg", {})
         made = cls(
@@ -72,7 +80,7 @@ class Settings:
         )
 
 
-def open_openai_layout(folder: Folder, weights: Weights) -> ClipModel:
+def open_openai_layout(folder: ModelFolder, weights: Weights) -> ClipModel:
     """Any ViT of OpenAI's CLIP or of open_clip."""
     settings = Settings.of(folder)
     tower = openai_tower(settings, weights)
@@ -94,7 +102,7 @@ def open_openai_layout(folder: Folder, weights: Weights) -> ClipModel:
     )
 
 
-def open_biomedclip(folder: Folder, weights: Weights) -> ClipModel:
+def open_biomedclip(folder: ModelFolder, weights: Weights) -> ClipModel:
     """timm's vision transformer and a BERT."""
     settings = Settings.of(folder)
     tower = timm_tower(settings, weights)

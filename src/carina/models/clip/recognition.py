@@ -1,4 +1,4 @@
-"""From scores of a finding's prompts to whether the finding is there.
+"""Probability of a finding from the scores of its prompts.
 
 Works on tensors without importing torch.
 """
@@ -33,10 +33,10 @@ def presence(scores: "Tensor", pair: PromptPair) -> "Tensor":
 
 
 def ensemble(probabilities: Sequence["Tensor"]) -> "Tensor":
-    """What several checkpoints of one model say together: the mean, as CheXzero publishes it."""
+    """Mean probability of several checkpoints of one model, as CheXzero publishes it."""
     return sum(probabilities[1:], probabilities[0]) / len(probabilities)
 
 
 def one_score(scores: "Tensor", several: Several) -> "Tensor":
-    """Scores (n, m) of prompts of one side as one a picture."""
+    """One score per image from the scores (n, m) of its positive or of its negative prompts."""
     return scores.amax(-1) if several == "max" else scores.mean(-1)

@@ -1,21 +1,26 @@
-"""The one residual network of ours, with torchvision's names of weights and features to tap after its later stages.
+"""One residual network for all checkpoints of this kind, with torchvision's weight names and features of later stages.
 
 Needs no torchvision, whose mere presence breaks transformers. Imported only where torch is.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 import torch
 from torch import Tensor, nn
 
+from carina.models.clip.state_dict import Source, Weights, frozen, same_names
+
 _EXPANSION: Final = 4
-"""A bottleneck is left this many times wider than it is inside."""
+"""Ratio of a bottleneck's output channels to its inner channels."""
+_NUMBERS: Final = {"conv1": "0", "bn1": "1", "layer1": "4", "layer2": "5", "layer3": "6", "layer4": "7"}
+"""Places of torchvision's children in a numbered sequence; the rectifier and the pooling have no weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResNetShape:
-    """ResNet-50 unless said otherwise."""
+    """Sizes of a residual network; ResNet-50 by default."""
 
     blocks: tuple[int, ...] = (3, 4, 6, 3)
     """Of each stage; three numbers make a network that ends after `layer3`, as MedKLIP's."""
@@ -120,3 +125,21 @@ class ResNetTower(nn.Module):  # type: ignore[misc]
 def spatial(features: Tensor) -> Tensor:
     """Features (n, channels, rows, columns) as patches (n, rows, columns, channels)."""
     return torch.movedim(features, 1, -1)
+
+
+def read_resnet(weights: Weights, prefix: str, *, numbered: bool = False) -> ResNetTower:
+    """The network whose weights stand behind a prefix; it has as many stages and blocks as these."""
+
+    def published(name: str) -> str:
+        child, dot, rest = name.partition(".")
+        return prefix + (_NUMBERS[child] if numbered else child) + dot + rest
+
+    blocks = tuple(
+        weights.count(rf"{re.escape(published(f'layer{stage}'))}\.(\d+)\..*") for stage in (1, 2, 3, 4)
+    )
+    shape = ResNetShape(
+        blocks=blocks if blocks[3] else blocks[:3], width=weights.shape(published("conv1.weight"), 4)[0]
+    )
+    tower = ResNetTower(shape)
+    weights.fill(tower, {name: Source(published(name)) for name in same_names(tower)})
+    return frozen(tower)

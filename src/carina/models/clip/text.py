@@ -3,24 +3,27 @@
 Imported only where torch and transformers are.
 """
 
+import re
 import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import torch
 import transformers
 from torch import Tensor, nn
 
-from carina.errors import CarinaError
-from carina.models.clip.folder import Folder
 from carina.models.clip.interface import Texts
-from carina.models.clip.state import one_thread
+from carina.models.clip.model_folder import ModelFolder
+from carina.models.clip.state_dict import Weights, frozen, one_thread, same_names
+from carina.store.errors import CarinaError
 
 TextTower = Callable[[Sequence[str]], Texts]
+HEAD: Final = 64
+"""Width of an attention head, which weights do not tell: of BERT, of OpenAI's CLIP, of ViT-B and ViT-L."""
 
 
-def clip_tokenizer(folder: Folder) -> Any:  # noqa: ANN401 - transformers is not there for everybody
+def clip_tokenizer(folder: ModelFolder) -> Any:  # noqa: ANN401 - transformers is not there for everybody
     """CLIP's byte pairs."""
     if not (folder.has("tokenizer.json") or folder.has("vocab.json", "merges.txt")):
         raise CarinaError(
@@ -30,23 +33,23 @@ def clip_tokenizer(folder: Folder) -> Any:  # noqa: ANN401 - transformers is not
     return _tokenizer(transformers.CLIPTokenizer, folder)
 
 
-def bert_tokenizer(folder: Folder, published: str) -> Any:  # noqa: ANN401
+def bert_tokenizer(folder: ModelFolder, published: str) -> Any:  # noqa: ANN401
     """Word pieces; `published` names the model whose vocabulary it is."""
     if not (folder.has("tokenizer.json") or folder.has("vocab.txt")):
         raise CarinaError(f"{folder.path / 'vocab.txt'}: missing; put the vocab.txt of {published} here")
     return _tokenizer(transformers.BertTokenizer, folder)
 
 
-def siglip_tokenizer(folder: Folder) -> Any:  # noqa: ANN401
+def siglip_tokenizer(folder: ModelFolder) -> Any:  # noqa: ANN401
     """SigLIP's pieces, from the form that needs no sentencepiece."""
     if not folder.has("tokenizer.json"):
         raise CarinaError(
-            f"{folder.path / 'tokenizer.json'}: missing; it is published beside the weights (spiece.model is not read)"
+            f"{folder.path / 'tokenizer.json'}: missing; it is published with the weights (spiece.model is not read)"
         )
     return _tokenizer(transformers.PreTrainedTokenizerFast, folder)
 
 
-def _tokenizer(kind: Any, folder: Folder) -> Any:  # noqa: ANN401
+def _tokenizer(kind: Any, folder: ModelFolder) -> Any:  # noqa: ANN401
     try:
         return kind.from_pretrained(str(folder.path), local_files_only=True)
     except Exception as error:
@@ -55,8 +58,8 @@ def _tokenizer(kind: Any, folder: Folder) -> Any:  # noqa: ANN401
         raise CarinaError(f"{folder.path}: its tokenizer cannot be loaded: {what}") from error
 
 
-def fits(folder: Folder, tokenizer: Any, rows: int) -> None:  # noqa: ANN401
-    """That every token has an embedding."""
+def fits(folder: ModelFolder, tokenizer: Any, rows: int) -> None:  # noqa: ANN401
+    """Check that every token has an embedding."""
     if len(tokenizer) > rows:
         raise CarinaError(
             f"{folder.path}: its tokenizer knows {len(tokenizer)} tokens, its weights {rows}; is it of another model?"
@@ -161,3 +164,29 @@ def tokens(
 def canonical(prompt: str) -> str:
     """As SigLIP was trained: lower case, no punctuation, single spaces."""
     return " ".join(prompt.lower().translate(str.maketrans("", "", string.punctuation)).split())
+
+
+def heads_of(weights: Weights, key: str, width: int, head: int = HEAD) -> int:
+    """Number of heads of a transformer of this width; `key` names the weight that gives the width."""
+    heads = max(1, width // head)
+    if width % heads:
+        raise weights.odd(key, f"a width of whole heads of {head}")
+    return heads
+
+
+def bert_like(weights: Weights, prefix: str, *, pooler: bool = False) -> nn.Module:
+    """The `BertModel` whose weights stand behind a prefix."""
+    words = f"{prefix}embeddings.word_embeddings.weight"
+    rows, width = weights.shape(words, 2)
+    config = transformers.BertConfig(
+        vocab_size=rows,
+        hidden_size=width,
+        num_hidden_layers=weights.count(rf"{re.escape(prefix)}encoder\.layer\.(\d+)\..*"),
+        num_attention_heads=heads_of(weights, words, width),
+        intermediate_size=weights.shape(f"{prefix}encoder.layer.0.intermediate.dense.weight", 2)[0],
+        max_position_embeddings=weights.shape(f"{prefix}embeddings.position_embeddings.weight", 2)[0],
+        type_vocab_size=weights.shape(f"{prefix}embeddings.token_type_embeddings.weight", 2)[0],
+    )
+    model = transformers.BertModel(config, add_pooling_layer=pooler)
+    weights.fill(model, same_names(model, prefix))
+    return frozen(model)

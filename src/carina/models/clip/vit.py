@@ -1,7 +1,7 @@
-"""The one vision transformer of ours, for every checkpoint that is one: CLIP, SigLIP, timm.
+"""One vision transformer for all checkpoints of this kind: CLIP, SigLIP, timm.
 
 Written out so that an explanation can reach any of its parts: each block's attention weights stay in the graph. How
-checkpoints name its weights stands in `layouts`; imported only where torch is.
+checkpoints name its weights stands in `key_maps`; imported only where torch is.
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class SelfAttention(nn.Module):  # type: ignore[misc]
         return heads.transpose(1, 2).flatten(-2)
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens, and the weights (n, heads, t, t) that made them."""
+        """Tokens, and their attention weights (n, heads, t, t)."""
         query, key, value = (self.split(part(tokens)) for part in (self.query, self.key, self.value))
         weights = (query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5).softmax(-1)
         return self.out(self.join(weights @ value)), weights
@@ -112,7 +112,7 @@ class AttentionPool(nn.Module):  # type: ignore[misc]
         self.mlp = Perceptron(shape.width, shape.hidden, shape.activation)
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """The pooled picture (n, c), and the weights (n, heads, t) that made it."""
+        """The pooled image (n, c), and its attention weights (n, heads, t)."""
         part = self.attention
         query = part.split(part.query(self.probe.expand(len(tokens), -1, -1)))
         key, value = part.split(part.key(tokens)), part.split(part.value(tokens))
@@ -120,7 +120,7 @@ class AttentionPool(nn.Module):  # type: ignore[misc]
         return self._after(part.out(part.join(weights @ value)))[:, 0], weights[:, :, 0]
 
     def alone(self, tokens: Tensor) -> Tensor:
-        """Each token as if the query saw nothing else: where a patch lies in the space of the pooled picture."""
+        """Each token as if the query saw nothing else: where a patch lies in the space of the pooled image."""
         return self._after(self.attention.out(self.attention.value(tokens)))
 
     def _after(self, attended: Tensor) -> Tensor:
@@ -129,12 +129,12 @@ class AttentionPool(nn.Module):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened on the way: one entry a block."""
+    """Intermediate results, one entry per block."""
 
     tokens: tuple[Tensor, ...]
     """(n, prefix + N, c) after each block."""
     weights: tuple[Tensor, ...]
-    """(n, heads, prefix + N, prefix + N) in the graph, so that a gradient can be asked of them."""
+    """(n, heads, prefix + N, prefix + N) in the graph, so that gradients can be computed."""
 
 
 class VitTower(nn.Module):  # type: ignore[misc]
@@ -185,7 +185,7 @@ class VitTower(nn.Module):  # type: ignore[misc]
         return tokens
 
     def trace(self, tokens: Tensor) -> Trace:
-        """From embedded tokens, with everything on the way kept."""
+        """Run the blocks on embedded tokens, and keep all intermediate results."""
         after, weights = [], []
         for block in self.blocks:
             tokens, seen = block(tokens)
@@ -201,7 +201,7 @@ class VitTower(nn.Module):  # type: ignore[misc]
         return self.projection(tokens) if self.shape.out is not None else tokens
 
     def pool(self, tokens: Tensor) -> Tensor:
-        """The picture (n, d) in the joint space."""
+        """The image (n, d) in the joint space."""
         if self.shape.pool == "class":
             return self.finish(tokens[:, :1])[:, 0]
         if self.shape.pool == "mean":

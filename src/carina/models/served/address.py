@@ -1,7 +1,29 @@
-"""Where a model is served: on this machine or elsewhere."""
+"""Where a model is served, and which environment variable holds the key for it."""
 
+import os
 from ipaddress import ip_address
+from typing import Final
 from urllib.parse import urlsplit
+
+LOCAL_PROVIDERS: Final = ("ollama", "vllm", "sglang", "llama-cpp-python", "mockllm")
+"""Providers of inspect-ai that run on this machine unless an address says otherwise."""
+
+
+def served_address(model: str, base_url: str | None) -> str | None:
+    """The address of a served model; None where only its provider's package knows it."""
+    provider, _, rest = model.partition("/")
+    service = rest.partition("/")[0] if provider == "openai-api" else provider
+    return (
+        base_url
+        or os.environ.get(f"{service.upper().replace('-', '_')}_BASE_URL")
+        or os.environ.get("INSPECT_EVAL_MODEL_BASE_URL")
+    )
+
+
+def is_on_this_machine(model: str, base_url: str | None) -> bool:
+    """Whether requests to a served model stay on this machine."""
+    address = served_address(model, base_url)
+    return model.partition("/")[0] in LOCAL_PROVIDERS if address is None else is_local(address)
 
 
 def is_local(address: str) -> bool:
@@ -12,6 +34,19 @@ def is_local(address: str) -> bool:
     except ValueError:
         return host == "localhost"
     return found.is_loopback or found.is_unspecified
+
+
+def without_secrets(address: str | None) -> str | None:
+    """An address without credentials, query and fragment, where keys may stand."""
+    if not address:
+        return None
+    scheme, separator, rest = address.partition("://")
+    try:
+        parts = urlsplit(f"//{rest if separator else address}")
+    except ValueError:
+        return None
+    host = parts.netloc.rpartition("@")[2]
+    return f"{scheme}{separator}{host}{parts.path}" if separator else f"{host}{parts.path}"
 
 
 def key_variable(name: str) -> str | None:

@@ -1,19 +1,18 @@
-"""Answers that were paid for, kept in one file: whoever asks again, after an interruption or in a new build, is told.
+"""A cache of paid answers in one file, for a build that is interrupted or repeated.
 
 One line of JSON an answer, appended and brought to disk before it is used. A line that was cut off is left aside and
 asked for again. Only the places of the lines are held in memory.
 """
 
-import fcntl
-import os
-import threading
-from io import BufferedRandom
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
-from carina.errors import CarinaError
-from carina.models.served.records import Reply
+from carina.models.conversation import Reply
+from carina.store.errors import CarinaError
+from carina.store.files import lock_file
+from carina.store.log import Log, read_lines, read_record
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,22 +31,16 @@ class AnswerCache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
         self._places: dict[bytes, int] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600, exist_ok=True)  # a model's words about reports are nobody else's business
-        self._file: BufferedRandom = path.open("r+b")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._take_in()
-        except BlockingIOError:
-            self._file.close()
-            raise CarinaError(
-                f"{path}: another process is adding answers to it; give each build its own"
-            ) from None
-        except CarinaError:
-            self._file.close()
-            raise
+        busy = CarinaError(f"{path}: another process is adding answers to it; give each build its own")
+        with ExitStack() as opening:
+            opening.enter_context(lock_file(path.with_name(f".{path.name}.lock"), busy))
+            if path.exists():
+                self._find_lines()
+            # A model's words about reports are nobody else's business.
+            self._log = opening.enter_context(Log(path, private=True))
+            self._open = opening.pop_all()
 
     def __enter__(self) -> "AnswerCache":
         return self
@@ -59,16 +52,15 @@ class AnswerCache:
         return len(self._places)
 
     def close(self) -> None:
-        self._file.close()
+        """Close the file and let other processes have it."""
+        self._open.close()
 
     def get(self, key: str) -> Reply | None:
         """The answer of an earlier occasion."""
-        with self._lock:
-            place = self._places.get(bytes.fromhex(key))
-            if place is None:
-                return None
-            self._file.seek(place)
-            line = msgspec.json.decode(self._file.readline(), type=_Line)
+        place = self._places.get(bytes.fromhex(key))
+        if place is None:
+            return None
+        line = msgspec.json.decode(read_record(self.path, place), type=_Line)
         return Reply(
             text=line.text,
             stop=line.stop,
@@ -89,26 +81,16 @@ class AnswerCache:
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,
         )
-        with self._lock:
-            place = self._file.seek(0, os.SEEK_END)
-            self._file.write(msgspec.json.encode(line) + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._places[bytes.fromhex(key)] = place
+        self._places[bytes.fromhex(key)] = self._log.add(msgspec.json.encode(line))
 
-    def _take_in(self) -> None:
-        """Find every line, and cut off what an interruption left of a last one."""
+    def _find_lines(self) -> None:
+        """Find every line, and remove what an interruption left of a last one."""
         decoder = msgspec.json.Decoder(_Line)
-        place = 0
-        for number, line in enumerate(self._file, start=1):
-            if not line.endswith(b"\n"):
-                self._file.truncate(place)
-                break
+        for line in read_lines(self.path, repair=True):
             try:
-                key = bytes.fromhex(decoder.decode(line).key)
+                key = bytes.fromhex(decoder.decode(line.record or b"").key)
             except (msgspec.DecodeError, ValueError) as error:
                 raise CarinaError(
-                    f"{self.path}, line {number}: not an answer of a model ({error}); remove the line or the file"
+                    f"{self.path}, line {line.number}: not an answer of a model ({error}); remove the line or the file"
                 ) from error
-            self._places[key] = place
-            place += len(line)
+            self._places[key] = line.start

@@ -1,6 +1,6 @@
-"""One model through inspect-ai's model layer, which knows the providers, their keys, and when to try again.
+"""One served model through inspect-ai's model layer, which knows the providers, their keys and when to retry.
 
-Everything that touches inspect-ai is here, and nothing of it is imported before a model is opened.
+Everything that touches inspect-ai is here, and it is not imported before a model is opened.
 """
 
 import importlib.util
@@ -11,14 +11,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import redirect_stdout
 from typing import Any, Final
 
-from carina.errors import CarinaError, install
+from carina.models.conversation import Reply, Sampling
+from carina.models.registry import SERVED, ModelName, ModelOptions, model_kind
 from carina.models.served.address import is_local, key_variable
-from carina.models.served.lean import as_it_is, nowhere, unlogged
-from carina.models.served.records import Prompt, Reply, Said, Sampling
+from carina.models.served.fast_path import disable_recording, discard_events, skip_request_checks
+from carina.models.served.records import ChatMessage, Prompt
+from carina.store.errors import CarinaError, install
 
 _LONGEST_MESSAGE: Final = 300
-_HOPELESS: Final = {401: "the key is refused", 404: "there is no such model"}
-"""Answers of a service that every other prompt would get too."""
+_PERMANENT: Final = {401: "the key is refused", 404: "there is no such model"}
+"""HTTP statuses that every other prompt would get too."""
 _MARKUP: Final = re.compile(r"\[/?[a-z ]+\]")
 _IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@]+@")
 _BEARER: Final = re.compile(r"(?i)\bbearer\s+\S+")
@@ -51,100 +53,106 @@ class ServedModel:
             max_connections=connections,
         )
         try:
-            # Inspect greets on standard output, where results go, whoever has not called for it.
+            # Inspect prints a greeting to standard output, where results go.
             with redirect_stdout(io.StringIO()):
                 self._model: Any = get_model(
                     name, config=config, base_url=base_url, api_key=_key(name, base_url), memoize=False
                 )
         except Exception as error:  # a provider may raise anything about its settings
-            raise CarinaError(f"model {name!r} cannot be opened: {_words_of(error)}") from None
-        as_it_is(self._model.api)
-        unlogged(self._model)
+            raise CarinaError(f"model {name!r} cannot be opened: {_describe(error)}") from None
+        skip_request_checks(self._model.api)
+        disable_recording(self._model)
 
     async def answer(self, prompt: Prompt) -> Reply:
-        """The model's answer, or what kept it from coming; raises where no prompt would be answered."""
+        """The model's answer, or the error that prevented it; raises where no prompt would be answered."""
         from inspect_ai.model import ChatMessageSystem, ChatMessageUser  # noqa: PLC0415
 
         messages: list[Any] = [ChatMessageSystem(content=prompt.system)] if prompt.system else []
         return await self._reply([*messages, ChatMessageUser(content=prompt.user)])
 
     def conversation(self, system: str) -> "Conversation":
-        """Ready for the first question of a conversation."""
+        """Start a conversation."""
         return Conversation(self._reply, system)
 
     async def _reply(self, messages: list[Any]) -> Reply:
-        nowhere()
-        return await generated(self._model, messages, name=self.name)
+        discard_events()
+        return await generate_reply(self._model, messages, name=self.name)
 
     async def close(self) -> None:
         await self._model.api.aclose()
 
 
-async def generated(model: Any, messages: list[Any], *, name: str) -> Reply:  # noqa: ANN401
-    """What an opened model of inspect-ai answers, or what kept it from it; raises where nothing would be answered."""
+async def generate_reply(model: Any, messages: list[Any], *, name: str) -> Reply:  # noqa: ANN401
+    """The answer of an opened model of inspect-ai, or the error that prevented it.
+
+    Raises:
+        CarinaError: No prompt would be answered: the key is refused, or there is no such model.
+    """
     from inspect_ai.util import LimitExceededError  # noqa: PLC0415
 
     secret = getattr(model.api, "api_key", None)
     try:
         output = await model.generate(messages)
         if output.error or not output.choices:
-            return Reply(text=None, error=_hidden(output.error or "the service sent no choices", secret))
+            return Reply(
+                text=None, error=_without_secrets(output.error or "the service sent no choices", secret)
+            )
     except LimitExceededError:  # of an evaluation that this call is part of
         raise
     except (
         Exception
     ) as error:  # whatever a service can do wrong concerns this prompt alone, with two exceptions
         cause = _cause(error)
-        told = _hidden(_words_of(cause), secret)
+        reason = _without_secrets(_describe(cause), secret)
         status = getattr(cause, "status_code", None)
-        if status in _HOPELESS:
-            raise CarinaError(f"model {name!r}: {_HOPELESS[status]}: {told}") from None
-        return Reply(text=None, error=told)
-    # A prompt that is too long or filtered comes back with the service's words in the place of the model's.
+        if status in _PERMANENT:
+            raise CarinaError(f"model {name!r}: {_PERMANENT[status]}: {reason}") from None
+        return Reply(text=None, error=reason)
+    # A prompt that is too long or filtered comes back with the service's message in the place of the model's.
     usage = output.usage
-    silent = usage is None and output.stop_reason in ("model_length", "content_filter")
+    has_no_answer = usage is None and output.stop_reason in ("model_length", "content_filter")
     return Reply(
-        text="" if silent else output.completion,
+        text="" if has_no_answer else output.completion,
         stop=output.stop_reason,
         input_tokens=usage and usage.input_tokens,
         output_tokens=usage and usage.output_tokens,
     )
 
 
-def _hidden(words: str, secret: str | None) -> str:
-    """Words of a service without what nobody may read in a log."""
+def _without_secrets(message: str, secret: str | None) -> str:
+    """A message of a service without keys and credentials."""
     if secret:
-        words = words.replace(secret, "***")
+        message = message.replace(secret, "***")
     # Cut last: half of a secret is not found any more.
-    return _BEARER.sub("Bearer ***", _IN_ADDRESS.sub("***@", words))[:_LONGEST_MESSAGE]
+    return _BEARER.sub("Bearer ***", _IN_ADDRESS.sub("***@", message))[:_LONGEST_MESSAGE]
 
 
 class Conversation:
-    """Turns of one conversation. What was said before is handed on as it was, not made anew for each turn."""
+    """One conversation. Messages of earlier turns are kept, not made anew for each turn."""
 
     def __init__(self, reply: Callable[[list[Any]], Awaitable[Reply]], system: str) -> None:
         from inspect_ai.model import ChatMessageSystem  # noqa: PLC0415
 
         self._reply = reply
         self._head: list[Any] = [ChatMessageSystem(content=system)] if system else []
-        self._made: list[tuple[Said, Any]] = []
+        self._sent: list[tuple[ChatMessage, Any]] = []
 
-    async def answer(self, said: Sequence[Said]) -> Reply:
-        """The model's next answer, when this was said so far; earlier words may differ from those of the last turn."""
-        made = [
+    async def answer(self, messages: Sequence[ChatMessage]) -> Reply:
+        """The model's next answer after these messages; earlier ones may differ from those of the last turn."""
+        sent = [
             (
                 one,
-                self._made[place][1]
-                if place < len(self._made) and self._made[place][0] == one
-                else message(one),
+                self._sent[place][1]
+                if place < len(self._sent) and self._sent[place][0] == one
+                else to_inspect_message(one),
             )
-            for place, one in enumerate(said)
+            for place, one in enumerate(messages)
         ]
-        self._made = made
-        return await self._reply([*self._head, *(message for _, message in made)])
+        self._sent = sent
+        return await self._reply([*self._head, *(message for _, message in sent)])
 
 
-def message(one: Said) -> Any:  # noqa: ANN401
+def to_inspect_message(one: ChatMessage) -> Any:  # noqa: ANN401
     """A message of a conversation as inspect-ai takes it."""
     from inspect_ai.model import (  # noqa: PLC0415
         ChatMessageAssistant,
@@ -155,34 +163,53 @@ def message(one: Said) -> Any:  # noqa: ANN401
 
     if one.role == "assistant":
         return ChatMessageAssistant(content=one.text)
-    if not one.pictures:
+    if not one.images:
         return ChatMessageUser(content=one.text)
-    pictures = [ContentImage(image=uri) for uri in one.pictures]
-    return ChatMessageUser(content=[*pictures, ContentText(text=one.text)])
+    images = [ContentImage(image=uri) for uri in one.images]
+    return ChatMessageUser(content=[*images, ContentText(text=one.text)])
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What went wrong at the last of several attempts."""
+    """The error of the last of several attempts."""
     last = getattr(error, "last_attempt", None)
     error = (last.exception() or error) if last is not None else error
-    # inspect-ai tells the whole request in its own error, and keeps the service's words in the one that led to it.
+    # inspect-ai's own error holds the whole request; the service's message stands in its cause.
     return (error.__cause__ or error) if hasattr(error, "provider_message") else error
 
 
-def _words_of(error: BaseException) -> str:
-    """One line for a person: kind, status and message, without the request."""
+def _describe(error: BaseException) -> str:
+    """Describe an error in one line: kind, status and message, without the request."""
     status = getattr(error, "status_code", None)
     body = getattr(error, "body", None)
-    told = body.get("message") if isinstance(body, dict) else None
-    told = told or getattr(error, "message", None) or str(error)
-    line = " ".join(_MARKUP.sub("", str(told)).split()).removeprefix("ERROR: ")
+    text = body.get("message") if isinstance(body, dict) else None
+    text = text or getattr(error, "message", None) or str(error)
+    line = " ".join(_MARKUP.sub("", str(text)).split()).removeprefix("ERROR: ")
     kind = f"HTTP {status}" if status else type(error).__name__
     return f"{kind}: {line}" if line else kind
 
 
 def _key(name: str, base_url: str | None) -> str | None:
-    """A key for a server on this machine where none is set: it usually asks for none, but its client does."""
+    """A placeholder key for a server on this machine: the server usually needs none, but its client does."""
     variable = key_variable(name)
     if variable is None or base_url is None or not is_local(base_url) or os.environ.get(variable):
         return None
     return "no-key-is-needed"
+
+
+@model_kind(
+    SERVED,
+    capabilities=["chat", "text"],
+    form="PROVIDER/NAME",
+    extra="served",
+    packages=("inspect-ai",),
+)
+def open_served(name: ModelName, options: ModelOptions) -> ServedModel:
+    """Model of any provider of inspect-ai: openai/gpt-5, anthropic/..., ollama/..., openai-api/SERVICE/NAME."""
+    return ServedModel(
+        name.location,
+        sampling=options.sampling,
+        base_url=options.base_url,
+        retries=options.retries,
+        attempt_seconds=options.timeout,
+        connections=options.connections,
+    )

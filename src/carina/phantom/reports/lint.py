@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from carina.errors import CarinaError
 from carina.phantom.reports.template import Frame, Optional, Slot
+from carina.store.errors import CarinaError
 from carina.studies.vocabulary import DEVICES, FINDINGS
 
 AGREEMENT: Final = {"a", "be", "has", "s"}

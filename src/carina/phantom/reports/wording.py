@@ -11,10 +11,10 @@ from typing import Literal, TypeVar
 import msgspec
 import yaml
 
-from carina.errors import CarinaError
 from carina.phantom.reports.grammar import Noun
 from carina.phantom.reports.lint import lint, lint_common
 from carina.phantom.reports.template import Frame
+from carina.store.errors import CarinaError
 
 WordingName = Literal["build", "held-out"]
 Words = tuple[str, ...]

@@ -15,7 +15,7 @@ import msgspec
 
 from carina.cases import Case, Origin, Step
 from carina.models.served import AnswerCache, Prompt, Reply, Sampling, ask
-from carina.seeding import rng
+from carina.store.seeding import rng
 from carina.trek.language import capitalised
 from carina.trek.paraphrase.same_key import why_not
 from carina.trek.wording import load_wording
@@ -24,7 +24,7 @@ STYLES: Final = (
     "as a radiologist would put it to a colleague",
     "as a teacher would put it to a student at the light box",
     "plainly and without any flourish",
-    "as an examiner would word it on paper",
+    "as an draft would word it on paper",
 )
 """Drawn for each question, so that one model does not put one tone on a whole set."""
 _SYSTEM: Final = """\

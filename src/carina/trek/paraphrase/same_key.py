@@ -12,6 +12,8 @@ from itertools import pairwise
 from typing import Final
 
 from carina.cases import Step
+from carina.cases.facts import stored_name
+from carina.trek.facts import TrekStepFacts
 from carina.trek.paraphrase.cues import words_of
 from carina.trek.paraphrase.families import families, family_of, masked
 
@@ -21,7 +23,7 @@ _PREAMBLE: Final = re.compile(r"^\W*(?:question|reworded|sure|here|certainly)\b[
 _END: Final = re.compile(r"[.?!][\"'”’)]?$")
 _CONTRACTED: Final = re.compile(r"n['’]t\b", re.IGNORECASE)
 _SENTENCE_BREAK: Final = re.compile(r"[.?!:] +(?=\w)")
-_NOT_KEYS: Final = frozenset({"target", "truth", "negative"})
+_NOT_KEYS: Final = frozenset(stored_name(TrekStepFacts, name) for name in ("targets", "truth", "negative"))
 """Facts whose words are those of the question, or ordinary ones."""
 _STEM: Final = 5
 _SHORT: Final = 3

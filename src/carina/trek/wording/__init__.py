@@ -20,7 +20,7 @@ except ImportError:  # a PyYAML without libyaml: the same, slower
     from yaml import SafeLoader as Loader  # type: ignore[assignment]
 
 from carina.cases.model import Format
-from carina.errors import CarinaError
+from carina.store.errors import CarinaError
 
 STAGES: Final = range(1, 9)
 BLANK: Final = "____"
@@ -37,7 +37,7 @@ class Template:
     text: str
     slots: tuple[str, ...]
     says_images: bool = False
-    """Whether it says what is looked at, which the examiner knows."""
+    """Whether it names the images, which the draft fills in."""
     has_gap: bool = False
     """Whether it leaves a blank to be filled in."""
 

@@ -1,0 +1,1 @@
+"""Gates for the cases of every protocol; each module declares one."""

@@ -1,0 +1,202 @@
+"""Gate: can steps with contours be answered by a rule that ignores the radiograph?
+
+Options of step 3c: the largest, smallest, smoothest or most typical mask. Points of steps 3a and 3b: the nearest to the
+contour or the farthest, among those on the side where such a revision can be needed. Verdict of step 2: does the length
+or the size of the contour predict whether it needs revision?
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+import cv2
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from carina.audits.chance import Z95, at_least, at_most, limit, normal_tail, separation
+from carina.audits.first_seen import Reservoir
+from carina.audits.gate import AuditContext, Gate, Limits, gate
+from carina.audits.percept.masks import CaseMasks, MaskDecoder, contains, distance, edge, iou, perimeter
+from carina.audits.result import GateResult, Row
+from carina.cases.model import Case
+from carina.stats.proportion import wilson
+from carina.studies.region import Mask
+
+_WARNING_ONLY: Final = ("roughest", "least typical", "closest to", "farthest from")
+"""Rules that only warn when they are above chance."""
+_MOST_VALUES: Final = 20_000
+"""Contours of each target and path whose measures are compared."""
+_TEXTURE: Final = 4.0
+"""Pixels of the frame over which a contour is smoothed: finer detail is texture, coarser detail is shape."""
+
+
+class ContourShortcutsLimits(Limits, frozen=True):
+    """Limits of `contour-shortcuts`."""
+
+    max_auc: Annotated[
+        float,
+        Meta(
+            ge=0.5,
+            le=1,
+            description="Area under the ROC curve from which a measure of the contour separates the paths. An edit "
+            "always changes the length of a contour a little; up to 0.60 that gains less than seven points of balanced "
+            "accuracy.",
+        ),
+    ] = 0.60
+
+
+@gate(
+    "contour-shortcuts",
+    title="Shortcuts through contours",
+    meaning="No rule that ignores the radiograph answers steps with masks or points better than chance.",
+    limits=ContourShortcutsLimits,
+    protocols=("percept",),
+    order=250,
+)
+class ContourShortcuts(Gate[ContourShortcutsLimits]):
+    """Scores of simple rules about masks and points, beside chance."""
+
+    cost = 67.0
+
+    def __init__(self, context: AuditContext, limits: ContourShortcutsLimits) -> None:
+        super().__init__(context, limits)
+        self.decoder = self._decoder = context.shared(MaskDecoder)
+        self._hits: Counter[str] = Counter()
+        self._trials: defaultdict[str, Counter[float]] = defaultdict(Counter)
+        self._measures: defaultdict[str, defaultdict[str, dict[str, Reservoir]]] = defaultdict(
+            lambda: defaultdict(lambda: {path: Reservoir(_MOST_VALUES) for path in ("RR", "RF")})
+        )
+        self._n = 0
+
+    def see(self, case: Case) -> None:
+        masks = self._decoder.read(case)
+        if masks is None or case.path is None or not masks.has("shown"):
+            return
+        self._n += 1
+        shown = masks.mask("shown")
+        truth = masks.mask("truth") if masks.has("truth") else None
+        for name, value in _measures(shown, truth, masks.pixel):
+            self._measures[name][case.target or ""][case.path].add(case.id, value)
+        if masks.key is not None and len(masks.options) > 1:
+            self._try_options(masks)
+        if masks.points:
+            self._try_points(masks, shown)
+
+    def _try_options(self, masks: CaseMasks) -> None:
+        options = [masks.masks[region] for region in masks.options.values()]
+        right = np.array([option == masks.key for option in masks.options])
+        for name, scores in _rank_options(options, masks.mask("shown")):
+            best = np.isclose(scores, scores.max(), rtol=0, atol=1e-12)
+            self._count(f"3 revision: {name} mask", float(right[best].mean()), 1 / len(options))
+
+    def _try_points(self, masks: CaseMasks, shown: Mask) -> None:
+        outline = edge(shown)
+        for part, is_inside in (("expansion", False), ("contraction", True)):
+            candidates = [p for p in masks.points if contains(shown, masks.window(p)) is is_inside]
+            right = np.array([point.part == part for point in candidates], bool)
+            if len(candidates) < 2 or not right.any() or right.all():
+                continue
+            away = np.array([distance(masks.window(point), outline) for point in candidates])
+            chance = float(right.mean())
+            self._count(f"3 {part}: nearest point", float(right[away == away.min()].mean()), chance)
+            self._count(f"3 {part}: farthest point", float(right[away == away.max()].mean()), chance)
+
+    def _count(self, name: str, hit: float, chance: float) -> None:
+        self._hits[name] += hit  # type: ignore[assignment]
+        self._trials[name][chance] += 1
+
+    def result(self) -> GateResult:
+        context = self.context
+        tests = len(self._trials) + len(self._measures)
+        rows = [self._rule_row(name, tests) for name in sorted(self._trials)]
+        rows += [row for name in sorted(self._measures) for row in self._separation_rows(name, tests)]
+        return self.report_rows(
+            rows,
+            n=self._n,
+            threshold=f"no simple rule above chance (fail at {context.fail_level:g}, warn at {context.warn_level:g}, "
+            f"corrected for all rules); no measure separates RR from RF (fail from an area of {self.limits.max_auc:g}, "
+            "warn if it is not chance)",
+            good="No simple rule about masks or points does better than chance.",
+            bad="A rule that ignores the radiograph does better than chance; choose other distractors, points or "
+            "edits, so that right and wrong ones look alike.",
+            warned="A rule that ignores the radiograph does slightly better than chance, or so badly that its choice "
+            "can be ruled out; make right and wrong ones more alike where possible.",
+            none="No case has contours as masks.",
+        )
+
+    def _rule_row(self, name: str, tests: int) -> Row:
+        trials, hits, context = self._trials[name], float(self._hits[name]), self.context
+        n = sum(trials.values())
+        p = min(1.0, at_least(hits, trials) * tests)
+        status = context.judge(p)
+        if status == "fail" and any(word in name for word in _WARNING_ONLY):
+            status = "warn"
+        note = f"right in {hits:.4g} of {n}"
+        if status == "pass" and at_most(hits, trials) * tests <= context.fail_level:
+            status, note = "warn", f"{note}: so rarely that its choice can be ruled out"
+            p = min(1.0, at_most(hits, trials) * tests)
+        interval = wilson(hits, n)
+        return Row(
+            name=name,
+            n=n,
+            value=hits / n,
+            low=interval.low,
+            high=interval.high,
+            chance=sum(share * times for share, times in trials.items()) / n,
+            limit=limit(trials, context.warn_level / tests),
+            p=p,
+            status=status,
+            note=note,
+        )
+
+    def _separation_rows(self, name: str, tests: int) -> Iterator[Row]:
+        groups = [(paths["RR"].values, paths["RF"].values) for paths in self._measures[name].values()]
+        area, error, n = separation(groups)
+        if not n:
+            return
+        p = min(1.0, 2 * normal_tail(abs(area - 0.5) / error) * tests) if error else 1.0
+        status = self.context.judge(p)
+        if status == "fail" and max(area, 1 - area) < self.limits.max_auc:
+            status = "warn"
+        yield Row(
+            name=f"2 contour evaluation: {name}",
+            n=n,
+            value=area,
+            low=max(0.0, area - Z95 * error),
+            high=min(1.0, area + Z95 * error),
+            chance=0.5,
+            limit=self.limits.max_auc,
+            p=p,
+            status=status,
+            note=f"larger in RR than in RF in {area:.3f} of all pairs of the same target",
+        )
+
+
+def _measures(shown: Mask, truth: Mask | None, pixel: float) -> Iterator[tuple[str, float]]:
+    area, length = int(np.count_nonzero(shown)), perimeter(shown)
+    yield "area of the contour", float(area)
+    yield "roughness (perimeter² / area)", length**2 / max(area, 1)
+    blurred = cv2.GaussianBlur(
+        shown.astype(np.float32), (0, 0), _TEXTURE * pixel, borderType=cv2.BORDER_CONSTANT
+    )
+    yield "texture (perimeter / smoothed)", length / max(perimeter(np.asarray(blurred > 0.5, bool)), 1.0)
+    if truth is not None:
+        yield "size of the lesion", float(np.count_nonzero(truth))
+
+
+def _rank_options(masks: list[Mask], shown: Mask) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Simple rules, each with a score for every option; the option with the highest score is chosen."""
+    areas = np.array([np.count_nonzero(mask) for mask in masks], np.float64)
+    rough = np.array([perimeter(mask) ** 2 for mask in masks]) / np.maximum(areas, 1)
+    overlaps = np.array([[iou(one, other) for other in masks] for one in masks])
+    typical = (overlaps.sum(axis=1) - 1) / (len(masks) - 1)
+    to_shown = np.array([iou(mask, shown) for mask in masks])
+    yield "largest", areas
+    yield "smallest", -areas
+    yield "smoothest", -rough
+    yield "roughest", rough
+    yield "most typical", typical
+    yield "least typical", -typical
+    yield "closest to the shown", to_shown
+    yield "farthest from the shown", -to_shown

@@ -1,0 +1,1 @@
+"""Gates for trek conversations; each module declares one, apart from those that several gates share."""

@@ -1,0 +1,93 @@
+"""Bases of trek's gates: one that examines conversations, and one that checks them against named rules."""
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple
+
+from carina.audits.gate import AuditContext, Gate, L, NoLimits
+from carina.audits.result import GateResult, Objections
+from carina.audits.trek.conversation import Conversation, ConversationReader
+from carina.audits.trek.proportions import share_row
+from carina.cases.model import Case
+
+
+class ConversationGate(Gate[L]):
+    """A gate that examines trek conversations and ignores the cases of other protocols."""
+
+    def __init__(self, context: AuditContext, limits: L) -> None:
+        super().__init__(context, limits)
+        self.decoder = self._reader = context.shared(ConversationReader)
+        self._n = 0
+
+    def see(self, case: Case) -> None:
+        conversation = self._reader.read(case)
+        if conversation is not None:
+            self._n += 1
+            self.examine(conversation)
+
+    @abstractmethod
+    def examine(self, conversation: Conversation) -> None:
+        """Examine one conversation."""
+
+
+class Violation(NamedTuple):
+    """A rule that a conversation violates, and where."""
+
+    rule: str
+    step: str
+    """Id of the turn; "" for the whole conversation."""
+    what: str
+    """Names the field and the fault."""
+
+
+class RuleGate(ConversationGate[NoLimits]):
+    """A gate that accepts no violation of its rules; every rule has a row in the result.
+
+    A subclass lists its rules and finds their violations.
+    """
+
+    rules: ClassVar[tuple[str, ...]]
+    threshold: ClassVar[str]
+    good: ClassVar[str]
+    bad: ClassVar[str]
+
+    def __init__(self, context: AuditContext, limits: NoLimits) -> None:
+        super().__init__(context, limits)
+        self._objections = Objections()
+        self._violated: Counter[str] = Counter()
+
+    @abstractmethod
+    def find_violations(self, conversation: Conversation) -> Iterator[Violation]:
+        """All violations in a conversation."""
+
+    def examine(self, conversation: Conversation) -> None:
+        violated = set()
+        for rule, step, what in self.find_violations(conversation):
+            self._objections.add(conversation.case.id, f"turn {step}: {what}" if step else what)
+            violated.add(rule)
+        self._violated.update(violated)
+
+    def result(self) -> GateResult:
+        rows = tuple(
+            share_row(
+                rule,
+                self._violated[rule],
+                self._n,
+                limit=0.0,
+                status="fail" if self._violated[rule] else "pass",
+                note=f"violated in {self._violated[rule]} of {self._n} conversations"
+                if self._violated[rule]
+                else "",
+            )
+            for rule in self.rules
+        )
+        return self.report_defects(
+            self._n,
+            self._objections,
+            threshold=self.threshold,
+            good=self.good,
+            bad=self.bad,
+            unit="conversations",
+            rows=rows if self._n else (),
+        )

@@ -1,0 +1,19 @@
+"""Boxes of answer keys in pixels of their images."""
+
+from typing import Final
+
+from carina.cases.draw import Size
+from carina.cases.model import Box
+
+_UNITS: Final = {"percent": 100.0, "unit": 1.0, "thousand": 1000.0}
+"""Frame of a box to the number that stands for the whole width or height; boxes in pixels have none."""
+
+
+def pixel_box(box: Box, size: Size) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of a box in pixels of an image of that size."""
+    x0, y0, x1, y1 = box.xyxy
+    unit = _UNITS.get(box.frame)
+    if unit is None:
+        return x0, y0, x1, y1
+    across, down = size.width / unit, size.height / unit
+    return x0 * across, y0 * down, x1 * across, y1 * down

@@ -1,0 +1,10 @@
+"""What building a benchmark reports beside the benchmark, in `build.json`; each protocol declares its own record."""
+
+import msgspec
+
+
+class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the studies that a benchmark was built from."""
+
+    studies: int
+    """Studies that were looked at."""

@@ -1,0 +1,106 @@
+"""Checking a study set or a benchmark: is it whole, and is it what its manifest says?"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from carina.cases.benchmark import Benchmark, open_benchmark
+from carina.store import Problem
+from carina.store.errors import CarinaError
+from carina.store.layout import what_is
+from carina.store.results import Location, Result, as_path
+from carina.studies import Studies, open_studies
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, repr=False)
+class CheckResult(Result):
+    """What `check` found."""
+
+    set_path: Path
+    noun: str
+    """What the set holds: "studies" or "cases"."""
+    records: int
+    """Number of studies or cases."""
+    problems: tuple[Problem, ...]
+    """In the order of the set; none for a sound set."""
+
+    @property
+    def path(self) -> Path:
+        """Directory of the set that was checked."""
+        return self.set_path
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def to_frame(self) -> "pl.DataFrame":
+        """One row a problem: `record` (id of the study or case, or null) and `message`."""
+        import polars as pl  # noqa: PLC0415 - slow to import
+
+        columns = {
+            "record": [problem.record for problem in self.problems],
+            "message": [problem.message for problem in self.problems],
+        }
+        return pl.DataFrame(columns, schema={"record": pl.String, "message": pl.String})
+
+    def _summary(self) -> dict[str, object]:
+        return {self.noun: self.records, "problems": len(self.problems)}
+
+
+def check(
+    location: Location,
+    *,
+    images: Location | None = None,
+    files: bool = True,
+    on_problem: Callable[[Problem], object] | None = None,
+) -> CheckResult:
+    """Check every part, row and image of a study set or a benchmark.
+
+    Args:
+        location: Directory of the set, its manifest, or an opened set.
+        images: Directory of the images, if it is not the one that the manifest names.
+        files: Whether to open every image file, and to compare its size and checksum with the records.
+        on_problem: Called with each problem as soon as it is found.
+
+    Returns:
+        All problems; none for a sound set.
+
+    Raises:
+        CarinaError: There is neither a study set nor a benchmark, or its manifest cannot be read.
+
+    Example:
+        >>> check("studies").is_sound  # doctest: +SKIP
+        True
+    """
+    if not files and images is not None:
+        raise CarinaError(
+            "images: names the directory of the images, but files=False opens none; give one of the two"
+        )
+    opened = _open(location, images)
+    problems = []
+    for problem in opened.check(images=files):
+        problems.append(problem)
+        if on_problem is not None:
+            on_problem(problem)
+    noun = "studies" if isinstance(opened, Studies) else "cases"
+    return CheckResult(opened.path, noun, len(opened), tuple(problems))
+
+
+def _open(location: Location, image_root: Location | None) -> Studies | Benchmark:
+    """The study set or benchmark at a location."""
+    if isinstance(location, Studies):
+        return open_studies(location, image_root)
+    if isinstance(location, Benchmark):
+        return open_benchmark(location, image_root)
+    path = as_path(location)
+    match what_is(path):
+        case "studies":
+            return open_studies(path, image_root)
+        case "benchmark":
+            return open_benchmark(path, image_root)
+    raise CarinaError(f"{path}: neither a study set (studies.json) nor a benchmark (bench.json)")

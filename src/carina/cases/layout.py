@@ -1,0 +1,15 @@
+"""How a benchmark lies on disk."""
+
+from typing import Final
+
+from carina.store.layout import Layout, declare_layout
+
+LAYOUT: Final = declare_layout(
+    Layout(
+        holds="benchmark",
+        title="benchmark",
+        file="bench.json",
+        folder="cases",
+        opener="carina.cases.open_benchmark",
+    )
+)

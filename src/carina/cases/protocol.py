@@ -1,0 +1,102 @@
+"""What a protocol declares once about itself: its name, its stages, its headline measures and its facts.
+
+Reports, audits, pages and the command line read it from here. A protocol is declared in its own package
+(`carina.percept.protocol`, `carina.trek.protocol`, `carina.ground.protocol`), or in another installed package through
+the entry-point group `carina.protocols`.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from carina.cases.build_report import BuildReport
+from carina.cases.facts import FactRecord
+from carina.store.registry import Registry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One stage of an examination."""
+
+    number: int
+    title: str
+    """Up to four words, as headings and tables show it: "Contour evaluation"."""
+    description: str = ""
+    """What is asked, in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadlineMeasure:
+    """A measure that the report shows first."""
+
+    level: Literal["case", "stage", "macro", "micro"]
+    """What is averaged: whole cases, the steps of a stage (one measure for each stage), stages, or all steps."""
+    metric: str
+    """Name of the measure in tables: "mean over targets", "accuracy"."""
+    title: str
+    """Heading of the column; a stage is headed by its own title instead where this is empty."""
+
+
+STAGE_ACCURACY: Final = HeadlineMeasure(level="stage", metric="accuracy", title="")
+"""Accuracy of each stage; the report gives balanced accuracy for a stage whose answer depends on the path."""
+MEAN_OVER_STAGES: Final = HeadlineMeasure(level="macro", metric="mean over stages", title="Mean over stages")
+ALL_STEPS: Final = HeadlineMeasure(level="micro", metric="accuracy", title="All steps")
+CASE_SUCCESS: Final = HeadlineMeasure(level="case", metric="mean over targets", title="Case success")
+"""Share of cases whose every step is right, as a mean over lesions."""
+BY_STAGE: Final = (STAGE_ACCURACY, MEAN_OVER_STAGES, ALL_STEPS)
+"""Headline of a protocol that declares no other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolInfo:
+    """What is known of all cases of a protocol."""
+
+    name: str
+    title: str
+    stages: tuple[Stage, ...]
+    case_facts: type[FactRecord] = FactRecord
+    """What `Case.facts` of its cases hold."""
+    step_facts: type[FactRecord] = FactRecord
+    """What `Step.facts` of its steps hold."""
+    build_report: type[BuildReport] = BuildReport
+    """What `build.json` beside its benchmarks holds."""
+    headline: tuple[HeadlineMeasure, ...] = BY_STAGE
+    """Measures that the report shows first, in this order."""
+
+    def stage_title(self, number: int) -> str:
+        """The title of a stage; "Stage N" for a number that the protocol does not declare."""
+        return next((stage.title for stage in self.stages if stage.number == number), f"Stage {number}")
+
+
+PROTOCOLS: Final[Registry[ProtocolInfo]] = Registry(
+    "protocol",
+    group="carina.protocols",
+    modules=("carina.percept.protocol", "carina.trek.protocol", "carina.ground.protocol"),
+)
+
+
+def declare_protocol(info: ProtocolInfo) -> ProtocolInfo:
+    """Register a protocol under its name, and return it."""
+    PROTOCOLS.register(info.name, info)
+    return info
+
+
+def headline_of(protocol: str) -> tuple[HeadlineMeasure, ...]:
+    """The headline measures of a protocol, also where nobody has declared it.
+
+    Example:
+        >>> [measure.title or measure.level for measure in headline_of("percept")]
+        ['Case success', 'stage', 'Mean over stages', 'All steps']
+    """
+    return PROTOCOLS[protocol].headline if protocol in PROTOCOLS else BY_STAGE
+
+
+def stage_title(protocol: str, stage: int) -> str:
+    """The title of a stage, also where nobody has declared the protocol.
+
+    Example:
+        >>> stage_title("percept", 2)
+        'Contour evaluation'
+        >>> stage_title("imported", 2)
+        'Stage 2'
+    """
+    return PROTOCOLS[protocol].stage_title(stage) if protocol in PROTOCOLS else f"Stage {stage}"

@@ -1,0 +1,250 @@
+"""`carina score-maps`, `carina compare-profiles`, `carina list-metrics`: localisation maps that are files."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import typer
+
+from carina.cli.console import print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from carina.maps import Cell
+    from carina.maps.file_scores import FileScores
+
+_LISTED: Final = 5
+"""Unmatched names that are printed; all are in scores.json."""
+
+Maps = Annotated[
+    Path,
+    typer.Option(
+        "--maps",
+        metavar="DIR",
+        help="Directory of maps, .npy, .npz, .png or .tif, named <image>_<finding>_map or <image>.",
+    ),
+]
+RegionFile = Annotated[
+    Path,
+    typer.Option(
+        "--regions",
+        metavar="FILE",
+        help="File of regions: CheXlocalize's segmentations or annotations, or COCO's JSON.",
+    ),
+]
+Geometry = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW",
+        help="How a map lies on its image: whole, letterbox:LONGEST, letterbox:LONGEST:SIDE or crop:SHORTEST:SIDE.",
+        show_default="maps have the size of their image",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command(name="score-maps", no_args_is_help=True)(score_maps)
+    app.command(name="compare-profiles", no_args_is_help=True)(compare_profiles)
+    app.command(name="list-metrics")(list_metrics)
+
+
+def score_maps(
+    *,
+    maps: Maps,
+    regions: RegionFile,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for the scores.")],
+    profile: Annotated[
+        str,
+        typer.Option(
+            help="Scoring profile: carina, chexlocalize, medklip, mavl, radzero, afloc, torchray or quantus."
+        ),
+    ] = "carina",
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Metric variant to score instead of a profile, such as iou.otsu.tp_only; repeat for several.",
+        ),
+    ] = None,
+    geometry: Geometry = None,
+    patients: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV with columns id and patient.",
+            show_default="from CheXpert's image names; any other image counts as a patient of its own",
+        ),
+    ] = None,
+    split: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the split that these images belong to; needed by --thresholds, --tune, --cutoffs and "
+            "--tune-cutoffs.",
+        ),
+    ] = "",
+    thresholds: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File of thresholds that --tune wrote on another split."),
+    ] = None,
+    tune: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File to write the thresholds to that are best on these images."),
+    ] = None,
+    cutoffs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File of probability cut-offs that --tune-cutoffs wrote on another split."
+        ),
+    ] = None,
+    tune_cutoffs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File to write the probability cut-offs to that are best on these images; maps must be .npz files "
+            "with the probability in the array prob.",
+        ),
+    ] = None,
+    replicates: Annotated[
+        int, typer.Option(min=1, help="Bootstrap replicates of patients for an interval.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    on_error: Annotated[
+        Literal["skip", "stop"], typer.Option(help="What to do with a map that cannot be read.")
+    ] = "skip",
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Score localisation maps from files against regions from a file.
+
+    Writes scores.csv and scores.parquet (one row a map, one column a metric variant), summary.csv (means with
+    intervals by finding and lesion size) and scores.json (definitions, and everything that did not match).
+
+    \b
+    Examples:
+      carina score-maps --maps maps --regions gt_segmentations_test.json --geometry whole -o scores
+      carina score-maps --maps maps --regions gt.json --profile chexlocalize --split test \\
+        --thresholds val.json --geometry whole -o scores
+      carina score-maps --maps maps --regions coco.json --variant iou.otsu --variant auroc -o scores
+    """
+    from carina.maps import score_maps as score
+
+    scored = score(
+        maps,
+        regions,
+        out,
+        profile=profile,
+        variants=variant,
+        geometry=geometry,
+        patients=patients,
+        split=split,
+        thresholds=thresholds,
+        tune=tune,
+        cutoffs=cutoffs,
+        tune_cutoffs=tune_cutoffs,
+        replicates=replicates,
+        seed=seed,
+        on_error=on_error,
+        progress=partial(progress, quiet=json),
+    )
+    if json:
+        print_json({"written": scored.files, "scored": scored.scores.scored, "summary": scored.scores.cells})
+        return
+    _print_cells([cell for cell in scored.scores.cells if cell.level in ("all", "finding")])
+    _print_unmatched(scored.scores)
+
+
+def compare_profiles(
+    *,
+    maps: Maps,
+    regions: RegionFile,
+    geometry: Geometry = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """Score the same maps by the scoring rules of several projects, to show how much of a score is due to the rule.
+
+    \b
+    Examples:
+      carina compare-profiles --maps maps --regions gt_segmentations_test.json --geometry whole
+      carina compare-profiles --maps maps --regions coco.json --json
+    """
+    from carina.maps import compare_profiles as compare
+
+    rows = compare(maps, regions, geometry=geometry, progress=partial(progress, quiet=json))
+    if json:
+        print_json(rows)
+        return
+    sizes = list(rows[0].by_size)
+    headings = ("scoring rule", "all", *(f"{size} (n={rows[0].n[size]})" for size in sizes))
+    print_table(
+        headings, [(row.protocol, _figure(row.all), *map(_figure, row.by_size.values())) for row in rows]
+    )
+
+
+def list_metrics(
+    *,
+    profile: Annotated[
+        str | None, typer.Option(help="Scoring profile whose metric variants are listed.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List the scoring profiles, or the metric variants of one profile with their definitions.
+
+    \b
+    Examples:
+      carina list-metrics
+      carina list-metrics --profile chexlocalize
+    """
+    from carina.maps import PROFILES, find_profile
+
+    if profile is None:
+        rows = [(item.name, str(len(item.variants)), item.description) for item in PROFILES.values()]
+        headings = ("profile", "variants", "description")
+    else:
+        rows = [(variant.name, "", variant.definition) for variant in find_profile(profile).variants]
+        headings = ("variant", "", "definition")
+    if json:
+        print_json({row[0]: row[2] for row in rows})
+    else:
+        print_table(headings, rows)
+
+
+def _print_cells(cells: "list[Cell]") -> None:
+    rows = [
+        (
+            cell.variant,
+            cell.group or f"all ({cell.average})",
+            _figure(cell.value),
+            f"{_figure(cell.low)} to {_figure(cell.high)}",
+            str(cell.n),
+            str(cell.patients),
+        )
+        for cell in cells
+    ]
+    print_table(("variant", "finding", "value", "95% interval", "n", "patients"), rows)
+
+
+def _print_unmatched(scores: "FileScores") -> None:
+    typer.echo(f"{scores.scored} maps scored", err=True)
+    for meaning, names in (
+        ("maps have no image among the regions", scores.maps_without_image),
+        ("maps do not name a finding, and their image has several", scores.maps_without_finding),
+        ("regions have no map", scores.regions_without_map),
+        ("maps cannot be read and are not scored", scores.unreadable_maps),
+    ):
+        if names:
+            listed = "; ".join(names[:_LISTED]) + ("; ..." if len(names) > _LISTED else "")
+            typer.echo(f"{len(names)} {meaning}: {listed}", err=True)
+    if scores.counted_without_region:
+        typer.echo(
+            f"{scores.counted_without_region} maps without a region count as false positives in any_mask and gated",
+            err=True,
+        )
+    if scores.counted_without_map:
+        typer.echo(
+            f"{scores.counted_without_map} regions without a map (empty regions included) count as empty predictions "
+            "in any_mask, gated and pooled",
+            err=True,
+        )
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,224 @@
+"""Reading runs of `carina explain`: maps, their scores and checks, refused where they do not belong together."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import polars as pl
+from polars.exceptions import PolarsError
+
+from carina.explanations.checks import CHECKS, ROWS, CheckResult, Checks
+from carina.explanations.layout import LAYOUT as MAPS
+from carina.explanations.maps import Manifest, Maps, open_maps
+from carina.explanations.scoring import MODEL, SCORES, SUMMARY, Scoring, read_scoring
+from carina.runs.analysis.read import read_distinct
+from carina.store import what_is
+from carina.store.errors import CarinaError
+from carina.store.files import sha256
+
+UNTRAINED: Final = "builtin/untrained"
+"""Model with random weights."""
+ORACLE: Final = "control/oracle"
+_CONTROL: Final = "control/"
+_SCORED: Final = dict.fromkeys(("source", "case", "finding", "patient"), pl.String) | {"share": pl.Float64}
+_SUMMARISED: Final = (
+    dict.fromkeys(("source", "variant", "level", "group", "average"), pl.String)
+    | dict.fromkeys(("value", "low", "high"), pl.Float64)
+    | dict.fromkeys(("n", "patients", "replicates"), pl.Int64)
+)
+"""Columns that the tables have whatever the profile."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MapsRun:
+    """One run of `carina explain`: model, method, maps and their scores."""
+
+    id: str
+    path: Path
+    maps: Maps
+    scoring: Scoring
+    scores: pl.DataFrame
+    """A row for each map and source, a column for each variant."""
+    summary: pl.DataFrame
+    """Means with intervals."""
+    checked: CheckResult | None = None
+    """Whether its maps depend on image, text and weights, where `--check` was given."""
+    suffix: str = ""
+    """Distinguishes it from another run of the same model and method."""
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.maps.manifest
+
+    @property
+    def model(self) -> str:
+        return self.scoring.model
+
+    @property
+    def method(self) -> str:
+        return self.scoring.method
+
+    @property
+    def title(self) -> str:
+        """Model and method; a control has one method, which its name says."""
+        name = self.model if self.is_control else f"{self.model} · {self.method}"
+        return f"{name} ({self.suffix})" if self.suffix else name
+
+    @property
+    def is_control(self) -> bool:
+        return self.model.startswith(_CONTROL)
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it has learnt nothing: a control, or random weights."""
+        return self.is_control or self.model == UNTRAINED
+
+    @property
+    def is_oracle(self) -> bool:
+        return self.model == ORACLE
+
+    @property
+    def benchmark(self) -> str:
+        """Fingerprint of the benchmark."""
+        return str(self.manifest.options.get("benchmark", ""))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        settings = self.manifest.options.get("settings")
+        return settings if isinstance(settings, dict) else {}
+
+    @property
+    def pretraining(self) -> str | None:
+        """Kind of data that the model was trained on, where it declares one."""
+        tag = self.settings.get("pretraining")
+        return tag if isinstance(tag, str) else None
+
+    @cached_property
+    def known_variants(self) -> frozenset[str]:
+        """Variants of metrics of which its own maps have a value."""
+        own = self.summary.filter((pl.col("source") == MODEL) & pl.col("value").is_not_null())
+        return frozenset(own["variant"].to_list())
+
+    @cached_property
+    def probes(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Probes with a scored map, and probes with a score of the finding."""
+        return frozenset(self.own["case"]), frozenset(self.recognition_scores["case"])
+
+    @cached_property
+    def own(self) -> pl.DataFrame:
+        """Scores of the model's maps, one row a case."""
+        return self.scores_of(MODEL)
+
+    def scores_of(self, source: str) -> pl.DataFrame:
+        """Scores of one source (the model, or a control) on positive probes, in order of cases."""
+        # Some profiles score maps of negative probes too; those count in the summary alone.
+        return self.scores.filter((pl.col("source") == source) & (pl.col("share") > 0)).sort("case")
+
+    @cached_property
+    def recognition_scores(self) -> pl.DataFrame:
+        """The model's scores of findings: `case`, `patient`, `finding`, `present`, `score`, `against`.
+
+        `against` says whether the score of negative prompts was subtracted. Without the split and the patients that
+        thresholds were tuned on; no rows for maps without a model.
+        """
+        table = self.maps.table(["id", "patient", "split", "target", "present", "score", "against"]).collect()
+        kept = table.filter(pl.col("score").is_not_null())
+        if self.scoring.tuned_on is not None:
+            tuned = pl.col("split").eq_missing(pl.lit(self.scoring.tuned_on))
+            tuning_patients = table.filter(tuned)["patient"].drop_nulls().unique().to_list()
+            kept = kept.filter(~tuned & ~pl.col("patient").is_in(tuning_patients).fill_null(value=False))
+        return kept.select(
+            case="id",
+            patient=pl.col("patient").fill_null(pl.col("id")),
+            finding="target",
+            present="present",
+            score=pl.col("score") - pl.col("against").fill_null(0.0),
+            against=pl.col("against").is_not_null(),
+        ).sort("case")
+
+
+def is_maps(path: Path) -> bool:
+    """Whether a directory holds a run of `carina explain`."""
+    return path.is_dir() and what_is(path) == MAPS.holds
+
+
+def read_maps_run(path: Path) -> MapsRun:
+    """Read the run of `carina explain` in a directory.
+
+    Raises:
+        CarinaError: Something of it is missing, or maps, scores and checks do not belong together.
+    """
+    maps = open_maps(path)
+    scoring = read_scoring(path)
+    if scoring.maps != maps.manifest.fingerprint:
+        raise CarinaError(
+            f"{path / SCORES}: belongs to other maps than {MAPS.file}; run carina explain again"
+        )
+    scores, summary = _read_table(path / SCORES), _read_table(path / SUMMARY)
+    parts = tuple(part.sha256 for part in maps.manifest.parts)
+    tables = {name: sha256(path / name) for name in (SCORES, SUMMARY)}
+    if (scoring.parts, scoring.tables) != (parts, tables):
+        raise CarinaError(f"{path}: maps or tables were changed after scoring; run carina explain again")
+    if not scoring.scored:
+        # Tables without rows have no columns either.
+        scores, summary = pl.DataFrame(schema=_SCORED), pl.DataFrame(schema=_SUMMARISED)
+    columns = [name for name in scoring.variants if scoring.scored and not _is_pooled(name)]
+    _require(path / SCORES, scores, (*_SCORED, *columns))
+    _require(path / SUMMARY, summary, _SUMMARISED)
+    return MapsRun(
+        id=path.resolve().name,
+        path=path,
+        maps=maps,
+        scoring=scoring,
+        scores=scores,
+        summary=summary,
+        checked=_read_checks(path, maps.manifest.fingerprint),
+    )
+
+
+def read_maps_runs(paths: Sequence[Path]) -> list[MapsRun]:
+    """Read several runs of `carina explain`; each may be given once."""
+    return read_distinct(
+        paths, read_maps_run, lambda run: (run.benchmark, run.scoring.profile, run.model, run.method)
+    )
+
+
+def _is_pooled(variant: str) -> bool:
+    """Whether a variant pools the pixels of all images, so that no single map has a score."""
+    return variant.endswith(".pooled")
+
+
+def _read_checks(directory: Path, fingerprint: str) -> CheckResult | None:
+    """The results of `carina explain --check`, where there are any."""
+    path = directory / CHECKS
+    try:
+        checks = msgspec.json.decode(path.read_bytes(), type=Checks)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise CarinaError(
+            f"{path}: not the checks of a run of maps: {error}; run carina explain --check again"
+        ) from error
+    if checks.maps != fingerprint:
+        raise CarinaError(f"{path}: belongs to other maps than {MAPS.file}; run carina explain --check again")
+    rows = _read_table(directory / ROWS, "check the maps again with carina explain --check")
+    _require(directory / ROWS, rows, ("case", "patient"))
+    return CheckResult(checks, rows)
+
+
+def _require(path: Path, table: pl.DataFrame, columns: Iterable[str]) -> None:
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        raise CarinaError(f"{path}: no column {missing[0]!r}; run carina explain again")
+
+
+def _read_table(path: Path, remedy: str = "score the maps with carina explain") -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path)
+    except FileNotFoundError:
+        raise CarinaError(f"{path}: missing; {remedy}") from None
+    except (OSError, PolarsError) as error:
+        raise CarinaError(f"{path}: not a Parquet file: {error}") from error

@@ -1,0 +1,15 @@
+"""How a set of localisation maps lies on disk."""
+
+from typing import Final
+
+from carina.store.layout import Layout, declare_layout
+
+LAYOUT: Final = declare_layout(
+    Layout(
+        holds="maps",
+        title="set of localisation maps",
+        file="maps.json",
+        folder="maps",
+        opener="carina.explanations.maps.open_maps",
+    )
+)

@@ -1,0 +1,229 @@
+"""`explain`: make the localisation maps of a model, score them against expert regions, and check them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from carina.cases import Benchmark, open_benchmark
+from carina.explanations.checks import CHECKS, Checks, check_maps, read_checks, require_weights, write_checks
+from carina.explanations.clip import ClipExplainer
+from carina.explanations.controls import CONTROLS
+from carina.explanations.explainer import Explainer
+from carina.explanations.explainer_registry import CONTROL, open_explainer
+from carina.explanations.faithfulness import FaithfulnessOptions
+from carina.explanations.map_parts import MapOptions, OnError, make_maps, select_probes
+from carina.explanations.maps import Maps, open_maps
+from carina.explanations.methods._options import parse_options
+from carina.explanations.scoring import (
+    SCORES,
+    SUMMARY,
+    Scoring,
+    check_tuning,
+    read_scoring,
+    score_map_run,
+)
+from carina.maps.profiles import find_profile
+from carina.store.errors import CarinaError, MapsError
+from carina.store.progress import Progress, no_progress
+from carina.store.results import Location, Result, as_path
+from carina.store.workers import Engine
+
+HEADLINE: Final[Mapping[str, str]] = {
+    "pointing game": "hit.bilinear_full.full_image.expected.positives.per_image",
+    "IoU, tuned": "iou.bilinear_full.full_image.tuned_iou_minmax256.positives.per_image",
+    "IoU, Otsu": "iou.bilinear_full.full_image.otsu.positives.per_image",
+    "pixel AUROC": "auroc.bilinear_full.full_image.per_image",
+    "mass": "mass.bilinear_full.full_image.per_image",
+}
+"""Metric variants of the profile "carina" that a short table shows, by their titles."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MapRun(Result):
+    """The localisation maps of one model and method, with their scores. Opened by `open_map_run`."""
+
+    directory: Path
+    skipped: tuple[tuple[str, str], ...] = ()
+    """Probes without a map, with the reason; as in `skipped.csv`."""
+
+    @property
+    def path(self) -> Path:
+        """The directory of the run."""
+        return self.directory
+
+    @cached_property
+    def maps(self) -> Maps:
+        """The maps themselves."""
+        return open_maps(self.directory)
+
+    @cached_property
+    def scoring(self) -> Scoring:
+        """Settings of the scoring (profile, definitions, thresholds), and recognition by finding."""
+        return read_scoring(self.directory)
+
+    @cached_property
+    def checks(self) -> Checks | None:
+        """Faithfulness and sanity checks; None where none were run."""
+        return read_checks(self.directory) if (self.directory / CHECKS).is_file() else None
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row a map and source (the model, and each control), one column a metric variant."""
+        return pl.read_parquet(self.directory / SCORES, glob=False)
+
+    def summary(self) -> pl.DataFrame:
+        """Means with intervals: one row a source, metric variant and group of maps."""
+        return pl.read_parquet(self.directory / SUMMARY, glob=False)
+
+    def _summary(self) -> Mapping[str, object]:
+        scoring = self.scoring
+        return {"model": scoring.model, "method": scoring.method, "scored_maps": scoring.scored}
+
+
+def open_map_run(location: Location) -> MapRun:
+    """Open the maps and scores that `explain` wrote.
+
+    Args:
+        location: Directory of the run, or an object that has it as its path.
+
+    Returns:
+        The run, with `.maps`, `.scoring`, `.checks`, `.summary()` and `.to_frame()`.
+
+    Returns:
+        The run, with its maps and scores.
+
+    Raises:
+        MapsError: There are no maps, or they are damaged.
+        CarinaError: The scores are missing or damaged.
+
+    Example:
+        >>> run = open_map_run("maps/asymmetry")  # doctest: +SKIP
+        >>> run.to_frame()  # doctest: +SKIP
+    """
+    run = MapRun(as_path(location))
+    _ = run.maps, run.scoring
+    return run
+
+
+def explain(
+    bench: Location,
+    model: str,
+    out: Location,
+    *,
+    method: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    profile: str = "carina",
+    tune_on: str | None = None,
+    controls: bool = True,
+    checks: int | None = None,
+    check_options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    images: Location | None = None,
+    on_error: OnError = "skip",
+    workers: int | None = None,
+    engine: Engine = "local",
+    address: str | None = None,
+    progress: Progress = no_progress,
+) -> MapRun:
+    """Make a localisation map for every probe of a benchmark, and score the maps against the expert regions.
+
+    Maps of controls, which need no model, are scored beside those of the model. An interrupted call resumes: maps and
+    scores that are complete are not computed again. The model is opened once in each process.
+
+    Args:
+        bench: Benchmark made by `build_ground`.
+        model: Model to explain: a CLIP-style model such as "biomedclip:PATH", a chat model "hf:PATH",
+            "builtin/asymmetry", "builtin/untrained", or "control/NAME".
+        out: Directory for maps and scores.
+        method: Explanation method; None for the one that the model was published with.
+        options: Options of the method by name.
+        profile: Scoring profile: "carina", "chexlocalize", "medklip", "mavl", "radzero", "afloc", "torchray" or
+            "quantus".
+        tune_on: Split whose maps choose the thresholds; they are not scored.
+        controls: Whether to score the controls too.
+        checks: Number of maps to check for faithfulness and sanity; None for no checks.
+        check_options: Options of the deletion and insertion checks by name.
+        seed: Seed for methods, controls and checks that sample at random.
+        limit: Largest number of probes, taken from each finding in turn; None for all.
+        images: Directory of the images, if it is not the one that the benchmark names.
+        on_error: What to do with a probe whose image cannot be read or for which the model has no prompt.
+        workers: Number of processes; None for one a core.
+        engine: Where the processes run: this machine, or a Ray cluster.
+        address: Address of the Ray cluster, HOST:PORT; only with engine "ray".
+        progress: Progress display; none by default.
+
+    Returns:
+        The run, with `.maps`, `.scoring`, `.checks`, `.skipped`, `.summary()` and `.to_frame()`.
+
+    Raises:
+        CarinaError: The benchmark has no probes, or model, method, option, profile or split is unknown.
+
+    Example:
+        >>> maps = explain("probes", "builtin/asymmetry", "maps/asymmetry")  # doctest: +SKIP
+        >>> maps.summary().filter(level="all", average="micro")  # doctest: +SKIP
+    """
+    if address is not None and engine != "ray":
+        raise CarinaError("address: needs engine 'ray', found another engine; set both or none")
+    if check_options and checks is None:
+        raise CarinaError("check_options: need checks; set the number of maps to check too")
+    find_profile(profile)
+    if checks is not None:
+        require_weights(model)
+    checking = parse_options(FaithfulnessOptions, check_options or {}, "checks", seed=seed)
+    opened = open_benchmark(as_path(bench), None if images is None else as_path(images))
+    if tune_on is not None:
+        check_tuning(opened, tune_on)
+    directory, processes = as_path(out), workers or os.cpu_count() or 1
+    map_options = MapOptions(method=method, method_options=dict(options or {}), seed=seed, limit=limit)
+    explainer = open_explainer(model, method, map_options.method_options, bench=opened, seed=seed)
+    with progress("Maps", len(select_probes(opened, limit))) as advance:
+        written = make_maps(
+            opened,
+            model,
+            directory,
+            map_options,
+            explainer=explainer,
+            images=None if images is None else as_path(images),
+            workers=processes,
+            engine=engine,
+            address=address,
+            on_error=on_error,
+            progress=advance,
+        )
+    names = CONTROLS if controls and not model.startswith(CONTROL) else ()
+    maps = open_maps(directory)
+    with progress("Scores", 1 + len(names)) as advance:
+        score_map_run(
+            opened,
+            maps,
+            profile_name=profile,
+            tune_on=tune_on,
+            controls=names,
+            seed=seed,
+            workers=processes,
+            progress=advance,
+        )
+    if checks is not None:
+        _check(opened, maps, explainer, checks, checking, seed, progress)
+    return MapRun(directory, written.skipped)
+
+
+def _check(  # noqa: PLR0917 - the arguments of `explain`
+    bench: Benchmark,
+    maps: Maps,
+    explainer: Explainer,
+    number: int,
+    options: FaithfulnessOptions,
+    seed: int,
+    progress: Progress,
+) -> None:
+    if not isinstance(explainer, ClipExplainer):
+        raise MapsError(f"{explainer.name}: checks need one CLIP-style model with weights")
+    with progress("Checks", min(number, len(maps))) as advance:
+        result = check_maps(bench, maps, explainer, number, options=options, seed=seed, progress=advance)
+    write_checks(maps.directory, result)

@@ -1,0 +1,451 @@
+"""Score the maps of a run, and those of the controls on the same frames and grids.
+
+`scores.parquet` has one row for each map and source, `summary.parquet` means with intervals, and `scoring.json` the
+settings: profile, definitions of the variants, split and thresholds, with recognition and sensitivity to the threshold.
+"""
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from carina.cases import Benchmark, Case, open_benchmark
+from carina.explanations.controls import CONTROLS, MeanRegions, collect_mean_regions, control_map
+from carina.explanations.explainer import Probe
+from carina.explanations.maps import LocalisationMap, Maps, open_maps
+from carina.explanations.probe import read_probe_case
+from carina.explanations.recognition import Recognition, recognition
+from carina.ground import PRESENT
+from carina.maps.pointing import Box
+from carina.maps.profiles import find_variants
+from carina.maps.rules import GridName, SelectedOn, SelectedThreshold
+from carina.maps.score import Scorer
+from carina.maps.summary import Cell, Row
+from carina.maps.tuning import Thresholds
+from carina.models.frame import Map
+from carina.store.errors import CarinaError
+from carina.store.files import sha256, write_bytes
+from carina.store.workers import in_order
+from carina.studies import Region
+from carina.version import __version__
+
+MODEL: Final = "model"
+OWN: Final = "carina"
+"""The default profile."""
+SCORES: Final = "scores.parquet"
+SUMMARY: Final = "summary.parquet"
+SCORING: Final = "scoring.json"
+GRID: Final[GridName] = "minmax256"
+"""Thresholds of the sensitivity curves."""
+REPLICATES: Final = 1000
+"""Bootstrap replicates for an interval; a run has thousands of intervals."""
+VERSION: Final = 2
+"""Raised when the same maps and options give other scores."""
+_THOUSAND: Final = 1000.0
+"""Width and height of an image in the coordinates of the boxes of probes."""
+_STEPS: Final = 5
+"""Every fifth threshold of a sensitivity curve is stored."""
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean IoU by threshold on the map scaled from 0 to 1."""
+
+    source: str
+    finding: str
+    """Name of the finding; empty for all findings together."""
+    thresholds: tuple[float, ...]
+    values: tuple[float | None, ...]
+
+
+class Scoring(msgspec.Struct, frozen=True, kw_only=True):
+    """Content of `scoring.json`: settings and results of the scoring of a run."""
+
+    maps: str
+    """Fingerprint of the maps."""
+    model: str
+    method: str
+    profile: str
+    variants: dict[str, str]
+    """Definition of each metric variant, which is a column of `scores.parquet`."""
+    tuned_on: str | None
+    """Split on which thresholds were tuned; its maps are not scored."""
+    thresholds: dict[str, Thresholds]
+    """Tuned thresholds by source."""
+    recognition: tuple[Recognition, ...]
+    sensitivity: tuple[Curve, ...]
+    scored: int
+    """Number of scored maps of present findings."""
+    tuned: int = 0
+    """Number of maps of present findings on which thresholds were tuned."""
+    shared: int = 0
+    """Number of maps of other splits that are not scored because thresholds were tuned on the same patients."""
+    blank: int = 0
+    """Number of scored maps without a finite number."""
+    parts: tuple[str, ...]
+    """SHA-256 of the parts of the maps."""
+    made_of: str
+    """Digest of everything that decides the scores."""
+    tables: dict[str, str]
+    """SHA-256 of `scores.parquet` and `summary.parquet`."""
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """Regions of a probe that its map is compared with."""
+
+    target: str
+    patient: str | None
+    region: Region | None
+    """None where the finding is absent."""
+    boxes: tuple[Box, ...]
+    """Boxes of the finding."""
+    lungs: Region | None
+
+
+def score_map_run(
+    bench: Benchmark,
+    maps: Maps,
+    *,
+    profile_name: str = OWN,
+    tune_on: str | None = None,
+    controls: Sequence[str] = CONTROLS,
+    seed: int = 0,
+    replicates: int = REPLICATES,
+    workers: int = 1,
+    progress: Callable[[int], object] = lambda _done: None,
+) -> Scoring:
+    """Score the maps of a run and of the controls, and write the results into the directory of the run.
+
+    Maps of present findings are compared with the truth; maps of absent findings only where the profile scores them.
+    Results of an earlier call with the same settings are not computed again.
+
+    Args:
+        bench: Benchmark of the probes.
+        maps: Maps of the run.
+        profile_name: Scoring profile.
+        tune_on: Split on which thresholds are tuned, for the model and for each control; its maps and other maps of its
+            patients are not scored.
+        controls: Names of the controls.
+        seed: Seed of the controls and of the bootstrap.
+        replicates: Bootstrap replicates for an interval.
+        workers: Number of processes, among which model and controls are divided.
+        progress: Called with the number of sources that are done.
+
+    Raises:
+        CarinaError: The maps belong to another benchmark, or the split has no present finding.
+    """
+    _check_benchmark(bench, maps)
+    if tune_on is not None:
+        _check_split(tune_on, [(record.split, record.present) for record in maps], maps.directory)
+    sources = (MODEL, *(f"control/{name}" for name in controls))
+    # Checksums of the maps themselves: a map whose image could not be read before may exist by now.
+    checksums = tuple(part.sha256 for part in maps.manifest.parts)
+    decisive = (__version__, VERSION, checksums, profile_name, tune_on, sources, seed, replicates)
+    made_of = hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()
+    finished = _read_finished(maps.directory, made_of)
+    if finished is not None:
+        progress(len(sources))
+        return finished
+    tasks = [
+        _Task(
+            str(bench.directory.resolve()),
+            str(maps.directory.resolve()),
+            source,
+            profile_name,
+            tune_on,
+            seed,
+            replicates,
+        )
+        for source in sources
+    ]
+    scored: dict[str, _Scored] = {}
+    for source, result in zip(sources, in_order(_score_source, tasks, workers=workers), strict=True):
+        scored[source] = result
+        progress(1)
+    of_model = scored[MODEL]
+    tuning, rest = _divide_maps(list(maps), tune_on)
+    scored_ids = {record.id for record in rest}
+    # scoring.json is written last: where it exists, the tables exist too.
+    (maps.directory / SCORING).unlink(missing_ok=True)
+    write_table(maps.directory / SCORES, _score_table({name: result.rows for name, result in scored.items()}))
+    write_table(
+        maps.directory / SUMMARY, _summary_table({name: result.cells for name, result in scored.items()})
+    )
+    scoring = Scoring(
+        maps=maps.manifest.fingerprint,
+        model=str(maps.manifest.options["model"]),
+        method=str(maps.manifest.options["method"]),
+        profile=profile_name,
+        variants=of_model.variants,
+        tuned_on=tune_on,
+        thresholds={source: result.thresholds for source, result in scored.items() if result.thresholds},
+        recognition=tuple(recognition(rest, tuning, seed=seed)),
+        sensitivity=tuple(curve for result in scored.values() for curve in result.curves),
+        scored=of_model.scored,
+        tuned=sum(record.present for record in tuning),
+        shared=sum(
+            record.present and record.split != tune_on and record.id not in scored_ids for record in maps
+        ),
+        blank=sum(record.present and not np.isfinite(record.values).any() for record in rest),
+        parts=checksums,
+        made_of=made_of,
+        tables=_checksums(maps.directory),
+    )
+    write_bytes(maps.directory / SCORING, msgspec.json.format(msgspec.json.encode(scoring), indent=1) + b"\n")
+    return scoring
+
+
+def _checksums(directory: Path) -> dict[str, str]:
+    return {name: sha256(directory / name) for name in (SCORES, SUMMARY)}
+
+
+def _read_finished(directory: Path, made_of: str) -> Scoring | None:
+    """The scoring of an earlier call with the same settings, if its files are complete."""
+    try:
+        scoring = read_scoring(directory)
+        return scoring if scoring.made_of == made_of and scoring.tables == _checksums(directory) else None
+    except (CarinaError, OSError):
+        return None
+
+
+# ---- one source -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Task:
+    bench: str
+    maps: str
+    source: str
+    profile: str
+    tune_on: str | None
+    seed: int
+    replicates: int
+
+
+@dataclass(frozen=True)
+class _Scored:
+    variants: dict[str, str]
+    scored: int
+    thresholds: Thresholds | None
+    rows: list[Row]
+    cells: list[Cell]
+    curves: list[Curve]
+
+
+def _score_source(task: _Task) -> _Scored:
+    bench, maps = open_benchmark(task.bench, verify=False), open_maps(task.maps, verify=False)
+    truths = {case.id: _truth(case) for case in bench.where(protocol="ground")}
+    mean_regions = collect_mean_regions(
+        (truth.target, truth.patient or name, truth.region)
+        for name, truth in truths.items()
+        if truth.region is not None
+    )
+    absent = scores_absent(task.profile)
+    tuning, rest = (
+        [record for record in records if record.present or absent]
+        for records in _divide_maps(list(maps), task.tune_on)
+    )
+    thresholds = cutoffs = None
+    tuner = Scorer(task.profile, split=task.tune_on or "")
+    if tuning and _selects_thresholds(task.profile, "tuned"):
+        _add(tuner, task.source, tuning, truths, mean_regions=mean_regions, seed=task.seed)
+        thresholds = tuner.tune()
+        if task.source == MODEL and absent and all(record.recognised is not None for record in tuning + rest):
+            cutoffs = tuner.tune_cutoffs()
+    scorer = Scorer(task.profile, split="scored", tuned=thresholds, cutoffs=cutoffs)
+    _add(scorer, task.source, rest, truths, mean_regions=mean_regions, seed=task.seed)
+    return _Scored(
+        {variant.name: variant.definition for variant in scorer.variants},
+        sum(record.present for record in rest),
+        thresholds,
+        scorer.rows(),
+        scorer.summary(replicates=task.replicates, seed=task.seed),
+        list(_curves(task.source, scorer))
+        if _selects_thresholds(task.profile, "oracle_set", grid=GRID)
+        else [],
+    )
+
+
+def scores_absent(profile_name: str) -> bool:
+    """Whether a profile scores maps of absent findings too: some published ones do, the profile "carina" does not."""
+    return profile_name != OWN and any(
+        variant.aggregation == "pooled"
+        or variant.metric == "image_specificity"
+        or variant.counts_without_truth
+        for variant in find_variants(profile_name)
+    )
+
+
+def _divide_maps(
+    maps: Sequence[LocalisationMap], tune_on: str | None
+) -> tuple[list[LocalisationMap], list[LocalisationMap]]:
+    """Maps on which thresholds are tuned, and maps that are scored; no patient is in both."""
+    if tune_on is None:
+        return [], list(maps)
+    tuning = [record for record in maps if record.split == tune_on]
+    tuning_patients = {record.patient for record in tuning if record.patient is not None}
+    return tuning, [
+        record for record in maps if record.split != tune_on and record.patient not in tuning_patients
+    ]
+
+
+def _selects_thresholds(profile_name: str, selected_on: SelectedOn, grid: GridName | None = None) -> bool:
+    """Whether a profile has variants whose threshold is selected there, from this grid if one is given."""
+    rules = (variant.rule for variant in find_variants(profile_name))
+    return any(
+        isinstance(rule, SelectedThreshold) and rule.selected_on == selected_on and grid in (None, rule.grid)
+        for rule in rules
+    )
+
+
+def check_tuning(bench: Benchmark, tune_on: str) -> None:
+    """Check, before maps are made, that a split has a present finding to tune on."""
+    rows = bench.where(protocol="ground").table(["split", "path"]).collect().rows()
+    _check_split(tune_on, [(split, path == PRESENT) for split, path in rows], bench.directory)
+
+
+def _check_split(tune_on: str, probes: Sequence[tuple[str | None, bool]], where: Path) -> None:
+    if (tune_on, True) not in probes:
+        splits = sorted({split for split, _ in probes if split is not None})
+        raise CarinaError(
+            f"{where}: split {tune_on!r} has no present finding to tune thresholds on; the splits are "
+            f"{', '.join(splits) or 'not named'}"
+        )
+
+
+def _check_benchmark(bench: Benchmark, maps: Maps) -> None:
+    fingerprint = maps.manifest.options.get("benchmark")
+    if fingerprint != bench.manifest.fingerprint:
+        raise CarinaError(
+            f"{maps.directory}: expected maps of the benchmark {bench.directory}, found maps of another; "
+            "pass the benchmark that they were made from"
+        )
+
+
+def _truth(case: Case) -> _Truth:
+    probe = read_probe_case(case)
+    if probe.truth is None and case.path == PRESENT:
+        raise CarinaError(f"case {case.id}: {probe.target} is present, but has no region")
+    return _Truth(probe.target, case.patient, probe.truth, _boxes(case), probe.lungs)
+
+
+def _boxes(case: Case) -> tuple[Box, ...]:
+    """The boxes that chat models are asked for, in whole pixels of the image."""
+    (image,) = case.images
+    sides = (image.width, image.height) * 2
+    boxes = []
+    for box in (box for step in case.steps for box in step.key.boxes):
+        left, top, right, bottom = (
+            round(at * side / _THOUSAND) for at, side in zip(box.xyxy, sides, strict=True)
+        )
+        boxes.append((float(left), float(top), float(right - left), float(bottom - top)))
+    return tuple(boxes)
+
+
+def _add(
+    scorer: Scorer,
+    source: str,
+    maps: Sequence[LocalisationMap],
+    truths: Mapping[str, _Truth],
+    *,
+    mean_regions: MeanRegions,
+    seed: int,
+) -> None:
+    for record in maps:
+        truth = truths[record.id]
+        scorer.add(
+            record.id,
+            record.target,
+            _values(source, record, truth, mean_regions, seed),
+            np.zeros((record.frame.height, record.frame.width), bool)
+            if truth.region is None
+            else truth.region,
+            record.frame,
+            patient=record.patient,
+            boxes=truth.boxes or None,
+            probability=record.probability,
+        )
+
+
+def _values(source: str, record: LocalisationMap, truth: _Truth, mean_regions: MeanRegions, seed: int) -> Map:
+    if source == MODEL:
+        return record.values
+    probe = Probe(
+        case=record.id,
+        patient=truth.patient,
+        target=truth.target,
+        phrase=truth.target,
+        image=np.zeros((0, 0), np.uint8),
+        truth=truth.region,
+        lungs=truth.lungs,
+    )
+    shape = (record.rows, record.columns)
+    return control_map(
+        source.partition("/")[2], probe, record.frame, shape, mean_regions=mean_regions, seed=seed
+    )
+
+
+def _curves(source: str, scorer: Scorer) -> Iterator[Curve]:
+    for sensitivity in scorer.sensitivity(grid=GRID):
+        yield Curve(
+            source=source,
+            finding=sensitivity.group,
+            thresholds=tuple(round(float(t), 6) for t in sensitivity.thresholds[::_STEPS]),
+            values=tuple(None if np.isnan(v) else float(v) for v in sensitivity.values[::_STEPS]),
+        )
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Write a table as Parquet, completely or not at all."""
+    content = io.BytesIO()
+    table.write_parquet(content, compression="zstd")
+    write_bytes(path, content.getvalue())
+
+
+def _score_table(rows: Mapping[str, Sequence[Row]]) -> pl.DataFrame:
+    table_rows = [
+        {
+            "source": source,
+            "case": row.id,
+            "finding": row.finding,
+            "patient": row.patient,
+            "share": row.share,
+            **{name: None if np.isnan(value) else value for name, value in row.values.items()},
+        }
+        for source, source_rows in rows.items()
+        for row in source_rows
+    ]
+    return pl.DataFrame(table_rows, infer_schema_length=None)
+
+
+def _summary_table(cells: Mapping[str, Sequence[Cell]]) -> pl.DataFrame:
+    table_rows = [
+        {"source": source, **msgspec.structs.asdict(cell)}
+        for source, source_cells in cells.items()
+        for cell in source_cells
+    ]
+    return pl.DataFrame(table_rows, infer_schema_length=None)
+
+
+def read_scoring(directory: Path) -> Scoring:
+    """Read the scoring of a run.
+
+    Raises:
+        CarinaError: The file is missing or damaged.
+    """
+    path = directory / SCORING
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Scoring)
+    except FileNotFoundError:
+        raise CarinaError(f"{path}: missing; score the maps with carina explain") from None
+    except msgspec.DecodeError as error:
+        raise CarinaError(f"{path}: expected the scoring of maps: {error}") from error

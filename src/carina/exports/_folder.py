@@ -1,0 +1,408 @@
+"""A benchmark written as a folder for other tools: case by case, part by part, and only when it is whole.
+
+Everything is written below a hidden name beside the target, which gets its name at the end. One part of the benchmark
+gives one file a split; an export that was interrupted goes on with the first part that is not finished. Memory holds
+a few cases, whatever their number.
+"""
+
+import hashlib
+import shutil
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, Generic, TypeVar
+
+import msgspec
+
+from carina.cases.benchmark import Benchmark, open_benchmark
+from carina.cases.model import Case
+from carina.cases.render import RENDER_VERSION, Views
+from carina.exports import _pictures
+from carina.store import SourceInfo
+from carina.store.errors import BenchmarkError
+from carina.store.files import replacing, sha256, write_bytes
+from carina.store.resume import is_empty, partial_directory
+from carina.store.workers import in_order
+from carina.version import __version__
+
+MANIFEST: Final = "carina.json"
+SCHEMA: Final = "1.0"
+UNSPLIT: Final = "unsplit"
+"""Name of the split of cases that have none."""
+PARTS: Final = ".parts"
+"""Folder of notes of finished parts, and of what a format keeps there until the end."""
+
+Item = TypeVar("Item")
+"""What a format makes of a case."""
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How much was written."""
+
+    cases: int
+    questions: int
+    pictures: int
+    """Different ones."""
+    splits: dict[str, int]
+    """Cases by split."""
+
+
+class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`carina.json`: what the folder was made from and holds."""
+
+    kind: str
+    schema: str = SCHEMA
+    carina: str
+    command: str
+    seed: int | None
+    benchmark: str
+    """Fingerprint of the benchmark."""
+    fingerprint: str
+    """The same for everything that gives the same bytes."""
+    options: dict[str, Any]
+    sources: tuple[SourceInfo, ...]
+    counts: Counts
+    files: dict[str, str]
+    """SHA-256 of every file but pictures, which are named by theirs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What the parts of an export gave, for its manifest."""
+
+    bench: Benchmark
+    fingerprint: str
+    command: str
+    questions: int
+    pictures: int
+    """Those that were placed in the folder `images`."""
+    splits: dict[str, int]
+    """Cases by split."""
+    cells: dict[str, int]
+    """Cases by target and path."""
+    files: dict[str, str]
+    """SHA-256 by path."""
+
+    @property
+    def cases(self) -> int:
+        return sum(self.splits.values())
+
+
+class Sink(AbstractContextManager["Sink[Item]"], Generic[Item]):
+    """Files to which items are added; they get their names when the block ends well."""
+
+    @abstractmethod
+    def add(self, item: Item) -> None:
+        """Write one item."""
+
+    @property
+    @abstractmethod
+    def files(self) -> list[Path]:
+        """Those that got their names."""
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """SHA-256 of further files, by path relative to the folder."""
+        return {}
+
+
+class LineFile(Sink[bytes]):
+    """A file with one item a line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stack = ExitStack()
+        self._file: BinaryIO
+
+    def __enter__(self) -> "LineFile":
+        temporary = self._stack.enter_context(replacing(self._path))
+        self._file = self._stack.enter_context(temporary.open("wb"))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return self._stack.__exit__(kind, error, trace)
+
+    def add(self, item: bytes) -> None:
+        self._file.write(item)
+        self._file.write(b"\n")
+
+    @property
+    def files(self) -> list[Path]:
+        return [self._path]
+
+
+class Format(ABC, Generic[Item]):
+    """One way of writing cases. Must be picklable: `prepare` runs in workers, the rest in one process."""
+
+    kind: str
+    """Name of the format in the manifest, such as `carina/chat`."""
+    options: Mapping[str, Any] = {}
+    """Everything that decides the bytes."""
+    arguments: str = ""
+    """Options of the command, for the manifest."""
+    renders: bool = True
+    """Whether it renders views, which several processes do sooner than one."""
+    by_split: bool = True
+    """Whether the cases of each split have files of their own."""
+
+    @abstractmethod
+    def prepare(self, bench: Benchmark, views: Views, folder: Path, case: Case) -> Item:
+        """Make a case ready to be written; place its pictures below `folder`.
+
+        Args:
+            bench: The benchmark.
+            views: Renders the views of its cases.
+            folder: The folder of the export.
+            case: The case.
+        """
+
+    @abstractmethod
+    def open_sink(self, folder: Path, name: str) -> Sink[Item]:
+        """The files for the cases of one part, or of one part and split.
+
+        Args:
+            folder: The folder of the export.
+            name: Beginning of the names of the files, such as `train-00000`, or `00000` without `by_split`.
+        """
+
+    def make_manifest(self, written: Written) -> Any:  # noqa: ANN401 - a struct with kind, fingerprint, counts and files
+        """What `carina.json` states, before the files of `close` are added."""
+        manifest = written.bench.manifest
+        return ExportManifest(
+            kind=self.kind,
+            carina=__version__,
+            command=written.command,
+            seed=manifest.seed,
+            benchmark=manifest.fingerprint,
+            fingerprint=written.fingerprint,
+            options=dict(self.options),
+            sources=manifest.sources,
+            counts=Counts(
+                cases=written.cases,
+                questions=written.questions,
+                pictures=written.pictures,
+                splits=written.splits,
+            ),
+            files=written.files,
+        )
+
+    def close(self, folder: Path, manifest: Any) -> list[Path]:  # noqa: ANN401, ARG002 - of `make_manifest`; for subclasses
+        """Write the files that describe or join the whole; returns their paths."""
+        return []
+
+
+class _Header(msgspec.Struct, frozen=True):
+    """What tells whether a folder holds this very export."""
+
+    kind: str
+    fingerprint: str
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What a finished part gave."""
+
+    files: dict[str, str]
+    questions: int
+    splits: dict[str, int]
+    cells: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Work(Generic[Item]):
+    """What a worker must know."""
+
+    directory: Path
+    images: Path | None
+    benchmark: str
+    """Its fingerprint."""
+    folder: Path
+    form: Format[Item]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Prepared(Generic[Item]):
+    """A case that is ready to be written."""
+
+    split: str
+    cell: str
+    questions: int
+    item: Item
+
+
+def write_folder(
+    bench: Benchmark,
+    out: Path,
+    form: Format[Item],
+    *,
+    to: str,
+    images: Path | None,
+    workers: int,
+    progress: Callable[[int], None],
+) -> bytes:
+    """Write a benchmark to `out`, which must not hold anything else; returns the bytes of `carina.json`.
+
+    The same export that is there already is left as it is.
+    """
+    fingerprint = _fingerprint(bench, form)
+    finished = _finished(out, form.kind, fingerprint)
+    if finished is not None:
+        progress(len(bench))
+        return finished
+    if not len(bench):
+        raise BenchmarkError(f"{bench.directory}: holds no case to export")
+    with partial_directory(out, fingerprint, BenchmarkError) as folder:
+        work = _Work(bench.directory, images, bench.manifest.fingerprint, folder, form)
+        parts = list(_parts(bench, work, workers, progress))
+        manifest = form.make_manifest(
+            Written(
+                bench=bench,
+                fingerprint=fingerprint,
+                command=f"carina export {bench.directory.resolve().name} --to {to}{form.arguments}",
+                questions=sum(part.questions for part in parts),
+                pictures=_pictures.count(folder),
+                splits=_total(part.splits for part in parts),
+                cells=_total(part.cells for part in parts),
+                files={name: digest for part in parts for name, digest in sorted(part.files.items())},
+            )
+        )
+        closing = {path.name: sha256(path) for path in form.close(folder, manifest)}
+        manifest = msgspec.structs.replace(manifest, files=manifest.files | closing)
+        encoded = msgspec.json.encode(manifest, order="deterministic")
+        content = msgspec.json.format(encoded, indent=2) + b"\n"
+        write_bytes(folder / MANIFEST, content)
+        shutil.rmtree(folder / PARTS)
+    return content
+
+
+def _total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in counts:
+        total.update(part)
+    return dict(sorted(total.items()))
+
+
+def _fingerprint(bench: Benchmark, form: Format[Any]) -> str:
+    """The same for everything that gives the same bytes."""
+    parts = [part.sha256 for part in bench.manifest.parts]
+    decisive = (
+        __version__,
+        SCHEMA,
+        RENDER_VERSION,
+        bench.manifest.fingerprint,
+        parts,
+        form.kind,
+        dict(form.options),
+    )
+    return hashlib.sha256(msgspec.json.encode(decisive, order="sorted")).hexdigest()
+
+
+# ---- the directory --------------------------------------------------------------------------------------------------
+
+
+def _finished(out: Path, kind: str, fingerprint: str) -> bytes | None:
+    """The manifest of this very export, if it is there already.
+
+    Raises:
+        BenchmarkError: Something else is there.
+    """
+    if is_empty(out):
+        return None
+    try:
+        content = (out / MANIFEST).read_bytes()
+        header = msgspec.json.decode(content, type=_Header)
+    except (OSError, msgspec.DecodeError):
+        header = None
+    if header != _Header(kind, fingerprint):
+        raise BenchmarkError(f"{out}: holds something else already: choose another directory, or remove it")
+    return content
+
+
+# ---- parts ----------------------------------------------------------------------------------------------------------
+
+
+def _parts(
+    bench: Benchmark, work: _Work[Item], workers: int, progress: Callable[[int], None]
+) -> Iterator[_Part]:
+    """What each part gave, in order; those that are finished are not written again."""
+    views = bench.by_part()
+    done = {index: part for index in range(len(views)) if (part := _read_note(work.folder, index))}
+    for part in done.values():
+        progress(sum(part.splits.values()))
+    tasks = ((index, case) for index, view in enumerate(views) if index not in done for case in view)
+    prepared = in_order(partial(_prepare, work), tasks, workers=workers)
+    groups = groupby(prepared, key=itemgetter(0))
+    for index in range(len(views)):
+        if index in done:
+            yield done[index]
+            continue
+        number, group = next(groups)
+        assert number == index  # noqa: S101 - a part without cases is never written
+        yield _write_part(work, index, (item for _, item in group), progress)
+
+
+@lru_cache(maxsize=1)
+def _open(directory: Path, images: Path | None, _benchmark: str) -> tuple[Benchmark, Views]:
+    """Once a process, however many cases it writes."""
+    bench = open_benchmark(directory, images, verify=False)
+    return bench, Views(bench)
+
+
+def _prepare(work: _Work[Item], task: tuple[int, Case]) -> tuple[int, _Prepared[Item]]:
+    index, case = task
+    bench, views = _open(work.directory, work.images, work.benchmark)
+    item = work.form.prepare(bench, views, work.folder, case)
+    return index, _Prepared(split=case.split or UNSPLIT, cell=case.cell, questions=len(case.steps), item=item)
+
+
+def _write_part(
+    work: _Work[Item],
+    index: int,
+    prepared: Iterator[_Prepared[Item]],
+    progress: Callable[[int], None],
+) -> _Part:
+    """The files of a part: cases of several splits may come in any order."""
+    splits: Counter[str] = Counter()
+    cells: Counter[str] = Counter()
+    questions = 0
+    sinks: dict[str, Sink[Item]] = {}
+    with ExitStack() as stack:
+        for case in prepared:
+            name = f"{case.split}-{index:05d}" if work.form.by_split else f"{index:05d}"
+            if name not in sinks:
+                sinks[name] = stack.enter_context(work.form.open_sink(work.folder, name))
+            sinks[name].add(case.item)
+            splits[case.split] += 1
+            cells[case.cell] += 1
+            questions += case.questions
+            progress(1)
+    files: dict[str, str] = {}
+    for sink in sinks.values():
+        files |= {path.relative_to(work.folder).as_posix(): sha256(path) for path in sink.files}
+        files |= sink.checksums
+    part = _Part(files=files, questions=questions, splits=dict(splits), cells=dict(cells))
+    write_bytes(_note_path(work.folder, index), msgspec.json.encode(part))
+    return part
+
+
+def _note_path(folder: Path, index: int) -> Path:
+    return folder / PARTS / f"{index:05d}.json"
+
+
+def _read_note(folder: Path, index: int) -> _Part | None:
+    """What an interrupted export has finished: files get their names when they are whole, the note comes last."""
+    try:
+        return msgspec.json.decode(_note_path(folder, index).read_bytes(), type=_Part)
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,255 @@
+"""Build a ground benchmark: find candidates, select probes, write them part by part."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from carina.cases import Benchmark, Case, Manifest, open_benchmark
+from carina.cases.building import (
+    building,
+    finished,
+    opened_studies,
+    provenance_of,
+    write_report,
+    write_skipped,
+)
+from carina.ground.build_report import GroundBuildReport, TargetReport
+from carina.ground.options import Ask, Fusion, GroundOptions
+from carina.ground.probe import Probe, probe_case
+from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, select_probes
+from carina.ground.truth import truth_of
+from carina.store.errors import CarinaError
+from carina.store.progress import Progress, no_progress
+from carina.store.results import Location, as_path
+from carina.store.workers import in_order
+from carina.studies import Studies, Study, open_studies
+from carina.studies.lookalikes import looks_like
+
+PROTOCOL_VERSION: Final = 2
+"""Raised when the same studies, seed and options give other probes."""
+PART_SIZE: Final = 512
+_NOT_NEEDED: Final = ("devices", "relations", "recommendations")
+_NOT_SCREENED: Final = ("anatomy",)
+_UNNAMED: Final = (*_NOT_NEEDED, *_NOT_SCREENED, "report", "findings.annotations", "findings.measures")
+"""What is not needed to know what studies name."""
+UNFIT: Final = "its regions are empty or do not fit the image"
+OnError = Literal["skip", "stop"]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Probes of neighbouring studies, which one worker builds."""
+
+    studies: str
+    chosen: tuple[SelectedProbe, ...]
+    options: GroundOptions
+    on_error: OnError
+
+
+def build_ground(
+    studies: Studies | Location,
+    out: Location,
+    *,
+    per_target: int | None = None,
+    absent: float = 1.0,
+    targets: Sequence[str] | None = None,
+    ask: Ask = "finding",
+    fusion: Fusion = "union",
+    lateral: bool = False,
+    seed: int = 0,
+    split: str | None = None,
+    on_error: OnError = "skip",
+    workers: int | None = None,
+    progress: Progress = no_progress,
+) -> Benchmark:
+    """Build a benchmark of positive and negative probes: is a finding present, and where?
+
+    The bytes depend on the studies and the options alone, not on the number of workers. `Benchmark.build_report` says
+    how many probes each finding has, and why not more.
+
+    Args:
+        studies: Study set with regions that experts drew: masks, polygons or boxes.
+        out: Directory of the benchmark.
+        per_target: Most positive probes for each finding; all by default.
+        absent: Negative probes for each positive probe, 0 to 10.
+        targets: Findings to ask about; by default all that are drawn.
+        ask: "finding" asks for a finding by its name, "phrase" for what a sentence of the report says of it.
+        fusion: How regions of several annotators are joined: "union", "majority", "intersection" or "first".
+        lateral: Whether lateral views are asked about too.
+        seed: Seed for sampling; the same seed gives the same bytes.
+        split: Use only studies of this split: "train", "val" or "test".
+        on_error: "skip" or "stop" at a study whose regions do not fit its images.
+        workers: Number of processes; one for each core by default.
+        progress: Opens the progress display; none by default.
+
+    Returns:
+        The benchmark, opened.
+
+    Raises:
+        CarinaError: An option is wrong, no study names a target, or the directory holds another benchmark.
+
+    Example:
+        >>> from carina.ground import build_ground
+        >>> bench = build_ground("studies", "probes", targets=["nodule"])  # doctest: +SKIP
+        >>> [(item.target, item.present) for item in bench.build_report.targets]  # doctest: +SKIP
+        [('nodule', 12)]
+    """
+    options = GroundOptions(
+        seed=seed,
+        per_target=per_target,
+        absent=absent,
+        targets=tuple(targets or ()),
+        split=split,
+        fusion=fusion,
+        ask=ask,
+        lateral=lateral,
+    )
+    if on_error not in get_args(OnError):
+        raise CarinaError(f"on_error {on_error!r}: expected one of {', '.join(get_args(OnError))}")
+    directory = as_path(out)
+    with progress("Probes", None) as advance:
+        _build(
+            opened_studies(studies),
+            directory,
+            options,
+            workers=workers or os.cpu_count() or 1,
+            on_error=on_error,
+            progress=advance,
+        )
+    return open_benchmark(directory, verify=False)
+
+
+def _build(
+    studies: Studies,
+    directory: Path,
+    options: GroundOptions,
+    *,
+    workers: int,
+    on_error: OnError,
+    progress: Callable[[int], object],
+) -> None:
+    provenance = provenance_of(
+        studies,
+        directory,
+        command=f"carina build ground {studies.directory.resolve().name} --seed {options.seed}",
+        seed=options.seed,
+        options={"protocol": "ground", "version": PROTOCOL_VERSION, **asdict(options)},
+    )
+    _check_targets(studies, options)
+    with building(studies, directory, provenance) as build:
+        there = finished(build, GroundBuildReport)
+        if there is not None:
+            progress(there[0].counts.cases)
+            return
+        found = find_candidates(_placed(studies, options), options)
+        chosen = select_probes(found, options)
+        tasks = (
+            _Task(
+                str(studies.directory.resolve()), tuple(chosen[start : start + PART_SIZE]), options, on_error
+            )
+            for start in range(0, len(chosen), PART_SIZE)
+        )
+        cases: list[Case] = []
+        for made, unfit in in_order(_cases, tasks, workers=workers):
+            cases += made
+            found.skipped += unfit
+            progress(len(made))
+        # By id, so that the order of rows says nothing of what is there.
+        cases.sort(key=lambda case: case.id)
+        parts = [
+            build.write_part(index, cases[start : start + PART_SIZE])
+            for index, start in enumerate(range(0, len(cases), PART_SIZE))
+        ]
+        manifest = build.close(parts)
+        write_report(directory, _report(found, manifest))
+        write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
+
+
+def _check_targets(studies: Studies, options: GroundOptions) -> None:
+    """Refuse a finding that no study names, before anything is written."""
+    if not options.targets:
+        return
+    known = {finding.name for study in studies.without(*_UNNAMED) for finding in study.findings}
+    for target in options.targets:
+        if target not in known:
+            raise CarinaError(
+                f"target {target!r}: no study of {studies.directory} names it; they name "
+                f"{', '.join(sorted(known)) or 'nothing'}"
+            )
+
+
+def _placed(studies: Studies, options: GroundOptions) -> Iterator[tuple[int, Study]]:
+    """Studies with their places in the set, and nothing read that screening does not need."""
+    dropped = _NOT_SCREENED if options.ask == "phrase" else (*_NOT_SCREENED, "report")
+    for place, study in enumerate(studies.without(*_NOT_NEEDED, *dropped)):
+        if options.split is None or study.split == options.split:
+            yield place, study
+
+
+def _cases(task: _Task) -> tuple[list[Case], list[tuple[str, str, str]]]:
+    """Probes as cases, and those that could not be made, with the reason."""
+    made: list[Case] = []
+    unfit: list[tuple[str, str, str]] = []
+    by_place = {place: list(group) for place, group in groupby(task.chosen, key=lambda probe: probe.place)}
+    for place, study in zip(sorted(by_place), _opened(task.studies).at(by_place), strict=True):
+        for chosen in by_place[place]:
+            try:
+                made.append(probe_case(_probe(study, chosen, task.options), task.options))
+            except CarinaError as error:
+                if task.on_error == "stop":
+                    raise CarinaError(f"study {study.id}, {chosen.target}: {error}") from error
+                unfit.append((study.id, chosen.target, UNFIT))
+    return made, unfit
+
+
+def _probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> Probe:
+    image = study.image(chosen.image)
+    findings = [f for f in study.findings if f.name == chosen.target and f.certainty == "present"]
+    truth = truth_of(findings, image, options.fusion) if chosen.present else None
+    if chosen.present and truth is None:
+        raise CarinaError(f"{image.key}: no pixel is left of its regions ({options.fusion})")
+    alike = looks_like(chosen.target)
+    there = {f.name for f in study.findings if f.name in alike and f.certainty != "absent"}
+    return Probe(
+        study=study,
+        image=image,
+        target=chosen.target,
+        truth=truth,
+        phrase=chosen.phrase,
+        alike=tuple(sorted(there)),
+        yes_first=chosen.yes_first,
+    )
+
+
+@lru_cache(maxsize=1)
+def _opened(directory: str) -> Studies:
+    """Each process opens the set once; the command that began the work has verified it."""
+    return open_studies(directory, verify=False).without(*_NOT_NEEDED, "report")
+
+
+def _report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildReport:
+    left_out = Counter((target, reason) for _, target, reason in found.skipped)
+    names = sorted({*found.present, *(target for target, _ in left_out)})
+    built = manifest.counts.cells
+    return GroundBuildReport(
+        studies=found.studies,
+        targets=tuple(
+            TargetReport(
+                target=name,
+                present=built.get(f"{name}/present", 0),
+                absent=built.get(f"{name}/absent", 0),
+                left_out=_of(left_out, name),
+                no_controls=_of(found.not_absent, name),
+            )
+            for name in names
+        ),
+    )
+
+
+def _of(counted: Counter[tuple[str, str]], target: str) -> dict[str, int]:
+    return {reason: number for (name, reason), number in sorted(counted.items()) if name == target}

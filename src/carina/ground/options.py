@@ -1,0 +1,45 @@
+"""Options of `build_ground`, checked."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from carina.store.errors import CarinaError
+from carina.studies.vocabulary import Split
+
+Fusion = Literal["union", "majority", "intersection", "first"]
+"""How regions of several annotators are joined: pixels that any of them marked, that at least half of them marked, that
+all of them marked, or the region of the first annotator by name."""
+Ask = Literal["finding", "phrase"]
+"""What is asked for: a finding by its name, or what a sentence of the report says of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroundOptions:
+    seed: int = 0
+    per_target: int | None = None
+    """Most positive probes for each finding; None for all."""
+    absent: float = 1.0
+    """Negative probes for each positive probe."""
+    targets: tuple[str, ...] = ()
+    """Findings to ask about; empty for all that are drawn."""
+    split: str | None = None
+    fusion: Fusion = "union"
+    ask: Ask = "finding"
+    lateral: bool = False
+    """Whether lateral views are asked about too."""
+
+    def __post_init__(self) -> None:
+        if self.per_target is not None and self.per_target < 1:
+            raise CarinaError(f"per_target {self.per_target}: expected at least 1 probe for each finding")
+        if not 0 <= self.absent <= 10:
+            raise CarinaError(
+                f"absent {self.absent}: expected 0 to 10 negative probes for each positive probe"
+            )
+        if self.fusion not in get_args(Fusion):
+            raise CarinaError(f"fusion {self.fusion!r}: expected one of {', '.join(get_args(Fusion))}")
+        if self.ask not in get_args(Ask):
+            raise CarinaError(f"ask {self.ask!r}: expected one of {', '.join(get_args(Ask))}")
+        if self.split is not None and self.split not in get_args(Split):
+            raise CarinaError(f"split {self.split!r}: expected one of {', '.join(get_args(Split))}")
+        if len(set(self.targets)) < len(self.targets):
+            raise CarinaError(f"targets {', '.join(self.targets)}: a finding is named twice")

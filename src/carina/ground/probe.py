@@ -1,0 +1,189 @@
+"""One probe as a case: is the finding present, and if it is, where?
+
+The same case is put to a chat model in words (`carina run`) and to a CLIP-style model as a phrase whose localisation
+map is compared with the region (`carina explain`).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from carina.cases import Box, Branch, Case, CaseRegion, CaseView, Key, Option, Panel, Step, case_image
+from carina.ground.facts import GroundCaseFacts
+from carina.ground.options import GroundOptions
+from carina.ground.truth import Truth
+from carina.store.seeding import rng
+from carina.studies import Image, Region, Study
+
+PRESENT: Final = "present"
+ABSENT: Final = "absent"
+_NAMED: Final = {
+    "atelectasis": "atelectasis",
+    "cardiomegaly": "cardiomegaly",
+    "consolidation": "a consolidation",
+    "edema": "pulmonary edema",
+    "fracture": "a fracture",
+    "lung opacity": "a lung opacity",
+    "mass": "a mass",
+    "nodule": "a nodule",
+    "pleural effusion": "a pleural effusion",
+    "pneumonia": "pneumonia",
+    "pneumothorax": "a pneumothorax",
+}
+"""As a question calls a finding; others by the name that their source gives them."""
+_WHERE: Final = (
+    "Mark every area of it by a box as tight as you can. Give each box as [x1, y1, x2, y2] in thousandths of the "
+    "image's width and height (0 to 1000); the origin is the top left corner. Reply with nothing but the boxes."
+)
+_THOUSAND: Final = 1000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """A finding that is asked about on one image."""
+
+    study: Study
+    image: Image
+    target: str
+    truth: Truth | None
+    """None for a negative probe."""
+    phrase: str
+    alike: tuple[str, ...] = ()
+    """Findings on the same study that look the same."""
+    yes_first: bool = True
+
+
+def probe_case(probe: Probe, options: GroundOptions) -> Case:
+    """The case of a probe."""
+    study, image, truth = probe.study, probe.image, probe.truth
+    name = case_id(options.seed, study.id, image.key, probe.target, probe.phrase)
+    regions, roles = _regions(probe, rng(options.seed, name, "regions"))
+    return Case(
+        id=name,
+        protocol="ground",
+        study=study.id,
+        patient=study.patient,
+        source=study.source,
+        split=study.split,
+        target=probe.target,
+        path=ABSENT if truth is None else PRESENT,
+        images=(case_image(image),),
+        regions=regions,
+        views=(CaseView(id="v1", panels=(Panel(image=image.key),)),),
+        steps=(
+            _recognition(probe),
+            *(() if truth is None else (_localisation(probe, truth, roles["truth"]),)),
+        ),
+        facts=_facts(probe, roles, options).rows(),
+    )
+
+
+def case_id(seed: int, study: str, image: str, target: str, phrase: str) -> str:
+    """An id that depends on the question and the image, and does not tell the answer."""
+    parts = "".join(f"{len(part)}:{part}" for part in (study, image, target, phrase))
+    return f"g-{hashlib.sha256(f'{seed}/{parts}'.encode()).hexdigest()[:16]}"
+
+
+def _regions(probe: Probe, chance: np.random.Generator) -> tuple[tuple[CaseRegion, ...], dict[str, str]]:
+    """Truth and lungs under names and in an order that do not tell which is which; and the names by role."""
+    there: dict[str, Region] = {}
+    if probe.truth is not None:
+        there["truth"] = probe.truth.region
+    on_image = probe.study.anatomy_on(probe.image.key)
+    lungs = [on_image[name] for name in ("right lung", "left lung") if name in on_image]
+    if lungs:
+        there["lungs"] = lungs[0].union(*lungs[1:])
+    order = [list(there)[n] for n in chance.permutation(len(there))]
+    names = {role: f"r{number}" for number, role in enumerate(order, start=1)}
+    regions = tuple(
+        CaseRegion(name=name, image=probe.image.key, region=there[role]) for role, name in names.items()
+    )
+    return regions, names
+
+
+def presence_question(target: str, phrase: str) -> str:
+    """The question whether a finding, or what a sentence of a report says, is present."""
+    if phrase != target:
+        return f"A report says: “{phrase}” Is that so on this chest X-ray?"
+    return f"Is there {_NAMED.get(target, target)} on this chest X-ray?"
+
+
+def _recognition(probe: Probe) -> Step:
+    options = [Option(id="yes", text="Yes"), Option(id="no", text="No")]
+    if not probe.yes_first:
+        options.reverse()
+    lines = [f"({number}) {option.text}" for number, option in enumerate(options, start=1)]
+    asked = presence_question(probe.target, probe.phrase)
+    return Step(
+        id="1",
+        stage=1,
+        task="recognition",
+        format="choice",
+        question="\n".join([asked, "Options:", *lines]),
+        options=tuple(options),
+        shows=("v1",),
+        uses=("v1",),
+        key=Key(options=("no" if probe.truth is None else "yes",)),
+    )
+
+
+def _localisation(probe: Probe, truth: Truth, region: str) -> Step:
+    asked = f"Where is the {probe.target}?"
+    if probe.phrase != probe.target:
+        asked = f"Where is what the report describes as “{probe.phrase}”?"
+    sides = (probe.image.width, probe.image.height) * 2
+    boxes = tuple(
+        Box(
+            image=probe.image.key,
+            xyxy=_corners(piece, sides),
+            frame="thousand",
+            name=probe.target,
+        )
+        for piece in truth.pieces
+    )
+    return Step(
+        id="2",
+        stage=2,
+        task="localisation",
+        format="boxes",
+        score="boxes",
+        question=f"{asked} {_WHERE}",
+        uses=("v1",),
+        reached_by=(Branch(step="1", options=("yes",)),),
+        depends_on=("1",),
+        restates=True,
+        key=Key(boxes=boxes, regions=(region,)),
+    )
+
+
+def _corners(piece: Region, sides: tuple[int, ...]) -> tuple[float, float, float, float]:
+    x, y, width, height = piece.bbox or (0, 0, 0, 0)
+    x1, y1, x2, y2 = (
+        round(_THOUSAND * value / side, 1)
+        for value, side in zip((x, y, x + width, y + height), sides, strict=True)
+    )
+    return x1, y1, x2, y2
+
+
+def _facts(probe: Probe, roles: dict[str, str], options: GroundOptions) -> GroundCaseFacts:
+    names = {name: role for role, name in sorted(roles.items())}
+    truth = probe.truth
+    if truth is None:
+        return GroundCaseFacts(phrase=probe.phrase, roles=names)
+    region = truth.region
+    return GroundCaseFacts(
+        phrase=probe.phrase,
+        roles=names,
+        area=float(region.area),
+        share_of_image=region.area / (region.height * region.width),
+        pieces=float(len(truth.pieces)),
+        drawn=truth.drawn,
+        annotators=float(truth.annotators),
+        fusion=options.fusion if truth.annotators > 1 else "one annotator",
+        side=truth.side,
+        agreement=truth.agreement,
+        conspicuity=truth.conspicuity,
+        looks_like=probe.alike,
+    )

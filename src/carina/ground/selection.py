@@ -1,0 +1,161 @@
+"""Select positive and negative probes: one pass over the studies, without decoding a mask.
+
+A finding counts as absent where the study says so, no other finding of the study may be called by its name, and no
+other study of the patient has it: a negative probe must be certain.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from carina.ground.options import GroundOptions
+from carina.studies import Image, Study
+from carina.studies.lookalikes import looks_like, may_be_called
+
+FRONTAL: Final = ("PA", "AP", "unknown")
+HEDGED: Final = "hedged"
+NOT_DRAWN: Final = "not drawn"
+NO_IMAGE: Final = "no image of a view that is asked about"
+NO_PHRASE: Final = "no sentence of the report states it alone"
+ALIKE: Final = "something there may be called by its name"
+ELSEWHERE: Final = "another study of the patient has it"
+
+
+@dataclass(frozen=True, order=True)
+class SelectedProbe:
+    """A probe that will be built."""
+
+    place: int
+    """Place of the study in the set."""
+    study: str
+    target: str
+    image: str
+    phrase: str
+    present: bool
+    yes_first: bool = True
+
+
+@dataclass
+class ProbeCandidates:
+    """What one pass over the studies has found."""
+
+    present: dict[str, list[SelectedProbe]] = field(default_factory=lambda: defaultdict(list))
+    absent: dict[str, list[tuple[SelectedProbe, str]]] = field(default_factory=lambda: defaultdict(list))
+    """Negative probes with their patients."""
+    affected: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By finding, the patients in whom it is present or uncertain."""
+    skipped: list[tuple[str, str, str]] = field(default_factory=list)
+    """Study, finding and reason, for findings that are present and cannot be asked about."""
+    not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By finding and reason, how many studies state its absence and give no negative probe."""
+    studies: int = 0
+
+
+def find_candidates(studies: Iterable[tuple[int, Study]], options: GroundOptions) -> ProbeCandidates:
+    """Positive and negative probes that the studies allow, and the reasons where they allow none."""
+    found = ProbeCandidates()
+    for place, study in studies:
+        found.studies += 1
+        by_name: dict[str, set[str]] = defaultdict(set)
+        for finding in study.findings:
+            by_name[finding.name].add(finding.certainty)
+        for name, stated in by_name.items():
+            if options.targets and name not in options.targets:
+                continue
+            if stated == {"absent"}:
+                _add_absent(found, place, study, name, options)
+                continue
+            found.affected[name].add(study.patient)
+            if "present" in stated:
+                _add_present(found, (place, study), name, stated, options)
+    return found
+
+
+def select_probes(found: ProbeCandidates, options: GroundOptions) -> list[SelectedProbe]:
+    """The probes of a benchmark, in the order of the studies: as many of each finding as requested."""
+    chosen: list[SelectedProbe] = []
+    for name in sorted(found.present):
+        present = _first(found.present[name], options, options.per_target)
+        free = [probe for probe, patient in found.absent[name] if patient not in found.affected[name]]
+        dropped = len(found.absent[name]) - len(free)
+        if dropped:
+            found.not_absent[name, ELSEWHERE] += dropped
+        absent = _first(free, options, round(options.absent * len(present)))
+        if options.ask == "phrase" and present:
+            # The words of a sentence that is true of somebody else.
+            absent = [
+                replace(probe, phrase=present[n % len(present)].phrase) for n, probe in enumerate(absent)
+            ]
+        for side in (present, absent):
+            chosen += [replace(probe, yes_first=n % 2 == 0) for n, probe in enumerate(side)]
+    return sorted(chosen)
+
+
+def images_of(study: Study, options: GroundOptions) -> list[Image]:
+    """Images of a study that may be asked about."""
+    return [image for image in study.images if options.lateral or image.view in FRONTAL]
+
+
+def _add_present(
+    found: ProbeCandidates, placed: tuple[int, Study], name: str, stated: set[str], options: GroundOptions
+) -> None:
+    place, study = placed
+    if "uncertain" in stated:
+        found.skipped.append((study.id, name, HEDGED))
+        return
+    images = images_of(study, options)
+    drawn = {
+        drawn.image
+        for finding in study.findings
+        if finding.name == name and finding.certainty == "present"
+        for drawn in finding.annotations
+    }
+    there = [image for image in images if image.key in drawn]
+    if not there:
+        found.skipped.append((study.id, name, NOT_DRAWN if images else NO_IMAGE))
+        return
+    phrases = [name] if options.ask == "finding" else list(dict.fromkeys(_phrases(study, name)))
+    if not phrases:
+        found.skipped.append((study.id, name, NO_PHRASE))
+    found.present[name] += [
+        SelectedProbe(place, study.id, name, image.key, phrase, present=True)
+        for image in there
+        for phrase in phrases
+    ]
+
+
+def _add_absent(found: ProbeCandidates, place: int, study: Study, name: str, options: GroundOptions) -> None:
+    images = images_of(study, options)
+    confusing = looks_like(name) | may_be_called(name)
+    if not images:
+        found.not_absent[name, NO_IMAGE] += 1
+    elif any(other.name in confusing and other.certainty != "absent" for other in study.findings):
+        found.not_absent[name, ALIKE] += 1
+    else:
+        probe = SelectedProbe(place, study.id, name, images[0].key, name, present=False)
+        found.absent[name].append((probe, study.patient))
+
+
+def _phrases(study: Study, name: str) -> Iterator[str]:
+    """Sentences of the report that state findings of this name, all of them present, and nothing else."""
+    if study.report is None:
+        return
+    present = {f.id for f in study.findings if f.name == name and f.certainty == "present"}
+    whole = {f.id for f in study.findings if f.name == name}
+    for sentence in study.report.sentences:
+        about = {state.about for state in sentence.states}
+        # A sentence about one of several would be true of a part of the region.
+        if about and about == present == whole and all(state.kind == "finding" for state in sentence.states):
+            yield study.report.quote(sentence).strip()
+
+
+def _first(probes: list[SelectedProbe], options: GroundOptions, most: int | None) -> list[SelectedProbe]:
+    """A random sample, the same for the same seed, of which a smaller one is the beginning."""
+
+    def rank(probe: SelectedProbe) -> str:
+        text = f"{options.seed}/{probe.target}/{probe.place}/{probe.image}/{probe.phrase}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    return sorted(probes, key=rank)[:most]

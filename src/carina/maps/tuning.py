@@ -1,0 +1,220 @@
+"""Thresholds and probability cut-offs that are selected on one split of images and applied, unchanged, to another."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+
+from carina.maps.counts import MaskCounts
+from carina.maps.rules import SelectedThreshold
+from carina.maps.thresholds import select_threshold
+from carina.maps.variants import Variant
+from carina.store.errors import CarinaError
+from carina.store.files import write_bytes
+from carina.store.results import Location, as_path
+
+_T = TypeVar("_T")
+
+ALL_FINDINGS: Final = ""
+"""Name under which `Thresholds` holds the threshold of all findings together."""
+CUTOFFS: Final = tuple(k / 10 for k in range(9))
+"""Candidates for the probability below which cheXlocalize shows no map."""
+MIN_CUTOFFS: Final = {"Lung Lesion": 0.1}
+"""Lowest cut-off of a finding, where cheXlocalize sets one."""
+
+
+class Thresholds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Thresholds, or probability cut-offs, by metric variant and finding. Written by `write_thresholds`."""
+
+    split: str
+    """Name of the split on which they were tuned."""
+    chosen: dict[str, dict[str, float]]
+    """Threshold by the variant whose mean it makes highest, then by finding; the empty name stands for all findings."""
+    images: tuple[str, ...] = ()
+    """Digests of the ids of the images on which they were tuned, sorted."""
+
+    def find(self, variant: Variant, finding: str) -> float:
+        """The threshold of a finding; that of all findings together where the split did not have the finding.
+
+        Raises:
+            CarinaError: Nothing was tuned for the variant.
+        """
+        by_finding = self.chosen.get(tuned_variant(variant).name)
+        if by_finding is None:
+            raise CarinaError(f"{variant}: no threshold was tuned for it on split {self.split!r}")
+        return by_finding.get(finding, by_finding[ALL_FINDINGS])
+
+
+def digest_id(image: str) -> str:
+    """A digest of an image's id, which recognises the id without disclosing it."""
+    return hashlib.sha256(image.encode()).hexdigest()[:16]
+
+
+def tuned_variant(variant: Variant) -> Variant:
+    """The variant whose mean is highest at the threshold that this variant uses; thresholds are stored under its name.
+
+    Raises:
+        CarinaError: The threshold of the variant is not selected on a set of images.
+    """
+    if variant.empty == "gated":
+        return replace(variant, metric="iou")
+    rule = variant.rule
+    if not isinstance(rule, SelectedThreshold):
+        raise CarinaError(f"{variant}: its threshold is not selected on a set of images")
+    return replace(
+        variant, metric=rule.objective, empty=variant.empty or "positives", aggregation="per_image"
+    )
+
+
+def tune_thresholds(
+    variants: Sequence[Variant],
+    curves: Callable[[Variant], Sequence[tuple[str, MaskCounts]]],
+    *,
+    split: str,
+    images: Iterable[str],
+) -> Thresholds:
+    """Select the best threshold for each finding and for all findings together.
+
+    Args:
+        variants: Variants whose thresholds are selected.
+        curves: Gives the finding and the counts at each threshold of every map, for a variant.
+        split: Name of the split.
+        images: Ids of its images.
+    """
+    chosen: dict[str, dict[str, float]] = {}
+    for variant in variants:
+        objective = tuned_variant(variant)
+        rule = objective.rule
+        if objective.name in chosen or not isinstance(rule, SelectedThreshold):
+            continue
+        chosen[objective.name] = {
+            finding: select_threshold(counts, rule.grid, rule.objective, objective.empty)[1]
+            for finding, counts in _group_by_finding(curves(objective)).items()
+        }
+    return Thresholds(split, chosen, _digest_ids(images))
+
+
+class UngatedScore(NamedTuple):
+    """Probability of the finding, and score of its map without a cut-off."""
+
+    probability: float
+    iou: float
+    """IoU with `any_mask`."""
+    is_truth_empty: bool
+
+
+def tune_cutoffs(
+    variants: Sequence[Variant],
+    ungated_scores: Callable[[Variant], Sequence[tuple[str, UngatedScore]]],
+    *,
+    split: str,
+    images: Iterable[str],
+) -> Thresholds:
+    """Select the best probability cut-off for each finding and for all findings together.
+
+    Args:
+        variants: Gated variants.
+        ungated_scores: Gives the finding and the score of every map without a cut-off, for a variant.
+        split: Name of the split.
+        images: Ids of its images.
+    """
+    chosen = {}
+    for variant in dict.fromkeys(map(tuned_variant, variants)):
+        chosen[variant.name] = {
+            finding: tune_cutoff(
+                *zip(*scores, strict=True), cutoffs=CUTOFFS, min_cutoff=MIN_CUTOFFS.get(finding, 0.0)
+            )
+            for finding, scores in _group_by_finding(ungated_scores(variant)).items()
+        }
+    return Thresholds(split, chosen, _digest_ids(images))
+
+
+def _group_by_finding(items: Sequence[tuple[str, _T]]) -> dict[str, list[_T]]:
+    """All items first, then those of each finding in order of names."""
+    findings = sorted({finding for finding, _ in items} - {ALL_FINDINGS})
+    groups = {name: [item for finding, item in items if finding == name] for name in findings}
+    return {ALL_FINDINGS: [item for _, item in items], **groups}
+
+
+def _digest_ids(images: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({digest_id(image) for image in images}))
+
+
+def write_thresholds(path: Location, thresholds: Thresholds) -> None:
+    """Write thresholds or cut-offs as JSON.
+
+    Args:
+        path: File to write.
+        thresholds: What `Scorer.tune` or `Scorer.tune_cutoffs` returned.
+    """
+    content = msgspec.json.format(msgspec.json.encode(thresholds), indent=2) + b"\n"
+    write_bytes(as_path(path), content)
+
+
+def read_thresholds(path: Location) -> Thresholds:
+    """Read thresholds or cut-offs that `write_thresholds` wrote.
+
+    Args:
+        path: File to read.
+
+    Raises:
+        CarinaError: The file cannot be read, or does not hold thresholds.
+    """
+    file = as_path(path)
+    try:
+        thresholds = msgspec.json.decode(file.read_bytes(), type=Thresholds)
+    except OSError as error:
+        raise CarinaError(f"{file}: cannot be read: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        raise CarinaError(f"{file}: expected tuned thresholds as JSON: {error}") from error
+    for variant, by_finding in thresholds.chosen.items():
+        if ALL_FINDINGS not in by_finding:
+            raise CarinaError(
+                f"{file}, {variant}: lacks the threshold of all findings together, under an empty name; tune it again"
+            )
+    if not thresholds.images:
+        raise CarinaError(f"{file}: lacks the digests of the images that it was tuned on; tune it again")
+    return thresholds
+
+
+def tune_cutoff(
+    probabilities: Sequence[float],
+    ious: Sequence[float],
+    is_truth_empty: Sequence[bool],
+    *,
+    cutoffs: Sequence[float],
+    min_cutoff: float = 0.0,
+) -> float:
+    """Select the probability below which showing no map gives the highest mean IoU, as cheXlocalize does.
+
+    A map that is not shown predicts nothing: its IoU is 0 where the truth is not empty and undefined where it is.
+
+    Args:
+        probabilities: Probability of the finding for each map.
+        ious: IoU of each map with `any_mask`; NaN where it is undefined.
+        is_truth_empty: Whether the truth of each map is empty.
+        cutoffs: Candidates, ascending.
+        min_cutoff: Candidates below it are left out.
+
+    Returns:
+        The lowest of the equally good cut-offs.
+
+    Example:
+        >>> tune_cutoff([0.9, 0.1], [0.5, 0.0], [False, True], cutoffs=[0.0, 0.5])
+        0.5
+    """
+    best, highest = max(min_cutoff, cutoffs[0]), -1.0
+    for cutoff in cutoffs:
+        if cutoff < min_cutoff:
+            continue
+        gated = [
+            iou if probability >= cutoff else 0.0
+            for probability, iou, is_empty in zip(probabilities, ious, is_truth_empty, strict=True)
+            if iou == iou and (probability >= cutoff or not is_empty)  # noqa: PLR0124 - not NaN
+        ]
+        mean = sum(gated) / len(gated) if gated else -1.0
+        if mean > highest:
+            best, highest = cutoff, mean
+    return best

@@ -1,0 +1,90 @@
+"""What a chat model takes and gives: turns of conversations with images in, replies out.
+
+A chat model runs in this process (`ChatModel`) or is served (`carina.models.served`). The turns of `carina.runs` have
+the form that is described here. Needs no extra.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+ImageReader = Callable[[str, str], bytes]
+"""Gives the PNG of a rendered view, by the ids of the case and the view."""
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """How an answer is drawn from a model."""
+
+    temperature: float | None = 0.0
+    """0 takes the likeliest token; None leaves it to the model, for models that refuse a temperature."""
+    max_tokens: int = 2048
+    """Longest answer, reasoning included, in tokens."""
+    seed: int | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's answer, or the error that prevented it. A transport error is never an answer."""
+
+    text: str | None
+    """None after an error; "" where the model said nothing, or where a filter or the length of the prompt prevented
+    an answer."""
+    stop: str = ""
+    """Why the model stopped, in inspect-ai's words: "stop", "max_tokens", "model_length", "content_filter"."""
+    error: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached: bool = False
+    """Whether the answer was paid for by an earlier call."""
+
+
+class TurnMessage(Protocol):
+    """One message of a turn."""
+
+    @property
+    def role(self) -> Literal["user", "assistant"]: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def shows(self) -> tuple[str, ...]:
+        """Ids of the views whose images stand before the text."""
+
+
+class TurnStep(Protocol):
+    """The question of a turn."""
+
+    @property
+    def id(self) -> str: ...
+
+
+class ChatTurn(Protocol):
+    """One question with the whole conversation before it."""
+
+    @property
+    def case(self) -> str: ...
+    @property
+    def step(self) -> TurnStep: ...
+    @property
+    def system(self) -> str: ...
+    @property
+    def messages(self) -> Sequence[TurnMessage]: ...
+
+
+class ChatModel(Protocol):
+    """A chat model in this process."""
+
+    name: str
+    """Kind and folder, as in "hf:medgemma-4b": says nothing about the machine."""
+    batch: int
+    """How many turns `answer` should get at a time."""
+
+    def answer(self, turns: Sequence[ChatTurn], images: ImageReader) -> list[Reply]:
+        """Answer each turn.
+
+        Args:
+            turns: Questions, each with its conversation.
+            images: Gives the PNG of a view that a message shows.
+
+        Returns:
+            One reply per turn, in order. A turn that cannot be answered gets a reply with an error.
+        """

@@ -1,0 +1,372 @@
+"""The registry of model kinds, the parser of model names, and `open`.
+
+| name | model |
+|---|---|
+| `KIND:LOCATION` | weights in a folder of this machine: `hf:weights/medgemma`, `sam:weights/medsam` |
+| `builtin/NAME`, `control/NAME` | comes with Carina and needs no weights |
+| `PROVIDER/NAME` | served, by a provider of inspect-ai: `openai/gpt-5` |
+
+A kind is one function or class with the decorator `model_kind`: in a module of this package, in a package to the right
+of it, or in another installed package that announces the module in the entry-point group `carina.models`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+from carina.models.conversation import Sampling
+from carina.store.errors import CarinaError
+from carina.store.registry import Registry
+
+Capability = Literal["chat", "text", "maps", "segments"]
+SERVED: Final = "served"
+"""The kind of every `PROVIDER/NAME`."""
+OPTION_PREFIX: Final = "model:"
+"""Marks a model's name where an option also takes other values."""
+
+
+class _Phrases(NamedTuple):
+    can: str
+    cannot: str
+
+
+_PHRASES: Final[dict[Capability, _Phrases]] = {
+    "chat": _Phrases("answer questions about images", "answer no questions about images"),
+    "text": _Phrases("answer text prompts", "answer no text prompts"),
+    "maps": _Phrases("make localisation maps", "make no localisation maps"),
+    "segments": _Phrases("outline regions", "outline no regions"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelIdentity:
+    """What decides a model's answers, for manifests."""
+
+    name: str
+    weights: str
+    """SHA-256 of the weights."""
+    settings: str
+    """SHA-256 of the files that say how inputs are prepared and how the layers are put together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelName:
+    """A parsed model name.
+
+    Example:
+        >>> parse_model_name("openai/gpt-5").kind
+        'served'
+    """
+
+    text: str
+    """The name as the user wrote it."""
+    kind: str
+    """Name of the kind in the registry: "hf", "sam", "served", "builtin/oracle"."""
+    location: str = ""
+    """Path, hub id or provider's name; empty for a model that comes with Carina."""
+    capabilities: tuple[Capability, ...] = ()
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the model answers through a server rather than in this process."""
+        return self.kind == SERVED
+
+    @property
+    def path(self) -> Path:
+        """The location as a path of this machine."""
+        return Path(self.location).expanduser()
+
+    @property
+    def name(self) -> str:
+        """The name without the folders above the model, so that it says nothing about the machine."""
+        if self.is_served or not self.location or not self.path.exists():
+            return self.text
+        return f"{self.kind}:{self.path.resolve().name}"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """What a kind may need to open a model; each kind reads the options that concern it."""
+
+    needs: Capability = "chat"
+    device: str | None = None
+    """Device for torch or onnxruntime, such as cpu, cuda or cuda:1; None for the kind's own choice."""
+    trust_remote_code: bool = False
+    """Whether code that comes with the weights may run."""
+    base_url: str | None = None
+    """Address of the server of a served model; None for its provider's own."""
+    sampling: Sampling = field(default_factory=Sampling)
+    seed: int = 0
+    """For models that answer at random."""
+    benchmark: Any = None
+    """Opened benchmark that will be asked, for models that learn from it or know its answer keys."""
+    retries: int = 5
+    """Retries after a transport error."""
+    timeout: int = 300
+    """Seconds for one attempt at an answer."""
+    connections: int | None = None
+    """Requests at a time."""
+
+
+Opener = Callable[[ModelName, ModelOptions], object]
+"""Opens a model: a function, or a class whose instances are models."""
+AnyOpener = TypeVar("AnyOpener", bound=Opener)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelKind:
+    """One kind of model in the registry."""
+
+    name: str
+    """What stands before the colon, or the whole name of a model that comes with Carina."""
+    form: str
+    """How users name a model of this kind: "hf:PATH or hf:OWNER/NAME"."""
+    description: str
+    capabilities: tuple[Capability, ...]
+    open: Opener
+    extra: str | None = None
+    """Extra of Carina that the kind needs."""
+    packages: tuple[str, ...] = ()
+    """Packages that run the model; a run records their versions."""
+    identify: Callable[[ModelName], ModelIdentity] | None = None
+    """Identity from the files alone, without loading anything; raises where the model could not be opened."""
+    fingerprint: Callable[[ModelName], str] | None = None
+    """Quick fingerprint of the files, which tells two folders of one name apart."""
+
+
+_REGISTERED_BY: Final = {
+    "builtin": "carina.runs.builtin",
+    "onnx": "carina.runs.classifier",
+    "control": "carina.explanations.explainer_registry",
+}
+"""Modules outside this package that register models, by kind or by what stands before the slash."""
+MODELS: Final[Registry[ModelKind]] = Registry(
+    "model kind", group="carina.models", package="carina.models", modules=tuple(_REGISTERED_BY.values())
+)
+
+
+def model_kind(
+    name: str,
+    *,
+    capabilities: Sequence[Capability],
+    form: str | None = None,
+    description: str | None = None,
+    extra: str | None = None,
+    packages: Sequence[str] = (),
+    identify: Callable[[ModelName], ModelIdentity] | None = None,
+    fingerprint: Callable[[ModelName], str] | None = None,
+) -> Callable[[AnyOpener], AnyOpener]:
+    """Register a function or class that opens models of a kind.
+
+    Args:
+        name: What stands before the colon in `NAME:LOCATION`. Models of Carina that need no location have a whole
+            name instead, `builtin/NAME` or `control/NAME`.
+        capabilities: What models of the kind can do: "chat" (answer questions about images), "text" (answer text
+            prompts), "maps" (make localisation maps), "segments" (outline regions).
+        form: How users name such a model; `NAME:PATH` by default.
+        description: One line for listings; the first line of the docstring by default.
+        extra: Extra of Carina that the kind needs.
+        packages: Distributions whose versions a run records.
+        identify: Gives the identity of a model from its files alone.
+        fingerprint: Gives a quick fingerprint of a model's files.
+
+    Returns:
+        A decorator that returns its argument unchanged.
+
+    Raises:
+        ValueError: The name is taken, or has a slash and would be taken for a served model.
+
+    Example:
+        >>> @model_kind("always-yes", capabilities=["chat"])
+        ... class AlwaysYes:
+        ...     '''Answers every question with yes.'''
+    """
+
+    if "/" in name and name.partition("/")[0] not in _REGISTERED_BY:
+        raise ValueError(
+            f"model kind {name!r}: names with a slash are served models; expected NAME or builtin/NAME"
+        )
+
+    def register(opener: AnyOpener) -> AnyOpener:
+        MODELS.register(
+            name,
+            ModelKind(
+                name=name,
+                form=form or (name if "/" in name else f"{name}:PATH"),
+                description=description or (opener.__doc__ or "").strip().partition("\n")[0],
+                capabilities=tuple(capabilities),
+                open=opener,
+                extra=extra,
+                packages=tuple(packages),
+                identify=identify,
+                fingerprint=fingerprint,
+            ),
+        )
+        return opener
+
+    return register
+
+
+def parse_model_name(text: str, *, needs: Capability | None = None) -> ModelName:
+    """Parse the name of a model. Nothing is opened, and no file is read.
+
+    Args:
+        text: `KIND:LOCATION`, `PROVIDER/NAME`, or the name of a model that comes with Carina.
+        needs: What the model must be able to do; None accepts every model.
+
+    Returns:
+        The parts of the name.
+
+    Raises:
+        CarinaError: The kind is unknown, or models of the kind cannot do what is needed. The message lists the
+            models that can.
+
+    Example:
+        >>> parse_model_name("builtin/oracle", needs="chat").capabilities
+        ('chat',)
+    """
+    kind, location = _split_name(text, needs)
+    found = MODELS[kind]
+    if needs is not None and needs not in found.capabilities:
+        can = " and ".join(_PHRASES[capability].can for capability in found.capabilities)
+        raise CarinaError(
+            f"model {text!r}: {_plural(kind)} {can}; they {_PHRASES[needs].cannot}. "
+            f"Models that {_PHRASES[needs].can}: {_known_forms(needs)}."
+        )
+    return ModelName(text=text, kind=kind, location=location, capabilities=found.capabilities)
+
+
+def parse_model_option(value: str, option: str, *, needs: Capability = "text") -> ModelName:
+    """Parse the value of an option that takes `model:NAME`, as `--extractor model:openai/gpt-5` does.
+
+    Raises:
+        CarinaError: The value has no such prefix, or the model cannot do what is needed; the message names the option.
+    """
+    name = value.removeprefix(OPTION_PREFIX)
+    if name == value:
+        raise CarinaError(f"{option} {value!r}: expected {OPTION_PREFIX}NAME, such as model:openai/gpt-5")
+    try:
+        return parse_model_name(name, needs=needs)
+    except CarinaError as error:
+        raise CarinaError(f"{option} {value!r}: {error}") from None
+
+
+def open_model(
+    name: str | ModelName,
+    *,
+    needs: Capability = "chat",
+    device: str | None = None,
+    trust_remote_code: bool = False,
+    base_url: str | None = None,
+    sampling: Sampling | None = None,
+    seed: int = 0,
+    benchmark: object = None,
+    retries: int = 5,
+    timeout: int = 300,
+    connections: int | None = None,
+) -> Any:  # noqa: ANN401 - depends on what is needed
+    """Open a model by its name.
+
+    Args:
+        name: Name of the model, or the result of `parse_model_name`.
+        needs: What the model must be able to do.
+        device: Device for torch or onnxruntime: cpu, cuda, cuda:1; None for the kind's own choice.
+        trust_remote_code: Whether code that comes with the weights may run.
+        base_url: Address of the server of a served model; None for its provider's own.
+        sampling: Temperature, longest answer and seed of a chat model.
+        seed: For models that answer at random.
+        benchmark: Opened benchmark that will be asked; `builtin/majority` and `builtin/oracle` need it.
+        retries: Retries after a transport error, for a served model.
+        timeout: Seconds for one attempt at an answer, for a served model.
+        connections: Requests at a time, for a served model; None for its provider's default.
+
+    Returns:
+        For "segments" a `Segmenter`. For "chat" a `ChatModel`, or a `ServedModel` for a served one; for "text" a
+        `ServedModel`. For "maps" a `ClipModel`, a loaded chat model, or an explainer of `carina.explanations`.
+
+    Raises:
+        CarinaError: The name is unknown, the model cannot do what is needed, or its files or an extra are missing.
+    """
+    text = name.text if isinstance(name, ModelName) else name
+    parsed = parse_model_name(text, needs=needs)
+    options = ModelOptions(
+        needs=needs,
+        device=device,
+        trust_remote_code=trust_remote_code,
+        base_url=base_url,
+        sampling=sampling or Sampling(),
+        seed=seed,
+        benchmark=benchmark,
+        retries=retries,
+        timeout=timeout,
+        connections=connections,
+    )
+    return MODELS[parsed.kind].open(parsed, options)
+
+
+def identify_model(name: str, *, needs: Capability | None = None) -> ModelIdentity:
+    """The identity of a model from its files alone. Nothing is loaded.
+
+    Raises:
+        CarinaError: The name is unknown, files or packages are missing, or models of this kind have no identity.
+    """
+    parsed = parse_model_name(name, needs=needs)
+    identify = MODELS[parsed.kind].identify
+    if identify is None:
+        raise CarinaError(f"model {name!r}: {_plural(parsed.kind)} have no weights that could be identified")
+    return identify(parsed)
+
+
+def fingerprint_model(name: ModelName) -> str | None:
+    """A quick fingerprint of a model's files; None for models without files on this machine."""
+    fingerprint = MODELS[name.kind].fingerprint
+    return None if fingerprint is None else fingerprint(name)
+
+
+def _split_name(text: str, needs: Capability | None) -> tuple[str, str]:
+    """Kind and location; the kind is in the registry."""
+    head, colon, location = text.partition(":")
+    if colon and "/" not in head:
+        if location and head != SERVED and _is_registered(head, head):
+            return head, location
+        raise CarinaError(_unknown(text, needs))
+    provider, slash, rest = text.partition("/")
+    if provider in _REGISTERED_BY:
+        if _is_registered(text, provider):
+            return text, ""
+    elif slash and provider and rest.strip("/"):
+        return SERVED, text
+    raise CarinaError(_unknown(text, needs))
+
+
+def _is_registered(name: str, group: str) -> bool:
+    """Whether there is such a kind; imports no more modules than it needs to find it."""
+    if group in _REGISTERED_BY:
+        import_module(_REGISTERED_BY[group])
+    try:
+        MODELS[name]
+    except CarinaError:
+        return False
+    return True
+
+
+def _unknown(text: str, needs: Capability | None) -> str:
+    which = "Known models" if needs is None else f"Models that {_PHRASES[needs].can}"
+    return f"model {text!r}: unknown. {which}: {_known_forms(needs)}."
+
+
+def _known_forms(needs: Capability | None) -> str:
+    kinds = MODELS.entries().values()
+    return ", ".join(kind.form for kind in kinds if needs is None or needs in kind.capabilities)
+
+
+def _plural(kind: str) -> str:
+    """How a message speaks of all models of a kind."""
+    if kind == SERVED:
+        return "served models"
+    return f"models such as {kind}" if "/" in kind else f"{kind}: models"

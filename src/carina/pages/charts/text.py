@@ -1,0 +1,53 @@
+"""Width of text in the font that matplotlib carries, and text cut or wrapped to a width."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import matplotlib
+from matplotlib.font_manager import get_font
+
+SMALL: Final = 11.0
+TEXT: Final = 12.0
+"""Font sizes in pixels."""
+_EM: Final = 100
+
+
+@lru_cache(maxsize=4096)
+def _em_width(text: str, *, bold: bool) -> float:
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    font = get_font(str(Path(matplotlib.get_data_path(), "fonts", "ttf", name)))
+    font.set_size(_EM, 72)
+    font.set_text(text)
+    return float(font.get_width_height()[0]) / 64 / _EM
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Width of a line of text in pixels. The font is a wide one: in other fonts the text hardly gets longer."""
+    return _em_width(text, bold=bold) * size
+
+
+def cut_text(text: str, width: float, size: float, *, bold: bool = False) -> str:
+    """The text as far as it fits, with an ellipsis where something was cut."""
+    if text_width(text, size, bold=bold) <= width:
+        return text
+    while text and text_width(text + "…", size, bold=bold) > width:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def wrap_text(text: str, width: float, size: float, *, bold: bool = False) -> list[str]:
+    """The text in lines that fit, broken at spaces; a word that is too long is cut."""
+    lines: list[str] = []
+    for word in text.split():
+        joined = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(joined, size, bold=bold) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    return [cut_text(line, width + 6, size, bold=bold) for line in lines]
+
+
+def join_names(names: list[str]) -> str:
+    """Names as a list in a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,232 @@
+"""`carina report`: compare runs, and write pages, tables and figures."""
+
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from carina.cases import Benchmark, open_benchmark
+from carina.explanations.analysis.maps_analysis import analyse_maps
+from carina.explanations.analysis.maps_groups import find_benchmarks, group_maps_runs
+from carina.explanations.analysis.read import is_maps, read_maps_runs
+from carina.explanations.analysis.tables import long_maps_table, maps_tables
+from carina.pages.charts import Figure
+from carina.pages.map_comparison.figures import map_figures
+from carina.pages.map_comparison.figures import style_runs as style_maps_runs
+from carina.pages.map_comparison.gallery import make_galleries
+from carina.pages.map_comparison.page import render_map_comparison
+from carina.pages.run_comparison.case_browser import browser_data, select_cases
+from carina.pages.run_comparison.figures import run_figures, style_runs
+from carina.pages.run_comparison.page import render_run_comparison
+from carina.runs.analysis.read import find_runs, read_runs
+from carina.runs.analysis.run_analysis import analyse_group
+from carina.runs.analysis.run_groups import RunGroup, group_runs
+from carina.runs.analysis.tables import ReportTable, long_table, run_tables
+from carina.runs.prices import TABLE, read_prices
+from carina.store.errors import CarinaError
+from carina.store.files import write_bytes
+from carina.store.progress import Progress, no_progress
+from carina.store.results import Location, Result, as_path
+
+RUN_PAGE: Final = "report.html"
+MAP_PAGE: Final = "ground.html"
+TABLES: Final = "tables"
+FIGURES: Final = "figures"
+RUN_PARQUET: Final = "tables.parquet"
+MAP_PARQUET: Final = "ground.parquet"
+CASES: Final = 60
+"""Cases of the browser, unless another number is given."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Result):
+    """A report that was written: its pages, tables and figures."""
+
+    directory: Path
+    pages: tuple[Path, ...]
+    """The page that compares answers and the page that compares maps, as far as there are such runs."""
+    tables: Mapping[str, pl.DataFrame]
+    """Tables by name, as the CSV files are named: `headline`, `reach`, `ground-headline` ..."""
+    figures: Mapping[str, Figure]
+    """Figures by name, as their files are named: `percept-headline`, `trek-reach` ..."""
+    files: tuple[Path, ...]
+    """Everything that was written."""
+
+    @property
+    def path(self) -> Path:
+        """The directory of the report."""
+        return self.directory
+
+    @property
+    def map_page(self) -> Path | None:
+        """The page that compares maps, where there are such runs."""
+        return next((page for page in self.pages if page.name == MAP_PAGE), None)
+
+    def open(self) -> None:
+        """Open the first page in a browser."""
+        webbrowser.open(self.pages[0].resolve().as_uri())
+
+    def to_frame(self, name: str | None = None) -> pl.DataFrame:
+        """One table.
+
+        Args:
+            name: A key of `tables`. The headline table where none is given.
+
+        Raises:
+            CarinaError: The report has no such table.
+        """
+        if name is None:
+            name = "headline" if "headline" in self.tables else "ground-headline"
+        if name not in self.tables:
+            raise CarinaError(
+                f"{self.path}: no table {name!r} in this report, expected one of {', '.join(self.tables)}"
+            )
+        return self.tables[name]
+
+    def _summary(self) -> Mapping[str, object]:
+        return {
+            "pages": ", ".join(page.name for page in self.pages),
+            "tables": len(self.tables),
+            "figures": len(self.figures),
+        }
+
+
+@dataclass
+class _Parts:
+    """Contents of a report before anything is written, by path within its directory."""
+
+    pages: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, ReportTable] = field(default_factory=dict)
+    parquet: dict[str, ReportTable] = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
+
+
+def report(
+    runs: "Location | Sequence[Location]",
+    out: Location,
+    *,
+    cases: int = CASES,
+    benchmarks: Sequence[Location] = (),
+    images: "Location | None" = None,
+    prices: "Location | None" = None,
+    progress: Progress = no_progress,
+) -> Report:
+    """Compare runs: accuracy by stage, reach, errors, histories and cost, and localisation maps.
+
+    Writes `report.html` for runs of `carina run` and `ground.html` for runs of `carina explain`; the latter are joined
+    with the answers of the former about the same studies. Beside the pages are `tables/*.csv`, `tables.parquet` and
+    `ground.parquet` with every number, and `figures/` with the charts as SVG and PNG. Everything is computed before
+    anything is written, and the same runs give the same bytes.
+
+    Args:
+        runs: Runs, or directories that hold runs.
+        out: Directory to write to.
+        cases: Number of cases in the case browser of the page.
+        benchmarks: Benchmarks that are no longer where the runs say.
+        images: Folder of the images, where it is not the one that the benchmark names.
+        prices: Table of model prices in the layout of `carina/runs/prices.yaml`, which is used where none is given.
+        progress: Opens the progress display; none by default.
+
+    Returns:
+        The report: `open()` shows it in a browser, `tables` and `figures` hold its contents.
+
+    Raises:
+        CarinaError: A run, its benchmark or the price table cannot be read, or `out` is a file.
+
+    Example:
+        >>> report(["runs/reader", "runs/majority"], "report").to_frame("reach")  # doctest: +SKIP
+    """
+    directory = as_path(out)
+    if directory.exists() and not directory.is_dir():
+        raise CarinaError(f"{directory}: is a file, expected a directory for the report")
+    given = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
+    paths = find_runs([as_path(run) for run in given])
+    map_paths = [path for path in paths if is_maps(path)]
+    run_paths = [path for path in paths if path not in map_paths]
+    parts = _Parts()
+    bench_paths = [as_path(path) for path in benchmarks]
+    image_path = None if images is None else as_path(images)
+
+    groups: list[RunGroup] = []
+    with progress("Runs", len(paths)) as advance:
+        if run_paths or not map_paths:
+            groups = group_runs(read_runs(run_paths), benchmarks=bench_paths, images=image_path)
+            _compare_runs(parts, groups, cases, None if prices is None else as_path(prices), advance)
+        if map_paths:
+            named = [
+                *(open_benchmark(path, image_path) for path in bench_paths),
+                *(one.bench for one in groups),
+            ]
+            _compare_maps(parts, map_paths, groups, named, images=image_path, advance=advance)
+    return _write(parts, directory)
+
+
+def _compare_runs(
+    parts: _Parts, groups: Sequence[RunGroup], cases: int, prices: Path | None, advance: Callable[[], None]
+) -> None:
+    known = read_prices(prices or TABLE)
+    analyses = [analyse_group(group, known, advance) for group in groups]
+    styles = [style_runs(group.runs) for group in groups]
+    figures = [run_figures(*each) for each in zip(analyses, styles, _prefixes(groups), strict=True)]
+    browser = browser_data(groups, styles, select_cases(groups, cases))
+    parts.pages[RUN_PAGE] = render_run_comparison(analyses, styles, figures, browser)
+    parts.tables |= run_tables(analyses)
+    parts.parquet[RUN_PARQUET] = long_table(analyses)
+    parts.figures |= {figure.name: figure for each in figures for figure in each.values()}
+
+
+def _compare_maps(
+    parts: _Parts,
+    paths: Sequence[Path],
+    run_groups: Sequence[RunGroup],
+    named: Sequence[Benchmark],
+    *,
+    images: Path | None,
+    advance: Callable[[], None],
+) -> None:
+    runs = read_maps_runs(paths)
+    groups = group_maps_runs(runs, find_benchmarks(runs, named, images))
+    analyses = [analyse_maps(group, run_groups, advance) for group in groups]
+    styles = [style_maps_runs(group.runs) for group in groups]
+    prefixes = ["ground" if len(groups) == 1 else f"ground-{place + 1}" for place in range(len(groups))]
+    figures = [map_figures(*each) for each in zip(analyses, styles, prefixes, strict=True)]
+    galleries = [make_galleries(group) for group in groups]
+    parts.pages[MAP_PAGE] = render_map_comparison(analyses, styles, figures, galleries)
+    parts.tables |= maps_tables(analyses)
+    parts.parquet[MAP_PARQUET] = long_maps_table(analyses)
+    parts.figures |= {figure.name: figure for each in figures for figure in each.values()}
+
+
+def _prefixes(groups: Sequence[RunGroup]) -> list[str]:
+    """A prefix for the figures of each group: its protocol, numbered where that comes twice."""
+    protocols = [group.protocol for group in groups]
+    return [
+        protocol if protocols.count(protocol) == 1 else f"{protocol}-{protocols[: place + 1].count(protocol)}"
+        for place, protocol in enumerate(protocols)
+    ]
+
+
+def _write(parts: _Parts, directory: Path) -> Report:
+    """Write tables and figures, then the pages."""
+    contents: dict[Path, bytes] = {
+        directory / TABLES / f"{name}.csv": table.to_csv().encode() for name, table in parts.tables.items()
+    }
+    for name, figure in parts.figures.items():
+        contents[directory / FIGURES / f"{name}.svg"] = figure.svg("light").encode()
+        contents[directory / FIGURES / f"{name}.png"] = figure.png("light")
+    pages = {directory / name: html.encode() for name, html in parts.pages.items()}
+    for name, table in parts.parquet.items():
+        directory.mkdir(parents=True, exist_ok=True)
+        table.write_parquet(directory / name)
+    for path, content in (contents | pages).items():
+        write_bytes(path, content)
+    return Report(
+        directory=directory,
+        pages=tuple(pages),
+        tables={name: table.to_frame() for name, table in parts.tables.items()},
+        figures=dict(parts.figures),
+        files=(*contents, *(directory / name for name in parts.parquet), *pages),
+    )

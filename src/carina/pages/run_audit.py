@@ -1,0 +1,95 @@
+"""`carina.audit`: audit a benchmark and write its page. The gates are in `carina.audits`, the page is rendered here."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from carina.audits import AuditOptions, AuditResult, audit_benchmark
+from carina.audits.benchmark import load_limits
+from carina.audits.gate import FAIL_LEVEL, RENDER, WARN_LEVEL
+from carina.cases import open_benchmark
+from carina.pages.audit import write_audit
+from carina.store.errors import CarinaError
+from carina.store.progress import Progress, no_progress
+from carina.store.results import Location, as_path
+
+DIRECTORY: Final = "audit"
+"""Directory inside the benchmark to which an audit is written by default."""
+
+
+def audit(
+    bench: Location,
+    out: "Location | None" = None,
+    *,
+    images: "Location | None" = None,
+    files: bool = True,
+    render: int = RENDER,
+    limits: "Location | Mapping[str, Mapping[str, object]] | None" = None,
+    gates: Sequence[str] | None = None,
+    warn_level: float = WARN_LEVEL,
+    fail_level: float = FAIL_LEVEL,
+    workers: int | None = None,
+    progress: Progress = no_progress,
+) -> AuditResult:
+    """Audit a benchmark: can it be passed without looking at the images, and are its answer keys sound?
+
+    Every case passes once through every gate: those for all protocols, and those for the protocols that the benchmark
+    holds. Writes `audit.html` and `audit.json`. The result is the same for any number of workers.
+
+    Args:
+        bench: Directory of the benchmark.
+        out: Directory to write to; by default `audit` inside the benchmark.
+        images: Directory of the images, if not the one that the benchmark names.
+        files: Whether to open every image file and to render some views.
+        render: Number of views to render as a test.
+        limits: Limits to set, by gate: `{"answer-balance": {"majority": 0.65}}`, or a YAML file with the same content.
+        gates: Names of the gates to run; by default all that apply.
+        warn_level: Probability of a chance result, corrected for all comparisons of a gate, below which the gate warns.
+        fail_level: The same, below which the gate fails.
+        workers: Number of processes; by default one per core, or one for a small benchmark.
+        progress: Opens the progress display; none by default.
+
+    Returns:
+        The results of all gates; `.passed` says whether none failed, `.to_frame()` has one row per gate.
+
+    Raises:
+        CarinaError: The benchmark cannot be read; a gate or limit is unknown; a limit is out of range.
+
+    Example:
+        >>> import carina
+        >>> result = carina.audit("bench", files=False)  # doctest: +SKIP
+        >>> result.passed, result.gate("answer-position").status  # doctest: +SKIP
+        (True, 'pass')
+    """
+    directory = as_path(bench)
+    target = as_path(out) if out is not None else _benchmark_directory(directory) / DIRECTORY
+    if target.exists() and not target.is_dir():
+        raise CarinaError(f"{target}: is a file; pass a directory for the audit")
+    if not 0 <= fail_level <= warn_level <= 1:
+        raise CarinaError(
+            f"fail_level, warn_level: expected 0 <= fail_level <= warn_level <= 1, found {fail_level} and {warn_level}"
+        )
+    stated, source = None, "limits"
+    if isinstance(limits, Mapping):
+        stated = limits
+    elif limits is not None:
+        stated, source = load_limits(as_path(limits)), str(as_path(limits))
+    options = AuditOptions(
+        images=as_path(images) if images is not None else None,
+        files=files,
+        render=render,
+        limits=stated,
+        limits_source=source,
+        gates=tuple(gates) if gates is not None else None,
+        warn_level=warn_level,
+        fail_level=fail_level,
+    )
+    with progress("Cases", len(open_benchmark(directory, options.images))) as advance:
+        record = audit_benchmark(directory, options, workers=workers, progress=advance)
+    written = write_audit(record, target, title=_benchmark_directory(directory).resolve().name)
+    return AuditResult(directory=target, audit=record, page=written.html)
+
+
+def _benchmark_directory(path: Path) -> Path:
+    """The directory of a benchmark that is named by its directory or by its manifest."""
+    return path.parent if path.is_file() else path

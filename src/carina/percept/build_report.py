@@ -1,0 +1,34 @@
+"""What `carina build percept` reports."""
+
+import msgspec
+
+from carina.cases.build_report import BuildReport
+
+
+class CellReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One lesion on one path: how many cases were requested, how many were built, and why not more."""
+
+    target: str
+    """The lesion."""
+    path: str
+    """"LF" (lesion-free), "RF" (no revision needed) or "RR" (revision required)."""
+    wanted: int
+    """Cases that were requested."""
+    built: int
+    """Cases that were built."""
+    candidates: int
+    """Studies that state what the cell needs."""
+    reasons: dict[str, int]
+    """Candidates that could not be used, by reason; the two paths of a lesion share theirs."""
+
+
+class PerceptBuildReport(BuildReport, frozen=True, kw_only=True):
+    """`build.json` of a percept benchmark."""
+
+    cells: tuple[CellReport, ...]
+    """Every lesion on every path."""
+
+    @property
+    def unfilled(self) -> tuple[CellReport, ...]:
+        """Cells with fewer cases than requested."""
+        return tuple(cell for cell in self.cells if cell.built < cell.wanted)

@@ -1,0 +1,95 @@
+"""Find candidates: studies that can be asked about a lesion, judged by what they state.
+
+One pass over a study set, without looking at a single mask.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from carina.percept.analysis import frontal_image
+from carina.percept.lesions import LESIONS, Lesion
+from carina.percept.records import Skipped
+from carina.percept.rules import Ineligible
+from carina.studies.lookalikes import looks_like, may_be_called
+from carina.studies.model import Study
+from carina.studies.vocabulary import Certainty
+
+
+@dataclass(frozen=True, order=True)
+class Candidate:
+    """A study that may be asked about a lesion; sorted by a hash, so that the first ones are a random sample."""
+
+    rank: str
+    study: str
+    patient: str
+
+
+@dataclass
+class Candidates:
+    """What one pass over the studies has found, by lesion."""
+
+    present: dict[str, list[Candidate]] = field(default_factory=lambda: defaultdict(list))
+    absent: dict[str, list[Candidate]] = field(default_factory=lambda: defaultdict(list))
+    skipped: list[Skipped] = field(default_factory=list)
+    """Studies with the lesion that cannot be used for it."""
+    not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By target and reason, how many studies state its absence and cannot be used for it."""
+    studies: int = 0
+
+
+def find_candidates(studies: Iterable[Study], targets: Iterable[str], *, seed: int) -> Candidates:
+    """Candidates for every target, in random order, and studies that cannot be used, with the reason."""
+    found = Candidates()
+    wanted = [LESIONS[target] for target in targets]
+    affected: dict[str, set[str]] = defaultdict(set)
+    for study in studies:
+        found.studies += 1
+        for lesion in wanted:
+            stated = {finding.certainty for finding in study.findings if finding.name == lesion.finding}
+            if stated & {"present", "uncertain"}:
+                affected[lesion.name].add(study.patient)
+            _add_study(found, study, lesion, stated, seed)
+    for lesion in wanted:
+        found.present[lesion.name].sort()
+        # A negative is screened against every positive of the same patient.
+        stating = found.absent[lesion.name]
+        found.absent[lesion.name] = sorted(
+            candidate for candidate in stating if candidate.patient not in affected[lesion.name]
+        )
+        dropped = len(stating) - len(found.absent[lesion.name])
+        if dropped:
+            found.not_absent[lesion.name, "lesion in another study of the patient"] = dropped
+    return found
+
+
+def _add_study(found: Candidates, study: Study, lesion: Lesion, stated: set[Certainty], seed: int) -> None:
+    if not stated:
+        return
+    absent = stated == {"absent"}
+    try:
+        frontal_image(study)
+        _check_stated(study, lesion, stated)
+    except Ineligible as reason:
+        if absent:
+            found.not_absent[lesion.name, reason.reason] += 1
+        else:
+            found.skipped.append(
+                Skipped(study=study.id, target=lesion.name, reason=reason.reason, detail=reason.detail)
+            )
+        return
+    rank = hashlib.sha256(f"{seed}/{lesion.name}/{study.id}".encode()).hexdigest()
+    candidate = Candidate(rank=rank, study=study.id, patient=study.patient)
+    (found.absent if absent else found.present)[lesion.name].append(candidate)
+
+
+def _check_stated(study: Study, lesion: Lesion, stated: set[Certainty]) -> None:
+    if "uncertain" in stated:
+        raise Ineligible("hedged", f"{lesion.finding} is uncertain")
+    confusing = looks_like(lesion.finding)
+    if stated == {"absent"}:
+        confusing |= may_be_called(lesion.finding)
+    alike = sorted({f.name for f in study.findings if f.name in confusing and f.certainty != "absent"})
+    if alike:
+        raise Ineligible("looks like another finding", ", ".join(alike))

@@ -1,0 +1,213 @@
+"""Sites at a contour: which changes are possible there, and which pixels are already used.
+
+A site is a place with the changes that can be made at it. The edits of a case are made at some; at others only wrong
+answers would revise. Points of both kinds are the same to look at: the thickest place of a change.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.percept.anatomy import Anatomy, name_at
+from carina.percept.deform import OPPOSITE, Change, Operation, Reluctance, change_of, edge_length, thickest
+from carina.percept.outline import Outline, Window
+from carina.percept.rules import Rules
+from carina.studies.region import Mask
+
+Place = tuple[int, int]
+"""Row and column in the outline's window."""
+
+WIDTHS: Final = (0.9, 1.3)
+"""Width of a kernel over the square root of the area it is to change: wide and flat, so that a changed contour is no
+rougher than an unchanged one."""
+SLENDER: Final = 2.5
+"""A change of some area is about so much thinner than the area over the width of its kernel."""
+HALF: Final = 0.5
+WORSE: Final = 1.7
+"""Areas of a half-made and of a worsened error, relative to the edit."""
+SEPARATION: Final = 8.0
+"""Between changes at different sites, in pixels of the frame."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Parameters of a change; the same kernel also makes a larger, a smaller and the opposite change."""
+
+    centre: Place
+    operation: Operation
+    area: float
+    width: float
+    seed: int
+
+    def enlarged(self, times: int) -> "Recipe":
+        """The same on an outline of so many times the pixels in each direction."""
+        row, column = self.centre
+        return replace(
+            self,
+            centre=(row * times + times // 2, column * times + times // 2),
+            area=self.area * times**2,
+            width=self.width * times,
+        )
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place at the contour: the point, and what can be changed there."""
+
+    point: Place
+    place: str
+    """Region of the anatomy."""
+    change: Change
+    """The edit; where nothing was edited, what a wrong revision would do."""
+    thickness: float
+    displacement: float
+    """How far the contour moves."""
+    recipe: Recipe
+    half: Change | None = None
+    worse: Change | None = None
+    overshoot: Change | None = None
+
+
+def changes_at(site: Site) -> list[Change]:
+    """Every change that may be seen at a site."""
+    return [change for change in (site.change, site.half, site.worse, site.overshoot) if change is not None]
+
+
+@dataclass
+class Occupancy:
+    """Pixels and points that a layout already uses; discarded when an attempt fails."""
+
+    taken: Mask
+    points: list[Place] = field(default_factory=list)
+
+    @classmethod
+    def blank(cls, outline: Outline) -> "Occupancy":
+        return cls(taken=np.zeros_like(outline.mask))
+
+
+@dataclass(frozen=True)
+class EditSpace:
+    """An outline and everything that decides which edits are possible."""
+
+    outline: Outline
+    anatomy: Anatomy
+    rules: Rules
+    deformer: Reluctance
+    chance: np.random.Generator
+
+    @property
+    def gap(self) -> float:
+        """Least distance between points, in pixels of the outline."""
+        return self.rules.point_gap * self.outline.scale
+
+    @cached_property
+    def contour(self) -> NDArray[np.int64]:
+        """Pixels on the contour, (row, column)."""
+        rings, _ = cv2.findContours(self.outline.mask.view(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
+        return np.concatenate([ring[:, 0, ::-1] for ring in rings]).astype(np.int64)
+
+    @cached_property
+    def length(self) -> float:
+        return edge_length(self.outline.mask)
+
+    # ---- sites ----
+
+    def recipe(self, place: Place, operation: Operation, area: float, *, wide: float) -> Recipe:
+        """A change of such an area at a place, as flat as it may be; `wide` narrows it where room is short."""
+        width = wide * float(self.chance.uniform(*WIDTHS)) * float(np.sqrt(area))
+        # No wider than leaves the change thick enough.
+        width = min(width, area / (SLENDER * self.rules.edit_thickness * self.outline.scale))
+        return Recipe(place, operation, area, width, seed=int(self.chance.integers(2**63)))
+
+    def site(self, recipe: Recipe) -> Site | None:
+        """What a recipe makes, if that is a major change."""
+        change = self._change(recipe)
+        if change is None:
+            return None
+        point, thickness = thickest(change)
+        if not self._is_major(change, thickness):
+            return None
+        return Site(
+            point=point,
+            place=self._named(point),
+            change=change,
+            thickness=thickness,
+            displacement=float(np.abs(self.outline.depth[change.window][change.mask]).max()),
+            recipe=recipe,
+        )
+
+    def with_variants(self, site: Site, others: Sequence[Site]) -> Site:
+        """The site with those of its other changes that keep clear of the other sites."""
+        taken = Occupancy.blank(self.outline)
+        for other in others:
+            for change in changes_at(other):
+                self.take(taken, change)
+
+        def kept(change: Change | None) -> Change | None:
+            return change if change is not None and self.is_free(taken, change) else None
+
+        return replace(
+            site,
+            half=kept(self._change(replace(site.recipe, area=HALF * site.recipe.area))),
+            worse=kept(self._change(replace(site.recipe, area=WORSE * site.recipe.area))),
+            # The same kernel the other way: what revising too far at this point would do.
+            overshoot=kept(self._change(replace(site.recipe, operation=OPPOSITE[site.recipe.operation]))),
+        )
+
+    def _change(self, recipe: Recipe) -> Change | None:
+        window, effort = self.deformer(
+            self.outline,
+            recipe.centre,
+            recipe.operation,
+            width=recipe.width,
+            chance=np.random.Generator(np.random.PCG64(recipe.seed)),
+        )
+        return change_of(self.outline, window, effort, recipe.operation, recipe.area)
+
+    def _is_major(self, change: Change, thickness: float) -> bool:
+        rules, scale = self.rules, self.outline.scale
+        return (
+            change.area >= rules.edit_share * self.outline.area
+            and change.area >= rules.edit_area * scale**2
+            and thickness >= rules.edit_thickness * scale
+        )
+
+    def _named(self, point: Place) -> str:
+        """The region of the anatomy at a point of the window; the outline may be coarser than the image."""
+        times = self.anatomy.code.shape[0] / self.outline.shape[0]
+        row, column = (
+            int((place + part.start + 0.5) * times)
+            for place, part in zip(point, self.outline.window, strict=True)
+        )
+        return name_at(self.anatomy, row, column) or "mediastinum"
+
+    # ---- room ----
+
+    def crowded(self, occupancy: Occupancy, point: Place) -> bool:
+        return any(np.hypot(*np.subtract(point, other)) < self.gap for other in occupancy.points)
+
+    def is_free(self, occupancy: Occupancy, change: Change) -> bool:
+        return not (occupancy.taken[change.window] & change.mask).any()
+
+    def take(self, occupancy: Occupancy, change: Change) -> None:
+        window, widened = self._widened(change)
+        occupancy.taken[window] |= widened
+
+    def _widened(self, change: Change) -> tuple[Window, Mask]:
+        """A change and what must stay clear around it."""
+        # At least two: an ellipse of one pixel is a cross, and what touches at a corner is one piece.
+        reach = max(2, round(SEPARATION * self.outline.scale))
+        window = tuple(
+            slice(max(0, part.start - reach), min(length, part.stop + reach))
+            for part, length in zip(change.window, self.outline.mask.shape, strict=True)
+        )
+        whole = np.zeros([part.stop - part.start for part in window], np.uint8)
+        top, left = (part.start - wide.start for part, wide in zip(change.window, window, strict=True))
+        whole[top : top + change.mask.shape[0], left : left + change.mask.shape[1]] = change.mask
+        kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
+        return (window[0], window[1]), cv2.dilate(whole, kernel).astype(bool)

@@ -1,1 +1,0 @@
-"""What is worked out of explain runs: one module a question."""

@@ -1,1 +1,0 @@
-"""Charts of explain runs, as drawings that become SVG and PNG."""

@@ -1,0 +1,277 @@
+"""Attributes of mentions: trend, severity, distribution, appearance and place; position and tip of devices.
+
+An adjective belongs to the noun it stands before, else to the one behind it; a word of change may also be said of all
+that is listed before it ("effusion and atelectasis are unchanged").
+"""
+
+from typing import Final, cast
+
+from carina.reports.facts import Position
+from carina.reports.phrases import Item, word_set
+from carina.reports.places import Place
+from carina.reports.sentence import Mention, SentenceText
+from carina.studies.vocabulary import Distribution, Severity, Side, Trend
+
+GRADED_BEHIND: Final = word_set("is are be been remains remain appears appear of as now considered a an , (")
+"""Words behind which a severity belongs to the noun before: "effusion, small", "effusion of moderate size"."""
+
+CENTRAL: Final = word_set("atrium atrial ventricle ventricular main mainstem bronchus heart pulmonary")
+"""Words that, behind a side, name a central part of the chest, in which tips lie."""
+
+LUNG: Final = word_set("lung lungs zone zones field fields hemithorax base lobe")
+SHOWING: Final = word_set(
+    "shows show demonstrates demonstrate contains contain reveals reveal exhibits exhibit has have"
+)
+"""Verbs that, behind a place, have as their object what lies there."""
+
+
+def add_trends(sentence: SentenceText, *, advice: bool) -> None:
+    """Add trends: new, worse, improved, unchanged and resolved."""
+    words = sentence.words
+    if not advice:
+        for item, _ in sentence.of_kind("gone"):
+            for mention in _changed_by(sentence, item):
+                if mention.certainty != "absent" or mention.how == "named":
+                    mention.certainty, mention.trend = "absent", "resolved"
+    for item, role in sentence.of_kind("trend"):
+        if advice and role.key == "improved":
+            continue
+        following = words[item.end].text if item.end < len(words) else ""
+        if words[item.end - 1].text in ("larger", "smaller") and following == "on":
+            continue  # "larger on the right"
+        for mention in _changed_by(sentence, item):
+            if mention.certainty == "absent" and mention.how != "named":
+                continue
+            if mention.trend is None and not (mention.certainty == "absent" and role.key != "resolved"):
+                mention.trend = cast(Trend, role.key)
+
+
+def _changed_by(sentence: SentenceText, item: Item) -> list[Mention]:
+    """Mentions that a word of change speaks of: what follows "of" or the adjective, else what stands before."""
+    last = sentence.words[item.end - 1].text
+    if last in ("of", "in", "residual"):
+        target = sentence.after(item.end)
+        if target is not None:
+            return sentence.listed_after(target)
+    before = sentence.words[item.start - 1].text if item.start else ""
+    target = sentence.adjective_of(item)
+    if target is not None and before not in ("is", "are", "has", "have", "been"):
+        return [target]
+    target = sentence.before(item.start)
+    if target is not None:
+        return [mention for mention in sentence.listed_before(target) if mention.how == "named"] or [target]
+    target = sentence.after(item.end)
+    return [target] if target else []
+
+
+def drop_partial_denials(sentence: SentenceText) -> None:
+    """Drop denials of a grade alone: "no large effusion" leaves room for a small one.
+
+    What is denied in a size or a form alone is not stated, nor are the bare nouns listed behind it, of which the
+    adjective may be said as well ("no large effusion or pneumothorax"). What is absent has no grade, spread or look.
+    """
+    for kind in ("severity", "part"):
+        for item, role in sentence.of_kind(kind):
+            if role.key == "mild":
+                continue  # not even a small one
+            target = sentence.adjective_of(item)
+            if target is not None:
+                _drop_denied(sentence, target)
+                continue
+            target = sentence.before(item.start)
+            if target is not None and _can_be_graded(sentence, target, item) and target.denied:
+                target.past = True
+    for mention in sentence.mentions:
+        if mention.denied and mention.how != "state" and _names_a_part(sentence, mention):
+            mention.past = True
+        if mention.certainty == "absent":
+            mention.severity = mention.distribution = None
+            mention.looks.clear()
+
+
+def _drop_denied(sentence: SentenceText, target: Mention) -> None:
+    for mention in sentence.listed_after(target):
+        if mention is not target and sentence.words[mention.start - 1].text not in ("or", "and", ",", "/"):
+            return
+        if not mention.denied or mention.trend == "resolved":
+            return
+        mention.past = True
+
+
+def _names_a_part(sentence: SentenceText, mention: Mention) -> bool:
+    """Whether a word of the name is a severity or a form: "no significant abnormality", "no tension pneumothorax"."""
+    return any(
+        role.kind == "part" or (role.kind == "severity" and role.key != "mild")
+        for word in sentence.words[mention.start : mention.end]
+        for role in sentence.lexicon.phrases.roles(word.text)
+    )
+
+
+def add_distribution_and_severity(sentence: SentenceText) -> None:
+    """Add severity, distribution and appearance."""
+    for item, role in sentence.of_kind("severity"):
+        target = sentence.adjective_of(item) or sentence.before(item.start)
+        if target is not None and target.severity is None and _can_be_graded(sentence, target, item):
+            target.severity = cast(Severity, role.key)
+    for item, role in sentence.of_kind("distribution"):
+        target = sentence.adjective_of(item) or sentence.before(item.start)
+        if target is not None and target.distribution is None:
+            target.distribution = cast(Distribution, role.key)
+    for item in sentence.items:
+        if item.start in sentence.used:
+            continue
+        for role in item.roles:
+            if role.kind == "look":
+                target = sentence.adjective_of(item) or sentence.before(item.start)
+                if target is not None and role.key not in target.looks:
+                    target.looks.append(role.key)
+
+
+def _can_be_graded(sentence: SentenceText, target: Mention, item: Item) -> bool:
+    """Whether a severity behind its noun belongs to it: "effusion, small", but not "effusion in a large patient"."""
+    if item.end <= target.start or target.start <= item.start < target.end:
+        return True
+    return sentence.words[item.start - 1].text in GRADED_BEHIND
+
+
+def add_looks_of_names(sentence: SentenceText) -> None:
+    """Add attributes that are words of the name itself: "calcified granuloma", "tension pneumothorax"."""
+    for mention in sentence.mentions:
+        if mention.how != "named" or mention.end - mention.start < 2:
+            continue
+        for word in sentence.words[mention.start : mention.end]:
+            for role in sentence.lexicon.phrases.roles(word.text):
+                if role.kind == "look" and role.key not in mention.looks:
+                    mention.looks.append(role.key)
+                elif role.kind == "side":
+                    side = cast(Side, role.key)
+                    mention.places.append(Place(mention.start, mention.end, side, (), None))
+
+
+def add_places(sentence: SentenceText) -> None:
+    """Add places to the mentions that they belong to."""
+    words, lexicon = sentence.words, sentence.lexicon
+    for place in sentence.places:
+        if any(m.start <= place.start and place.end <= m.end and m.how == "named" for m in sentence.mentions):
+            continue
+        before = words[place.start - 1].text if place.start else ""
+        if before == "the" and place.start > 1:
+            before = words[place.start - 2].text
+        if words[place.start].text in lexicon.into_place:  # "throughout"
+            before = words[place.start].text
+        item = Item(place.start, place.end, ())
+        back = sentence.before(place.start)
+        target = sentence.adjective_of(item)
+        if before in lexicon.into_place and back is not None and target is not None:
+            between = range(place.end, target.start)
+            if not all(sentence.is_modifier(index) for index in between):
+                target = None
+        target = target or back or sentence.after(place.end)
+        inside = next((m for m in sentence.mentions if m.start <= place.start < m.end), None)
+        target = inside or _with_organ(sentence, place) or _shown_by(sentence, place) or target
+        if target is not None and not _is_of_a_tip(sentence, target, place):
+            target.places.append(place)
+
+
+def _with_organ(sentence: SentenceText, place: Place) -> Mention | None:
+    """The mention whose organ stands at the place: "... and the right costophrenic angle is sharp"."""
+    return next(
+        (
+            m
+            for m in sentence.mentions
+            if m.organ and place.start < m.organ.end and m.organ.start <= place.end
+        ),
+        None,
+    )
+
+
+def _shown_by(sentence: SentenceText, place: Place) -> Mention | None:
+    """The mention that a place shows as the subject of the sentence: "the left lung shows consolidation"."""
+    words, index = sentence.words, place.end
+    while index < len(words) and words[index].text in LUNG:
+        index += 1
+    if index < len(words) and words[index].text in SHOWING:
+        return sentence.after(index + 1)
+    return None
+
+
+def _is_of_a_tip(sentence: SentenceText, target: Mention, place: Place) -> bool:
+    """Whether a side belongs to a chamber or bronchus and not to the device: "leads in the right atrium"."""
+    if target.kind != "device" or place.start < target.end or place.end >= len(sentence.words):
+        return False
+    return sentence.words[place.end].text in CENTRAL
+
+
+# ---- devices: position and tip ----
+
+TIP_WORDS: Final = word_set(
+    "tip tips terminates terminating terminate ends ending end lies lying courses coursing extends extending "
+    "projects projecting located position positioned coiled curled looped"
+)
+STRICT_TIP_WORDS: Final = word_set("tip tips terminates terminating terminate ends ending end")
+"""Those of the words above that speak of the tip and not of the course."""
+SITE_STARTS: Final = word_set(
+    "in at above below within over overlying near into just approximately about projecting projects beyond under "
+    "inside outside coiled curled deep directed looped toward towards on"
+)
+"""Words with which a site may start; a number may start it as well."""
+SITE_ENDS: Final = word_set(", ; . without with which but")
+"""Words at which a site ends."""
+NEW_VERBS: Final = word_set("could should may can must needs is are has was no there recommend consider")
+"""Words behind "and" that go on about something else: "above the carina and could be withdrawn"."""
+NO_SITE: Final = frozenset(
+    {"in place", "in position", "in satisfactory", "in good", "in appropriate", "in suboptimal"}
+)
+
+
+def position_of(sentence: SentenceText, mention: Mention) -> Position | None:
+    """Judgement of the position that stands nearest to the device; one judgement may serve several devices."""
+    found = sentence.of_kind("position")
+    if not found:
+        return None
+    item, role = min(found, key=lambda each: abs(each[0].start - mention.start))
+    before = sentence.words[item.start - 1].text if item.start else ""
+    if before == "not" and role.key == "adequate":
+        return "malpositioned"
+    return cast(Position, role.key)
+
+
+def tip_site(sentence: SentenceText, mention: Mention) -> str | None:
+    """Words of the sentence that say where the tip lies: "4.1 cm above the carina"."""
+    words = sentence.words
+    following = next((m.start for m in sentence.mentions if m.start > mention.start), len(words))
+    ends = [index for index in range(len(words)) if words[index].text in TIP_WORDS]
+    near = [index for index in ends if index < following]
+    if not near:
+        return None
+    tips = [index for index in near if words[index].text in STRICT_TIP_WORDS]
+    for end in (*tips, near[0]):
+        site = _site_behind(sentence, max(mention.end, end + (words[end].text not in SITE_STARTS)), following)
+        if site is not None:
+            return site
+    return None
+
+
+def _site_behind(sentence: SentenceText, first: int, following: int) -> str | None:
+    words = sentence.words
+    for index in range(first, min(following, first + 6)):
+        word = words[index].text
+        if word in SITE_STARTS or word[0].isdigit():
+            return _until_stop(sentence, index, following)
+    return None
+
+
+def _until_stop(sentence: SentenceText, start: int, end: int) -> str | None:
+    words = sentence.words
+    stop = start
+    while stop < end and words[stop].text not in SITE_ENDS and not _starts_new_phrase(sentence, stop):
+        stop += 1
+    if stop == start:
+        return None
+    text = " ".join(sentence.text[words[start].start : words[stop - 1].end].split())
+    return None if text.lower().startswith(tuple(NO_SITE)) else text
+
+
+def _starts_new_phrase(sentence: SentenceText, index: int) -> bool:
+    words = sentence.words
+    return words[index].text == "and" and index + 1 < len(words) and words[index + 1].text in NEW_VERBS

@@ -1,6 +1,0 @@
-"""A classical reader of radiographs: looks at the pixels, has no weights and knows no key."""
-
-from carina.run.builtin.reader.anchored import Anchored
-from carina.run.builtin.reader.examinee import Reader
-
-__all__ = ["Anchored", "Reader"]

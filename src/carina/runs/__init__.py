@@ -1,0 +1,47 @@
+"""Runs: evaluate a model on a benchmark (`run`), estimate its cost first (`estimate`), read the results (`open_run`).
+
+>>> from carina.runs import open_run, run
+>>> run("percept", "builtin/reader", "runs/reader").scores()  # doctest: +SKIP
+>>> open_run("runs/reader").to_frame()  # doctest: +SKIP
+"""
+
+from carina.runs.claim import read_info
+from carina.runs.cost import Estimate, estimate
+from carina.runs.evaluate import run
+from carina.runs.in_process import InProcessModel
+from carina.runs.records import (
+    STATUSES,
+    Call,
+    History,
+    Parsed,
+    Policy,
+    RunCounts,
+    RunInfo,
+    Scores,
+    StepRow,
+    Turn,
+)
+from carina.runs.results import Failure, Run, open_run
+from carina.runs.walk import Walk
+
+__all__ = [
+    "STATUSES",
+    "Call",
+    "Estimate",
+    "Failure",
+    "History",
+    "InProcessModel",
+    "Parsed",
+    "Policy",
+    "Run",
+    "RunCounts",
+    "RunInfo",
+    "Scores",
+    "StepRow",
+    "Turn",
+    "Walk",
+    "estimate",
+    "open_run",
+    "read_info",
+    "run",
+]

@@ -1,0 +1,172 @@
+"""What a benchmark knows about its cases beyond the rows of a run: keys in words, order, size, severity, view.
+
+The only module of the analysis that reads the facts of cases and steps.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from carina.cases import Benchmark, Case, Step
+from carina.cases.facts import LesionFacts
+from carina.ground.facts import GroundCaseFacts
+from carina.percept.facts import PerceptCaseFacts
+from carina.runs.analysis.breakdown import Dimension, divide_into_thirds
+from carina.trek.facts import TrekStepFacts
+
+_MOST_FINDINGS: Final = 16
+_SEVERITIES: Final = ("low", "mid", "high")
+"""Ids of percept's severity options, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class CaseFacts:
+    """What is known about some cases of a benchmark."""
+
+    dimensions: tuple[Dimension, ...]
+    """Every division of the cases that has at least two labels."""
+    keys: pl.DataFrame
+    """`key` by `case` and `step`: the right answer in words that could fit any case; without boxes and free text."""
+    orders: Mapping[str, int]
+    """Number of cases whose questions are in order of their stages ("staged"), and of those that are "shuffled"."""
+
+
+def collect_case_facts(bench: Benchmark, cases: Iterable[str]) -> CaseFacts:
+    """Collect the facts of some cases of a benchmark."""
+    collector = _Collector()
+    for case in bench.pick(sorted(cases)):
+        collector.add(case)
+    keys = pl.DataFrame(collector.keys, dict.fromkeys(("case", "step", "key"), pl.String), orient="row")
+    return CaseFacts(tuple(collector.dimensions()), keys, collector.orders)
+
+
+def step_finding(case: Case, step: Step) -> str | None:
+    """The finding that a step asks about, where it is one: the target of its case, or the one the question names."""
+    named = set(_target_findings(step))
+    return case.target or (named.pop() if len(named) == 1 else None)
+
+
+class _Collector:
+    """Facts of the cases that were added."""
+
+    def __init__(self) -> None:
+        self.keys: list[tuple[str, str, str]] = []
+        self.orders: Counter[str] = Counter()
+        self._numbers: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        self._labels: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._findings: list[tuple[str, str, str]] = []
+        self._severity_texts: dict[str, str] = {}
+
+    def add(self, case: Case) -> None:
+        self.orders[case.order] += 1
+        self._labels["order"].append((case.id, case.order))
+        lesion = LesionFacts.of(case)
+        self._add_number("size", case, lesion.share_of_image)
+        self._add_number("conspicuity", case, lesion.conspicuity)
+        probe = GroundCaseFacts.of(case)
+        self._add_number("agreement", case, probe.agreement)
+        if probe.pieces is not None:
+            self._labels["pieces"].append((case.id, "one" if probe.pieces == 1 else "several"))
+        if probe.side:
+            self._labels["side"].append((case.id, probe.side))
+        if case.path == "RR":
+            self._add_contour(case, PerceptCaseFacts.of(case))
+        views = sorted({image.view for image in case.images if image.role == "current"})
+        self._labels["view"].append((case.id, " and ".join(views)))
+        for step in case.steps:
+            self._add_step(case, step)
+
+    def _add_number(self, name: str, case: Case, value: float | None) -> None:
+        if value is not None:
+            self._numbers[name].append((case.id, value))
+
+    def _add_contour(self, case: Case, facts: PerceptCaseFacts) -> None:
+        """Of the contour that is to be revised: its overlap with the truth, and the number of edits it needs."""
+        overlap = facts.iou_with_truth.get(facts.region("shown") or "")
+        self._add_number("contour", case, None if overlap is None else overlap.value)
+        edits = sum(edit.operation is not None for edit in facts.edits.values())
+        self._labels["edits"].append((case.id, str(edits)))
+
+    def _add_step(self, case: Case, step: Step) -> None:
+        key = _key_in_words(step)
+        if key:
+            self.keys.append((case.id, step.id, key))
+        is_severity = case.protocol == "percept" and step.task == "severity"
+        if is_severity and len(step.key.options) == 1 and step.options:
+            grade = step.key.options[0]
+            self._labels["severity"].append((case.id, grade))
+            self._severity_texts[grade] = step.option(grade).text
+        self._findings += [(case.id, step.id, finding) for finding in _target_findings(step)][:1]
+
+    def dimensions(self) -> Iterator[Dimension]:
+        grades = sorted(self._severity_texts, key=_severity_order)
+        severities = [(case, self._severity_texts[grade]) for case, grade in self._labels["severity"]]
+        yield from _labelled("Severity", severities, [self._severity_texts[grade] for grade in grades])
+        thirds = [
+            divide_into_thirds(title, self._frame(name), unit, scale=scale, note=note)
+            for title, name, unit, scale, note in (
+                ("Lesion size", "size", "%", 100, "share of the image, thirds of the cases"),
+                ("Conspicuity", "conspicuity", "", 1, "contrast of the lesion, thirds of the cases"),
+                (
+                    "Contour shown",
+                    "contour",
+                    "",
+                    1,
+                    "overlap (IoU) of the contour to be revised with the truth",
+                ),
+                (
+                    "Agreement",
+                    "agreement",
+                    "",
+                    1,
+                    "overlap (IoU) of the annotators' regions, thirds of the cases",
+                ),
+            )
+        ]
+        yield from (dimension for dimension in thirds if dimension is not None)
+        labels = self._labels
+        yield from _labelled("Pieces", labels["pieces"], _present(labels["pieces"], ("one", "several")))
+        yield from _labelled("Side", labels["side"], _present(labels["side"], ("right", "left", "bilateral")))
+        yield from _labelled("Edits", labels["edits"], sorted({label for _, label in labels["edits"]}))
+        yield from _labelled("Order", labels["order"], _present(labels["order"], ("staged", "shuffled")))
+        yield from _labelled("View", labels["view"], sorted({label for _, label in labels["view"]}))
+        frequent = Counter(label for _, _, label in self._findings).most_common(_MOST_FINDINGS)
+        findings = tuple(sorted(label for label, _ in frequent))
+        if len(findings) > 1:
+            rows = pl.DataFrame(self._findings, ["case", "step", "part"], orient="row")
+            own = rows.filter(pl.col("part").is_in(findings))
+            yield Dimension("Finding", findings, own, "what the question is about")
+
+    def _frame(self, name: str) -> pl.DataFrame:
+        return pl.DataFrame(self._numbers[name], {"case": pl.String, "value": pl.Float64}, orient="row")
+
+
+def _key_in_words(step: Step) -> str:
+    """The right answer, whatever the position of the right options among the others."""
+    right = sorted(option.text for option in step.options if option.id in step.key.options)
+    return "; ".join(right) or (step.key.label or "")
+
+
+def _target_findings(step: Step) -> list[str]:
+    """Names of the findings that a question is about."""
+    targets = TrekStepFacts.of(step).targets
+    return [target.name for target in targets if target.kind == "finding" and target.name]
+
+
+def _severity_order(grade: str) -> tuple[bool, int, str]:
+    known = grade in _SEVERITIES
+    return not known, _SEVERITIES.index(grade) if known else 0, grade
+
+
+def _present(rows: Sequence[tuple[str, str]], order: Sequence[str]) -> list[str]:
+    """Labels that occur, in their order."""
+    occurring = {label for _, label in rows}
+    return [label for label in order if label in occurring]
+
+
+def _labelled(title: str, rows: Sequence[tuple[str, str]], labels: Sequence[str]) -> Iterator[Dimension]:
+    if len(labels) > 1:
+        yield Dimension(title, tuple(labels), pl.DataFrame(rows, ["case", "part"], orient="row"))

@@ -1,0 +1,125 @@
+"""The outcome of every step, stage and case of a run.
+
+A step that ended in a transport error is neither right nor wrong and is left out; a step that was never asked for
+another reason is wrong and stays in. A stage of percept is right when all its steps are, as in CheXpercept; in other
+protocols every step counts by itself. All tables are sorted, so that the order of rows in a file changes nothing.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import polars as pl
+
+CLOSED: Final = ("choice", "yes_no", "boxes", "map")
+"""Formats that always have a right answer; free text is mostly only more or less similar to its key."""
+_TEXT_COLUMNS: Final = (
+    "prompt", "hint", "seen_sha256", "views", "raw", "answer", "boxes", "text", "gold", "error",
+)  # fmt: skip
+"""Columns that only the case browser needs."""
+_OPPOSED: Final = {("percept", 1): "LF", ("percept", 2): "RR"}
+"""Stages whose answer decides the path: the path that stands against the others."""
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """A run's outcomes by step, stage and case, one table each.
+
+    Columns that all of them have: `unit` (what is counted), `case`, `cluster` (the patient, or the case where the
+    patient is unknown), `target`, `path`, `value` (1 right, 0 wrong, or a score), `chance` (None where unknown); and
+    for the best constant answer `question` (units that would get the same answer) and `pattern` (the right answer as a
+    list of steps and answers with a tab between; None among them where the key fits one case only).
+    """
+
+    protocol: str
+    steps: pl.DataFrame
+    """Steps that were answered or not reached; also `step`, `number`, `stage`, `task`, `format`, `closed`."""
+    all_steps: pl.DataFrame
+    """Every step, also those that ended in a transport error."""
+
+    @cached_property
+    def closed(self) -> pl.DataFrame:
+        """Steps that have a right answer."""
+        return self.steps.filter("closed")
+
+    @cached_property
+    def free_text(self) -> pl.DataFrame:
+        """Steps that are answered in free text without one right answer."""
+        return self.steps.filter(~pl.col("closed"))
+
+    @cached_property
+    def stages(self) -> pl.DataFrame:
+        """The outcomes that the accuracy of a stage averages, with `stage` and `side`, which names opposing paths."""
+        units = self._all_right("case", "stage") if self.protocol == "percept" else self.closed
+        side = pl.lit("")
+        for (protocol, stage), path in _OPPOSED.items():
+            if protocol == self.protocol:
+                against = pl.when(pl.col("path") == path).then(pl.lit(path)).otherwise(pl.lit("other"))
+                side = pl.when(pl.col("stage") == stage).then(against).otherwise(side)
+        return units.with_columns(side=side)
+
+    @cached_property
+    def case_stages(self) -> pl.DataFrame:
+        """One row for each case and stage: whether all its closed steps are right."""
+        return self._all_right("case", "stage")
+
+    @cached_property
+    def cases(self) -> pl.DataFrame:
+        """One row for each complete case: whether every closed step is right."""
+        return self._all_right("case")
+
+    @cached_property
+    def complete(self) -> pl.Series:
+        """Ids of the cases without a step that ended in a transport error."""
+        failed = self.all_steps.filter(pl.col("state") == "incomplete")["case"].unique()
+        ids = self.all_steps["case"].unique().sort()
+        return ids.filter(~ids.is_in(failed.implode()))
+
+    def is_opposed(self, stage: int) -> bool:
+        """Whether the accuracy of a stage is balanced over opposing paths."""
+        return (self.protocol, stage) in _OPPOSED
+
+    def _all_right(self, *by: str) -> pl.DataFrame:
+        """Closed steps together: right when all are; left out where one of them ended in a transport error."""
+        failed = self.all_steps.filter(pl.col("state") == "incomplete").select(by).unique()
+        return (
+            self.closed.group_by(*by)
+            .agg(
+                pl.col("cluster", "target", "path").first(),
+                value=pl.col("value").min(),
+                # A product with an unknown factor is unknown.
+                chance=pl.when(pl.col("chance").null_count() == 0).then(pl.col("chance").product()),
+                pattern=pl.concat_str("step", pl.lit("\t"), "key").sort(),
+            )
+            .join(failed, on=by, how="anti")
+            .with_columns(
+                unit=pl.concat_str([pl.col(name).cast(pl.String) for name in by], separator="/"),
+                question=pl.concat_str([pl.lit("all"), *(pl.col(name).cast(pl.String) for name in by[1:])]),
+            )
+            .sort(*by)
+        )
+
+
+def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> Outcomes:
+    """The outcomes of a run's steps of one protocol; `keys` are the right answers in words (`CaseFacts.keys`)."""
+    rows = steps.filter(pl.col("protocol") == protocol).drop(_TEXT_COLUMNS).sort("case", "number")
+    # Some questions are answered in free text and yet have one right answer, such as the view.
+    closed = pl.col("format").is_in(CLOSED) | pl.col("correct").is_not_null()
+    answered = pl.col("state") == "answered"
+    right = pl.col("correct").fill_null(value=False).cast(pl.Float64)
+    value = (
+        pl.when(answered & closed)
+        .then(right)
+        .when(answered)
+        .then(pl.col("score").fill_null(0.0))
+        .otherwise(0.0)
+    )
+    units = rows.join(keys, on=["case", "step"], how="left", maintain_order="left").with_columns(
+        cluster=pl.coalesce("patient", pl.concat_str(pl.lit("case "), "case")),
+        closed=closed,
+        value=value,
+        unit=pl.concat_str("case", pl.lit("/"), "step"),
+        question=pl.concat_str("task", pl.lit(", "), "format"),
+        pattern=pl.concat_list(pl.concat_str(pl.lit("\t"), "key")),
+    )
+    return Outcomes(protocol, units.filter(pl.col("state") != "incomplete"), rows)

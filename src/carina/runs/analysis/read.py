@@ -1,0 +1,154 @@
+"""The runs of a comparison, opened by `carina.runs.open_run`, with ids and names that differ."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import Field, dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol, TypeVar
+
+import msgspec
+import polars as pl
+
+from carina.runs.claim import RUN_FILE
+from carina.runs.records import RunInfo, StepRow
+from carina.runs.results import open_run
+from carina.store.errors import CarinaError
+from carina.store.layout import LAYOUTS
+
+TEXT_SCORES: Final = {
+    "bertscore": "BERTScore",
+    "chexbert_f1": "CheXbert F1",
+    "radgraph_entity_f1": "RadGraph entity F1",
+    "radgraph_f1": "RadGraph F1",
+}
+"""Scores of free text that a run has only where the models that compute them were installed: column and title."""
+BLIND_MODELS: Final = ("builtin/majority", "builtin/random")
+"""Models that never see an image."""
+ORACLE: Final = "builtin/oracle"
+"""Model that answers with the key. It tests the benchmark and the scoring, and competes with nobody."""
+_EXPECTED_RUN: Final = "expected a run that `carina run` or `carina explain` has written"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedRun:
+    """One finished run among those that are compared."""
+
+    id: str
+    """Its own id; where several runs of a report share one, with the folder that it lies in."""
+    path: Path
+    info: RunInfo
+    steps: pl.DataFrame
+    """Columns of `StepRow`, sorted by case and number."""
+    suffix: str = ""
+    """Distinguishes it from another run of the same model and history on the same benchmark."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model, with what distinguishes this run of it."""
+        name = model_name(self.info)
+        return f"{name} ({self.suffix})" if self.suffix else name
+
+    @property
+    def history(self) -> str:
+        return self.info.policy.history
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether its answers owe nothing to the images."""
+        return self.info.blind or self.info.model in BLIND_MODELS
+
+    @property
+    def is_oracle(self) -> bool:
+        return self.info.model == ORACLE
+
+    @property
+    def benchmark(self) -> Path:
+        """Where the benchmark was when the run began."""
+        return (self.path / self.info.benchmark).resolve()
+
+    def cases(self, protocol: str) -> set[str]:
+        """Ids of its cases of one protocol."""
+        return set(self.steps.filter(pl.col("protocol") == protocol)["case"].unique())
+
+    def rows(self, cases: Iterable[str]) -> list[StepRow]:
+        """The steps of some cases, as records."""
+        selected: Any = self.steps.filter(pl.col("case").is_in(list(cases))).to_dicts()
+        return msgspec.convert(selected, list[StepRow])
+
+
+def model_name(info: RunInfo) -> str:
+    """The model as pages name it: blind runs of a model that can see are marked."""
+    return f"{info.model} (blind)" if info.blind and info.model not in BLIND_MODELS else info.model
+
+
+def read_run(path: Path) -> ComparedRun:
+    """Read the run in a directory.
+
+    Raises:
+        CarinaError: Something of the run is missing or invalid, or a newer version of Carina has written it.
+    """
+    if not path.is_dir():
+        raise CarinaError(f"{path}: no such directory, {_EXPECTED_RUN}")
+    if not (path / RUN_FILE).exists():
+        raise CarinaError(f"{path}: no {RUN_FILE} and no {LAYOUTS['maps'].file}, {_EXPECTED_RUN}")
+    run = open_run(path)
+    steps = run.to_frame().select(StepRow.__struct_fields__).sort("case", "number")
+    return ComparedRun(id=run.info.id, path=path, info=run.info, steps=steps)
+
+
+def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
+    """Read several runs; each may be given once."""
+    if not paths:
+        raise CarinaError(f"no runs given, {_EXPECTED_RUN}")
+    return read_distinct(paths, read_run, lambda run: (run.info.fingerprint, run.model, run.history))
+
+
+def find_runs(paths: Sequence[Path]) -> list[Path]:
+    """Directories of runs in the order given; a directory that holds runs stands for all of them."""
+    runs: list[Path] = []
+    # A run of questions or a run of maps.
+    files = (RUN_FILE, LAYOUTS["maps"].file)
+    for path in paths:
+        is_run = any((path / file).exists() for file in files)
+        held = [] if is_run else sorted(each.parent for file in files for each in path.glob(f"*/{file}"))
+        runs += held or [path]
+    return runs
+
+
+class _Distinct(Protocol):
+    """A run with an id, and a suffix where another run would have the same name."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def suffix(self) -> str: ...
+
+
+DistinctRun = TypeVar("DistinctRun", bound=_Distinct)
+
+
+def read_distinct(
+    paths: Sequence[Path], read: Callable[[Path], DistinctRun], name: Callable[[DistinctRun], tuple[str, ...]]
+) -> list[DistinctRun]:
+    """Read runs so that their ids differ, and give a suffix to those whose `name` is the same."""
+    resolved = [path.resolve() for path in paths]
+    for path, place in zip(paths, resolved, strict=True):
+        if resolved.count(place) > 1:
+            raise CarinaError(f"{path}: given more than once, expected each run once")
+    runs = [read(path) for path in paths]
+    ids = Counter(run.id for run in runs)
+    # Runs of one model on two benchmarks may lie in folders of the same name.
+    distinct = [
+        replace(run, id=run.id if ids[run.id] == 1 else f"{place.parent.name}/{run.id}")
+        for run, place in zip(runs, resolved, strict=True)
+    ]
+    repeated = [key for key, count in Counter(run.id for run in distinct).items() if count > 1]
+    if repeated:
+        raise CarinaError(
+            f"{len(paths)} runs: several have the id {repeated[0]!r}, expected folders with different names"
+        )
+    names = Counter(name(run) for run in distinct)
+    return [replace(run, suffix=run.id if names[name(run)] > 1 else "") for run in distinct]

@@ -1,0 +1,58 @@
+"""`builtin/random`: a random choice among the admissible answers, which gives the chance level."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final
+
+from carina.cases import Box, Step
+from carina.cases.messages import box_text
+from carina.cases.model import Label
+from carina.models import ImageReader, Reply
+from carina.runs.parse.choices import says_none
+from carina.runs.prompts import NORMAL_REPORT, SPOKEN_LABELS
+from carina.runs.records import Turn
+from carina.runs.score.chance import offers_uncertain
+from carina.store.seeding import shares
+
+_LABELS: Final[tuple[Label, ...]] = ("yes", "no", "uncertain")
+
+
+class RandomAnswers:
+    """Chooses one of the admissible answers with equal probability; the same one for the same seed, case and step."""
+
+    name = "builtin/random"
+    batch = 64
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def answer(self, turns: Sequence[Turn], images: ImageReader) -> list[Reply]:
+        """Random answers; the images are not used."""
+        del images
+        return [Reply(text=self._choose(turn), stop="stop") for turn in turns]
+
+    def _choose(self, turn: Turn) -> str:
+        step, share = turn.step, shares(self._seed, "random", turn.case, turn.step.id)
+        if step.format == "choice":
+            sets = _admissible(step)
+            return f"Answer: {', '.join(map(str, sets[int(share() * len(sets))]))}"
+        if step.format == "yes_no":
+            labels = _LABELS if offers_uncertain(step) else _LABELS[:2]
+            return SPOKEN_LABELS[labels[int(share() * len(labels))]]
+        if step.format == "boxes":
+            left, right = sorted((share() * 100, share() * 100))
+            top, bottom = sorted((share() * 100, share() * 100))
+            corners = (round(left, 2), round(top, 2), round(right, 2) + 0.01, round(bottom, 2) + 0.01)
+            return box_text(Box(image="", xyxy=corners, frame="percent"))
+        return NORMAL_REPORT
+
+
+def _admissible(step: Step) -> list[tuple[int, ...]]:
+    """Sets of option numbers that could be right: one number, any set without "none", or "none" alone."""
+    numbers = range(1, len(step.options) + 1)
+    if not step.multiple:
+        return [(number,) for number in numbers]
+    none = [n for n in numbers if says_none(step.options[n - 1].text)]
+    others = [n for n in numbers if n not in none]
+    sets = [chosen for size in range(1, len(others) + 1) for chosen in combinations(others, size)]
+    return sets + [(number,) for number in none]

@@ -1,0 +1,139 @@
+"""Resume, extend or refuse a run directory; read and write `run.json`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from carina.runs.records import SCHEMA, RunInfo
+from carina.store.errors import CarinaError
+from carina.store.files import write_bytes
+from carina.store.manifest import check_header
+from carina.store.resume import contents
+
+RUN_FILE: Final = "run.json"
+_MAY_DIFFER: Final = frozenset({"schema", "carina", "id", "benchmark", "calls", "text_models"})
+"""Fields that do not decide what is asked."""
+_SELECTION: Final = frozenset({"cases", "limit", "sample_per_cell"})
+"""Fields that select the cases, which may become more."""
+
+
+def read_info(run: Path) -> RunInfo:
+    """Read `run.json` of a run, after checking its kind and schema."""
+    path = run / RUN_FILE
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise CarinaError(f"{run}: holds no run ({RUN_FILE} is missing)") from None
+    except OSError as error:
+        raise CarinaError(f"{path}: cannot be read: {error.strerror}") from error
+    check_header(
+        path, content, kind="run", title="the description of a run", schema=SCHEMA, error_class=CarinaError
+    )
+    try:
+        return msgspec.json.decode(content, type=RunInfo)
+    except msgspec.DecodeError as error:
+        raise CarinaError(f"{path}: not the description of a run: {error}") from error
+
+
+def write_info(run: Path, info: RunInfo) -> None:
+    """Write `run.json`, whole or not at all."""
+    write_bytes(run / RUN_FILE, msgspec.json.format(msgspec.json.encode(info), indent=2) + b"\n")
+
+
+def claim_run(
+    out: Path, info: RunInfo, all_ids: Callable[[], Sequence[str]], notify: Callable[[str], object]
+) -> RunInfo:
+    """Decide what happens with the run that lies in a directory. Nothing is written.
+
+    Args:
+        out: Directory of the run.
+        info: The run that the user asks for.
+        all_ids: Gives the ids of the benchmark, which "all cases" stands for.
+        notify: Called with a sentence where the user may not expect what happens.
+
+    Returns:
+        The run to go on with: the one in the directory, extended by the cases that are selected now, or `info`.
+
+    Raises:
+        CarinaError: The directory holds another run, or other files.
+    """
+    path = out / RUN_FILE
+    # A temporary file that a killed call left is ignored.
+    others = [each for each in contents(out) if each != path and not each.name.startswith(f".{RUN_FILE}.")]
+    if not path.exists() and others:
+        raise CarinaError(f"{out}: is not empty and holds no run; choose another directory")
+    if not any(each.stat().st_size for each in others):
+        # No step was answered yet, so a call that failed at its start decides nothing.
+        return info
+    existing = read_info(out)
+    different = "; ".join(_differences(msgspec.to_builtins(info), msgspec.to_builtins(existing)))
+    if different:
+        raise CarinaError(f"{out}: holds another run ({different}); choose another directory for this one")
+    if existing.carina != info.carina:
+        notify(
+            f"{out}: started with carina {existing.carina}, continues with {info.carina}; earlier answers stay as they "
+            "were parsed and scored"
+        )
+    # What is written from here on has the current layout.
+    return _extend(out, msgspec.structs.replace(existing, schema=info.schema), info, all_ids, notify)
+
+
+def _extend(
+    out: Path,
+    existing: RunInfo,
+    info: RunInfo,
+    all_ids: Callable[[], Sequence[str]],
+    notify: Callable[[str], object],
+) -> RunInfo:
+    """The existing run with the cases that are selected now, if all of its own cases are among them."""
+    if existing.cases == info.cases:
+        return existing
+    whole = all_ids()
+    before = frozenset(whole if existing.cases is None else existing.cases)
+    now = frozenset(whole if info.cases is None else info.cases)
+    if before == now:
+        return existing
+    if now < before:
+        raise CarinaError(
+            f"{out}: holds a run of {len(before)} cases, more than the {len(now)} that are selected now. A run can be "
+            f"extended, not reduced: select as before ({_describe_selection(existing)}) or choose another directory"
+        )
+    missing = len(before - now)
+    if missing:
+        raise CarinaError(
+            f"{out}: holds a run of {len(before)} cases, {missing} of which are not among the {len(now)} that are "
+            f"selected now. A run keeps its cases: select more than before ({_describe_selection(existing)}) or "
+            "choose another directory"
+        )
+    notify(f"{out}: extended from {len(before)} to {len(now)} cases")
+    return msgspec.structs.replace(existing, cases=info.cases, selection=info.selection)
+
+
+def _describe_selection(info: RunInfo) -> str:
+    """How cases were selected, as options of the command line."""
+    given = {name: info.selection.get(name) for name in ("limit", "sample_per_cell")}
+    words = [f"--{name.replace('_', '-')} {value}" for name, value in given.items() if value is not None]
+    return " ".join(words) or "no --limit"
+
+
+def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+    """Differences in the fields that must be equal."""
+    for name, mine in ours.items():
+        yours = theirs.get(name)
+        if name in _MAY_DIFFER or name in _SELECTION or mine == yours:
+            continue
+        if isinstance(mine, dict) and isinstance(yours, dict):
+            yield from _differences(mine, yours)
+        elif name == "weights" and yours is None:
+            continue  # started before runs had this field
+        elif name == "weights":
+            yield f"weights {_short(yours, 12)}, not {_short(mine, 12)}: other files under the same name"
+        else:
+            yield f"{name} {_short(yours)}, not {_short(mine)}"
+
+
+def _short(value: object, most: int = 57) -> str:
+    text = str(value)
+    return text if len(text) <= most + 3 else f"{text[:most]}..."

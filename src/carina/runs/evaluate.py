@@ -1,0 +1,212 @@
+"""`carina.run`: evaluate a model on a benchmark; resumes an interrupted run and extends a smaller one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from carina.cases import Benchmark, Case, open_benchmark
+from carina.models import ModelName, parse_model_name
+from carina.models.served.address import served_address
+from carina.runs.claim import claim_run, write_info
+from carina.runs.info import describe_run, start_call
+from carina.runs.log import Answered, read_log
+from carina.runs.options import HistoryName, RunOptions, make_options
+from carina.runs.records import OnProgress, Policy, Profile, Scope
+from carina.runs.results import Run, close_run
+from carina.runs.shards import run_in_process
+from carina.runs.walk import Walk, resume_walk
+from carina.store.errors import CarinaError
+from carina.store.progress import Progress, no_progress
+from carina.store.results import Location, as_path
+from carina.store.resume import lock_directory
+from carina.store.workers import Engine
+
+Notify = Callable[[str], object]
+"""Gets a sentence about something that a user may not expect."""
+
+
+def run(
+    bench: Location,
+    model: str,
+    out: Location,
+    *,
+    history: HistoryName = "own",
+    scope: Scope | None = None,
+    on_wrong: Literal["continue", "stop"] = "continue",
+    profile: Profile = "carina",
+    blind: bool = False,
+    max_side: int | None = None,
+    limit: int | None = None,
+    sample_per_stratum: int | None = None,
+    seed: int = 0,
+    temperature: float | None = 0.0,
+    max_tokens: int = 2048,
+    connections: int = 16,
+    processes: int = 1,
+    engine: Engine = "local",
+    address: str | None = None,
+    base_url: str | None = None,
+    retries: int = 5,
+    timeout: int = 300,
+    accept_terms: bool = False,
+    trust_remote_code: bool = False,
+    device: str | None = None,
+    images: Location | None = None,
+    progress: Progress = no_progress,
+    notify: Notify | None = None,
+) -> Run:
+    """Evaluate a model on a benchmark and keep every answer.
+
+    An interrupted run resumes at the turn where it stopped: no answer is asked for twice. A run with a larger `limit`
+    or `sample_per_stratum`, or without them, is extended by the cases that it lacks. Cases that failed with a transport
+    error are asked again.
+
+    Args:
+        bench: Benchmark to ask.
+        model: Name of the model: `builtin/reader`, `openai/gpt-5`, `hf:PATH`, `onnx:PATH`.
+        out: Directory of the run.
+        history: What earlier turns show: "own" (the model's answers), "gold" (wrong answers replaced by right ones),
+            "hint" (the truth stated before the next question) or "none". "implicit" and "explicit" are CheXpercept's
+            names for gold and hint at its four correction points.
+        scope: Whether gold and hint correct before every "step" or stage by "stage"; None for what `history` and
+            `profile` imply.
+        on_wrong: After a wrong stage, "continue", so that every stage is measured, or "stop".
+        profile: Answer parser and correction points to use.
+        blind: Replace every image by a grey one of the same size: the text-only baseline.
+        max_side: Longest side of an image, in pixels; larger images are downscaled.
+        limit: Number of cases to run, from the start of the benchmark.
+        sample_per_stratum: Number of cases per stratum (lesion and path), sampled at random.
+        seed: Seed for sampling and for stochastic models.
+        temperature: Sampling temperature; negative or None for the model's default.
+        max_tokens: Longest answer, reasoning included, in tokens.
+        connections: Conversations at a time, with a served model.
+        processes: Processes that share the cases.
+        engine: Where an in-process model runs: "local" or "ray".
+        address: Address of a Ray cluster, HOST:PORT.
+        base_url: Address of a served model.
+        retries: Retries after a transport error.
+        timeout: Seconds for one attempt at an answer.
+        accept_terms: State that the terms of restricted sources allow sending their data to the model's provider.
+        trust_remote_code: Whether code that comes with an `hf:` model may run.
+        device: Device of an in-process model: cpu, cuda, cuda:1.
+        images: Directory of the images, if it is not the one that the benchmark names.
+        progress: Progress display; none by default.
+        notify: Called with a sentence about something unexpected, such as a run that is extended.
+
+    Returns:
+        The run: `.scores()` by stage, `.to_frame()` with one row per step, `.failures`.
+
+    Raises:
+        CarinaError: The model, the benchmark or an option is wrong, or the directory holds another run.
+
+    Example:
+        >>> answers = run("percept", "builtin/reader", "runs/reader")  # doctest: +SKIP
+        >>> answers.scores()  # doctest: +SKIP
+    """
+    options = make_options(
+        history=history,
+        scope=scope,
+        on_wrong=on_wrong,
+        profile=profile,
+        blind=blind,
+        max_side=max_side,
+        limit=limit,
+        sample_per_stratum=sample_per_stratum,
+        seed=seed,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        images=images,
+    )
+    options = replace(
+        options,
+        connections=connections,
+        processes=processes,
+        engine=engine,
+        address=address,
+        base_url=base_url,
+        retries=retries,
+        timeout=timeout,
+        accept_terms=accept_terms,
+        trust_remote_code=trust_remote_code,
+        device=device,
+    )
+    return run_model(as_path(bench), model, as_path(out), options, progress=progress, notify=notify)
+
+
+def run_model(
+    benchmark: Path,
+    model: str,
+    out: Path,
+    options: RunOptions,
+    *,
+    progress: Progress = no_progress,
+    notify: Notify | None = None,
+) -> Run:
+    """As `run`, with the options as one record."""
+    on_notice = notify or (lambda _sentence: None)
+    name = parse_model_name(model, needs="chat")
+    bench = open_benchmark(benchmark, options.images)
+    info = describe_run(bench, name, out, options)
+    with lock_directory(out):
+        info = claim_run(out, info, bench.ids, on_notice)
+        answered = read_log(out, repair=True)
+        ids = info.cases if info.cases is not None else tuple(bench.ids())
+        if not ids:
+            raise CarinaError(f"{benchmark}: the benchmark has no cases to run")
+        open_ids = _unfinished_cases(bench, ids, answered, options.policy)
+        if open_ids:
+            address = served_address(name.location, options.base_url) if name.is_served else None
+            info = start_call(info, name, address)
+            write_info(out, info)
+            with progress("Cases", len(ids)) as advance:
+                advance(len(ids) - len(open_ids))
+                _ask(
+                    bench,
+                    name,
+                    out,
+                    options,
+                    answered=answered,
+                    cases=open_ids,
+                    progress=lambda done: advance(done.cases, asked=done.asked, failed=done.failed),
+                )
+        return close_run(bench, out, info, ids, on_notice)
+
+
+def _ask(
+    bench: Benchmark,
+    model: ModelName,
+    out: Path,
+    options: RunOptions,
+    *,
+    answered: Answered,
+    cases: Sequence[str],
+    progress: OnProgress,
+) -> None:
+    """Ask a model about cases, with the runner for where it runs."""
+    if model.is_served:
+        from carina.runs.served import run_served  # noqa: PLC0415 - needs an extra
+
+        run_served(bench, model.location, out, options, answered=answered, cases=cases, progress=progress)
+    else:
+        run_in_process(bench, model.text, out, options, answered=answered, cases=cases, progress=progress)
+
+
+def _unfinished_cases(bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy) -> list[str]:
+    """Cases that have questions left; those without any answer are not even read."""
+    started = [name for name in ids if name in answered]
+    finished: set[str] = set()
+    for case in bench.pick(started) if started else ():
+        if not _is_answered(case, answered):
+            walk = Walk(case, policy)
+            resume_walk(walk, answered)
+            if not (walk.over and walk.complete):
+                continue
+        finished.add(case.id)
+    return [name for name in ids if name not in finished]
+
+
+def _is_answered(case: Case, answered: Answered) -> bool:
+    """Whether every step of a case was answered."""
+    entries = answered.get(case.id, {})
+    return len(entries) == len(case.steps) and all(one.row.state == "answered" for one in entries.values())

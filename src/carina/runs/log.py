@@ -1,0 +1,138 @@
+"""The step log: one line an answer, appended and brought to disk before the next question is asked.
+
+A paid answer survives any crash. A line that was cut off is left aside and its question asked again; of several lines
+about one step the last counts, so a later call replaces a transport error by an answer.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+import msgspec
+
+from carina.runs.records import StepRow
+from carina.store.errors import CarinaError
+from carina.store.log import Log, read_lines, read_record
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line: the row, and the reply as it came where the row holds only part of it."""
+
+    row: StepRow
+    text: str | None = None
+
+    @property
+    def reply(self) -> str | None:
+        """The model's words as they came."""
+        return self.row.raw if self.text is None else self.text
+
+
+class StepLog:
+    """Appends entries to one file, for one process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._log = Log(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._log.close()
+
+    def append(self, entries: Iterable[Entry]) -> None:
+        """Add entries; `sync` brings them to disk."""
+        self._log.append(map(_ENCODER.encode, entries))
+
+    def sync(self) -> None:
+        """Return when everything that was appended is on disk."""
+        self._log.sync()
+
+
+Answered = Mapping[str, Mapping[int, Entry]]
+"""The last entry by case and number of the step."""
+
+
+def log_path(run: Path, process: int = 0) -> Path:
+    """Where a process of a run writes its log."""
+    return run / f"steps-{process:02d}.jsonl"
+
+
+def read_log(run: Path, *, repair: bool = False) -> "LoggedAnswers":
+    """What earlier calls have brought to disk, from all processes.
+
+    `repair` removes a last line that was cut off; for a caller that holds the lock of the run.
+    """
+    places: dict[str, list[_Place]] = {}
+    for path in sorted(run.glob("steps-*.jsonl")):
+        for case, place in _places(path, repair=repair):
+            places.setdefault(case, []).append(place)
+    return LoggedAnswers(places)
+
+
+class LoggedAnswers(Mapping[str, Mapping[int, Entry]]):
+    """Entries by case, read when asked for: of a long run only the places of its lines are held in memory."""
+
+    def __init__(self, places: Mapping[str, Sequence["_Place"]]) -> None:
+        self._places = places
+
+    def __getitem__(self, case: str) -> dict[int, Entry]:
+        found: dict[int, Entry] = {}
+        for place in self._places[case]:
+            entry = place.read()
+            there = found.get(entry.row.number)
+            # An answer is never given up for a failure, whichever file is read last.
+            if there is None or entry.row.state == "answered" or there.row.state != "answered":
+                found[entry.row.number] = entry
+        return found
+
+    def __contains__(self, case: object) -> bool:
+        return case in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class _Place(NamedTuple):
+    """Where a line lies."""
+
+    path: Path
+    number: int
+    start: int
+
+    def read(self) -> Entry:
+        try:
+            return _ENTRY.decode(read_record(self.path, self.start))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise _not_an_entry(self.path, self.number, error) from error
+
+
+class _Case(msgspec.Struct):
+    case: str
+
+
+class _Line(msgspec.Struct):
+    """What must be known of a line to find it again."""
+
+    row: _Case
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_ENTRY: Final = msgspec.json.Decoder(Entry)
+_LINE: Final = msgspec.json.Decoder(_Line)
+
+
+def _places(path: Path, *, repair: bool) -> Iterator[tuple[str, _Place]]:
+    for line in read_lines(path, repair=repair):
+        try:
+            case = _LINE.decode(line.record or b"").row.case
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise _not_an_entry(path, line.number, error) from error
+        yield case, _Place(path, line.number, line.start)
+
+
+def _not_an_entry(path: Path, number: int, error: Exception) -> CarinaError:
+    return CarinaError(f"{path}, line {number}: not an answered step ({error})")

@@ -1,0 +1,143 @@
+"""The options of a step, made ready to be recognised in words: their texts as a tree of words, letters, None."""
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+from carina.cases import Option
+from carina.runs.parse.normalise import plain
+
+TOKEN: Final = re.compile(
+    r"[^\W\d_][^\W_]*(?:'[^\W_]+)?|\d+(?:[./]\d+)+|\d+(?:st|nd|rd|th)(?![^\W_])|[^\W_]+(?:'[^\W_]+)?|\S"
+)
+"""A word, a number with its point or stroke, an ordinal, a word that begins with a figure, or a single sign."""
+_COMPARED: Final = frozenset("<>≥≤=")
+"""Signs of comparison tell options apart, so they are words too."""
+_SAME: Final = {
+    **dict(
+        zip(
+            ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
+            map(str, range(1, 11)),
+            strict=True,
+        )
+    ),
+    **dict(
+        zip(
+            ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
+            ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"],
+            strict=True,
+        )
+    ),
+}
+FIGURES: Final = frozenset(_SAME)
+"""Words that stand for figures."""
+_THIRDS: Final = re.compile(r"\b(?:one[ -]third|two[ -]thirds)\b")
+ARTICLES: Final = frozenset(("the", "a", "an"))
+_NONE: Final = re.compile(
+    r"[\s\"'(\[]*(?:none\b|nothing (?:(?:on|in|from) (?:this|the) list|of the kind|of these|of the above|listed)\b"
+    r"|no (?:option|answer|statement|choice)s? (?:applies|apply|fits?|[io]n this list|(?:is|are) (?:right|correct))\b"
+    r"|not (?:any|one) of (?:these|those|the (?:above|options|others))\b|neither this nor any other\b"
+    r"|neither of (?:these|those|the (?:above|options|others))\b)"
+)
+
+_FULL: Final = ""
+_ONLY: Final = " "
+"""Keys of a node that no word can have: the option that ends here, and the only one that goes on from here."""
+_SEVERAL: Final = -1
+
+Node = dict[str, Any]
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Words that stand in one string, for lists that read as prose."""
+    return frozenset(words.split())
+
+
+def tokens(text: str) -> list[str]:
+    """The words and signs of a plain text; numbers and ordinals always in figures."""
+    if "third" in text:
+        text = _THIRDS.sub(lambda said: "1/3" if said[0][0] == "o" else "2/3", text)
+    said = TOKEN.findall(text)
+    if _SAME.keys().isdisjoint(said):
+        return said
+    return [_SAME.get(token, token) for token in said]
+
+
+def is_word(token: str) -> bool:
+    """Whether a token is more than punctuation."""
+    first = token[:1]
+    return first.isalnum() or first in _COMPARED
+
+
+def says_none(text: str) -> bool:
+    """Whether the text of an option says that none of the others is right."""
+    return _NONE.match(plain(text)) is not None
+
+
+class Choices:
+    """What can be chosen, and in which words."""
+
+    __slots__ = ("ids", "letters", "multiple", "none", "number", "root", "short", "texts", "words")
+
+    def __init__(self, options: tuple[Option, ...], *, multiple: bool) -> None:
+        self.ids = tuple(option.id for option in options)
+        self.number = len(options)
+        self.multiple = multiple
+        self.root: Node = {}
+        self.texts = texts = tuple(plain(option.text) for option in options)
+        self.none = next(
+            (n for n, option in enumerate(options) if option.id == "none" or says_none(texts[n])), None
+        )
+        labels = [option.id.lower() for option in options]
+        lettered = all(len(label) == 1 and "a" <= label <= "z" for label in labels)
+        self.letters = {label: n for n, label in enumerate(labels)} if lettered else {}
+        self.short = frozenset(n for n, text in enumerate(texts) if n == self.none or text in ("yes", "no"))
+        """Options that may be followed by a clause without a comma: "Yes it is", "None is needed"."""
+        words = [[t for t in tokens(text) if is_word(t) and t not in ARTICLES] for text in texts]
+        for number, word in enumerate(words):
+            self._add(word, number)
+        self.words = frozenset(self.letters).union(*words)
+        """Every word by which an option may be named, but for its number."""
+
+    def _add(self, words: list[str], number: int) -> None:
+        node = self.root
+        told = False
+        for word in words:
+            node = node.setdefault(word, {})
+            # A figure alone is the number of an option, never the beginning of its text.
+            told = told or not word.isdigit()
+            if told:
+                node[_ONLY] = number if _ONLY not in node else _SEVERAL
+        if words:
+            node[_FULL] = number if _FULL not in node else _SEVERAL
+
+    def text(self, said: list[str], at: int) -> tuple[int, int, int, int]:
+        """The option whose text stands at a place: its number and where it ends, first as its full text, then as the
+        beginning of that text; -1 for none."""
+        node = self.root
+        full = end = only = stop = -1
+        place, last, size = at, at, len(said)
+        while place < size:
+            word = said[place]
+            child = node.get(word)
+            if child is None:
+                # Punctuation and articles within a text are of no account.
+                if last == at or place - last > 1 or not (word in ARTICLES or not is_word(word)):
+                    break
+                place += 1
+                continue
+            node = child
+            place += 1
+            last = place
+            number = node.get(_FULL, -1)
+            if number >= 0:
+                full, end = number, place
+            number = node.get(_ONLY, -1)
+            only, stop = (number, place) if number >= 0 else (-1, -1)
+        return full, end, only, stop
+
+
+@lru_cache(maxsize=4096)
+def choices_of(options: tuple[Option, ...], multiple: bool) -> Choices:  # noqa: FBT001 - a key of the cache
+    """The options of a step; the same for all steps that offer the same."""
+    return Choices(options, multiple=multiple)

@@ -1,0 +1,292 @@
+"""Boxes as models write them: tokens, JSON, labelled and plain coordinates."""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from carina.cases.model import Frame
+from carina.runs.parse.choices import word_set
+from carina.runs.parse.normalise import folded
+from carina.runs.parse.structured import NOTHING, decoded
+
+_MOST: Final = 256
+"""Boxes that are kept of one reply."""
+_LEVELS: Final = 6
+
+_N: Final = r"[-+]?(?:\d{1,7}(?:\.\d{0,12})?|\.\d{1,12})"
+_GAP: Final = r"\s?(%|px|pixels)?[\s,;:()\[\]<>|]{1,8}(?:(?:to|and|-)[\s(\[]{1,4})?"
+_FIRST: Final = r"[-+]?(?:\d{1,7}(?:\.(?:\d{1,12}|(?=\s?,)))?|\.\d{1,12})"
+_FIRST_GAP: Final = r"\s?(%|px|pixels)?[\s,;<>|]{1,8}(?:(?:to|and|-)\s{1,4})?"
+"""Nothing opens or ends after the first coordinate: in "1. [10, ..." and "Box 1: (10, ..." a number counts a list."""
+_NOT_AFTER: Final = "".join(
+    rf"(?<!\b{word}\s)(?<!\b{word}\s#)"
+    for word in ("image", "figure", "fig.", "view", "film", "picture", "panel")
+).replace(".", r"\.")
+_QUAD: Final = re.compile(
+    rf"(?<![\w.\-]){_NOT_AFTER}({_FIRST}){_FIRST_GAP}({_N}){_GAP}({_N}){_GAP}({_N})\s?(%|px|pixels)?(?!\w|\.\d)",
+    re.IGNORECASE,
+)
+_TWO: Final = rf"[\s(\[]{{0,4}}({_N})\s?(%|px|pixels)?\s?[,;]\s?({_N})\s?(%|px|pixels)?"
+_CORNER: Final = re.compile(
+    r"\b(top|upper|bottom|lower)[\s_-]?(left|right)\b(?:\s(?:corner|point|coordinates?)\b)?"
+    rf"[\s:=*_]{{0,6}}(?:(?:is|at|of|lies|located|are)\s){{0,3}}{_TWO}",
+    re.IGNORECASE,
+)
+_PAIR: Final = re.compile(
+    rf"\bx_?(1|2|min|max)\s?,\s?y_?(1|2|min|max)\b\s?[)\]]?\s?(?:[=:]|is|at){_TWO}", re.IGNORECASE
+)
+_SPAN: Final = re.compile(
+    r"\b(x|y)(?:[\s-](?:axis|coordinates?|values?|ranges?|runs|goes|extends|direction|is)){0,2}"
+    rf"[\s:=]{{0,3}}(?:(?:from|between|in)\s)?[\s(\[]{{0,3}}({_N})\s?(%|px|pixels)?\s?(?:to|-|and|\.\.)\s?({_N})"
+    r"\s?(%|px|pixels)?",
+    re.IGNORECASE,
+)
+_LOCATION: Final = re.compile(r"<loc(\d{4})>\s?<loc(\d{4})>\s?<loc(\d{4})>\s?<loc(\d{4})>\s?([^<;\n]{0,80})")
+_REFERENCE: Final = re.compile(
+    r"<(?:\|ref\||ref|\|object_ref_start\||p)>([^<>]{0,200})<(?:\|/ref\||/ref|\|object_ref_end\||/p)>",
+    re.IGNORECASE,
+)
+_TOKENS: Final = re.compile(r"<(?:\|box\||box|\|box_start\|)>", re.IGNORECASE)
+_NAMED: Final = re.compile(r"([A-Za-z][\w /&'-]{0,60}?)\s{0,3}:\s{0,3}[\[(]{0,2}$")
+_LABELLED: Final = re.compile(
+    r"\b(x_?1|y_?1|x_?2|y_?2|x_?min|y_?min|x_?max|y_?max|left|top|right|bottom|width|height|w|h|x|y)\b[\"']?"
+    rf"\s{{0,3}}[=:]\s{{0,3}}[\"']?({_N})\s?(%|px)?",
+    re.IGNORECASE,
+)
+_PLACES: Final = {
+    **dict.fromkeys(("x1", "xmin", "left", "x"), "x1"),
+    **dict.fromkeys(("y1", "ymin", "top", "y"), "y1"),
+    **dict.fromkeys(("x2", "xmax", "right"), "x2"),
+    **dict.fromkeys(("y2", "ymax", "bottom"), "y2"),
+    **dict.fromkeys(("width", "w"), "w"),
+    **dict.fromkeys(("height", "h"), "h"),
+}
+_CORNER_PLACES: Final = {
+    **dict.fromkeys(("left", "top", "upper", "1", "min"), 1),
+    **dict.fromkeys(("right", "bottom", "lower", "2", "max"), 2),
+}
+_BOX_KEYS: Final = word_set(
+    "bbox bbox2d box box2d boxes bboxes boundingbox boundingboxes coordinates coords rectangle xyxy location"
+)
+_NAME_KEYS: Final = word_set("label name ref finding region class object description")
+_NOT_KEY: Final = re.compile(r"[^a-z0-9]+")
+_GEMINI: Final = re.compile(r"box_2d[\"']?\s{0,3}:\s{0,3}[\[(]?\s{0,3}$", re.IGNORECASE)
+_BEFORE: Final = 80
+
+
+class Corners(NamedTuple):
+    """One box as it was written."""
+
+    xyxy: tuple[float, float, float, float]
+    name: str = ""
+    frame: Frame | None = None
+    """The unit that is written with it, or that its dialect always has."""
+    dialect: Frame | None = None
+    """The unit that its dialect has where no other fits."""
+
+
+def corners_in(text: str) -> list[Corners]:
+    """All boxes of a reply, in order, each once."""
+    value = decoded(text)
+    found: Iterator[Corners]
+    if value is not NOTHING:
+        found = _in_json(value, "", 0)
+        boxes = _few(found)
+        if boxes:
+            return boxes
+    text = folded(text)
+    if "<loc" in text:
+        boxes = _few(_locations(text))
+        if boxes:
+            return boxes
+    return (
+        _few(_plain(text))
+        or _few(_by_corners(_CORNER, text))
+        or _few(_by_corners(_PAIR, text))
+        or _few(_spans(text))
+        or _few(_labelled(text))
+    )
+
+
+def _few(found: Iterator[Corners]) -> list[Corners]:
+    kept: dict[tuple[float, float, float, float], Corners] = {}
+    for box in found:
+        if all(map(math.isfinite, box.xyxy)):
+            kept.setdefault(box.xyxy, box)
+        if len(kept) >= _MOST:
+            break
+    return list(kept.values())
+
+
+def _unit(signs: tuple[str | None, ...]) -> Frame | None:
+    signed = next((sign for sign in signs if sign), None)
+    if signed is None:
+        return None
+    return "percent" if signed == "%" else "pixel"
+
+
+def _locations(text: str) -> Iterator[Corners]:
+    """PaliGemma: y1, x1, y2, x2 in 1024ths."""
+    for match in _LOCATION.finditer(text):
+        y1, x1, y2, x2 = (int(match[place]) / 1024 for place in (1, 2, 3, 4))
+        yield Corners((x1, y1, x2, y2), match[5].strip(), "unit")
+
+
+def _plain(text: str) -> Iterator[Corners]:
+    """Four numbers in a row, with the name that stands before them."""
+    names = [(found.end(), found[1].strip()) for found in _REFERENCE.finditer(text)]
+    tokens = [found.end() for found in _TOKENS.finditer(text)] if "<" in text else []
+    name, next_name, next_token = "", 0, 0
+    for match in _QUAD.finditer(text):
+        start = match.start()
+        while next_name < len(names) and names[next_name][0] <= start:
+            name = names[next_name][1]
+            next_name += 1
+        in_token = False
+        while next_token < len(tokens) and tokens[next_token] <= start:
+            in_token = start - tokens[next_token] <= 8
+            next_token += 1
+        before = text[max(0, start - _BEFORE) : start]
+        said = name
+        if not names:
+            named = _NAMED.search(before.rpartition("\n")[2])
+            said = named[1].strip() if named is not None else ""
+        a, b, c, d = (float(match[place]) for place in (1, 3, 5, 7))
+        unit = _unit((match[2], match[4], match[6], match[8]))
+        if _GEMINI.search(before):
+            yield Corners((b, a, d, c), "", "thousand")
+        else:
+            yield Corners((a, b, c, d), said, unit, "thousand" if in_token else None)
+
+
+def _labelled(text: str) -> Iterator[Corners]:
+    """`x1=10, y1=20, x2=30, y2=40` and its like; a name that comes again begins a new box."""
+    parts: dict[str, float] = {}
+    unit: Frame | None = None
+    for match in _LABELLED.finditer(text):
+        place = _PLACES[match[1].lower().replace("_", "")]
+        if place in parts:
+            parts, unit = {}, None
+        parts[place] = float(match[2])
+        unit = unit or _unit((match[3],))
+        box = _from_parts(parts)
+        if box is not None:
+            yield Corners(box, "", unit)
+            parts, unit = {}, None
+
+
+def _by_corners(pattern: re.Pattern[str], text: str) -> Iterator[Corners]:
+    """Two opposite corners, each with its name: "top-left: (10, 20), bottom-right: (30, 40)", "x1, y1 = 10, 20"."""
+    parts: dict[str, float] = {}
+    units: list[str | None] = []
+    for match in pattern.finditer(text):
+        across, down = _CORNER_PLACES[match[2].lower()], _CORNER_PLACES[match[1].lower()]
+        if pattern is _PAIR:
+            across, down = down, across
+        x, y = f"x{across}", f"y{down}"
+        if x in parts or y in parts:
+            parts, units = {}, []
+        parts[x], parts[y] = float(match[3]), float(match[5])
+        units += [match[4], match[6]]
+        box = _from_parts(parts)
+        if box is not None:
+            yield Corners(box, "", _unit(tuple(units)))
+            parts, units = {}, []
+
+
+def _spans(text: str) -> Iterator[Corners]:
+    """`x from 10 to 30, y from 20 to 40`."""
+    parts: dict[str, float] = {}
+    units: list[str | None] = []
+    for match in _SPAN.finditer(text):
+        axis = match[1].lower()
+        if f"{axis}1" in parts:
+            parts, units = {}, []
+        parts[f"{axis}1"], parts[f"{axis}2"] = float(match[2]), float(match[4])
+        units += [match[3], match[5]]
+        box = _from_parts(parts)
+        if box is not None:
+            yield Corners(box, "", _unit(tuple(units)))
+            parts, units = {}, []
+
+
+def _from_parts(parts: dict[str, float]) -> tuple[float, float, float, float] | None:
+    if not {"x1", "y1"} <= parts.keys():
+        return None
+    x1, y1 = parts["x1"], parts["y1"]
+    if {"x2", "y2"} <= parts.keys():
+        return x1, y1, parts["x2"], parts["y2"]
+    if {"w", "h"} <= parts.keys():
+        return x1, y1, x1 + parts["w"], y1 + parts["h"]
+    return None
+
+
+# ---- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def _in_json(value: object, name: str, level: int) -> Iterator[Corners]:
+    """Boxes anywhere in a JSON value, with the name that stands beside them."""
+    if level > _LEVELS:
+        return
+    if isinstance(value, dict):
+        keys = {_NOT_KEY.sub("", key.lower()): key for key in value}
+        name = next(
+            (value[keys[k]] for k in keys if k in _NAME_KEYS and isinstance(value[keys[k]], str)), name
+        )
+        parts = {
+            _PLACES[key]: float(value[keys[key]])
+            for key in keys
+            if key in _PLACES and _is_number(value[keys[key]])
+        }
+        whole = _from_parts(parts)
+        if whole is not None:
+            yield Corners(whole, name)
+            return
+        for key, spelt in keys.items():
+            part = value[spelt]
+            if key in _BOX_KEYS:
+                yield from _boxes(part, name, level, gemini=key == "box2d")
+            elif isinstance(part, dict | list):
+                # The name of a thing may be the key of its box.
+                yield from _in_json(part, name or spelt, level + 1)
+    elif isinstance(value, list):
+        yield from _boxes(value, name, level, gemini=False)
+
+
+def _boxes(value: object, name: str, level: int, *, gemini: bool) -> Iterator[Corners]:
+    """A box, or a list of boxes, under a key for boxes."""
+    if isinstance(value, str):
+        for box in _plain(folded(value[:4000])):
+            yield box._replace(name=name or box.name)
+        return
+    if isinstance(value, dict):
+        yield from _in_json(value, name, level + 1)
+        return
+    if not isinstance(value, list):
+        return
+    numbers = _four(value)
+    if numbers is not None:
+        a, b, c, d = numbers
+        yield Corners((b, a, d, c), name, "thousand") if gemini else Corners((a, b, c, d), name)
+        return
+    if level <= _LEVELS:
+        for part in value:
+            if isinstance(part, list):
+                yield from _boxes(part, name, level + 1, gemini=gemini)
+            else:
+                yield from _in_json(part, name, level + 1)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
+
+
+def _four(value: list[Any]) -> tuple[float, float, float, float] | None:
+    """Four numbers, in one list or as two corners."""
+    if len(value) == 2 and all(isinstance(part, list) and len(part) == 2 for part in value):
+        value = [*value[0], *value[1]]
+    if len(value) != 4 or not all(map(_is_number, value)):
+        return None
+    a, b, c, d = map(float, value)
+    return a, b, c, d

@@ -1,0 +1,106 @@
+"""Options in natural words: "It is on the right.", "AP view", "< 1/3"."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from carina.runs.parse.choices import ARTICLES, Choices, tokens, word_set
+from carina.runs.parse.refusal import refuses
+
+_LONGEST: Final = 200
+"""Characters that a sentence with an answer may have."""
+_SENTENCE: Final = re.compile(r"[.!?;\n](?!\d)")
+_FRACTION: Final = r"(\d/\d)"
+_FOLDS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
+    (re.compile(pattern), same)
+    for pattern, same in (
+        (r"\bpostero[ -]?anterior\b", "pa"),
+        (r"\bantero[ -]?posterior\b", "ap"),
+        (r"\bp\.a\.|\bp/a\b", "pa"),
+        (r"\ba\.p\.|\ba/p\b", "ap"),
+        (r"\bfrontal[ ,(-]{1,2}(pa|ap)\b", r"\1"),
+        (r"\b(pa|ap) frontal\b", r"\1"),
+        (r"\bside (view|projection|radiograph|image|film)", r"lateral \1"),
+        (r"\b(?:1|one|a)[ -]third\b", "1/3"),
+        (r"\b(?:2|two)[ -]thirds\b", "2/3"),
+        (r"\b(?:1|one|a)[ -]quarter\b", "1/4"),
+        (r"\b(?:3|three)[ -]quarters\b", "3/4"),
+        (r"\b(?:less|fewer|smaller|lower) than\b|\bunder\b|\bbelow\b|<(?!=)", " < "),
+        (r"\b(?:at least|(?:more|greater) than or equal to)\b|>=|=>|≥", " >= "),
+        (r"\b(?:more|greater|larger) than\b|\bover\b|\babove\b|>(?!=)", " > "),
+        (rf"{_FRACTION} or (?:more|greater|above|over|larger)\b", r" >= \1 "),
+        (
+            rf"(?:\bbetween |>=\s*)?{_FRACTION}\s*(?:to|-|and|through|up to|but)\s*(?:<\s*)?{_FRACTION}",
+            r" from\1to\2 ",
+        ),
+        (rf"<\s*{_FRACTION}", r" under\1 "),
+        (rf">=?\s*{_FRACTION}", r" from\1up "),
+    )
+)
+"""Different words for the same, in this order: fractions first, then what is compared with them."""
+_HINT: Final = re.compile(r"[a-z]+|[/<>≥]|(?<=[pa])\.")
+_HINTS: Final = word_set(
+    "posteroanterior postero anteroposterior antero frontal side third thirds quarter quarters than under below least "
+    "over above / < > ≥ ."
+)
+"""Words and signs without which nothing is replaced; to look for them takes less time than the patterns."""
+_ATOM: Final = re.compile(r"from\d/\dto\d/\d|under\d/\d|from\d/\dup")
+_IDLE: Final = ARTICLES | word_set("and of in on at to is are it this that there was be with side sided s")
+"""Words by which no option can be told."""
+_DENIALS: Final = word_set(
+    "no not none neither nor never without cannot except excluding excluded wrong incorrect false unlikely absent "
+    "rather instead ruled unsure uncertain unclear or isn't aren't doesn't don't can't wasn't hasn't couldn't won't"
+)
+"""With these a sentence may say the contrary, or leave it open."""
+
+
+def natural(words: str, options: Choices) -> int | None:
+    """The only option whose own words a sentence holds, in whatever order; the text is plain.
+
+    An option's own words are those that not all options have. A sentence with a word of another option, a denial, or
+    a number that is not part of the option names none. Of several options one cannot tell where the answer ends.
+    """
+    sentence = _only_sentence(words)
+    if not sentence or options.multiple:
+        return None
+    own = _own_words(options.texts, options.none)
+    said = _words(sentence)
+    if said & _DENIALS or refuses(words):
+        return None
+    for number, held in enumerate(own):
+        if held and held <= said and not any((other - held) & said for other in own):
+            return None if any(word[0].isdigit() for word in said) else number
+    return None
+
+
+def _only_sentence(words: str) -> str:
+    """The text, if it is one sentence and no question."""
+    text = words.strip(" \n\"'")
+    if len(text) > _LONGEST or text.endswith("?"):
+        return ""
+    text = text.rstrip(".! \n\"')")
+    return "" if _SENTENCE.search(text) else text
+
+
+def _words(text: str) -> frozenset[str]:
+    if not _HINTS.isdisjoint(_HINT.findall(text)):
+        for pattern, same in _FOLDS:
+            text = pattern.sub(same, text)
+    atoms = _ATOM.findall(text)
+    found = (word[:-1] if _is_plural(word) else word for word in tokens(_ATOM.sub(" ", text)))
+    return frozenset(atoms).union(word for word in found if word[0].isalnum()) - _IDLE
+
+
+def _is_plural(word: str) -> bool:
+    return len(word) > 3 and word[-1] == "s" and word[-2] != "s" and word.isalpha()
+
+
+@lru_cache(maxsize=4096)
+def _own_words(texts: tuple[str, ...], none: int | None) -> tuple[frozenset[str], ...]:
+    """By option, the words that not all others have as well; none for an option that cannot be told by words."""
+    every = [_words(text) for text in texts]
+    others = [words for number, words in enumerate(every) if number != none]
+    if len(others) < 2 or {"yes", "no"}.intersection(texts):
+        return ()
+    shared = frozenset.intersection(*others)
+    return tuple(words - shared for words in every)

@@ -1,0 +1,375 @@
+"""The results of a run: `steps.parquet` with one row per step, written when a run is closed, and `open_run`."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from carina.cases import Benchmark, Case
+from carina.cases.protocol import stage_title
+from carina.runs.claim import read_info, write_info
+from carina.runs.info import end_call
+from carina.runs.log import Answered, read_log
+from carina.runs.records import Policy, RunCounts, RunInfo, StepRow
+from carina.runs.score.learned import TextScorer, text_metrics
+from carina.runs.walk import Walk, resume_walk
+from carina.store.errors import CarinaError
+from carina.store.files import replacing
+from carina.store.results import Location, Result, as_path
+from carina.store.tables import to_table
+
+STEPS_FILE: Final = "steps.parquet"
+_BLOCK: Final = 4096
+"""Rows that are written at a time, so that memory does not grow with the run."""
+_ADDED_LATER: Final = frozenset(
+    {"seen_sha256", "bertscore", "chexbert_f1", "radgraph_entity_f1", "radgraph_f1"}
+)
+"""Columns that tables of earlier versions lack; they are read as null."""
+
+
+class Failure(NamedTuple):
+    """A case that failed with an error, which is neither a right nor a wrong answer."""
+
+    case: str
+    reason: str
+
+
+class Run(Result):
+    """One run: a model's answers to a benchmark under one history policy.
+
+    Example:
+        >>> answers = open_run("runs/reader")  # doctest: +SKIP
+        >>> answers.to_frame().group_by("stage").agg(pl.col("correct").mean())  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        info: RunInfo,
+        *,
+        counts: RunCounts | None = None,
+        failures: tuple[Failure, ...] | None = None,
+    ) -> None:
+        self._path = path
+        self._counts = counts
+        self._failures = failures
+        self.info: Final = info
+
+    @property
+    def path(self) -> Path:
+        """Directory of the run."""
+        return self._path
+
+    @cached_property
+    def _steps(self) -> pl.DataFrame:
+        return _read_steps(self._path / STEPS_FILE, self.info)
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per step, in the order of the benchmark: `model`, `history`, `blind`, then the columns of `StepRow`.
+
+        Raises:
+            CarinaError: The run is not finished, or its table is damaged; the message names the file, the column and
+                the row.
+        """
+        return self._steps
+
+    def rows(self, cases: Collection[str] | None = None) -> list[StepRow]:
+        """The steps as records, of all cases or of some."""
+        frame = self._steps if cases is None else self._steps.filter(pl.col("case").is_in(list(cases)))
+        return msgspec.convert(frame.select(StepRow.__struct_fields__).to_dicts(), list[StepRow])
+
+    def scores(self) -> pl.DataFrame:
+        """Mean results by protocol and stage.
+
+        Returns:
+            Columns `protocol`, `stage`, `title`, `n` (answered steps), `accuracy` (null for stages without a right or
+            wrong answer), `score` and `chance` (what a random choice reaches).
+        """
+        answered = self._steps.filter(pl.col("state") == "answered")
+        scores = (
+            answered.group_by("protocol", "stage")
+            .agg(
+                pl.len().alias("n"),
+                pl.col("correct").cast(pl.Float64).mean().alias("accuracy"),
+                pl.col("score").mean(),
+                pl.col("chance").mean(),
+            )
+            .sort("protocol", "stage")
+        )
+        titles = [
+            stage_title(protocol, stage) for protocol, stage in scores.select("protocol", "stage").rows()
+        ]
+        return scores.insert_column(2, pl.Series("title", titles, pl.String))
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Cases that failed with an error; the same call of `run` asks them again."""
+        if self._failures is None:
+            failed = self._steps.filter(pl.col("error").is_not_null()).select("case", "error")
+            self._failures = tuple(Failure(case, reason) for case, reason in failed.rows())
+        return self._failures
+
+    @property
+    def counts(self) -> RunCounts:
+        """How many cases and steps there are, by state and status; time and tokens in total."""
+        if self._counts is None:
+            self._counts = _count(self._steps, self.info)
+        return self._counts
+
+    def _summary(self) -> Mapping[str, object]:
+        summary: dict[str, object] = {"model": self.info.model, "history": self.info.policy.history}
+        if self.info.blind:
+            summary["blind"] = True
+        if (self._path / STEPS_FILE).is_file():
+            counts = self.counts
+            summary |= {"cases": counts.cases, "answered": f"{counts.answered} of {counts.steps} steps"}
+        return summary
+
+
+def open_run(location: Location) -> Run:
+    """Open the run in a directory.
+
+    Args:
+        location: Directory that `carina run` has written.
+
+    Returns:
+        The run, with its steps as a table.
+
+    Raises:
+        CarinaError: The directory holds no run, or one of a newer version of Carina.
+    """
+    path = as_path(location)
+    return Run(path, read_info(path))
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+
+def _read_steps(path: Path, info: RunInfo) -> pl.DataFrame:
+    """The table of a run, checked."""
+    try:
+        # By pyarrow, which takes the path literally: polars reads brackets and stars as a pattern.
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise CarinaError(f"{path}: missing; the run is not finished, call `carina run` again") from None
+    except (OSError, ValueError) as error:
+        raise CarinaError(f"{path}: not a Parquet file: {error}") from error
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - tells the type checker what Arrow cannot
+    frame = _with_run_columns(frame, info)
+    expected = _schema()
+    for name in _ADDED_LATER - set(frame.columns):
+        frame = frame.with_columns(pl.lit(None, expected[name]).alias(name))
+    for name, dtype in expected.items():
+        if name not in frame.columns:
+            raise CarinaError(f"{path}, column {name!r}: missing; expected the columns of a step")
+        if frame.schema[name] != dtype:
+            raise CarinaError(f"{path}, column {name!r}: expected {dtype}, found {frame.schema[name]}")
+    _check_rows(path, frame)
+    return frame.select(*expected)
+
+
+def _with_run_columns(frame: pl.DataFrame, info: RunInfo) -> pl.DataFrame:
+    """Add the columns about the run, which tables of schema 1 lack; their `history` is the SHA-256 of today."""
+    if "model" in frame.columns:
+        return frame
+    if "history" in frame.columns:
+        frame = frame.rename({"history": "seen_sha256"})
+    return frame.with_columns(**{name: pl.lit(value) for name, value in _run_columns(info).items()})
+
+
+def _check_rows(path: Path, frame: pl.DataFrame) -> None:
+    """Refuse rows that no step could have."""
+    record = msgspec.inspect.type_info(StepRow)
+    assert isinstance(record, msgspec.inspect.StructType)  # noqa: S101 - a record is one
+    for field in record.fields:
+        column = frame[field.encode_name]
+        is_optional = isinstance(field.type, msgspec.inspect.UnionType) and field.type.includes_none
+        if not is_optional and column.null_count():
+            row = column.is_null().arg_max()
+            raise CarinaError(f"{path}, row {row}, column {column.name!r}: expected a value, found null")
+    for name, allowed in _literals(record):
+        strange = frame[name].is_not_null() & ~frame[name].is_in(allowed)
+        if strange.any():
+            row = strange.arg_max()
+            raise CarinaError(
+                f"{path}, row {row}, column {name!r}: expected one of {', '.join(allowed)}, "
+                f"found {frame[name][row or 0]!r}"
+            )
+    repeated = frame.select("case", "number").is_duplicated()
+    if repeated.any():
+        row = repeated.arg_max() or 0
+        case, number = frame.select("case", "number").row(row)
+        raise CarinaError(
+            f"{path}, row {row}, column 'number': case {case!r} has step {number} more than once"
+        )
+
+
+def _literals(record: msgspec.inspect.StructType) -> Iterator[tuple[str, list[str]]]:
+    """Columns that hold one of a few words, and the words."""
+    for field in record.fields:
+        types = field.type.types if isinstance(field.type, msgspec.inspect.UnionType) else (field.type,)
+        for one in types:
+            if isinstance(one, msgspec.inspect.LiteralType):
+                yield field.encode_name, [str(value) for value in one.values]
+
+
+def _schema() -> Mapping[str, Any]:
+    empty = pl.from_arrow(to_table(StepRow, []))
+    assert isinstance(empty, pl.DataFrame)  # noqa: S101
+    return {"model": pl.String(), "history": pl.String(), "blind": pl.Boolean(), **empty.schema}
+
+
+def _count(steps: pl.DataFrame, info: RunInfo) -> RunCounts:
+    """The counts of a run from its table."""
+    cases = steps.group_by("case").agg((pl.col("state") != "incomplete").all().alias("complete"))
+    # A case without steps has no row; where cases were selected, their number is known.
+    number = len(cases) if info.cases is None else len(info.cases)
+    states = Counter(steps["state"].to_list())
+    statuses = Counter(steps.filter(pl.col("state") == "answered")["status"].drop_nulls().to_list())
+    return RunCounts(
+        cases=number,
+        complete=int(cases["complete"].sum()) + number - len(cases),
+        steps=len(steps),
+        answered=states["answered"],
+        incomplete=states["incomplete"],
+        not_reached=states["not_reached"],
+        statuses=dict(sorted(statuses.items())),
+        seconds=round(float(steps["seconds"].sum()), 3),
+        input_tokens=int(steps["input_tokens"].sum()),
+        output_tokens=int(steps["output_tokens"].sum()),
+        image_sends=int(steps["images"].sum()),
+    )
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+def close_run(
+    bench: Benchmark,
+    out: Path,
+    info: RunInfo,
+    ids: Sequence[str],
+    notify: Callable[[str], object] = lambda _sentence: None,
+) -> Run:
+    """Write the table of all steps in the order of the benchmark, and end the call in `run.json`."""
+    answered = read_log(out)
+    metrics = text_metrics()
+    statistics = _Statistics()
+    with (
+        replacing(out / STEPS_FILE) as temporary,
+        _StepWriter(temporary, info, TextScorer(metrics, notify)) as writer,
+    ):
+        for case in bench.pick(ids):
+            rows = _rows_of_case(case, info.policy, answered)
+            writer.add(rows)
+            statistics.add(rows)
+    closed = msgspec.structs.replace(
+        end_call(info) if info.calls and info.ended is None else info,
+        text_models={metric.name: metric.weights for metric in metrics},
+    )
+    if closed != read_info(out):
+        write_info(out, closed)
+    return Run(out, closed, counts=statistics.counts(len(ids)), failures=tuple(statistics.failures))
+
+
+class _Statistics:
+    """Counts the rows of a run as they are written, so that the table need not be read again."""
+
+    def __init__(self) -> None:
+        self.failures: list[Failure] = []
+        self._complete = 0
+        self._states: Counter[str] = Counter()
+        self._statuses: Counter[str] = Counter()
+        self._sums: Counter[str] = Counter()
+        self._seconds = 0.0
+
+    def add(self, rows: Sequence[StepRow]) -> None:
+        """Count the rows of one case."""
+        self._complete += all(row.state != "incomplete" for row in rows)
+        for row in rows:
+            self._states[row.state] += 1
+            if row.state == "answered" and row.status is not None:
+                self._statuses[row.status] += 1
+            if row.error is not None:
+                self.failures.append(Failure(row.case, row.error))
+            self._seconds += row.seconds or 0.0
+            self._sums["input"] += row.input_tokens or 0
+            self._sums["output"] += row.output_tokens or 0
+            self._sums["images"] += row.images
+
+    def counts(self, cases: int) -> RunCounts:
+        """The counts of all rows, of a run with this many cases."""
+        return RunCounts(
+            cases=cases,
+            complete=self._complete,
+            steps=self._states.total(),
+            answered=self._states["answered"],
+            incomplete=self._states["incomplete"],
+            not_reached=self._states["not_reached"],
+            statuses=dict(sorted(self._statuses.items())),
+            seconds=round(self._seconds, 3),
+            input_tokens=self._sums["input"],
+            output_tokens=self._sums["output"],
+            image_sends=self._sums["images"],
+        )
+
+
+def _rows_of_case(case: Case, policy: Policy, answered: Answered) -> list[StepRow]:
+    """All steps of a case: as they were scored when they were answered, and those that were not asked."""
+    rows = {number: entry.row for number, entry in answered.get(case.id, {}).items()}
+    if len(rows) == len(case.steps):
+        return [rows[number] for number in range(len(case.steps))]
+    walk = Walk(case, policy)
+    resume_walk(walk, answered, failures=True)
+    return [rows.get(row.number, row) for row in walk.rows()]
+
+
+def _run_columns(info: RunInfo) -> dict[str, str | bool]:
+    """Columns that are the same in all rows, so that tables of several runs can be concatenated."""
+    return {"model": info.model, "history": info.policy.history, "blind": info.blind}
+
+
+class _StepWriter:
+    """Writes the rows of a run block by block, each block as `finish` returns it."""
+
+    def __init__(
+        self, path: Path, info: RunInfo, finish: Callable[[Sequence[StepRow]], Sequence[StepRow]]
+    ) -> None:
+        self._run_columns = _run_columns(info)
+        self._writer: Any = pq.ParquetWriter(
+            path, self._with_run_columns(to_table(StepRow, [])).schema, compression="zstd"
+        )
+        self._finish = finish
+        self._rows: list[StepRow] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        if failed is None:
+            self._flush()
+        self._writer.close()
+
+    def add(self, rows: Sequence[StepRow]) -> None:
+        """Add the rows of one case, in order."""
+        self._rows += rows
+        if len(self._rows) >= _BLOCK:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._writer.write_table(self._with_run_columns(to_table(StepRow, self._finish(self._rows))))
+            self._rows = []
+
+    def _with_run_columns(self, table: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+        for place, (name, value) in enumerate(self._run_columns.items()):
+            column = pa.repeat(pa.scalar(value), len(table))
+            table = table.add_column(place, pa.field(name, column.type, nullable=False), column)
+        return table

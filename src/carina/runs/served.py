@@ -1,0 +1,245 @@
+"""Runs a served model: many conversations at a time, each answer on disk before the next question is asked.
+
+Providers, retries, rate limits and connection limits are inspect-ai's; the walk and the log are Carina's. With several
+processes each has its own share of the cases and its own log.
+"""
+
+import asyncio
+import gc
+import time
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from carina.cases import Benchmark, open_benchmark
+from carina.models import Reply
+from carina.models.served import ChatMessage, ServedModel
+from carina.models.served.address import is_on_this_machine
+from carina.runs.commits import Commits
+from carina.runs.images import CaseImages
+from carina.runs.in_process import log_entry
+from carina.runs.log import Answered, StepLog, log_path, read_log
+from carina.runs.options import RunOptions
+from carina.runs.records import OnProgress, Policy, ProgressCount, Turn
+from carina.runs.walk import Walk, resumed_walks
+from carina.store.errors import CarinaError
+from carina.store.workers import in_order, send_message
+
+_GIVE_UP_AFTER: Final = 20
+"""Turns that fail in a row, after which the others would fail too."""
+_OPEN_LICENCES: Final = (
+    "cc",
+    "public domain",
+    "mit",
+    "apache",
+    "bsd",
+    "synthetic",
+    "none needed",
+    "open data",
+)
+"""How licences begin that allow data to be passed on."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What every process of a run needs to know."""
+
+    model: str
+    out: Path
+    options: RunOptions
+
+
+def run_served(
+    bench: Benchmark,
+    model: str,
+    out: Path,
+    options: RunOptions,
+    *,
+    answered: Answered,
+    cases: Sequence[str],
+    progress: OnProgress,
+) -> None:
+    """Run a served model on cases."""
+    refuse_restricted(bench, model, base_url=options.base_url, accept_terms=options.accept_terms)
+    job = _Job(model, out, options)
+    if options.processes > 1 and len(cases) > 1:
+        _run_processes(job, bench.directory, cases, progress)
+        return
+    with StepLog(log_path(out)) as log:
+        _run_in_loop(
+            _run_cases(job, bench, _OpenCases(bench, cases, answered, options.policy), log, progress)
+        )
+
+
+def refuse_restricted(bench: Benchmark, model: str, *, base_url: str | None, accept_terms: bool) -> None:
+    """Refuse to send data of restricted sources to another machine, unless the user states that it is allowed.
+
+    The terms of a source cover its images and everything that was derived from its reports: without images the
+    questions are still covered.
+    """
+    if accept_terms or is_on_this_machine(model, base_url):
+        return
+    for source in bench.manifest.sources:
+        if not source.licence.strip().lower().startswith(_OPEN_LICENCES):
+            raise CarinaError(
+                f"source {source.name}: its terms are {source.licence!r}, and {model} is served by another party; pass "
+                "--accept-terms (accept_terms=True) if the terms allow sending the cases there"
+            )
+
+
+def _run_in_loop(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end; in another thread where an event loop is running in this one, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+    else:
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            thread.submit(asyncio.run, work).result()
+
+
+# ---- one process ----------------------------------------------------------------------------------------------------
+
+
+async def _run_cases(
+    job: _Job, bench: Benchmark, open_cases: "_OpenCases", log: StepLog, progress: OnProgress
+) -> None:
+    options = job.options
+    served = ServedModel(
+        job.model,
+        sampling=options.sampling,
+        base_url=options.base_url,
+        retries=options.retries,
+        attempt_seconds=options.timeout,
+        connections=options.connections,
+    )
+    images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
+    commits = Commits(log)
+    runner = _Runner(job.model, served, images, commits, progress)
+    # The garbage collector would go through the objects of the providers' packages again and again: a tenth of a turn.
+    gc.freeze()
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(options.connections):
+                group.create_task(runner.work(open_cases))
+    except BaseExceptionGroup as failed:
+        # The error that stopped the others, not their cancellation.
+        raise _first(failed) from None
+    finally:
+        gc.unfreeze()
+        await commits.close()
+        await served.close()
+
+
+def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = next(
+        (error for error in failed.exceptions if isinstance(error, CarinaError)), failed.exceptions[0]
+    )
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+class _OpenCases:
+    """The walks of the cases to run, each at its first open question."""
+
+    def __init__(self, bench: Benchmark, cases: Sequence[str], answered: Answered, policy: Policy) -> None:
+        self._walks = resumed_walks(bench, cases, answered, policy)
+        self._reading = asyncio.Lock()
+
+    async def next(self) -> Walk | None:
+        # Cases are read in another thread than the event loop's, one at a time.
+        async with self._reading:
+            return await asyncio.to_thread(next, self._walks, None)
+
+
+class _Runner:
+    """Takes cases one after the other and walks each to its end."""
+
+    def __init__(
+        self,
+        model: str,
+        served: ServedModel,
+        images: CaseImages,
+        commits: Commits,
+        progress: OnProgress,
+    ) -> None:
+        self._model = model
+        self._served = served
+        self._images = images
+        self._commits = commits
+        self._progress = progress
+        self._failed = 0
+
+    async def work(self, open_cases: _OpenCases) -> None:
+        while (walk := await open_cases.next()) is not None:
+            await self._walk(walk)
+            self._progress(ProgressCount(cases=1))
+
+    async def _walk(self, walk: Walk) -> None:
+        uris: dict[str, str] = {}
+        conversation = self._served.conversation(walk.system)
+        while (turn := walk.turn) is not None:
+            began = time.perf_counter()
+            try:
+                await self._render(walk, turn, uris)
+            except CarinaError as error:
+                # A missing image concerns its case alone.
+                reply = Reply(text=None, error=str(error))
+            else:
+                began = time.perf_counter()
+                reply = await conversation.answer(chat_messages(turn, uris))
+            row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
+            await self._commits.commit(log_entry(row, reply))
+            self._progress(ProgressCount(asked=1, failed=int(reply.text is None)))
+            self._count_failures(reply)
+
+    async def _render(self, walk: Walk, turn: Turn, uris: dict[str, str]) -> None:
+        """Add the images that the conversation lacks, rendered and encoded once, outside the event loop's thread."""
+        # All messages: those of a resumed case show images too.
+        missing = [view for message in turn.messages for view in message.shows if view not in uris]
+        if missing:
+            uris |= await asyncio.to_thread(self._images.data_uris, walk.case, missing)
+
+    def _count_failures(self, reply: Reply) -> None:
+        self._failed = 0 if reply.error is None else self._failed + 1
+        if self._failed >= _GIVE_UP_AFTER:
+            raise CarinaError(
+                f"model {self._model!r}: {self._failed} turns in a row failed, the last with {reply.error}"
+            )
+
+
+def chat_messages(turn: Turn, uris: dict[str, str]) -> list[ChatMessage]:
+    """The messages of a turn with their images."""
+    return [
+        ChatMessage(role=message.role, text=message.text, images=tuple(uris[view] for view in message.shows))
+        for message in turn.messages
+    ]
+
+
+# ---- several processes ----------------------------------------------------------------------------------------------
+
+
+def _run_processes(job: _Job, directory: Path, cases: Sequence[str], progress: OnProgress) -> None:
+    """Divide cases and connections among processes; when one fails, the others finish their cases."""
+    number = min(job.options.processes, len(cases))
+    options = replace(job.options, connections=max(1, job.options.connections // number))
+    work = partial(_run_worker, replace(job, options=options), directory)
+    shares = [(place, tuple(cases[place::number])) for place in range(number)]
+    errors = [error for error in in_order(work, shares, workers=number, on_message=progress) if error]
+    if errors:
+        raise CarinaError(errors[0])
+
+
+def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) -> str | None:
+    """Run the cases of one share; returns the error that ended it, or None."""
+    place, cases = share
+    try:
+        bench = open_benchmark(directory, job.options.images, verify=False)
+        open_cases = _OpenCases(bench, cases, read_log(job.out), job.options.policy)
+        with StepLog(log_path(job.out, place)) as log:
+            asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
+    except CarinaError as error:
+        return str(error)
+    return None

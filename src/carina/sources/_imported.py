@@ -1,0 +1,168 @@
+"""What came of an import: counts, skipped records, defects; and their tables on disk."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from carina.cases import Benchmark, Case, open_benchmark
+from carina.sources._record import SourceError
+from carina.sources._source import Skipped, Source
+from carina.store.files import write_bytes
+from carina.store.results import Result
+from carina.studies import Studies, Study, open_studies
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SKIPPED: Final = "skipped.csv"
+DEFECTS: Final = "defects.csv"
+_SKIPPED_COLUMNS: Final = ("study", "target", "stage", "reason", "detail")
+_DEFECT_COLUMNS: Final = ("defect", "times", "records", "first record", "what was done")
+
+
+class DefectCount(msgspec.Struct, kw_only=True):
+    """How often a defect occurs."""
+
+    times: int = 0
+    records: int = 0
+    first: int = 0
+    """Number of the first record that has it."""
+
+
+class ImportCounts(msgspec.Struct, kw_only=True):
+    """What an import has read and kept."""
+
+    records: int = 0
+    """All, used or skipped."""
+    kept: int = 0
+    """Studies or cases."""
+    questions: int = 0
+    without_patient: int = 0
+    images: int = 0
+    cells: dict[str, int] = {}
+    """Cases by target and path, such as `edema/RR`."""
+    stages: dict[str, int] = {}
+    """Questions by stage."""
+    formats: dict[str, int] = {}
+    """Questions by answer format."""
+    defects: dict[str, DefectCount] = {}
+    unmapped: dict[str, int] = {}
+    """Records by field that has no place in Carina."""
+    skipped: list[Skipped] = []
+
+    def add(self, record: "Study | Case") -> None:
+        """Count a record that is kept."""
+        self.kept += 1
+        self.images += len(record.images)
+        self.without_patient += record.patient is None
+        if isinstance(record, Case):
+            self.questions += len(record.steps)
+            _increase(self.cells, [f"{record.target or ''}/{record.path or ''}"])
+            _increase(self.stages, [str(step.stage) for step in record.steps])
+            _increase(self.formats, [step.format for step in record.steps])
+
+    def add_defects(self, number: int, defects: Mapping[str, int], unmapped: Iterable[str] = ()) -> None:
+        """Count the defects of one record."""
+        _increase(self.unmapped, unmapped)
+        for defect, times in defects.items():
+            count = self.defects.setdefault(defect, DefectCount(first=number))
+            count.times += times
+            count.records += 1
+
+    def merge(self, later: "ImportCounts") -> None:
+        """Add what was counted in the next part."""
+        for name in ("records", "kept", "questions", "without_patient", "images"):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        for name in ("cells", "stages", "formats", "unmapped"):
+            setattr(self, name, dict(Counter(getattr(self, name)) + Counter(getattr(later, name))))
+        for defect, count in later.defects.items():
+            known = self.defects.setdefault(defect, DefectCount(first=count.first))
+            known.times += count.times
+            known.records += count.records
+        self.skipped.extend(later.skipped)
+
+
+def _increase(counts: dict[str, int], names: Iterable[str]) -> None:
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+
+
+@dataclass(frozen=True, repr=False)
+class Imported(Result):
+    """What came of an import."""
+
+    source: Source
+    out: Path
+    counts: ImportCounts
+
+    @property
+    def path(self) -> Path:
+        """The directory of the study set or benchmark; there is none where no record could be used."""
+        return self.out
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no record could be used, so that nothing was written."""
+        return not self.counts.kept
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """Records that could not be used."""
+        return self.counts.skipped
+
+    @property
+    def defects(self) -> list[tuple[str, DefectCount, str]]:
+        """Defects of records that are used: name, counts, what was done about it."""
+        found = self.counts.defects
+        return [(name, found[name], done) for name, done in self.source.defects.items() if name in found]
+
+    def opened(self) -> Studies | Benchmark:
+        """The study set or benchmark.
+
+        Raises:
+            CarinaError: No record could be used.
+        """
+        if self.is_empty:
+            first = f" The first: {self.skipped[0].message}" if self.skipped else ""
+            raise SourceError(
+                f"{self.source.name}: none of {self.counts.records} records can be used, so nothing was written.{first}"
+            )
+        return open_studies(self.out) if self.source.brings == "studies" else open_benchmark(self.out)
+
+    def to_frame(self) -> "pl.DataFrame":
+        """The skipped records: study, target, stage, reason, detail."""
+        import polars as pl  # noqa: PLC0415 - takes longer to import than most imports take
+
+        rows = [_skipped_row(item) for item in self.skipped]
+        return pl.DataFrame(rows, schema=dict.fromkeys(_SKIPPED_COLUMNS, pl.String), orient="row")
+
+    def _summary(self) -> Mapping[str, object]:
+        counts = self.counts
+        return {"records": counts.records, self.source.brings: counts.kept, "skipped": len(counts.skipped)}
+
+
+def write_tables(imported: Imported) -> None:
+    """Write the skipped records, and the defects of a source that declares some."""
+    rows = (_skipped_row(item) for item in imported.skipped)
+    write_bytes(imported.out / SKIPPED, _csv(_SKIPPED_COLUMNS, rows))
+    if imported.source.defects:
+        found = ((n, str(c.times), str(c.records), str(c.first), done) for n, c, done in imported.defects)
+        write_bytes(imported.out / DEFECTS, _csv(_DEFECT_COLUMNS, found))
+
+
+def _skipped_row(item: Skipped) -> tuple[str, ...]:
+    return item.study, item.target, item.stage, item.kind, item.message
+
+
+def _csv(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8", "replace")

@@ -1,0 +1,183 @@
+"""The public functions that import a source."""
+
+import os
+from collections.abc import Mapping
+from typing import cast
+
+from carina.cases import Benchmark
+from carina.sources._imported import Imported
+from carina.sources._source import SOURCES
+from carina.sources._writing import Job, OnError, run_import
+from carina.store.errors import CarinaError
+from carina.store.options import convert_options
+from carina.store.progress import Progress, no_progress
+from carina.store.results import Location, as_path
+from carina.studies import Studies
+
+
+def import_studies(
+    source: str,
+    path: Location,
+    out: Location,
+    *,
+    options: Mapping[str, object] | None = None,
+    images: Location | None = None,
+    on_error: OnError = "skip",
+    limit: int | None = None,
+    copy_images: bool = False,
+    workers: int | None = None,
+    progress: Progress = no_progress,
+) -> Studies:
+    """Import a data set as a study set.
+
+    Args:
+        source: Name of the source; `list_sources()` lists them.
+        path: File or folder of the data set.
+        out: Directory for the study set.
+        options: Options of the source by name; `carina sources NAME` lists them.
+        images: Folder of the image files, for sources whose images may lie elsewhere.
+        on_error: "skip" leaves records out that cannot be used, and lists them in `skipped.csv`; "stop" raises at the
+            first.
+        limit: Number of studies to import at most.
+        copy_images: Copy the images into the study set instead of referring to them where they are.
+        workers: Number of processes; one a core if None.
+        progress: Opens the progress display; none by default.
+
+    Returns:
+        The study set.
+
+    Raises:
+        CarinaError: The source, an option or a file is wrong, or no record can be used.
+
+    Example:
+        >>> import_studies("swift-chat", "sample.json", "studies")
+        Traceback (most recent call last):
+        carina.store.errors.CarinaError: source swift-chat carries questions: use import_cases
+    """
+    _check_brings(source, "studies")
+    imported = import_source(
+        source,
+        path,
+        out,
+        options=options,
+        images=images,
+        on_error=on_error,
+        limit=limit,
+        copy_images=copy_images,
+        workers=workers,
+        progress=progress,
+    )
+    return cast(Studies, imported.opened())
+
+
+def import_cases(
+    source: str,
+    path: Location,
+    out: Location,
+    *,
+    options: Mapping[str, object] | None = None,
+    images: Location | None = None,
+    on_error: OnError = "skip",
+    limit: int | None = None,
+    copy_images: bool = False,
+    workers: int | None = None,
+    progress: Progress = no_progress,
+) -> Benchmark:
+    """Import published questions as a benchmark.
+
+    Args:
+        source: Name of the source; `list_sources()` lists them.
+        path: File or folder of the questions.
+        out: Directory for the benchmark.
+        options: Options of the source by name; `carina sources NAME` lists them.
+        images: Folder of the image files, for sources whose images may lie elsewhere.
+        on_error: "skip" leaves records out that cannot be used, and lists them in `skipped.csv`; "stop" raises at the
+            first.
+        limit: Number of cases to import at most.
+        copy_images: Copy the images into the benchmark instead of referring to them where they are.
+        workers: Number of processes; one a core if None.
+        progress: Opens the progress display; none by default.
+
+    Returns:
+        The benchmark.
+
+    Raises:
+        CarinaError: The source, an option or a file is wrong, or no record can be used.
+
+    Example:
+        >>> import_cases("chexpercept", "nowhere", "bench")
+        Traceback (most recent call last):
+        carina.sources._record.SourceError: nowhere/chexpercept.json: missing, so nowhere is not a CheXpercept bundle
+    """
+    _check_brings(source, "cases")
+    imported = import_source(
+        source,
+        path,
+        out,
+        options=options,
+        images=images,
+        on_error=on_error,
+        limit=limit,
+        copy_images=copy_images,
+        workers=workers,
+        progress=progress,
+    )
+    return cast(Benchmark, imported.opened())
+
+
+def import_source(
+    source: str,
+    path: Location,
+    out: Location,
+    *,
+    options: Mapping[str, object] | None = None,
+    images: Location | None = None,
+    on_error: OnError = "skip",
+    limit: int | None = None,
+    copy_images: bool = False,
+    workers: int | None = None,
+    progress: Progress = no_progress,
+) -> Imported:
+    """Import a source, whatever it brings, and tell what was skipped: `import_studies` and `import_cases` in one.
+
+    An import that was interrupted goes on with the first part that is not finished. The arguments are those of
+    `import_studies`.
+
+    Returns:
+        Counts, skipped records and defects. Where no record can be used, nothing is written and it `is_empty`.
+
+    Raises:
+        CarinaError: The source, an option or a file is wrong; with `on_error="stop"`, also a record.
+    """
+    found = SOURCES[source]
+    if found.read is None:
+        raise CarinaError(f"source {source} cannot be imported. {found.needs}")
+    if on_error not in ("skip", "stop"):
+        raise CarinaError(f"on_error: expected skip or stop, found {on_error!r}")
+    if limit is not None and limit < 1:
+        raise CarinaError(f"limit: expected 1 or more, found {limit}")
+    job = Job(
+        source=found,
+        path=as_path(path),
+        out=as_path(out),
+        options=convert_options(f"source {source}", found.options, options),
+        images=None if images is None else as_path(images),
+        copy_images=copy_images,
+        limit=limit,
+    )
+    job.check()
+    total = found.measure(job.path) if found.measure is not None and limit is None else None
+    with progress(found.unit.capitalize(), total) as advance:
+        counted = _ignore if found.has_advance else advance
+        return run_import(job, on_error, workers or os.cpu_count() or 1, job.stream(advance), counted)
+
+
+def _ignore(_done: int) -> None:
+    pass
+
+
+def _check_brings(source: str, wanted: str) -> None:
+    brings = SOURCES[source].brings
+    if brings != wanted:
+        what = "questions" if brings == "cases" else "studies"
+        raise CarinaError(f"source {source} carries {what}: use import_{brings}")

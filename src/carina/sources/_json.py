@@ -1,0 +1,327 @@
+"""JSON files of any size, record by record: arrays, objects of records, JSON lines; compressed with gzip or not.
+
+A file is cut into the texts of its records without decoding them, in the memory of the largest record, so that a
+record that is not JSON does not affect the others. `decode` and `decode_checked` then read one record.
+
+Why not by a streaming parser: ijson was tried. It ends at the first record that is not JSON, and published files have
+such records (NaN, as Python's own `json` writes it, numbers beyond what a float holds); it does not tell where a record
+stands, and it does not tell that a name is given twice.
+"""
+
+import gzip
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal, NamedTuple, cast
+
+import msgspec
+
+from carina.sources._record import RecordError, SourceError, printable
+
+CHUNK: Final = 1 << 20
+"""Bytes that are read at a time."""
+MAX_RECORD: Final = 1 << 26
+"""Bytes of one record: a thousand times the usual."""
+_MAX_DIGITS: Final = 300
+"""Longer whole numbers are no counts, and slow to read."""
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_SPACE: Final = re.compile(rb"[ \t\r\n]*+")
+_STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
+_BRACKET: Final = re.compile(rb'(?:[^"{}\[\]]++|' + _STRING + rb")*+([{}\[\]])", re.DOTALL)
+"""The next bracket that is not within a text."""
+_NAME: Final = re.compile(_STRING, re.DOTALL)
+_SCALAR: Final = re.compile(rb"[^\s,\]}]++")
+
+Layout = Literal["records", "named records"]
+"""An array of records, or records one after another, such as JSON lines; or one object of records by name."""
+
+
+class Entry(NamedTuple):
+    """The text of one record."""
+
+    number: int
+    """From 1."""
+    name: str
+    """Of a named record; else empty."""
+    content: bytes
+    end: int
+    """Bytes of the file on disk that were read by then."""
+
+
+def read_entries(path: Path, layout: Layout = "records") -> Iterator[Entry]:
+    """The records of a file in its order.
+
+    Args:
+        path: A JSON file; one that ends with `.gz` is decompressed.
+        layout: "records": an array of objects, or objects one after another, on a line each or not. "named records":
+            one object whose values are the records.
+
+    Raises:
+        SourceError: The file cannot be read, or the end of a record cannot be found.
+    """
+    try:
+        with path.open("rb") as stored:
+            file = cast(BinaryIO, gzip.GzipFile(fileobj=stored)) if path.suffix == ".gz" else stored
+            window = _Window(path, file)
+            cut = _named_records if layout == "named records" else _records
+            for number, (name, content) in enumerate(cut(path, window), start=1):
+                yield Entry(number, name, content, stored.tell())
+    except (OSError, EOFError, zlib.error) as error:
+        raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def decode(content: bytes) -> Any:  # noqa: ANN401 - JSON
+    """The value of one record.
+
+    Raises:
+        RecordError: It is not JSON.
+    """
+    try:
+        return msgspec.json.decode(content)
+    except (ValueError, RecursionError) as error:  # of which msgspec's errors are some
+        raise RecordError("record", f"not JSON: {printable(str(error), longest=200)}", kind="json") from error
+
+
+def decode_checked(content: bytes) -> Any:  # noqa: ANN401 - JSON
+    """As `decode`, and nothing that JSON libraries accept in silence: no name twice in one object, no number that a
+    float cannot hold.
+
+    Raises:
+        RecordError: It is not JSON, or has such a fault.
+    """
+    faults: list[str] = []
+    try:
+        value = _checking_decoder(faults).decode(content.decode())
+    except UnicodeDecodeError as error:
+        raise RecordError("", f"not UTF-8 text: {error.reason} at byte {error.start}", kind="json") from error
+    except json.JSONDecodeError as error:
+        raise RecordError("", f"not JSON: {error.msg} at character {error.pos}", kind="json") from error
+    except RecursionError:
+        raise RecordError("", "nested too deeply", kind="json") from None
+    if faults:
+        raise RecordError("", faults[0], kind="json")
+    return value
+
+
+# ---- cutting --------------------------------------------------------------------------------------------------------
+
+
+def _records(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
+    first = window.next()
+    if first == b"[":
+        window.skip()
+        return _array(window)
+    if first == b"{":
+        # Lines are taken apart at their ends, so that a line that is cut short does not hide the next.
+        is_lines = ".jsonl" in path.suffixes or window.record_ends_on_its_line()
+        return _lines(window) if is_lines else _one_after_another(window)
+    raise SourceError(f"{path}: expected a JSON array of records, or one record a line")
+
+
+def _array(window: "_Window") -> Iterator[tuple[str, bytes]]:
+    if window.next() == b"]":
+        window.skip()
+    else:
+        number, end = 1, b","
+        while end == b",":
+            yield "", window.object(f"record {number}")
+            end = window.next()
+            if end not in (b",", b"]"):
+                raise window.error(f"expected a comma or the closing bracket after record {number}")
+            window.skip()
+            number += 1
+    if window.next():
+        raise window.error("text after the closing bracket")
+
+
+def _one_after_another(window: "_Window") -> Iterator[tuple[str, bytes]]:
+    number = 1
+    while window.next():
+        yield "", window.object(f"record {number}")
+        number += 1
+
+
+def _lines(window: "_Window") -> Iterator[tuple[str, bytes]]:
+    number = 1
+    while window.next():
+        yield "", window.line(f"record {number}")
+        number += 1
+
+
+def _named_records(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
+    if window.next() != b"{":
+        raise SourceError(f"{path}: expected one JSON object of records by name")
+    window.skip()
+    if window.next() == b"}":
+        window.skip()
+    else:
+        end = b","
+        while end == b",":
+            name = window.name()
+            called = printable(repr(name))
+            if window.next() != b":":
+                raise window.error(f"expected a colon after the name {called}")
+            window.skip()
+            yield name, window.value(called)
+            end = window.next()
+            if end not in (b",", b"}"):
+                raise window.error(f"expected a comma or the closing brace after record {called}")
+            window.skip()
+    if window.next():
+        raise window.error("text after the closing brace")
+
+
+class _Window:
+    """A part of the file that grows until the value that begins in it is whole."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+        self._text = file.read(CHUNK).removeprefix(_BYTE_ORDER_MARK)
+        self._at = 0
+        self._before = 0
+        """Bytes that have left the window."""
+
+    def error(self, reason: str) -> SourceError:
+        return SourceError(f"{self._path}: {reason}, at byte {self._before + self._at}")
+
+    def next(self) -> bytes:
+        """The next byte that is not space, which stays; empty at the end."""
+        while True:
+            space = _SPACE.match(self._text, self._at)
+            self._at = space.end() if space else self._at
+            if self._at < len(self._text):
+                return self._text[self._at : self._at + 1]
+            if not self._grow(""):
+                return b""
+
+    def skip(self) -> None:
+        self._at += 1
+
+    def record_ends_on_its_line(self) -> bool:
+        """Whether the first object ends on the line on which it begins."""
+        return b"\n" not in self._text[self._at : self._end("record 1")]
+
+    def line(self, called: str) -> bytes:
+        """The rest of this line."""
+        searched = self._at
+        while (end := self._text.find(b"\n", searched)) < 0:
+            held = len(self._text) - self._at
+            if not self._grow(called):
+                end = len(self._text)
+                break
+            searched = self._at + held
+        return self._take(end)
+
+    def object(self, called: str) -> bytes:
+        """The next value, which must be an object."""
+        if self.next() != b"{":
+            raise self.error(f"{called}: expected an object")
+        return self._take(self._end(called))
+
+    def value(self, called: str) -> bytes:
+        """The next value, of any kind."""
+        first = self.next()
+        if first in (b"{", b"["):
+            return self._take(self._end(called))
+        return self._take(self._whole(_NAME if first == b'"' else _SCALAR, called))
+
+    def name(self) -> str:
+        """The next text."""
+        if self.next() != b'"':
+            raise self.error("expected a name in quotes")
+        content = self._take(self._whole(_NAME, "a name"))
+        try:
+            name: str = json.loads(content.decode())
+        except UnicodeDecodeError as error:
+            raise SourceError(
+                f"{self._path}: not UTF-8 text: {error.reason} at byte {self._before + self._at}"
+            ) from error
+        except json.JSONDecodeError:
+            raise self.error(f"not a name in JSON: {printable(repr(content))}") from None
+        return name
+
+    def _take(self, end: int) -> bytes:
+        found = self._text[self._at : end]
+        self._at = end
+        return found
+
+    def _end(self, called: str) -> int:
+        """Where the object or list that begins here ends, with the window grown to hold it."""
+        depth = 0
+        at = self._at
+        while True:
+            while bracket := _BRACKET.match(self._text, at):
+                at = bracket.end()
+                depth += 1 if bracket[1] in b"{[" else -1
+                if depth == 0:
+                    return at
+            searched = at - self._at
+            if not self._grow(called):
+                raise self.error(f"{called}: does not end")
+            at = self._at + searched
+
+    def _whole(self, pattern: re.Pattern[bytes], called: str) -> int:
+        """Where the text or number that begins here ends: before the end of the window, unless the file ends there."""
+        while True:
+            found = pattern.match(self._text, self._at)
+            if found and found.end() < len(self._text):
+                return found.end()
+            if not self._grow(called):
+                if found is None:
+                    raise self.error(f"{called}: does not end")
+                return found.end()
+
+    def _grow(self, called: str) -> bool:
+        """Whether there was more to read; if not, the window stays where it is."""
+        held = len(self._text) - self._at
+        if held > MAX_RECORD:
+            raise self.error(f"{called}: does not end within {MAX_RECORD:,} bytes")
+        read = self._file.read(max(CHUNK, held))
+        if not read:
+            return False
+        self._before += self._at
+        self._text = self._text[self._at :] + read
+        self._at = 0
+        return True
+
+
+# ---- checking -------------------------------------------------------------------------------------------------------
+
+
+def _checking_decoder(faults: list[str]) -> json.JSONDecoder:
+    """A decoder that notes what it would accept in silence."""
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            faults.extend(f"the name {printable(repr(name))} is given twice in one object" for name in twice)
+        return found
+
+    def read_constant(name: str) -> None:
+        faults.append(f"{name} is not a number of JSON")
+
+    def read_whole(digits: str) -> int:
+        if len(digits) > _MAX_DIGITS:
+            faults.append(f"a number of {len(digits)} digits")
+            return 0
+        return int(digits)
+
+    def read_decimal(digits: str) -> float:
+        number = float(digits)
+        if not math.isfinite(number):
+            faults.append(f"{printable(digits)} is too large a number")
+            return 0.0
+        return number
+
+    return json.JSONDecoder(
+        object_pairs_hook=read_object,
+        parse_constant=read_constant,
+        parse_int=read_whole,
+        parse_float=read_decimal,
+    )

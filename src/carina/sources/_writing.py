@@ -1,0 +1,354 @@
+"""From the stream of a reader to the parts of a study set or a benchmark, resumable.
+
+<out>/studies.json or <out>/bench.json    written last: until then there is nothing to open
+<out>/skipped.csv                         records that could not be used, and why
+<out>/defects.csv                         defects of records that are used, for sources that declare them
+<out>/images/...                          copies of the images, with `copy_images`
+<out>/.import/...                         notes of finished parts, until the last is written
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from carina.cases import Case
+from carina.cases import store as benchmarks
+from carina.sources._imported import ImportCounts, Imported, write_tables
+from carina.sources._record import SourceError
+from carina.sources._source import Call, Item, Repaired, Skipped, Source, Stream
+from carina.store import PartInfo, SetBuild
+from carina.store.errors import CarinaError, ImageError
+from carina.store.files import sha256, write_bytes
+from carina.store.workers import in_order
+from carina.studies import Study
+from carina.studies import store as study_sets
+from carina.studies.image_files import inside
+
+OnError = Literal["skip", "stop"]
+IMAGES: Final = "images"
+"""Folder of copied images."""
+PART_SIZE: Final = 1024
+"""Records a part: what an interrupted import may have to read again."""
+_NOTES: Final = ".import"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """An import with its options."""
+
+    source: Source
+    path: Path
+    out: Path
+    options: dict[str, Any]
+    images: Path | None
+    copy_images: bool
+    limit: int | None
+
+    def check(self) -> None:
+        if self.images is not None:
+            if self.source.images_option is None:
+                raise CarinaError(
+                    f"source {self.source.name} finds its images at its own path: it takes no folder of images"
+                )
+            if not self.images.is_dir():
+                raise CarinaError(f"{self.images}: no such directory of images")
+        if self.copy_images and self.image_folder is None:
+            raise CarinaError(
+                f"source {self.source.name}: name the folder of the images to copy them (--images)"
+            )
+        if (
+            self.source.image_root == "path"
+            and self.path.is_dir()
+            and self.out.resolve().is_relative_to(self.path.resolve())
+        ):
+            raise SourceError(
+                f"{self.out}: lies within {self.path}, which is not changed: choose another directory"
+            )
+
+    @property
+    def image_folder(self) -> Path | None:
+        """Where image keys start; None where that is unknown."""
+        if self.images is not None or self.source.image_root == "images":
+            return self.images
+        return self.path if self.path.is_dir() else self.path.parent
+
+    def stream(self, advance: Callable[[int], None]) -> Stream:
+        filled: dict[str, Any] = dict(self.options)
+        if self.source.images_option is not None:
+            filled["images"] = self.images
+        if self.source.has_advance:
+            filled["advance"] = advance
+        assert self.source.read is not None  # noqa: S101 - `import_source` has checked it
+        return self.source.read(self.path, **filled)
+
+    def provenance(self, sets: Any) -> Any:  # noqa: ANN401 - of one kind of set or the other
+        """What the manifest states: names and sums instead of paths, so that the folder can be moved or shared."""
+        options: dict[str, Any] = {
+            name: _sums(files) for name, files in self.source.inputs(self.path).items()
+        }
+        for name, value in self.options.items():
+            if not isinstance(value, Path) or not value.is_dir():
+                options[name] = _sums(value) if isinstance(value, Path) else value
+        folder = self.image_folder
+        if self.copy_images:
+            root = IMAGES
+        else:
+            root = (
+                "."
+                if folder is None
+                else Path(os.path.relpath(folder.resolve(), self.out.resolve())).as_posix()
+            )
+        return sets.Provenance(
+            command=f"carina import {self.source.name}",
+            options={**options, "limit": self.limit},
+            sources=(self.source.info(),),
+            image_root=root,
+        )
+
+
+def _sums(files: Path | Mapping[str, Path]) -> Any:  # noqa: ANN401 - JSON
+    """SHA-256 of a file or of several by name; None for one that is not there."""
+    if isinstance(files, Mapping):
+        return {name: _sums(file) for name, file in files.items()}
+    return sha256(files) if files.is_file() else None
+
+
+# ---- the stream -----------------------------------------------------------------------------------------------------
+
+
+class _Place(NamedTuple):
+    """How far a stream has been taken: so many items of the reader, and so many of what the next of them gives."""
+
+    items: int = 0
+    inner: int = 0
+
+
+def _take(
+    stream: Stream, start: _Place, faults: Callable[[Any], Iterable[str]], *, place: str, workers: int
+) -> Iterator[tuple[_Place, Item]]:
+    """The items of a stream from `start` on; calls are made by the workers, in order.
+
+    `place` is where the stream comes from, for messages.
+    """
+    rest = islice(stream, start.items, None)
+    head = list(islice(rest, workers))
+    if not head:
+        return
+    # Records that are there already would only be sent to another process and back.
+    workers = len(head) if callable(head[0]) else 1
+    evaluated = in_order(partial(_evaluate, faults, place), chain(head, rest), workers=workers)
+    for number, found in enumerate(evaluated, start=start.items):
+        begin = start.inner if number == start.items else 0
+        for inner, item in enumerate(found[begin:], start=begin + 1):
+            # The place after this item.
+            yield (_Place(number + 1) if inner == len(found) else _Place(number, inner)), item
+
+
+def _evaluate(faults: Callable[[Any], Iterable[str]], place: str, item: Item | Call) -> list[Item]:
+    """The items that a call gives, each record checked."""
+    found = list(item()) if callable(item) else [item]
+    return [_checked(faults, place, item) for item in found]
+
+
+def _checked(faults: Callable[[Any], Iterable[str]], place: str, item: Item) -> Item:
+    """A record that can be stored, or why it cannot."""
+    if isinstance(item, Skipped):
+        return item
+    record = item.record if isinstance(item, Repaired) else item
+    fault = next(iter(faults(record)), None)
+    if fault is None:
+        return item
+    target = (record.target if isinstance(record, Case) else None) or ""
+    study = record.study if isinstance(record, Case) else record.id
+    return Skipped(place=f"{place}: {record.id}", reason=fault, kind="record", study=study, target=target)
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+class _Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the stream stood when a part was finished, and what was counted in it."""
+
+    place: _Place
+    counts: ImportCounts
+    ids: list[str]
+
+
+@dataclass(kw_only=True)
+class _State:
+    """How far an import is."""
+
+    counts: ImportCounts = field(default_factory=ImportCounts)
+    """Of all parts."""
+    part: ImportCounts = field(default_factory=ImportCounts)
+    """Of the part that is being read."""
+    place: _Place = field(default_factory=_Place)
+    parts: list[PartInfo] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    """Those that were given, where a second one gets a number."""
+
+    def close_part(self) -> None:
+        self.counts.merge(self.part)
+        self.part = ImportCounts()
+
+
+def run_import(
+    job: Job, on_error: OnError, workers: int, stream: Stream, progress: Callable[[int], None]
+) -> Imported:
+    sets: Any = study_sets if job.source.brings == "studies" else benchmarks
+    kind = study_sets.STUDIES if job.source.brings == "studies" else benchmarks.CASES
+    provenance = None
+    state = _State()
+    if (job.out / _NOTES).is_dir():
+        provenance = job.provenance(sets)
+        state = _resumed(sets, job.out, provenance)
+        progress(state.counts.records)
+    taken = _take(stream, state.place, kind.faults, place=str(job.path), workers=workers)
+    records = _kept(job, taken, state, on_error, progress)
+    first = next(records, None)
+    if first is None and not state.parts:
+        if not state.part.records:
+            raise SourceError(f"{job.path}: holds no record")
+        state.close_part()
+        return Imported(job.source, job.out, state.counts)
+    provenance = provenance or job.provenance(sets)
+    create: Any = study_sets.create_studies if sets is study_sets else benchmarks.create_benchmark
+    with create(job.out, provenance) as build:
+        _refuse_finished(build, job.source.brings)
+        rest = records if first is None else chain([first], records)
+        if job.copy_images:
+            rest = _with_images(rest, job)
+        while chunk := list(islice(rest, PART_SIZE)):
+            index = len(state.parts)
+            state.parts.append(build.write_part(index, chunk))
+            ids = [record.id for record in chunk] if job.source.second_id else []
+            _write_note(job.out, index, _Note(place=state.place, counts=state.part, ids=ids))
+            state.close_part()
+        state.close_part()
+        imported = Imported(job.source, job.out, state.counts)
+        write_tables(imported)
+        build.close(state.parts)
+        shutil.rmtree(job.out / _NOTES)
+    return imported
+
+
+def _refuse_finished(build: SetBuild[Any, Any], noun: str) -> None:
+    """An import never continues a finished set: nobody can tell whether the source still holds the same records."""
+    manifest = build.manifest()
+    if manifest is not None:
+        rows = sum(part.rows for part in manifest.parts)
+        raise CarinaError(
+            f"{build.directory}: already holds {rows} {noun}: choose another directory or remove this one"
+        )
+
+
+def _kept(
+    job: Job,
+    taken: Iterator[tuple[_Place, Item]],
+    state: _State,
+    on_error: OnError,
+    progress: Callable[[int], None],
+) -> Iterator["Study | Case"]:
+    """The records that are kept, counted as they pass."""
+    expected = Study if job.source.brings == "studies" else Case
+    if state.counts.kept == job.limit:
+        return
+    for place, item in taken:
+        progress(1)
+        state.part.records += 1
+        if isinstance(item, Skipped):
+            if on_error == "stop":
+                raise SourceError(item.message)
+            state.part.skipped.append(item)
+            continue
+        record = item.record if isinstance(item, Repaired) else item
+        if not isinstance(record, expected):
+            raise TypeError(
+                f"the reader of {job.source.name} yields {type(record).__name__}, but brings {job.source.brings}"
+            )
+        defects = dict(item.defects) if isinstance(item, Repaired) else {}
+        if job.source.second_id is not None:
+            record = _with_own_id(record, state.ids, defects, job.source.second_id)
+        state.part.add(record)
+        if isinstance(item, Repaired):
+            state.part.add_defects(item.number, defects, item.unmapped)
+        state.place = place
+        yield record
+        if state.counts.kept + state.part.kept == job.limit:
+            return
+
+
+def _with_own_id(
+    record: "Study | Case", ids: set[str], defects: dict[str, int], defect: str
+) -> "Study | Case":
+    """A record whose id no other has: the second "a" becomes "a-2"."""
+    if record.id in ids:
+        defects[defect] = defects.get(defect, 0) + 1
+        number = 2
+        while (name := f"{record.id}-{number}") in ids:
+            number += 1
+        record = msgspec.structs.replace(record, id=name)
+    ids.add(record.id)
+    return record
+
+
+def _with_images(records: Iterable["Study | Case"], job: Job) -> Iterator["Study | Case"]:
+    """The same records; the images of each are copied before it is yielded."""
+    folder = job.image_folder
+    assert folder is not None  # noqa: S101 - `Job.check` has refused it
+    root = folder.resolve()
+    for record in records:
+        for image in record.images:
+            try:
+                original = inside(root, image.key)
+            except ValueError as error:
+                raise ImageError(f"{folder / image.key}: {error}") from error
+            _copy(original, job.out / IMAGES / image.key, image.sha256)
+        yield record
+
+
+def _copy(original: Path, copy: Path, digest: str | None) -> None:
+    if copy.is_file() and sha256(copy) == (digest or sha256(original)):
+        return
+    try:
+        write_bytes(copy, original.read_bytes())
+    except FileNotFoundError:
+        raise ImageError(f"{original}: no such image file") from None
+    if digest is not None and sha256(copy) != digest:
+        raise ImageError(f"{original}: changed while it was read")
+
+
+# ---- notes ----------------------------------------------------------------------------------------------------------
+
+
+def _resumed(sets: Any, out: Path, provenance: Any) -> _State:  # noqa: ANN401 - of one kind of set or the other
+    """What an interrupted import has finished: its parts from the first on, as long as each is whole."""
+    state = _State()
+    while True:
+        index = len(state.parts)
+        try:
+            note = msgspec.json.decode(_note_path(out, index).read_bytes(), type=_Note)
+        except (OSError, msgspec.DecodeError):
+            return state
+        part = sets.finished_part(out, index, fingerprint=provenance.fingerprint)
+        if part is None:
+            return state
+        state.parts.append(part)
+        state.place = note.place
+        state.counts.merge(note.counts)
+        state.ids.update(note.ids)
+
+
+def _write_note(out: Path, index: int, note: _Note) -> None:
+    write_bytes(_note_path(out, index), msgspec.json.encode(note))
+
+
+def _note_path(out: Path, index: int) -> Path:
+    return out / _NOTES / f"{index:05d}.json"

@@ -1,0 +1,70 @@
+"""Writing files so that a reader never sees half of one, naming them by content, and locking them."""
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+from carina.store.errors import CarinaError
+
+_NOT_WRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path` to write to; fsynced and renamed to `path` when the block succeeds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def lock_file(path: Path, busy: CarinaError) -> Iterator[None]:
+    """Hold the lock file `path` until the block ends.
+
+    The operating system frees the lock however the process ends. The file is removed at the end of the block; a file
+    that a killed process left behind is taken over. A folder that this process cannot write to needs no lock.
+
+    Args:
+        path: The lock file; its folder exists.
+        busy: Raised where another process, or another block of this one, holds the lock.
+    """
+    # Not bound to a thread: an event loop may leave the block in another thread than it entered it.
+    lock = FileLock(path, thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise busy from None
+    except OSError as error:
+        if error.errno not in _NOT_WRITABLE:
+            raise
+    try:
+        yield
+    finally:
+        if lock.is_locked:
+            with suppress(OSError):
+                path.unlink()  # while it is held: whoever locks the removed file learns so and tries again
+            lock.release()
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a whole file at once, or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,85 @@
+"""What every public function returns: an object with a path, a table, and a form that notebooks show.
+
+Also `as_path`, by which every public function takes a path or such an object.
+"""
+
+import html
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from carina.store.errors import CarinaError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class HasPath(Protocol):
+    """Anything that lies on disk and knows where."""
+
+    @property
+    def path(self) -> Path: ...
+
+
+Location: TypeAlias = str | os.PathLike[str] | HasPath
+"""Where something lies: text, a path, or an object that Carina returned."""
+
+
+def as_path(location: Location) -> Path:
+    """The path of a location.
+
+    Example:
+        >>> as_path("runs/reader").name
+        'reader'
+    """
+    if isinstance(location, str | os.PathLike):
+        return Path(location)
+    path = getattr(location, "path", None)
+    if not isinstance(path, Path):
+        raise CarinaError(
+            f"expected a path or an object that Carina returned, found {type(location).__name__}"
+        )
+    return path
+
+
+class Result(ABC):
+    """Base of what public functions return."""
+
+    @property
+    @abstractmethod
+    def path(self) -> Path:
+        """Where it lies on disk."""
+
+    @abstractmethod
+    def to_frame(self) -> "pl.DataFrame":
+        """Its rows as a polars table."""
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is optional
+        """As `to_frame`, as a pandas table.
+
+        Raises:
+            CarinaError: pandas is not installed.
+        """
+        try:
+            import pandas  # noqa: F401, PLC0415 - optional, only its presence matters
+        except ImportError:
+            raise CarinaError("to_pandas needs pandas: pip install pandas") from None
+        return self.to_frame().to_pandas()
+
+    def _summary(self) -> Mapping[str, object]:
+        """A few numbers or names that describe it in one line, by what they are."""
+        return {}
+
+    def __repr__(self) -> str:
+        described = "".join(f", {name}={value!r}" for name, value in self._summary().items())
+        return f"{type(self).__name__}({str(self.path)!r}{described})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name.replace('_', ' '))}</th>"
+            f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"
+            for name, value in {"path": self.path, **self._summary()}.items()
+        )
+        return f"<table><caption>{html.escape(type(self).__name__)}</caption>{rows}</table>"

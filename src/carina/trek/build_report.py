@@ -1,0 +1,22 @@
+"""What `carina build trek` reports."""
+
+from carina.cases.build_report import BuildReport
+
+
+class TrekBuildReport(BuildReport, frozen=True, kw_only=True):
+    """`build.json` of a trek benchmark."""
+
+    conversations: int
+    questions: int
+    surveyed: int
+    """Studies from which the balance of questions was worked out."""
+    with_reference: int
+    """Conversations that compare with a prior study."""
+    with_later: int
+    """Conversations that ask about the course up to a follow-up study."""
+    skipped: dict[str, int]
+    """Studies without a conversation, by reason."""
+    read_by_model: dict[str, int] | None = None
+    """Reports, and facts in them, by what became of them; where a model has read the reports."""
+    reworded: dict[str, int] | None = None
+    """Questions by what became of them in this call; where a model has reworded them."""

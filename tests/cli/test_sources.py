@@ -1,0 +1,65 @@
+"""`carina sources`: the list, and one source with its options."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from carina.cli import app
+from carina.sources import SOURCES, Source
+
+MADE = Source(
+    name="made", title="Made here", needs="Nothing.", licence="CC0 [any use]", truth=("masks", "report")
+)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["sources", *arguments])
+
+
+@pytest.fixture
+def only_made(monkeypatch):
+    monkeypatch.setattr(SOURCES, "_entries", {"made": MADE})
+    monkeypatch.setattr(SOURCES, "_is_complete", True)
+
+
+@pytest.mark.usefixtures("only_made")
+def test_sources_are_listed_with_needs_licence_and_truth():
+    assert invoke().stdout.splitlines() == [
+        "source\tneeds on disk\tlicence\ttruth",
+        "made\tNothing.\tCC0 [any use]\tmasks, report",
+    ]
+    (listed,) = json.loads(invoke("--json").stdout)
+    assert listed == {
+        "name": "made",
+        "title": "Made here",
+        "brings": "studies",
+        "needs": "Nothing.",
+        "licence": "CC0 [any use]",
+        "truth": ["masks", "report"],
+        "url": None,
+        "citation": None,
+        "options": [],
+    }
+
+
+def test_the_phantom_and_both_importers_are_listed():
+    listed = json.loads(invoke("--json").stdout)
+    needs = {source["name"]: source["needs"] for source in listed}
+    assert list(needs) == ["chexpercept", "phantom", "swift-chat"]
+    assert "chexpercept.json" in needs["chexpercept"]
+    assert "benchmark" in needs["chexpercept"]
+    assert "benchmark" in needs["swift-chat"]
+
+
+def test_one_source_is_described_with_its_options():
+    result = invoke("chexpercept")
+    assert "brings: cases" in result.stdout
+    assert "--patients\ta path" in result.stdout
+    described = json.loads(invoke("chexpercept", "--json").stdout)
+    assert [option["option"] for option in described["options"]] == ["--patients"]
+
+
+def test_an_unknown_source_is_bad_input():
+    unknown = invoke("nowhere")
+    assert (unknown.exit_code, "unknown source 'nowhere'" in unknown.stderr) == (2, True)

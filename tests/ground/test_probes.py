@@ -1,0 +1,336 @@
+"""Probes from studies: what is asked where, what is true there, and who cannot be asked about."""
+
+from collections import Counter
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carina.cases import open_benchmark
+from carina.cases.faults import faults
+from carina.ground import build_ground
+from carina.ground.facts import GroundCaseFacts
+from carina.ground.options import GroundOptions
+from carina.ground.selection import find_candidates, select_probes
+from carina.ground.truth import truth_of
+from carina.store.errors import CarinaError
+from carina.studies import (
+    Anatomy,
+    Annotation,
+    Finding,
+    Image,
+    Location,
+    Provenance,
+    Region,
+    Report,
+    ReportSection,
+    Sentence,
+    Statement,
+    Study,
+    open_studies,
+    write_studies,
+)
+
+HEIGHT, WIDTH = 40, 60
+replace = msgspec.structs.replace
+
+
+def box(x, y, w, h):
+    return Region.from_box(x, y, w, h, height=HEIGHT, width=WIDTH)
+
+
+def drawn(region, annotator="a", kind="mask", image="0.png", **more):
+    return Annotation(image=image, region=region, drawn=kind, annotator=annotator, **more)
+
+
+def finding(name, *annotations, certainty="present", number=1):
+    return Finding(id=f"f{number}", name=name, certainty=certainty, annotations=annotations)
+
+
+def study(number, *findings, patient=None, views=("PA",), **more):
+    images = tuple(
+        Image(key=f"{number}{'' if n == 0 else n}.png", view=view, width=WIDTH, height=HEIGHT)
+        for n, view in enumerate(views)
+    )
+    moved = tuple(
+        replace(
+            one,
+            annotations=tuple(
+                replace(a, image=f"{number}.png") if a.image == "0.png" else a for a in one.annotations
+            ),
+        )
+        for one in findings
+    )
+    return Study(
+        id=f"s{number}",
+        patient=patient or f"p{number}",
+        source="made",
+        order=0,
+        images=images,
+        findings=moved,
+        **more,
+    )
+
+
+def chosen(*studies, **options):
+    options = GroundOptions(**options)
+    found = find_candidates(enumerate(studies), options)
+    return select_probes(found, options), found
+
+
+EFFUSION = finding("pleural effusion", drawn(box(10, 20, 20, 10)))
+NO_EFFUSION = finding("pleural effusion", certainty="absent")
+
+
+# ---- truth ----------------------------------------------------------------------------------------------------------
+
+LEFT, RIGHT, BOTH = box(0, 0, 4, 4), box(4, 0, 4, 4), box(0, 0, 8, 4)
+IMAGE = Image(key="0.png", view="PA", width=WIDTH, height=HEIGHT)
+
+
+@pytest.mark.parametrize(
+    ("fusion", "expected"),
+    # a draws the left half, b both, c the right half: each half has two of three.
+    [("union", BOTH), ("majority", BOTH), ("intersection", None), ("first", LEFT)],
+)
+def test_regions_of_several_annotators_become_one_by_the_rule_that_is_named(fusion, expected):
+    by_three = finding("mass", drawn(LEFT, "a"), drawn(BOTH, "b"), drawn(RIGHT, "c"))
+    truth = truth_of([by_three], IMAGE, fusion)
+    if expected is None:
+        assert truth is None
+        return
+    assert truth.region == expected
+    assert truth.annotators == 3
+    # Half, none and half of what two of them cover together.
+    assert truth.agreement == pytest.approx((0.5 + 0 + 0.5) / 3)
+
+
+@pytest.mark.parametrize(
+    ("sides", "expected"),
+    [
+        (("right",), "right"),
+        (("left", "left"), "left"),
+        (("left", "right"), "bilateral"),
+        (("bilateral", "left"), "bilateral"),
+        (("left", None), None),
+        (("midline",), None),
+    ],
+)
+def test_the_side_is_told_where_the_source_says_it_of_every_piece(sides, expected):
+    said = [
+        replace(finding("mass", drawn(LEFT), number=n), location=side and Location(side=side))
+        for n, side in enumerate(sides)
+    ]
+    assert truth_of(said, IMAGE, "union").side == expected
+
+
+def test_majority_takes_what_half_of_them_marked():
+    two = finding("mass", drawn(LEFT, "a"), drawn(BOTH, "b"))
+    assert truth_of([two], IMAGE, "majority").region == BOTH
+    three = finding("mass", drawn(LEFT, "a"), drawn(BOTH, "b"), drawn(LEFT, "c"))
+    assert truth_of([three], IMAGE, "majority").region == LEFT
+
+
+def test_pieces_are_parts_of_masks_and_boxes_as_drawn():
+    apart = drawn(box(0, 0, 10, 10).union(box(30, 0, 10, 10), box(50, 30, 1, 1)))
+    # The single pixel is a hundredth of the largest part: no piece of its own, but part of the truth.
+    truth = truth_of([finding("mass", apart)], IMAGE, "union")
+    assert (len(truth.pieces), truth.region.area) == (2, 201)
+    touching = [drawn(box(0, 0, 10, 10), kind="box"), drawn(box(5, 5, 10, 10), kind="box")]
+    truth = truth_of([finding("mass", *touching)], IMAGE, "union")
+    assert [piece.bbox for piece in truth.pieces] == [(0, 0, 10, 10), (5, 5, 10, 10)]
+    assert truth.drawn == "box"
+
+
+def test_what_is_drawn_for_an_image_of_another_size_is_refused():
+    wrong = drawn(Region.full(10, 10))
+    with pytest.raises(CarinaError, match="a region of 10 x 10 is drawn on an image of 40 x 60"):
+        truth_of([finding("mass", wrong)], IMAGE, "union")
+
+
+# ---- which ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_finding_that_is_drawn_is_asked_for_and_as_often_where_it_is_absent():
+    free = [study(n, NO_EFFUSION) for n in range(2, 7)]
+    probes, _ = chosen(study(0, EFFUSION), study(1, EFFUSION), *free)
+    assert Counter((probe.target, probe.present) for probe in probes) == {
+        ("pleural effusion", True): 2,
+        ("pleural effusion", False): 2,
+    }
+    assert len(chosen(study(0, EFFUSION), *free, absent=3)[0]) == 4
+    assert len(chosen(study(0, EFFUSION), *free, absent=0)[0]) == 1
+
+
+def test_who_cannot_be_asked_about_has_a_reason():
+    hedged = [EFFUSION, finding("pleural effusion", certainty="uncertain", number=2)]
+    lateral = finding("pleural effusion", drawn(box(1, 1, 5, 5), image="21.png"))
+    studies = [
+        study(0, *hedged),
+        study(1, finding("pleural effusion")),
+        study(2, lateral, views=("PA", "lateral")),
+        study(3, EFFUSION, views=("lateral",)),
+    ]
+    probes, found = chosen(*studies)
+    assert probes == []
+    assert sorted(found.skipped) == [
+        ("s0", "pleural effusion", "hedged"),
+        ("s1", "pleural effusion", "not drawn"),
+        ("s2", "pleural effusion", "not drawn"),
+        ("s3", "pleural effusion", "no image of a view that is asked about"),
+    ]
+    assert {probe.image for probe in chosen(*studies, lateral=True)[0]} == {"21.png", "3.png"}
+
+
+def test_a_control_is_one_beyond_doubt():
+    ill = study(0, finding("consolidation", drawn(box(1, 1, 9, 9))))
+    absent = finding("consolidation", certainty="absent")
+    alike = study(1, absent, finding("pneumonia", drawn(box(1, 1, 9, 9)), number=2))
+    called = study(2, absent, finding("atelectasis", certainty="uncertain", number=2))
+    elsewhere = [study(3, absent, patient="x"), study(4, replace(absent, certainty="uncertain"), patient="x")]
+    free = study(5, absent, finding("cardiomegaly", drawn(box(1, 1, 9, 9)), number=2))
+    probes, found = chosen(ill, alike, called, *elsewhere, free, absent=5, targets=("consolidation",))
+    assert [probe.study for probe in probes if not probe.present] == ["s5"]
+    assert found.not_absent == {
+        ("consolidation", "something there may be called by its name"): 2,
+        ("consolidation", "another study of the patient has it"): 1,
+    }
+
+
+@given(most=st.integers(1, 12), seed=st.integers(0, 5))
+def test_a_smaller_choice_is_part_of_a_larger_one(most, seed):
+    studies = [study(n, EFFUSION) for n in range(12)]
+    small, large = (
+        {probe.study for probe in chosen(*studies, per_target=number, seed=seed)[0]}
+        for number in (most, most + 1)
+    )
+    assert len(small) == most
+    assert small <= large
+
+
+def test_yes_stands_first_as_often_as_no():
+    studies = [study(n, EFFUSION if n < 6 else NO_EFFUSION) for n in range(12)]
+    first = Counter((probe.present, probe.yes_first) for probe in chosen(*studies)[0])
+    assert set(first.values()) == {3}
+
+
+def report(*sentences):
+    """Sentences with the ids that they are about."""
+    text, made = "", []
+    for words, about in sentences:
+        states = tuple(Statement(kind="finding", about=one) for one in about)
+        made.append(Sentence(section="findings", start=len(text), end=len(text) + len(words), states=states))
+        text += words + " "
+    return Report(sections=(ReportSection(name="findings", text=text),), sentences=tuple(made))
+
+
+def test_a_phrase_is_a_sentence_that_states_the_finding_alone():
+    two = (EFFUSION, finding("nodule", drawn(box(0, 0, 3, 3)), number=2))
+    told = report(
+        ("Small effusion.", ["f1"]), ("Effusion and nodule.", ["f1", "f2"]), ("Small effusion.", ["f1"])
+    )
+    probes, found = chosen(
+        study(0, *two, report=told),
+        study(1, NO_EFFUSION),
+        ask="phrase",
+        targets=("pleural effusion", "nodule"),
+    )
+    # The control is asked for the words of the other one.
+    assert [(probe.study, probe.phrase) for probe in probes] == [
+        ("s0", "Small effusion."),
+        ("s1", "Small effusion."),
+    ]
+    assert found.skipped == [("s0", "nodule", "no sentence of the report states it alone")]
+
+
+# ---- on disk --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    root = tmp_path_factory.mktemp("ground")
+    lungs = [
+        Anatomy(name=f"{side} lung", image="0.png", region=region, annotator="a")
+        for side, region in (("right", box(5, 5, 20, 30)), ("left", box(35, 5, 20, 30)))
+    ]
+    broken = finding("pleural effusion", drawn(Region.full(9, 9)))
+    ill = [study(0, EFFUSION, anatomy=tuple(lungs)), study(1, EFFUSION), study(2, broken)]
+    write_studies(
+        root / "studies", [*ill, *(study(n, NO_EFFUSION) for n in range(3, 8))], Provenance(command="test")
+    )
+    studies = open_studies(root / "studies")
+    return root, studies, build_ground(studies, root / "bench", workers=1)
+
+
+def test_cases_are_sound_and_say_what_is_there(bench):
+    root, _, built = bench
+    cases = {case.study: case for case in open_benchmark(root / "bench")}
+    assert [fault for case in cases.values() for fault in faults(case)] == []
+    case = cases["s0"]
+    assert (case.protocol, case.target, case.path, case.patient) == (
+        "ground",
+        "pleural effusion",
+        "present",
+        "p0",
+    )
+    where = case.step("2")
+    # 10 to 30 of 60 columns, 20 to 30 of 40 rows.
+    assert [found.xyxy for found in where.key.boxes] == [(166.7, 500.0, 500.0, 750.0)]
+    facts = GroundCaseFacts.of(case)
+    assert facts.rows() == case.facts
+    assert case.region(facts.region("truth")).region == box(10, 20, 20, 10)
+    assert case.region(facts.region("lungs")).region.area == 2 * 20 * 30
+    assert facts.share_of_image == pytest.approx(200 / 2400)
+    absent = next(case for case in cases.values() if case.path == "absent")
+    assert [step.id for step in absent.steps] == ["1"]
+    assert absent.step("1").key.options == ("no",)
+    assert built.manifest.counts.cells == {"pleural effusion/absent": 3, "pleural effusion/present": 2}
+
+
+def test_one_bad_study_is_told_and_loses_no_other(bench):
+    root, studies, built = bench
+    (target,) = built.build_report.targets
+    assert target.left_out == {"its regions are empty or do not fit the image": 1}
+    assert "s2,pleural effusion,its regions" in (root / "bench" / "skipped.csv").read_text()
+    with pytest.raises(CarinaError, match=r"study s2, pleural effusion: image 2\.png: a region of 9 x 9"):
+        build_ground(studies, root / "stopped", workers=1, on_error="stop")
+
+
+def test_any_number_of_workers_gives_the_same_bytes_and_a_second_call_changes_nothing(bench):
+    root, studies, _ = bench
+    build_ground(studies, root / "two", workers=2)
+    for path in sorted((root / "bench").rglob("*.*")):
+        assert path.read_bytes() == (root / "two" / path.relative_to(root / "bench")).read_bytes(), path
+    before = {path: path.stat().st_mtime_ns for path in (root / "two").rglob("*.parquet")}
+    build_ground(studies, root / "two", workers=1)
+    assert before == {path: path.stat().st_mtime_ns for path in (root / "two").rglob("*.parquet")}
+
+
+def test_options_are_checked():
+    for wrong in ({"per_target": 0}, {"absent": -1}, {"fusion": "mean"}, {"split": "dev"}, {"ask": "x"}):
+        with pytest.raises(CarinaError):
+            GroundOptions(**wrong)
+    with pytest.raises(CarinaError, match="targets "):
+        GroundOptions(targets=("mass", "mass"))
+
+
+def test_a_question_tells_nothing_of_the_answer(bench):
+    root, _, _ = bench
+    by_path = {}
+    for case in open_benchmark(root / "bench"):
+        question = case.step("1").question.replace("(1) Yes\n(2) No", "").replace("(1) No\n(2) Yes", "")
+        by_path.setdefault(case.path, set()).add(question)
+    assert by_path["present"] == by_path["absent"]
+    assert np.all([len(words) == 1 for words in by_path.values()])
+
+
+def test_a_target_that_no_study_names_is_told_before_anything_is_written(tmp_path):
+    studies = write_studies(tmp_path / "studies", [study(1, EFFUSION)], Provenance(command="test"))
+    assert studies.counts.studies == 1
+    with pytest.raises(
+        CarinaError, match=r"target 'efusion': no study .* names it; they name pleural effusion"
+    ):
+        build_ground(tmp_path / "studies", tmp_path / "probes", targets=["efusion"])
+    assert not (tmp_path / "probes").exists()

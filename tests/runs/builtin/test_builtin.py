@@ -1,0 +1,93 @@
+"""The blind models and the one that knows the key."""
+
+from collections import Counter
+
+import pytest
+from tests.runs.conftest import CASES, revision_required, talk
+
+from carina import models
+from carina.models import Reply
+from carina.runs.builtin import NAMES
+from carina.runs.builtin.majority import Majority
+from carina.runs.builtin.oracle import Oracle
+from carina.runs.builtin.random_answers import RandomAnswers
+from carina.runs.records import Policy, Turn
+from carina.runs.walk import Walk, without_key
+from carina.store.errors import CarinaError
+
+
+def no_images(case, view):
+    raise AssertionError(f"looked at {view} of {case}")
+
+
+def turn(case, step_id):
+    return Turn(case=case.id, step=without_key(case.step(step_id)), system="", messages=())
+
+
+def asked(model, case, step_id):
+    return model.answer([turn(case, step_id)], no_images)[0].text
+
+
+def test_the_oracle_is_always_right(bench):
+    oracle = Oracle(bench)
+    for case in CASES:
+        walk = Walk(case, Policy())
+        while walk.turn is not None:
+            walk.take(oracle.answer([walk.turn], no_images)[0])
+        for row in walk.rows():
+            assert row.status == "ok"
+            assert row.correct in (True, None)
+            assert row.score == pytest.approx(1.0)
+            assert row.obeyed in (True, None)
+
+
+def test_random_answers_depend_on_the_seed_and_are_equally_likely():
+    drawn = Counter()
+    for number in range(4000):
+        case = revision_required(f"c{number}")
+        text = asked(RandomAnswers(1), case, "3a")
+        assert text == asked(RandomAnswers(1), case, "3a")
+        drawn[text] += 1
+    # Three points: seven sets of them, or None alone; 500 of each are expected.
+    assert len(drawn) == 8
+    assert max(drawn.values()) < 590
+    assert min(drawn.values()) > 410
+    assert "Answer: 4" in drawn
+    assert not any("4" in text and "," in text for text in drawn)
+
+
+def test_random_answers_of_all_formats_can_be_parsed():
+    case = talk()
+    assert asked(RandomAnswers(0), case, "t2") in ("Yes.", "No.", "Uncertain.")
+    assert asked(RandomAnswers(0), case, "t4").startswith("[")
+    assert asked(RandomAnswers(0), case, "t5")
+
+
+def test_majority_gives_the_most_frequent_answer_of_other_cases(bench):
+    majority = Majority(bench)
+    assert asked(majority, bench["rr"], "4a") == "Answer: 2"
+    assert asked(majority, bench["rr"], "4b") == "Answer: 1, 2"
+    assert asked(majority, bench["talk"], "t2") == "No."
+    assert asked(majority, bench["talk"], "t4") == "heart: [25%, 50%, 75%, 75%]"
+    assert asked(majority, bench["talk"], "t5") == "Mild pulmonary edema. No pneumothorax."
+
+
+def test_majority_learns_no_case_from_its_own_key(tmp_path):
+    from carina.cases import Provenance, open_benchmark, write_benchmark
+
+    alone = talk("alone")
+    write_benchmark(tmp_path / "bench", [alone], Provenance(command="test"))
+    majority = Majority(open_benchmark(tmp_path / "bench"))
+    assert asked(majority, alone, "t5") == "No acute cardiopulmonary abnormality."
+    assert asked(majority, alone, "t4") == "[0%, 0%, 100%, 100%]"
+    assert asked(majority, alone, "t3") == "Answer: 1"
+
+
+def test_models_are_opened_by_name(bench):
+    assert [models.open(name, benchmark=bench).name for name in NAMES] == list(NAMES)
+    with pytest.raises(CarinaError, match=r"model 'builtin/nobody': unknown.*builtin/random"):
+        models.open("builtin/nobody", benchmark=bench)
+
+
+def test_replies_are_answers(bench):
+    assert Oracle(bench).answer([turn(bench["lf"], "1")], no_images) == [Reply(text="Answer: 2", stop="stop")]

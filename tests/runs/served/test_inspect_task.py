@@ -1,0 +1,141 @@
+"""Benchmarks as Inspect tasks: the same answers as `carina run`, in Inspect's log and in a run."""
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from tests.models.loopback import KEY, MODEL, Answer, failing
+from tests.runs.conftest import CASES
+from tests.runs.served.scripted_model import serving_model
+
+from carina.runs import open_run, read_info
+from carina.runs.evaluate import run_model
+from carina.runs.options import RunOptions
+from carina.store.errors import CarinaError
+
+NAMES = [case.id for case in CASES]
+TREK = [case for case in CASES if case.protocol == "trek"]
+# In a process of its own, as its users have it: it leaves connections open and settles how this one logs.
+CODE = """
+import json, shutil, sys
+from inspect_ai import eval as inspect_eval
+from carina.runs.inspect_task import trek
+bench, url, run, logs, model = sys.argv[1:]
+notices = []
+for number, arguments in enumerate([{"out": run}, {"out": run}, {"log_images": True}]):
+    (log,) = inspect_eval(trek(bench=bench, **arguments), model=model, model_base_url=url, max_retries=0,
+                          log_dir=logs, display="none")
+    shutil.copytree(run, f"{run}-{number}")
+    notices.append({
+        "status": log.status,
+        "location": log.location,
+        "scores": {score.name: {name.split("/")[-1]: one.value for name, one in score.metrics.items()}
+                   for score in log.results.scores},
+        "samples": {sample.id: sample.scores["stages"].value for sample in log.samples},
+        "roles": [message.role for message in log.samples[0].messages],
+    })
+print(json.dumps(notices))
+"""
+
+
+@pytest.fixture(scope="module")
+def evaluated(bench, tmp_path_factory):
+    """Two evaluations into one run, the first with faults, and one with pictures in its log."""
+    folder = tmp_path_factory.mktemp("inspect")
+    faults = {("talk", 3): [failing(400, "no")], ("talk-0", 1): [Answer("Yes.")]}
+    with pytest.MonkeyPatch.context() as patch, serving_model(NAMES, faults) as scripted:
+        patch.setenv("LOOPBACK_API_KEY", KEY)
+        line = [bench.directory, scripted.service.url, folder / "run", folder / "logs", MODEL]
+        ended = subprocess.run(
+            [sys.executable, "-c", CODE, *map(str, line)], stdout=subprocess.PIPE, text=True, check=True
+        )
+    return folder, json.loads(ended.stdout.splitlines()[-1]), scripted
+
+
+def test_every_stage_has_a_score_and_an_unreached_one_is_nan(evaluated):
+    folder, (first, *_), _ = evaluated
+    assert first["status"] == "success"
+    # Stage 4 is of percept cases alone.
+    assert math.isnan(first["scores"].pop("stage 4")["mean"]), "of nothing there is no mean"
+    reached = {name: found["n"] for name, found in first["scores"].items()}
+    assert reached == {"stage 1": 4, "stage 2": 4, "stage 3": 3, "stage 8": 3}
+    assert math.isnan(first["samples"]["talk"]["stage 3"])
+    rows = open_run(folder / "run-0").rows()
+    of_case = [
+        [row.score for row in rows if row.case == case.id and row.stage == 2 and row.state == "answered"]
+        for case in TREK
+    ]
+    assert first["scores"]["stage 2"]["mean"] == pytest.approx(
+        sum(sum(one) / len(one) for one in of_case) / 4
+    )
+
+
+def test_an_inspect_task_writes_a_run(evaluated):
+    folder, _, _ = evaluated
+    rows = open_run(folder / "run-0").rows()
+    assert [row.case for row in rows] == [case.id for case in TREK for _ in case.steps]
+    assert {(row.case, row.number): row.error for row in rows if row.error} == {("talk", 3): "HTTP 400: no"}
+    assert [row.raw for row in rows if (row.case, row.number) == ("talk-0", 1)] == ["Yes."]
+    info = read_info(folder / "run-0")
+    assert (info.model, info.cases) == (MODEL, tuple(case.id for case in TREK))
+    assert (info.sampling["temperature"], info.sampling["max_tokens"]) == (0.0, 2048)
+
+
+def test_a_repeated_task_asks_only_open_questions(evaluated):
+    folder, (_, second, _), scripted = evaluated
+    assert {row.state for row in open_run(folder / "run-1").rows()} == {"answered"}
+    assert second["scores"]["stage 3"]["n"] == 4
+    # Once for the first two together, once for the third, which keeps nothing.
+    assert scripted.answered == {(case.id, number): 2 for case in TREK for number in range(len(case.steps))}
+
+
+def test_images_are_logged_only_on_request(evaluated):
+    _, (_, without, within), _ = evaluated
+    assert b"iVBORw0KGgo" not in everything(without["location"])
+    assert b"[image, SHA-256 " in everything(without["location"])
+    assert b"iVBORw0KGgo" in everything(within["location"])
+    assert without["roles"] == within["roles"] == ["system", *["user", "assistant"] * 5]
+
+
+def everything(location):
+    with zipfile.ZipFile(location) as log:
+        return b"".join(log.read(name) for name in log.namelist())
+
+
+def test_a_call_records_address_and_versions(evaluated):
+    folder, _, scripted = evaluated
+    info = read_info(folder / "run-1")
+    assert [call.base_url for call in info.calls] == [scripted.service.url] * 2
+    assert all(call.ended is not None for call in info.calls)
+    assert set(info.calls[0].versions) == {"carina", "inspect-ai"}
+
+
+def test_carina_run_extends_the_run_of_a_task(bench, evaluated, tmp_path):
+    out = shutil.copytree(evaluated[0] / "run-1", tmp_path / "run")
+    notices = []
+    with serving_model(NAMES) as scripted:
+        options = RunOptions(base_url=scripted.service.url, retries=0)
+        result = run_model(bench.directory, MODEL, out, options, notify=notices.append)
+    assert notices == [f"{out}: extended from 4 to 12 cases"]
+    assert (result.counts.cases, result.counts.complete) == (12, 12)
+    assert {case for case, _ in scripted.answered} == {case.id for case in CASES if case.protocol != "trek"}
+
+
+def test_tasks_are_registered_and_refuse_wrong_options(bench):
+    from inspect_ai._util.registry import registry_info
+
+    from carina.runs.inspect_task import ground, percept, trek
+
+    assert [registry_info(one).name for one in (percept, trek, ground)] == [
+        "carina/percept",
+        "carina/trek",
+        "carina/ground",
+    ]
+    with pytest.raises(CarinaError, match=r"the policy is wrong: .*history"):
+        percept(bench=str(bench.directory), history="guess")
+    with pytest.raises(CarinaError, match="no cases of the protocol ground"):
+        ground(bench=str(bench.directory))

@@ -1,0 +1,71 @@
+"""The registry that sources, protocols, models, methods, metrics and exports share."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from carina.cases.protocol import PROTOCOLS, stage_title
+from carina.store import registry
+from carina.store.errors import CarinaError
+from carina.store.registry import Registry
+
+
+@pytest.fixture
+def colours(tmp_path, monkeypatch):
+    package = tmp_path / "palette_of_test"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from carina.store.registry import Registry\n"
+        "COLOURS = Registry('colour', group='test.colours', package=__name__)\n"
+    )
+    (package / "deep_blue.py").write_text(
+        "from palette_of_test import COLOURS\nCOLOURS.register('deep-blue', 1)\nCOLOURS.register('navy', 2)\n"
+    )
+    (package / "red.py").write_text("from palette_of_test import COLOURS\nCOLOURS.register('red', 3)\n")
+    (package / "_private.py").write_text("raise AssertionError('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in __import__("sys").modules if name.startswith("palette_of_test")]:
+        monkeypatch.delitem(__import__("sys").modules, name)
+    import palette_of_test
+
+    return palette_of_test.COLOURS
+
+
+def test_a_lookup_imports_only_the_module_of_that_name(colours):
+    import sys
+
+    assert colours["deep-blue"] == 1
+    assert "palette_of_test.red" not in sys.modules
+
+
+def test_a_name_that_no_module_has_is_found_among_all(colours):
+    assert colours["navy"] == 2
+    assert colours.names() == ("deep-blue", "navy", "red")
+    assert colours.entries() == {"deep-blue": 1, "navy": 2, "red": 3}
+    assert "red" in colours
+    assert "green" not in colours
+
+
+def test_an_unknown_name_lists_the_known_ones_and_the_closest(colours):
+    with pytest.raises(CarinaError, match=r"colour 'rad'.*'red'.*deep-blue, navy, red"):
+        colours["rad"]
+
+
+def test_two_different_entries_of_one_name_are_refused():
+    things = Registry("thing", group="test.things")
+    things.register("one", object())
+    with pytest.raises(ValueError, match="'one'"):
+        things.register("one", object())
+
+
+def test_another_package_adds_entries_through_entry_points(monkeypatch):
+    points = [EntryPoint("green", "fractions:Fraction", "test.colours")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: [p for p in points if p.group == group])
+    colours = Registry("colour", group="test.colours")
+    assert colours["green"].__name__ == "Fraction"
+
+
+def test_every_protocol_declares_titles_for_its_stages():
+    assert PROTOCOLS.names() == ("ground", "percept", "trek")
+    assert stage_title("trek", 5) == "Comparison"
+    assert stage_title("somebody's", 5) == "Stage 5"

@@ -1,0 +1,140 @@
+"""Directories that are written one command at a time, and continued only by the command that began them."""
+
+import subprocess
+import sys
+
+import pytest
+
+from carina.store.errors import BenchmarkError, CarinaError
+from carina.store.resume import (
+    LOCK,
+    UNFINISHED,
+    claim_directory,
+    contents,
+    is_empty,
+    lock_directory,
+    mark_finished,
+    partial_directory,
+)
+
+HOLD = (
+    "import sys, time; from pathlib import Path; from carina.store.resume import lock_directory\n"
+    "with lock_directory(Path(sys.argv[1])):\n    print('locked', flush=True)\n    time.sleep(600)"
+)
+
+
+def incomplete():
+    return False
+
+
+def claim(directory, fingerprint):
+    return claim_directory(directory, fingerprint, incomplete, error=BenchmarkError)
+
+
+# ---- locks ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_directory_is_locked_for_one_block_at_a_time(tmp_path):
+    place = tmp_path / "new/place"
+    with lock_directory(place):
+        with pytest.raises(BenchmarkError, match="place: another process is writing here"):
+            lock_directory(place, BenchmarkError).__enter__()
+        assert (place / LOCK).is_file()
+    with lock_directory(place):
+        pass
+
+
+def test_a_lock_leaves_nothing_behind(tmp_path):
+    with lock_directory(tmp_path):
+        assert contents(tmp_path) == []
+        assert is_empty(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="inside"), lock_directory(tmp_path):
+        raise ValueError("inside")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lock_of_a_killed_process_is_free_and_its_file_is_taken_over(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"locked\n"
+        with pytest.raises(CarinaError, match="another process is writing here"):
+            lock_directory(tmp_path).__enter__()
+        process.kill()
+        process.wait()
+    assert (tmp_path / LOCK).exists()
+    assert is_empty(tmp_path)
+    with lock_directory(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_cannot_be_locked_as_a_directory(tmp_path):
+    (tmp_path / "file").write_text("here")
+    for path in (tmp_path / "file", tmp_path / "file/below"):
+        with pytest.raises(CarinaError, match="is a file, expected a directory"):
+            lock_directory(path).__enter__()
+
+
+# ---- in place -------------------------------------------------------------------------------------------------------
+
+
+def test_an_unfinished_directory_is_continued_with_the_same_fingerprint_only(tmp_path):
+    with claim(tmp_path, "one"):
+        (tmp_path / "part").write_text("1")
+    assert (tmp_path / UNFINISHED).read_text() == "one"
+    with pytest.raises(BenchmarkError, match="the beginning of a set made in another way"):
+        claim(tmp_path, "other").__enter__()
+    with claim(tmp_path, "one"):
+        assert (tmp_path / "part").read_text() == "1"
+        mark_finished(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["part"]
+
+
+def test_a_complete_directory_is_not_marked_as_unfinished(tmp_path):
+    with claim_directory(tmp_path, "one", lambda: True, error=BenchmarkError):
+        assert contents(tmp_path) == []
+
+
+# ---- beside its place -----------------------------------------------------------------------------------------------
+
+
+def export(out, fingerprint, content="whole"):
+    with partial_directory(out, fingerprint, BenchmarkError) as partial:
+        (partial / "file").write_text(content)
+
+
+def test_an_export_gets_its_name_when_it_is_whole(tmp_path):
+    out = tmp_path / "out"
+    with partial_directory(out, "one", BenchmarkError) as partial:
+        (partial / "file").write_text("whole")
+        assert not out.exists()
+        with pytest.raises(BenchmarkError, match="another command exports to it"):
+            partial_directory(out, "one", BenchmarkError).__enter__()
+    assert [path.name for path in out.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(("fingerprint", "kept"), [("one", ["file"]), ("other", [])])
+def test_an_interrupted_export_is_continued_with_the_same_fingerprint_and_else_emptied(
+    tmp_path, fingerprint, kept
+):
+    out = tmp_path / "out"
+    (tmp_path / ".out.partial").mkdir()
+    (tmp_path / ".out.partial" / UNFINISHED).write_text("one")
+    (tmp_path / ".out.partial/file").write_text("half")
+    (tmp_path / ".out.partial/.file2.99.tmp").write_text("of a killed process")
+    assert not out.exists()
+    with partial_directory(out, fingerprint, BenchmarkError) as partial:
+        assert [path.name for path in partial.iterdir() if path.name != UNFINISHED] == kept
+
+
+def test_an_export_goes_into_an_empty_directory_and_into_no_other(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / LOCK).touch()  # of a killed process
+    export(out, "one")
+    assert [path.name for path in out.iterdir()] == ["file"]
+    with pytest.raises(BenchmarkError, match="out: another command has finished it"):
+        export(out, "one", "again")
+    assert (out / "file").read_text() == "whole"
