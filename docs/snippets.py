@@ -148,16 +148,28 @@ def updated(page: str, wrong: list[Mismatch]) -> str:
     return page
 
 
-def main() -> None:
-    """Update every page, or the pages named as arguments."""
-    for path in [Path(name).resolve() for name in sys.argv[1:]] or pages():
+def main() -> int:
+    """Update every page, or the pages named as arguments; with `--check`, only print what is wrong.
+
+    Returns:
+        Exit code: 1 if `--check` finds output that is not what a page says.
+    """
+    names = [name for name in sys.argv[1:] if name != "--check"]
+    only_check = "--check" in sys.argv[1:]
+    exit_code = 0
+    for path in [Path(name).resolve() for name in names] or pages():
         text = path.read_text(encoding="utf-8")
         with TemporaryDirectory() as directory:
             wrong = run_page(text, Path(directory))
-        if wrong:
+        if only_check:
+            for item in wrong:
+                print(f"expected\n{item.block.body}\nprinted\n{item.printed}")
+                exit_code = 1
+        elif wrong:
             path.write_text(updated(text, wrong), encoding="utf-8")
-        print(f"{path.relative_to(ROOT)}: {len(wrong)} changed")
+        print(f"{path.relative_to(ROOT)}: {len(wrong)} {'wrong' if only_check else 'changed'}")
+    return exit_code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
