@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from carina.explanations import MapRun, explain, open_map_run
     from carina.exports import export
     from carina.ground import build_ground
-    from carina.maps import compare_profiles, convert_pickles, score_maps
+    from carina.maps import compare_profiles, convert_pickles, list_metrics, score_maps
     from carina.models.clip.convert import convert_checkpoint
     from carina.pages import Pages, show
     from carina.pages.report import Report, report
@@ -63,6 +63,7 @@ _HOMES: Final = {
     "export": "exports",
     "import_cases": "sources",
     "import_studies": "sources",
+    "list_metrics": "maps",
     "list_sources": "sources",
     "make_phantoms": "phantom",
     "open_benchmark": "cases",
@@ -102,6 +103,7 @@ __all__ = [
     "export",
     "import_cases",
     "import_studies",
+    "list_metrics",
     "list_sources",
     "make_phantoms",
     "open_benchmark",

@@ -199,3 +199,14 @@ def test_a_task_that_fails_after_its_messages_raises_and_the_pool_goes_on(worker
 def test_a_worker_that_is_killed_is_told_with_what_to_do():
     with pytest.raises(CarinaError, match=r"a worker process ended unexpectedly.*same command again"):
         list(in_order(die, range(4), workers=2))
+
+
+def test_a_script_needs_no_guard_around_its_calls(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from carina.store.workers import in_order\n"
+        "print('running')\n"
+        "print(list(in_order(str.upper, ['a', 'b', 'c'], workers=2)), __file__)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.stdout == f"running\n['A', 'B', 'C'] {script}\n", done.stderr

@@ -59,8 +59,9 @@ def open_benchmark(location: Location, images: Location | None = None, *, verify
         BenchmarkError: There is no benchmark, or a newer Carina wrote it.
 
     Example:
-        >>> bench = open_benchmark("bench")  # doctest: +SKIP
-        >>> bench.to_frame().group_by("target").len()  # doctest: +SKIP
+        >>> bench = open_benchmark("bench")
+        >>> len(bench), len(bench.where(target="edema"))
+        (17, 2)
     """
     if isinstance(location, Benchmark) and images is None:
         return location
@@ -72,7 +73,14 @@ def open_benchmark(location: Location, images: Location | None = None, *, verify
 class Benchmark(ImageView[Case, Manifest]):
     """A benchmark, or the part of it that meets the conditions given to `where`.
 
-    Iterate over it to get `Case` records, or look one up by id: `bench["c-0f3a9be21c7d4e55"]`.
+    Iterate over it to get `Case` records, or look one up by id.
+
+    Example:
+        >>> bench = open_benchmark("bench")
+        >>> bench
+        Benchmark('bench', cases=17, steps=78, patients=12)
+        >>> bench["c-7db117ee228a361f"].target
+        'cardiomegaly'
     """
 
     def to_frame(self) -> "pl.DataFrame":

@@ -74,7 +74,7 @@ def check(
         CarinaError: There is neither a study set nor a benchmark, or its manifest cannot be read.
 
     Example:
-        >>> check("studies").is_sound  # doctest: +SKIP
+        >>> check("studies").is_sound
         True
     """
     if not files and images is not None:

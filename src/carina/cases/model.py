@@ -253,7 +253,14 @@ class Context(Record, frozen=True, kw_only=True):
 
 
 class Case(Record, frozen=True, kw_only=True):
-    """All questions about one study, in order."""
+    """All questions about one study, in order.
+
+    Example:
+        >>> from carina import open_benchmark
+        >>> case = open_benchmark("bench")["c-7db117ee228a361f"]
+        >>> case.target, [step.stage for step in case.steps]
+        ('cardiomegaly', [1, 2])
+    """
 
     id: str
     """Does not reveal the answers."""

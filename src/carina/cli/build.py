@@ -2,11 +2,11 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from carina.cli.console import one_of, print_json, print_table, progress
+from carina.cli.console import print_json, print_table, progress
 
 if TYPE_CHECKING:
     from carina.cases import Benchmark
@@ -130,7 +130,8 @@ def trek(
         float, typer.Option(min=0, max=1, help="Share of conversations with their questions in random order.")
     ] = 0.0,
     frame: Annotated[
-        str, typer.Option(help="Units of boxes: pixel, percent or thousand (0 to 1000).")
+        Literal["pixel", "percent", "thousand"],
+        typer.Option(help="Units of boxes: pixel, percent or thousand (0 to 1000)."),
     ] = "percent",
     most_images: Annotated[int, typer.Option(min=1, help="Most images of a study to show.")] = 2,
     indication: Annotated[
@@ -151,12 +152,15 @@ def trek(
             show_default="no rewording",
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(help="Where parts are built: local processes, or ray.")] = "local",
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Where parts are built: local processes, or ray.")
+    ] = "local",
     address: Annotated[
         str | None, typer.Option(help="Address of a running Ray cluster.", show_default="none")
     ] = None,
     on_error: Annotated[
-        str, typer.Option(help="At a study whose records contradict each other: skip it, or stop.")
+        Literal["skip", "stop"],
+        typer.Option(help="At a study whose records contradict each other: skip it, or stop."),
     ] = "skip",
     workers: WorkersOption = None,
     json: JsonOption = False,
@@ -170,10 +174,10 @@ def trek(
 
     \b
     Examples:
-      carina build trek studies -o talks
-      carina build trek studies -o talks --split test --frame thousand
-      carina build trek studies -o talks --engine ray --address ray-head:6379
-      carina build trek reports -o talks --extractor model:openai/gpt-5
+      carina build trek studies -o conversations
+      carina build trek studies -o conversations --split test --frame thousand
+      carina build trek studies -o conversations --engine ray --address ray-head:6379
+      carina build trek reports -o conversations --extractor model:openai/gpt-5
     """
     from carina.cases.building import read_build_report
     from carina.trek import TrekBuildReport, build_trek
@@ -184,14 +188,14 @@ def trek(
         seed=seed,
         split=split,
         shuffled=shuffled,
-        frame=one_of("--frame", frame, "pixel", "percent", "thousand"),
+        frame=frame,
         most_images=most_images,
         indication=indication,
         extractor=extractor,
         paraphrase=paraphrase,
-        engine=one_of("--engine", engine, "local", "ray"),
+        engine=engine,
         address=address,
-        on_error=one_of("--on-error", on_error, "skip", "stop"),
+        on_error=on_error,
         workers=workers,
         progress=partial(progress, quiet=json),
     )
@@ -222,11 +226,11 @@ def ground(
         typer.Option(metavar="FINDING", help="Finding to ask about; repeat for several.", show_default="all"),
     ] = None,
     ask: Annotated[
-        str,
+        Literal["finding", "phrase"],
         typer.Option(help="What is to be found: finding (by its name) or phrase (a sentence of the report)."),
     ] = "finding",
     fusion: Annotated[
-        str,
+        Literal["union", "majority", "intersection", "first"],
         typer.Option(
             help="How regions of several annotators are joined: union, majority, intersection or first."
         ),
@@ -235,7 +239,8 @@ def ground(
     seed: SeedOption = 0,
     split: SplitOption = None,
     on_error: Annotated[
-        str, typer.Option(help="At a study whose regions do not fit its images: skip it, or stop.")
+        Literal["skip", "stop"],
+        typer.Option(help="At a study whose regions do not fit its images: skip it, or stop."),
     ] = "skip",
     workers: WorkersOption = None,
     json: JsonOption = False,
@@ -262,12 +267,12 @@ def ground(
         per_target=per_target,
         absent=absent,
         targets=target or None,
-        ask=one_of("--ask", ask, "finding", "phrase"),
-        fusion=one_of("--fusion", fusion, "union", "majority", "intersection", "first"),
+        ask=ask,
+        fusion=fusion,
         lateral=lateral,
         seed=seed,
         split=split,
-        on_error=one_of("--on-error", on_error, "skip", "stop"),
+        on_error=on_error,
         workers=workers,
         progress=partial(progress, quiet=json),
     )

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 import typer
@@ -17,13 +17,6 @@ class Advance(Protocol):
     """Tells how far a command is: so many more are done, so many questions asked, so many of them in vain."""
 
     def __call__(self, done: int = 1, /, *, asked: int = 0, failed: int = 0) -> None: ...
-
-
-def one_of(option: str, given: str, *allowed: str) -> Any:  # noqa: ANN401 - one of the words allowed
-    """The value of an option that knows a few words."""
-    if given not in allowed:
-        raise typer.BadParameter(f"{given!r} is not one of {', '.join(allowed)}", param_hint=option)
-    return given
 
 
 def print_json(value: object) -> None:

@@ -77,4 +77,4 @@ def convert_checkpoint(
     """
     from carina.models.clip.convert import convert_checkpoint as convert
 
-    typer.echo(convert(checkpoint, out, kind))
+    typer.echo(convert(checkpoint, out, kind).path)

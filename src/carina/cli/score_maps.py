@@ -168,7 +168,7 @@ def compare_profiles(
     """
     from carina.maps import compare_profiles as compare
 
-    rows = compare(maps, regions, geometry=geometry, progress=partial(progress, quiet=json))
+    rows = compare(maps, regions, geometry=geometry, progress=partial(progress, quiet=json)).rules
     if json:
         print_json(rows)
         return
@@ -193,18 +193,13 @@ def list_metrics(
       carina list-metrics
       carina list-metrics --profile chexlocalize
     """
-    from carina.maps import PROFILES, find_profile
+    from carina.maps import list_metrics as list_
 
-    if profile is None:
-        rows = [(item.name, str(len(item.variants)), item.description) for item in PROFILES.values()]
-        headings = ("profile", "variants", "description")
-    else:
-        rows = [(variant.name, "", variant.definition) for variant in find_profile(profile).variants]
-        headings = ("variant", "", "definition")
+    definitions = list_(profile=profile).definitions
     if json:
-        print_json({row[0]: row[2] for row in rows})
+        print_json(definitions)
     else:
-        print_table(headings, rows)
+        print_table(("profile" if profile is None else "variant", "definition"), list(definitions.items()))
 
 
 def _print_cells(cells: "list[Cell]") -> None:

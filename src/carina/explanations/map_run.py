@@ -45,7 +45,13 @@ HEADLINE: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MapRun(Result):
-    """The localisation maps of one model and method, with their scores. Opened by `open_map_run`."""
+    """The localisation maps of one model and method, with their scores. Opened by `open_map_run`.
+
+    Example:
+        >>> run = open_map_run("maps/asymmetry")
+        >>> run.to_frame().get_column("source").unique(maintain_order=True).to_list()[:2]
+        ['model', 'control/uniform']
+    """
 
     directory: Path
     skipped: tuple[tuple[str, str], ...] = ()
@@ -101,8 +107,8 @@ def open_map_run(location: Location) -> MapRun:
         CarinaError: The scores are missing or damaged.
 
     Example:
-        >>> run = open_map_run("maps/asymmetry")  # doctest: +SKIP
-        >>> run.to_frame()  # doctest: +SKIP
+        >>> open_map_run("maps/asymmetry")
+        MapRun('maps/asymmetry', model='builtin/asymmetry', method='asymmetry', scored_maps=45)
     """
     run = MapRun(as_path(location))
     _ = run.maps, run.scoring
@@ -164,8 +170,9 @@ def explain(
         CarinaError: The benchmark has no probes, or model, method, option, profile or split is unknown.
 
     Example:
-        >>> maps = explain("probes", "builtin/asymmetry", "maps/asymmetry")  # doctest: +SKIP
-        >>> maps.summary().filter(level="all", average="micro")  # doctest: +SKIP
+        >>> maps = explain("probes", "builtin/asymmetry", "maps/few", limit=8)
+        >>> len(maps.maps)
+        8
     """
     if address is not None and engine != "ray":
         raise CarinaError("address: needs engine 'ray', found another engine; set both or none")

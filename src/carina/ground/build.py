@@ -95,9 +95,9 @@ def build_ground(
 
     Example:
         >>> from carina.ground import build_ground
-        >>> bench = build_ground("studies", "probes", targets=["nodule"])  # doctest: +SKIP
-        >>> [(item.target, item.present) for item in bench.build_report.targets]  # doctest: +SKIP
-        [('nodule', 12)]
+        >>> bench = build_ground("studies", "effusions", targets=["pleural effusion"])
+        >>> [(item.target, item.present) for item in bench.build_report.targets]
+        [('pleural effusion', 4)]
     """
     options = GroundOptions(
         seed=seed,

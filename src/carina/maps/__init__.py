@@ -3,12 +3,12 @@
 from carina.maps.alignment import AlignedMap, align_map
 from carina.maps.areas import SIZE_EDGES, Shape, measure_shape, size_bin, size_bins
 from carina.maps.boxes import Detection, any_point_in_boxes, box_iou, recall_at_rates, score_boxes
-from carina.maps.file_scores import MapScores, compare_profiles, score_maps
+from carina.maps.file_scores import MapScores, ProfileComparison, compare_profiles, score_maps
 from carina.maps.metrics import METRICS, MetricInfo, map_metric
 from carina.maps.pair import Pair, Tally, tally_pixels
 from carina.maps.pickles import ConvertedPickles, convert_pickles
 from carina.maps.pointing import score_points
-from carina.maps.profiles import PROFILES, Profile, find_profile
+from carina.maps.profiles import PROFILES, MetricList, Profile, find_profile, list_metrics
 from carina.maps.protocols import PROTOCOLS, Protocol, compare_protocols
 from carina.maps.score import Scorer, Sensitivity, score_pair
 from carina.maps.summary import Cell, Row, chexlocalize_summary, human_gap, summarise
@@ -26,8 +26,10 @@ __all__ = [
     "Detection",
     "MapScores",
     "MetricInfo",
+    "MetricList",
     "Pair",
     "Profile",
+    "ProfileComparison",
     "Protocol",
     "Row",
     "Scorer",
@@ -46,6 +48,7 @@ __all__ = [
     "convert_pickles",
     "find_profile",
     "human_gap",
+    "list_metrics",
     "map_metric",
     "measure_shape",
     "parse_variant",

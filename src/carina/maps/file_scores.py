@@ -167,8 +167,9 @@ def score_maps(
         CarinaError: No map matches a region, or a file or option is not what is expected.
 
     Example:
-        >>> scored = score_maps("maps", "gt_segmentations_test.json", "scores", geometry="whole")  # doctest: +SKIP
-        >>> scored.to_frame()  # doctest: +SKIP
+        >>> scored = score_maps("map-files", "regions.json", "scores", geometry="whole", variants=["iou.minmax_0.5"])
+        >>> scored.to_frame().height
+        4
     """
     directory, source = as_path(out), as_path(maps)
     if directory.exists() and not directory.is_dir():
@@ -210,9 +211,37 @@ def score_maps(
     return MapScores(directory, scored, tuple(files))
 
 
+@dataclass(frozen=True, repr=False)
+class ProfileComparison(Result):
+    """The same maps scored by the rules of several projects. Made by `compare_profiles`."""
+
+    directory: Path
+    rules: tuple[Protocol, ...]
+    """Mean score by each scoring rule."""
+
+    @property
+    def path(self) -> Path:
+        """The directory of the maps."""
+        return self.directory
+
+    def to_frame(self) -> "pl.DataFrame":
+        """One row a scoring rule: its title and metric variant, the mean over all maps, and the mean by lesion size."""
+        import polars as pl  # noqa: PLC0415 - slow to import
+
+        return pl.DataFrame(
+            [
+                {"rule": rule.protocol, "variant": rule.variant, "all": rule.all, **rule.by_size}
+                for rule in self.rules
+            ]
+        )
+
+    def _summary(self) -> Mapping[str, object]:
+        return {"rules": len(self.rules), "maps": self.rules[0].n["all"]}
+
+
 def compare_profiles(
     maps: Location, regions: Location, *, geometry: str | None = None, progress: Progress = no_progress
-) -> list[Protocol]:
+) -> ProfileComparison:
     """Score the same maps by the scoring rules of several projects, to show how much of a score is due to the rule.
 
     Args:
@@ -228,12 +257,15 @@ def compare_profiles(
         CarinaError: No map matches a region, or a file cannot be read.
 
     Example:
-        >>> rows = compare_profiles("maps", "gt_segmentations_test.json", geometry="whole")  # doctest: +SKIP
-        >>> rows[0].protocol, rows[0].all  # doctest: +SKIP
+        >>> compared = compare_profiles("map-files", "regions.json", geometry="whole")
+        >>> compared.rules[0].protocol, compared.rules[0].all
+        ('hit, bilinear, first argmax (cheXlocalize)', 0.5)
     """
     truths = read_regions(as_path(regions))
-    with progress("Maps", _count_files(as_path(maps))) as advance:
-        return compare_map_files(as_path(maps), truths, geometry=geometry, advance=advance)
+    directory = as_path(maps)
+    with progress("Maps", _count_files(directory)) as advance:
+        rules = compare_map_files(directory, truths, geometry=geometry, advance=advance)
+    return ProfileComparison(directory, tuple(rules))
 
 
 def _count_files(directory: Path) -> int:

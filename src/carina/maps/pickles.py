@@ -7,26 +7,45 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
-from carina.store.results import Location, as_path
+from carina.store.results import Location, Result, as_path
 from carina.studies.pixels import MAX_BYTES
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _SUFFIXES: Final = (".pkl", ".pickle")
 _CHILD: Final = Path(__file__).with_name("unpickle.py")
 """Program of the child process."""
 
 
-@dataclass(frozen=True)
-class ConvertedPickles:
+@dataclass(frozen=True, repr=False)
+class ConvertedPickles(Result):
     """Result of `convert_pickles`: the files that were written, and those that were refused."""
 
+    directory: Path
     written: tuple[Path, ...]
     """Paths of the `.npz` files."""
     refused: Mapping[str, str]
     """Why a file was not converted, by its path."""
+
+    @property
+    def path(self) -> Path:
+        """The directory of the `.npz` files."""
+        return self.directory
+
+    def to_frame(self) -> "pl.DataFrame":
+        """One row a file: the `.npz` file that was written, or the pickle that was refused and the reason."""
+        import polars as pl  # noqa: PLC0415 - slow to import
+
+        rows = [(str(file), None) for file in self.written] + list(self.refused.items())
+        return pl.DataFrame(rows, schema={"file": pl.String, "refused": pl.String}, orient="row")
+
+    def _summary(self) -> Mapping[str, object]:
+        return {"written": len(self.written), "refused": len(self.refused)}
 
 
 def convert_pickles(source: Location, out: Location, *, progress: Progress = no_progress) -> ConvertedPickles:
@@ -47,8 +66,8 @@ def convert_pickles(source: Location, out: Location, *, progress: Progress = no_
         CarinaError: There are no pickles, or two have the same name.
 
     Example:
-        >>> converted = convert_pickles("gradcam_maps_val", "maps")  # doctest: +SKIP
-        >>> len(converted.written), converted.refused  # doctest: +SKIP
+        >>> convert_pickles("pickled-maps", "converted")
+        ConvertedPickles('converted', written=1, refused=0)
     """
     directory, target = as_path(source), as_path(out)
     total = sum(1 for path in directory.rglob("*") if path.suffix.lower() in _SUFFIXES)
@@ -88,7 +107,7 @@ def _convert(source: Path, out: Path, advance: Callable[[int], object]) -> Conve
                 f"{waiting[0][0]}: the process that reads pickles does not start; install numpy into the environment "
                 f"of {sys.executable}, since PYTHONPATH and the user's site-packages are ignored here"
             )
-    return ConvertedPickles(tuple(written), refused)
+    return ConvertedPickles(out, tuple(written), refused)
 
 
 def _run_child(pairs: Sequence[tuple[Path, Path]], advance: Callable[[int], object]) -> list[str | None]:

@@ -3,12 +3,17 @@
 The profile of a project scores as the project's code does, including its defects, which the description names.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 from carina.maps.variants import MARGINS, Variant, parse_variant
 from carina.store.errors import CarinaError
+from carina.store.results import Result
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -168,3 +173,51 @@ def find_variants(variants: "str | Profile | Sequence[str | Variant]") -> tuple[
     if isinstance(variants, Profile):
         return variants.variants
     return tuple(dict.fromkeys(parse_variant(item) if isinstance(item, str) else item for item in variants))
+
+
+@dataclass(frozen=True, repr=False)
+class MetricList(Result):
+    """Scoring profiles, or the metric variants of one profile, with their definitions. Made by `list_metrics`."""
+
+    profile: str | None
+    """Name of the profile whose variants are listed; None where profiles are listed."""
+    definitions: Mapping[str, str]
+    """Definitions of metric variants, or descriptions of profiles, by name."""
+
+    @property
+    def path(self) -> Path:
+        """The folder of the metrics that come with Carina."""
+        return Path(__file__).parent
+
+    def to_frame(self) -> "pl.DataFrame":
+        """One row a metric variant, or a profile."""
+        import polars as pl  # noqa: PLC0415 - slow to import
+
+        return pl.DataFrame(
+            {"name": list(self.definitions), "definition": list(self.definitions.values())},
+            schema={"name": pl.String, "definition": pl.String},
+        )
+
+    def _summary(self) -> Mapping[str, object]:
+        return {"profile": self.profile, "names": len(self.definitions)}
+
+
+def list_metrics(*, profile: str | None = None) -> MetricList:
+    """List the scoring profiles, or the metric variants of one profile.
+
+    Args:
+        profile: Name of a scoring profile; None to list the profiles.
+
+    Returns:
+        Names with definitions.
+
+    Raises:
+        CarinaError: There is no such profile.
+
+    Example:
+        >>> list(list_metrics().definitions)[:3]
+        ['carina', 'chexlocalize', 'medklip']
+    """
+    if profile is None:
+        return MetricList(None, {item.name: item.description for item in PROFILES.values()})
+    return MetricList(profile, {item.name: item.definition for item in find_profile(profile).variants})

@@ -43,7 +43,13 @@ CASES: Final = 60
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Result):
-    """A report that was written: its pages, tables and figures."""
+    """A report that was written: its pages, tables and figures.
+
+    Example:
+        >>> compared = report(["runs/reader"], "report")
+        >>> sorted(compared.figures)
+        ['percept-first-error', 'percept-headline', 'percept-reach', 'percept-target-reach']
+    """
 
     directory: Path
     pages: tuple[Path, ...]
@@ -137,7 +143,11 @@ def report(
         CarinaError: A run, its benchmark or the price table cannot be read, or `out` is a file.
 
     Example:
-        >>> report(["runs/reader", "runs/majority"], "report").to_frame("reach")  # doctest: +SKIP
+        >>> compared = report(["runs/reader", "runs/majority"], "report")
+        >>> compared
+        Report('report', pages='report.html', tables=12, figures=4)
+        >>> compared.to_frame("reach").height > 0
+        True
     """
     directory = as_path(out)
     if directory.exists() and not directory.is_dir():

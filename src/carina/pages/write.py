@@ -64,7 +64,13 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pages(Result):
-    """Pages that were written."""
+    """Pages that were written.
+
+    Example:
+        >>> pages = show("studies", "pages", limit=2)
+        >>> pages.path.name, len(pages.pages), pages.total
+        ('index.html', 2, 40)
+    """
 
     html: Path
     """The index, or the page of the one study or case that was asked for."""

@@ -125,9 +125,9 @@ def build_percept(
 
     Example:
         >>> from carina.percept import build_percept
-        >>> bench = build_percept("studies", "bench", per_cell=1)  # doctest: +SKIP
-        >>> bench.build_report.unfilled  # doctest: +SKIP
-        ()
+        >>> bench = build_percept("studies", "percept", per_cell=1, targets=["edema"])
+        >>> [(cell.path, cell.built) for cell in bench.build_report.cells]
+        [('LF', 1), ('RF', 0), ('RR', 1)]
     """
     options = BuildOptions(
         seed=seed,

@@ -190,8 +190,8 @@ def make_phantoms(
         CarinaError: An option is out of its range, or `out` holds something else.
 
     Example:
-        >>> make_phantoms("studies", n=40, seed=7)  # doctest: +SKIP
-        Studies('studies', studies=40, patients=21, images=59)
+        >>> make_phantoms("phantoms", n=4, seed=7, size=64)
+        Studies('phantoms', studies=4, patients=2, images=5)
     """
     for name, number in (("n", n), ("workers", 1 if workers is None else workers)):
         if number < 1:

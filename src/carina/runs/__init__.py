@@ -1,8 +1,10 @@
 """Runs: evaluate a model on a benchmark (`run`), estimate its cost first (`estimate`), read the results (`open_run`).
 
 >>> from carina.runs import open_run, run
->>> run("percept", "builtin/reader", "runs/reader").scores()  # doctest: +SKIP
->>> open_run("runs/reader").to_frame()  # doctest: +SKIP
+>>> run("bench", "builtin/random", "runs/random")
+Run('runs/random', model='builtin/random', history='own', cases=17, answered='78 of 78 steps')
+>>> open_run("runs/random").to_frame().height
+78
 """
 
 from carina.runs.claim import read_info

@@ -169,7 +169,8 @@ def estimate(
         CarinaError: The model's name or an option is wrong, or only one of the two prices is given.
 
     Example:
-        >>> estimate("percept", "openai/gpt-5", limit=10).cost  # doctest: +SKIP
+        >>> estimate("bench", "openai/gpt-5", limit=10).calls
+        48
     """
     if (price_in is None) != (price_out is None):
         raise CarinaError("price_in and price_out: expected both or none (--price-in and --price-out)")

@@ -44,8 +44,11 @@ class Run(Result):
     """One run: a model's answers to a benchmark under one history policy.
 
     Example:
-        >>> answers = open_run("runs/reader")  # doctest: +SKIP
-        >>> answers.to_frame().group_by("stage").agg(pl.col("correct").mean())  # doctest: +SKIP
+        >>> answers = open_run("runs/reader")
+        >>> answers.scores().select("stage", "n").rows()
+        [(1, 17), (2, 10), (3, 15), (4, 36)]
+        >>> answers.to_frame().filter(pl.col("correct") == 0).height
+        13
     """
 
     def __init__(
@@ -143,6 +146,10 @@ def open_run(location: Location) -> Run:
 
     Raises:
         CarinaError: The directory holds no run, or one of a newer version of Carina.
+
+    Example:
+        >>> open_run("runs/reader")
+        Run('runs/reader', model='builtin/reader', history='own', cases=17, answered='78 of 78 steps')
     """
     path = as_path(location)
     return Run(path, read_info(path))

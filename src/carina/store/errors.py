@@ -7,7 +7,16 @@ its traceback.
 
 
 class CarinaError(Exception):
-    """Bad input or wrong usage; the message names the file, row, field or option."""
+    """Bad input or wrong usage; the message names the file, row, field or option.
+
+    Example:
+        >>> import carina
+        >>> try:
+        ...     carina.open_studies("nowhere")
+        ... except CarinaError as error:
+        ...     print(error)
+        nowhere: no such directory, expected a study set
+    """
 
 
 class RegionError(CarinaError):

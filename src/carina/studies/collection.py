@@ -56,9 +56,9 @@ def open_studies(location: Location, images: Location | None = None, *, verify: 
         StudySetError: There is no study set, or a newer Carina wrote it.
 
     Example:
-        >>> studies = open_studies("studies")  # doctest: +SKIP
-        >>> [study.id for study in studies.where(finding="edema")]  # doctest: +SKIP
-        ['p000004-s0', 'p000011-s1']
+        >>> studies = open_studies("studies")
+        >>> [study.id for study in studies.where(finding="edema")]
+        ['p000013-s1', 'p000016-s4']
     """
     if isinstance(location, Studies) and images is None:
         return location
@@ -70,7 +70,14 @@ def open_studies(location: Location, images: Location | None = None, *, verify: 
 class Studies(ImageView[Study, Manifest]):
     """A study set, or the part of it that meets the conditions given to `where`.
 
-    Iterate over it to get `Study` records, or look one up by id: `studies["p000004-s0"]`.
+    Iterate over it to get `Study` records, or look one up by id.
+
+    Example:
+        >>> studies = open_studies("studies")
+        >>> studies
+        Studies('studies', studies=40, patients=18, images=53)
+        >>> studies["p000013-s1"].patient
+        'p000013'
     """
 
     def to_frame(self) -> "pl.DataFrame":

@@ -243,7 +243,15 @@ class Report(Record, frozen=True, kw_only=True):
 
 
 class Study(Record, frozen=True, kw_only=True):
-    """Everything that is known about one examination of one patient."""
+    """Everything that is known about one examination of one patient.
+
+    Example:
+        >>> image = Image(key="a.png", view="PA", width=2048, height=2048)
+        >>> effusion = Finding(id="f1", name="pleural effusion", certainty="present")
+        >>> study = Study(id="s1", patient="p1", source="mine", images=(image,), findings=(effusion,))
+        >>> [finding.name for finding in study.findings]
+        ['pleural effusion']
+    """
 
     id: str
     patient: str

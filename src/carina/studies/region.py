@@ -38,6 +38,11 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     The constructors below check what they are given. A region that was decoded from a file is checked when it
     is first used, or at once by `validate`: no operation hands unchecked counts to pycocotools' C code.
+
+    Example:
+        >>> region = Region.from_box(2, 1, 4, 3, height=10, width=20)
+        >>> region.area, region.to_mask().shape
+        (12, (10, 20))
     """
 
     height: int

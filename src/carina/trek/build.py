@@ -110,9 +110,9 @@ def build_trek(
 
     Example:
         >>> from carina.trek import build_trek
-        >>> bench = build_trek("studies", "talks", split="test")  # doctest: +SKIP
-        >>> bench.build_report.conversations  # doctest: +SKIP
-        40
+        >>> bench = build_trek("studies", "trek", split="test")
+        >>> bench.build_report.conversations
+        10
     """
     options = TrekOptions(
         seed=seed,

@@ -40,7 +40,7 @@ def test_a_checkpoint_becomes_a_model_that_opens(published, tiny_clip, tmp_path)
     state = load_file(published("chexzero") / "model.safetensors")
     path = saved(tmp_path, collections.OrderedDict(state), "best_64.pt")
     tiny_clip.clip_tokenizer(tmp_path)
-    file = convert_checkpoint(path, tmp_path / "chexzero", "chexzero")
+    file = convert_checkpoint(path, tmp_path / "chexzero", "chexzero").path
     assert file == tmp_path / "chexzero" / "model.safetensors"
     same(file, state)
     said = json.loads((file.parent / "config.json").read_text())
@@ -61,7 +61,7 @@ def test_settings_beside_a_checkpoint_go_with_it(tmp_path):
     (old / "vocab.txt").write_text("[PAD]\n")
     (old / "model.py").write_text("raise SystemExit")
     (old / "letter.txt").write_text("not of the model")
-    file = convert_checkpoint(path, tmp_path / "new", "clip")
+    file = convert_checkpoint(path, tmp_path / "new", "clip").path
     assert sorted(one.name for one in file.parent.iterdir()) == [
         "config.json",
         "model.safetensors",
@@ -73,7 +73,7 @@ def test_settings_beside_a_checkpoint_go_with_it(tmp_path):
 def test_members_of_an_ensemble_lie_side_by_side(tmp_path):
     path = saved(tmp_path, STATE)
     for name in ("one", "two"):
-        file = convert_checkpoint(path, tmp_path / "out" / f"{name}.safetensors", "chexzero")
+        file = convert_checkpoint(path, tmp_path / "out" / f"{name}.safetensors", "chexzero").path
         assert file == tmp_path / "out" / f"{name}.safetensors"
         same(file, STATE)
 
@@ -91,26 +91,26 @@ def test_members_of_an_ensemble_lie_side_by_side(tmp_path):
     ],
 )  # fmt: skip
 def test_weights_are_taken_from_where_each_kind_keeps_them(tmp_path, kind, found, expected):
-    same(convert_checkpoint(saved(tmp_path, found), tmp_path / "out", kind), expected)
+    same(convert_checkpoint(saved(tmp_path, found), tmp_path / "out", kind).path, expected)
 
 
 def test_weights_that_share_memory_are_written_each(tmp_path):
     shared = torch.arange(6.0).reshape(2, 3)
     path = saved(tmp_path, {"one": shared, "two": shared, "turned": shared.T, "half": shared.half()})
     expected = {"one": shared, "two": shared, "turned": shared.T, "half": shared.half()}
-    same(convert_checkpoint(path, tmp_path / "out", "clip"), expected)
+    same(convert_checkpoint(path, tmp_path / "out", "clip").path, expected)
 
 
 def test_an_archive_around_the_checkpoint_is_opened(tmp_path):
     saved(tmp_path, STATE, "pytorch_model.bin")
     with zipfile.ZipFile(tmp_path / "medclip.zip", "w") as archive:
         archive.write(tmp_path / "pytorch_model.bin", "medclip-vit/pytorch_model.bin")
-    same(convert_checkpoint(tmp_path / "medclip.zip", tmp_path / "out", "medclip"), STATE)
+    same(convert_checkpoint(tmp_path / "medclip.zip", tmp_path / "out", "medclip").path, STATE)
 
 
 def test_files_older_than_archives_are_read(tmp_path):
     torch.save(STATE, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
-    same(convert_checkpoint(tmp_path / "old.pt", tmp_path / "out", "clip"), STATE)
+    same(convert_checkpoint(tmp_path / "old.pt", tmp_path / "out", "clip").path, STATE)
 
 
 # ---- what is in them beside weights ----
@@ -138,7 +138,7 @@ def test_settings_that_training_left_behind_come_out_empty(tmp_path, monkeypatch
         }
         path = saved(tmp_path, found)
     assert "omegaconf" not in sys.modules
-    same(convert_checkpoint(path, tmp_path / "out", "carzero"), STATE)
+    same(convert_checkpoint(path, tmp_path / "out", "carzero").path, STATE)
     assert "omegaconf" not in sys.modules
 
 

@@ -1,8 +1,10 @@
 """From a view of a case to the image that a model or a reader gets. Knows nothing of protocols.
 
->>> views = Views(benchmark, cache=Path("cache"))
->>> views.png(case, "v3")  # bytes of a PNG
->>> views.array(case, "v3")  # (height, width, 3)
+>>> from carina import open_benchmark
+>>> bench = open_benchmark("bench")
+>>> case = bench["c-7db117ee228a361f"]
+>>> Views(bench).array(case, case.views[0].id).shape
+(128, 128, 3)
 """
 
 from carina.cases.render.drawing import Pixels, render

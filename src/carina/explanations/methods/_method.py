@@ -141,8 +141,11 @@ def method(
         ValueError: The name is taken.
 
     Example:
-        >>> @method(name="mine", definition="...", publication="...", needs=(), options=MyOptions)  # doctest: +SKIP
-        ... def mine(model, pixels, prompts, options): ...
+        >>> from dataclasses import make_dataclass
+        >>> Options = make_dataclass("Options", [], frozen=True)
+        >>> @method(name="zeros", definition="Zero everywhere.", publication="none", needs=(), options=Options)
+        ... def zeros(model, pixels, prompts, options):
+        ...     return pixels.new_zeros((len(pixels), *model.grid))
     """
 
     def register(function: _Function) -> _Function:

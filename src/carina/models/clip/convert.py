@@ -4,6 +4,7 @@ Only tensors and plain containers are made. Objects of a few libraries that trai
 become empty stand-ins of ours; anything else is refused. Keys stay as published, but for wrappers around all of them.
 """
 
+import math
 import re
 import shutil
 import tempfile
@@ -11,8 +12,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -22,7 +24,10 @@ from carina.models.extra import require
 from carina.models.weights import CONFIG, WEIGHTS
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
-from carina.store.results import Location, as_path
+from carina.store.results import Location, Result, as_path
+
+if TYPE_CHECKING:
+    import polars as pl
 
 ENTRIES: Final[Mapping[str, tuple[str, ...]]] = {
     "carzero": ("state_dict",),
@@ -63,7 +68,36 @@ TIGHTEST: Final = 100
 """Times smaller than its content a file may be. Weights hardly get smaller; only what is made to fill a disk does."""
 
 
-def convert_checkpoint(checkpoint: Location, out: Location, kind: str) -> Path:
+@dataclass(frozen=True, repr=False)
+class ConvertedCheckpoint(Result):
+    """Weights that were written as safetensors. Made by `convert_checkpoint`."""
+
+    file: Path
+    kind: str
+    """Kind of model."""
+    tensors: Mapping[str, tuple[int, ...]]
+    """Shape of each tensor by name."""
+
+    @property
+    def path(self) -> Path:
+        """The file of weights."""
+        return self.file
+
+    def to_frame(self) -> "pl.DataFrame":
+        """One row a tensor: its name, shape and number of values."""
+        import polars as pl  # noqa: PLC0415 - slow to import
+
+        return pl.DataFrame(
+            [(name, list(shape), math.prod(shape)) for name, shape in self.tensors.items()],
+            schema={"tensor": pl.String, "shape": pl.List(pl.Int64), "values": pl.Int64},
+            orient="row",
+        )
+
+    def _summary(self) -> Mapping[str, object]:
+        return {"kind": self.kind, "tensors": len(self.tensors)}
+
+
+def convert_checkpoint(checkpoint: Location, out: Location, kind: str) -> ConvertedCheckpoint:
     """Convert a pickled checkpoint of a CLIP-style model to safetensors without running the code that it can hold.
 
     Settings and vocabularies in the folder of the checkpoint are copied; where there is no config.json, one is written
@@ -75,15 +109,19 @@ def convert_checkpoint(checkpoint: Location, out: Location, kind: str) -> Path:
         kind: Kind of model: a CLIP-style kind such as "biovil", or "bert" for a text tower.
 
     Returns:
-        The file of weights.
+        The file of weights, and the names and shapes of its tensors.
 
     Raises:
         CarinaError: The kind is unknown, or the file is missing, damaged or holds more than tensors.
+
+    Example:
+        >>> convert_checkpoint("checkpoint.pt", "weights/chexzero", "chexzero")
+        ConvertedCheckpoint('weights/chexzero/model.safetensors', kind='chexzero', tensors=1)
     """
     return _convert(as_path(checkpoint), as_path(out), kind)
 
 
-def _convert(path: Path, out: Path, kind: str) -> Path:
+def _convert(path: Path, out: Path, kind: str) -> ConvertedCheckpoint:
     if kind not in KNOWN:
         raise CarinaError(f"kind {kind!r}: unknown; known are {', '.join(KNOWN)}")
     if not path.is_file():
@@ -105,7 +143,7 @@ def _convert(path: Path, out: Path, kind: str) -> Path:
     if not (folder / CONFIG).exists():
         said = {"kind": kind, "source": path.name, "source_sha256": sha256(path)}
         (folder / CONFIG).write_bytes(msgspec.json.format(msgspec.json.encode(said)) + b"\n")
-    return target
+    return ConvertedCheckpoint(target, kind, {key: tuple(value.shape) for key, value in tensors.items()})
 
 
 @contextmanager

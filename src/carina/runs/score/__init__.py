@@ -1,8 +1,4 @@
-"""Score answers: options, labels, boxes and words, each against the key of its step.
-
->>> score(case, step, parsed, raw)  # Scores
->>> chance(step)  # probability that a random answer is right; None where no answer can be drawn
-"""
+"""Score answers: options, labels, boxes and words, each against the key of its step."""
 
 import msgspec
 

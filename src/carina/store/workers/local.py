@@ -5,6 +5,7 @@ import multiprocessing.connection
 import os
 import queue
 import signal
+import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import count, islice
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any, Final
 
 from carina.store.errors import CarinaError
@@ -27,8 +29,7 @@ def local_pool(workers: int) -> Iterator[Pool]:
     if workers <= 1:
         yield _ThisProcess()
         return
-    # Spawned, not forked: threads of numerical libraries do not survive a fork.
-    context = multiprocessing.get_context("spawn")
+    context = _WorkerContext()
     messages = context.Queue()
     stop, keep_running = context.Pipe(duplex=False)
     with ProcessPoolExecutor(
@@ -39,6 +40,31 @@ def local_pool(workers: int) -> Iterator[Pool]:
         except KeyboardInterrupt:
             keep_running.close()  # ends the workers: a task may take hours, and the same command resumes
             raise
+
+
+class _WorkerProcess(SpawnProcess):
+    """A process that does not run the user's script again, so that a script needs no `if __name__ == "__main__"`.
+
+    Functions for workers stand in modules of Carina, which are imported where they are needed.
+    """
+
+    def start(self) -> None:
+        """Start the process while the main module names no file that the new process would run."""
+        main = sys.modules["__main__"]
+        spec, file = main.__spec__, main.__dict__.pop("__file__", None)
+        main.__spec__ = None
+        try:
+            super().start()
+        finally:
+            main.__spec__ = spec
+            if file is not None:
+                main.__file__ = file
+
+
+class _WorkerContext(SpawnContext):
+    """Processes are spawned, not forked: threads of numerical libraries do not survive a fork."""
+
+    Process = _WorkerProcess
 
 
 class _ThisProcess:

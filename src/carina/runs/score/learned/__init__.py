@@ -3,8 +3,6 @@
 An environment variable names the folder of each; without it the metric is not computed. Nothing is downloaded. Metrics
 are computed on the CPU, so that figures do not depend on a graphics card; they can be compared only among runs with the
 same weights.
-
->>> text_metrics()  # metrics whose folder is named
 """
 
 import os
