@@ -113,7 +113,7 @@ def a_patient(*studies: StudyPlan, **more: object) -> PatientPlan:
     return PatientPlan(id="p000001", index=1, studies=studies, **(default | more))
 
 
-def take(
+def take_radiograph(
     *lesions: LesionPlan,
     seed: int = 1,
     size: int = 192,
@@ -123,7 +123,7 @@ def take(
     """One frontal radiograph."""
     plan = a_study(*lesions, **study)
     who = a_patient(plan, **(patient or {}))
-    return radiograph.take(who, plan, plan.techniques[0], PhantomOptions(size=size), seed)
+    return radiograph.take_radiograph(who, plan, plan.techniques[0], PhantomOptions(size=size), seed)
 
 
 def make(
@@ -147,7 +147,7 @@ def chest() -> SimpleNamespace:
         device=a_device,
         study=a_study,
         patient=a_patient,
-        take=take,
+        take_radiograph=take_radiograph,
         make=make,
     )
 
@@ -156,7 +156,7 @@ def chest() -> SimpleNamespace:
 def beams(monkeypatch: pytest.MonkeyPatch) -> Iterator[list]:
     """The beams of the radiographs that are taken in a test, in order."""
     seen: list = []
-    real = radiograph.beam_for
+    real = radiograph.make_beam
 
     def remembered(*args: object, **kwargs: object) -> object:
         seen.append(real(*args, **kwargs))

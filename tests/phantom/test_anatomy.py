@@ -76,7 +76,7 @@ def test_the_right_lung_is_on_the_left_of_the_image_and_the_heart_between(made):
 
 def test_more_of_the_heart_is_on_the_patients_left(chest):
     for view in ("PA", "AP"):
-        masks = chest.take(view=view).anatomy
+        masks = chest.take_radiograph(view=view).anatomy
         heart, spine = masks["heart"], round(centre(masks["spine"])[0])
         assert 0.55 < heart[:, spine:].sum() / heart.sum() < 0.8
 
@@ -171,8 +171,8 @@ def test_what_is_cut_off_is_out_of_the_image_and_said_to_be(made):
 
 def test_zones_of_a_lung_that_is_cut_off_are_those_of_the_whole_lung(chest):
     """A zone is a third of the lung, not of what the image shows of it."""
-    whole_lung = chest.take(size=128).anatomy
-    cut = chest.take(size=128, cut_off="right").anatomy
+    whole_lung = chest.take_radiograph(size=128).anatomy
+    cut = chest.take_radiograph(size=128, cut_off="right").anatomy
     for level in ("upper", "mid", "lower"):
         # The field only moves sideways, so rows stay; the part still seen of each zone has the same rows.
         expected = np.flatnonzero(whole_lung[f"right {level} zone"].any(axis=1))
@@ -193,7 +193,7 @@ def test_the_trachea_runs_in_the_middle_above_the_heart(made):
 
 def test_the_left_hilum_is_a_little_higher_than_the_right(chest):
     for seed in range(3):
-        masks = chest.take(seed=seed).anatomy
+        masks = chest.take_radiograph(seed=seed).anatomy
         rise = centre(masks["right hilum"])[1] - centre(masks["left hilum"])[1]
         # 1 to 2 cm, at about 40 cm / 192 pixels.
         assert 3 <= rise <= 13
@@ -204,7 +204,7 @@ def test_the_right_dome_is_higher_than_the_left(chest):
         return np.flatnonzero(mask.any(axis=1))[0]
 
     for seed in range(4):
-        masks = chest.take(seed=seed).anatomy
+        masks = chest.take_radiograph(seed=seed).anatomy
         lower_by = top(masks["left hemidiaphragm"]) - top(masks["right hemidiaphragm"])
         assert 1 <= lower_by * 40 / 192 * 5 <= 15  # a fifth of a centimetre to three
 
@@ -212,11 +212,14 @@ def test_the_right_dome_is_higher_than_the_left(chest):
 @pytest.mark.parametrize(("inspiration", "fewest", "most"), [(1.0, 9, 10), (0.75, 8, 10), (0.15, 6, 8)])
 def test_breath_shows_in_the_number_of_posterior_ribs(chest, inspiration, fewest, most):
     for seed in range(3):
-        assert fewest <= chest.take(seed=seed, inspiration=inspiration).posterior_ribs <= most
+        assert fewest <= chest.take_radiograph(seed=seed, inspiration=inspiration).posterior_ribs <= most
 
 
 def test_a_poor_breath_raises_the_diaphragm_and_shortens_the_lungs(chest):
-    full, poor = chest.take(inspiration=1.0).anatomy, chest.take(inspiration=0.15).anatomy
+    full, poor = (
+        chest.take_radiograph(inspiration=1.0).anatomy,
+        chest.take_radiograph(inspiration=0.15).anatomy,
+    )
     for side in SIDES:
         dome = [np.flatnonzero(masks[f"{side} hemidiaphragm"].any(axis=1))[0] for masks in (full, poor)]
         assert dome[1] < dome[0] - 5
@@ -227,7 +230,7 @@ def test_ap_magnifies_the_heart(chest):
     """The heart lies in front: far from the detector in AP, at half the distance of the source."""
 
     def ratio(view):
-        shown = chest.take(view=view)
+        shown = chest.take_radiograph(view=view)
         return np.ptp(np.flatnonzero(shown.anatomy["heart"].any(axis=0))) * shown.pixel_mm
 
     assert 1.08 < ratio("AP") / ratio("PA") < 1.2
@@ -274,7 +277,7 @@ def ratio_of(masks):
 @pytest.mark.parametrize("body", [{"sex": "M", "bmi": 22.0}, {"sex": "F", "height_cm": 158.0, "bmi": 34.0}])
 def test_the_cardiothoracic_ratio_of_the_masks_is_the_planned_one(chest, body):
     for seed in range(3):
-        masks = chest.take(seed=seed, size=256, inspiration=1.0, patient=body).anatomy
+        masks = chest.take_radiograph(seed=seed, size=256, inspiration=1.0, patient=body).anatomy
         assert ratio_of(masks) == pytest.approx(0.45, abs=0.015)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from carina.phantom.beam import Span, beam_for, length_without, overlap
+from carina.phantom.beam import Span, intersect_spans, make_beam, measure_length_outside
 from carina.phantom.solids import Block, Ellipsoid, Plate, ellipsoid, rotation, tube
 
 RIGHT_SIDE, LEFT_SIDE = np.array([-5.0, 0, 0]), np.array([5.0, 0, 0])
@@ -14,7 +14,7 @@ HEAD, FEET = np.array([0, 0, 5.0]), np.array([0, 0, -5.0])
 
 
 def a_beam(view="PA", *, size=96, field_cm=40.0, centre=(0.0, 0.0, 0.0), **more):
-    return beam_for(
+    return make_beam(
         view, size=size, field_cm=field_cm, centre=centre, half_depth=12.0, half_width=18.0, **more
     )
 
@@ -151,7 +151,7 @@ def test_a_margin_adds_a_border_and_changes_nothing_inside():
             wide.length(wide.span(solid))[inner], narrow.length(narrow.span(solid)), atol=2e-3
         )
     bent = [tube(np.array([(-30.0, 0, -30), (0, 2, 1), (30, 0, 25)]), 0.8)]
-    np.testing.assert_allclose(wide.tubes(bent)[inner], narrow.tubes(bent), atol=1e-4)
+    np.testing.assert_allclose(wide.project_tubes(bent)[inner], narrow.project_tubes(bent), atol=1e-4)
 
 
 def test_the_height_of_a_ray_at_a_depth():
@@ -164,7 +164,7 @@ def test_the_height_of_a_ray_at_a_depth():
 
 def test_a_coarser_beam_has_each_pixel_in_the_middle_of_those_it_stands_for():
     beam = a_beam("AP", size=64, turn_degrees=5.0, margin=8)
-    coarse = beam.coarser(4)
+    coarse = beam.coarsen(4)
     assert (coarse.rows, coarse.cols, coarse.pixel) == (20, 20, 4 * beam.pixel)
     points = np.random.default_rng(4).uniform(-10, 10, (20, 3))
     for fine, broad in zip(beam.project(points)[:2], coarse.project(points)[:2], strict=True):
@@ -299,7 +299,7 @@ def test_a_solid_without_others_by_marching(count):
     solid = ellipsoid((0, 0, 0), (9, 7, 10), tilt_degrees=(5, 10, 15))
     removed = [random_solid(rng, spread=6.0, size=(2.0, 6.0)) for _ in range(count)]
     expected = inside_all(beam, solid, removed, low=154.0, high=182.0, step=0.02)
-    actual = length_without(beam, beam.span(solid), [beam.span(other) for other in removed])
+    actual = measure_length_outside(beam, beam.span(solid), [beam.span(other) for other in removed])
     np.testing.assert_allclose(actual, expected, atol=0.08)
     assert expected.max() > 3
 
@@ -308,13 +308,15 @@ def test_removing_the_same_solid_twice_removes_it_once():
     beam = a_beam(size=48)
     solid, other = beam.span(ellipsoid((0, 0, 0), (8, 8, 8))), beam.span(ellipsoid((2, 1, 0), (5, 3, 4)))
     np.testing.assert_allclose(
-        length_without(beam, solid, [other, other]), length_without(beam, solid, [other]), atol=1e-3
+        measure_length_outside(beam, solid, [other, other]),
+        measure_length_outside(beam, solid, [other]),
+        atol=1e-3,
     )
 
 
 def test_nothing_is_left_of_a_solid_inside_the_removed_one():
     beam = a_beam(size=48)
-    left = length_without(
+    left = measure_length_outside(
         beam, beam.span(ellipsoid((0, 0, 0), (3, 3, 3))), [beam.span(ellipsoid((0, 0, 0), (6, 6, 6)))]
     )
     assert left.max() < 1e-3
@@ -323,9 +325,9 @@ def test_nothing_is_left_of_a_solid_inside_the_removed_one():
 def test_solids_that_do_not_meet_do_not_overlap():
     beam = a_beam(size=48)
     one, other = beam.span(ellipsoid((-8, 0, 0), (3, 3, 3))), beam.span(ellipsoid((8, 0, 0), (3, 3, 3)))
-    shared = overlap(one, other)
+    shared = intersect_spans(one, other)
     assert not beam.length(shared).any()
-    np.testing.assert_array_equal(length_without(beam, one, [other]), beam.length(one))
+    np.testing.assert_array_equal(measure_length_outside(beam, one, [other]), beam.length(one))
 
 
 # ---- tubes ----
@@ -355,7 +357,7 @@ def test_a_straight_tube_is_as_thick_as_the_chord_of_its_circle(view):
     start, stop, radius = np.array([-14.0, 2, -3]), np.array([14.0, 2, 5]), 1.5
     away, sine = distance_to_line(beam, start, stop)
     expected = 2 * np.sqrt(np.maximum(radius**2 - away**2, 0)) / sine
-    actual = beam.tubes([tube(np.linspace(start, stop, 60), radius)])
+    actual = beam.project_tubes([tube(np.linspace(start, stop, 60), radius)])
     middle = along_the_middle(beam, start, stop)
     inside = middle & (away < 0.85 * radius)  # at the rim a pixel averages over the steep edge
     np.testing.assert_allclose(actual[inside], expected[inside], rtol=0.06)
@@ -373,7 +375,7 @@ def test_a_tube_that_runs_in_depth_is_longer_in_the_ray_by_its_angle(view, start
     start, stop, radius = np.array(start, float), np.array(stop, float), 1.5
     away, sine = distance_to_line(beam, start, stop)
     expected = 2 * np.sqrt(np.maximum(radius**2 - away**2, 0)) / sine
-    actual = beam.tubes([tube(np.linspace(start, stop, 60), radius)])
+    actual = beam.project_tubes([tube(np.linspace(start, stop, 60), radius)])
     middle = along_the_middle(beam, start, stop)
     assert sine[middle].max() < 0.97
     # A ladder of disks stands for a radius that magnification changes: the amount is kept, the edge soft.
@@ -389,7 +391,7 @@ def test_thin_tubes_keep_their_volume(radius):
     curve = np.stack([np.linspace(-10, 10, 40), np.zeros(40), np.linspace(-2, 3, 40)], axis=1)
     length, magnification = np.hypot(20, 5), 180 / 168
     area = (beam.pixel / magnification) ** 2
-    assert beam.tubes([tube(curve, radius)]).sum() * area == pytest.approx(
+    assert beam.project_tubes([tube(curve, radius)]).sum() * area == pytest.approx(
         np.pi * radius**2 * length, rel=0.01
     )
 
@@ -401,14 +403,14 @@ def test_a_tapered_tube_keeps_its_volume():
     area = (beam.pixel * 168 / 180) ** 2
     # The integral of r^2 for r from a to b is (a^2 + a b + b^2) / 3 of the length.
     volume = np.pi * 20 * (0.05**2 + 0.05 * 1.0 + 1.0) / 3
-    assert beam.tubes([tube(curve, radius)]).sum() * area == pytest.approx(volume, rel=0.02)
+    assert beam.project_tubes([tube(curve, radius)]).sum() * area == pytest.approx(volume, rel=0.02)
 
 
 def test_a_tube_nearer_to_the_source_looks_wider_but_no_thicker():
     beam = a_beam("AP", size=256, field_cm=40.0)
 
     def seen(y):
-        field = beam.tubes([tube([(-15, y, 0), (0, y, 0), (15, y, 0)], 1.5)])
+        field = beam.project_tubes([tube([(-15, y, 0), (0, y, 0), (15, y, 0)], 1.5)])
         middle = field[:, 128]
         return middle.max(), (middle > 0.5 * middle.max()).sum() * beam.pixel
 
@@ -424,21 +426,23 @@ def test_a_tube_partly_outside_casts_the_same_shadow_inside():
     curve = np.stack([np.linspace(-25, 25, 80), np.zeros(80), np.linspace(-18, 20, 80)], axis=1)
     narrow, wide = a_beam(size=64, field_cm=20.0), a_beam(size=64, field_cm=20.0, margin=80)
     for radius in (0.1, 1.2):
-        inside = wide.tubes([tube(curve, radius)])[80:144, 80:144]
-        np.testing.assert_allclose(narrow.tubes([tube(curve, radius)]), inside, atol=1e-4)
+        inside = wide.project_tubes([tube(curve, radius)])[80:144, 80:144]
+        np.testing.assert_allclose(narrow.project_tubes([tube(curve, radius)]), inside, atol=1e-4)
         assert inside.any()
 
 
 def test_a_tube_outside_the_image_casts_no_shadow():
     beam = a_beam(size=64, field_cm=20.0)
-    assert not beam.tubes([tube([(30.0, 0, 0), (40.0, 0, 0)], 1.0)]).any()
-    assert not beam.tubes([]).any()
+    assert not beam.project_tubes([tube([(30.0, 0, 0), (40.0, 0, 0)], 1.0)]).any()
+    assert not beam.project_tubes([]).any()
 
 
 def test_the_wall_of_a_hollow_tube_is_brighter_at_its_edges():
     """A cortex of 0.5 / cm around a core of 0.1 / cm: the double edge of a rib."""
     beam = a_beam("PA", size=400, field_cm=20.0)
-    hollow = beam.tubes([tube([(-9.0, 0, 0), (0, 0, 0), (9, 0, 0)], 1.5)], profile=((0.0, 0.5), (0.3, -0.4)))
+    hollow = beam.project_tubes(
+        [tube([(-9.0, 0, 0), (0, 0, 0), (9, 0, 0)], 1.5)], profile=((0.0, 0.5), (0.3, -0.4))
+    )
     profile = hollow[:, 200]
     # Each pixel averages the exact profile over its own width and that of its neighbour's corner.
     fine = (np.arange(-1, 1, 0.1) + 0.05)[:, None]
@@ -453,7 +457,10 @@ def test_a_flat_tube_is_thinner_along_the_ray_and_as_wide():
     beam = a_beam(size=128)
     points = [(-9.0, 0, 0), (0, 0, 0), (9, 0, 0)]
     np.testing.assert_allclose(
-        beam.tubes([tube(points, 1.0, flat=0.4)]), 0.4 * beam.tubes([tube(points, 1.0)]), rtol=1e-5, atol=1e-6
+        beam.project_tubes([tube(points, 1.0, flat=0.4)]),
+        0.4 * beam.project_tubes([tube(points, 1.0)]),
+        rtol=1e-5,
+        atol=1e-6,
     )
 
 
@@ -461,8 +468,8 @@ def test_a_bundle_casts_the_sum_of_its_tubes():
     beam = a_beam(size=96)
     rng = np.random.default_rng(5)
     tubes = [tube(rng.uniform(-12, 12, (5, 3)), rng.uniform(0.4, 0.9, 5)) for _ in range(3)]
-    alone = sum(beam.tubes([one]) for one in tubes)
-    together = beam.tubes(tubes)
+    alone = sum(beam.project_tubes([one]) for one in tubes)
+    together = beam.project_tubes(tubes)
     # Spacing and ladder of radii follow the bundle, so sums agree as totals and nearly pixel by pixel.
     assert together.sum() == pytest.approx(alone.sum(), rel=1e-3)
     assert np.abs(together - alone).mean() < 0.02 * alone[alone > 0].mean()
@@ -476,7 +483,7 @@ def test_a_soft_ball_is_a_gaussian_integrated_within_the_lung(view):
     beam = a_beam(view, size=32)
     soft = ellipsoid((2, 1, -1), (3, 2, 1.5), tilt_degrees=(20, 30, 40))
     lung = ellipsoid((4, -1, 0), (5, 6, 8), tilt_degrees=(0, 10, 0))
-    window, field = beam.blob(soft, beam.span(lung))
+    window, field = beam.integrate_gaussian(soft, beam.span(lung))
     whole = beam.blank()
     whole[window] = field
     inverse, direction = np.linalg.inv(soft.axes), rays(beam)
@@ -500,7 +507,9 @@ def test_a_soft_ball_is_a_gaussian_integrated_within_the_lung(view):
 
 def test_a_soft_ball_that_misses_the_lung_adds_nothing():
     beam = a_beam(size=48)
-    window, field = beam.blob(ellipsoid((-12, 0, 0), (1, 1, 1)), beam.span(ellipsoid((10, 0, 0), (3, 3, 3))))
+    window, field = beam.integrate_gaussian(
+        ellipsoid((-12, 0, 0), (1, 1, 1)), beam.span(ellipsoid((10, 0, 0), (3, 3, 3)))
+    )
     assert field.size == 0
     assert beam.blank()[window].size == 0
 
@@ -512,7 +521,7 @@ def test_a_whole_soft_ball_has_the_mass_of_its_gaussian():
         np.full((128, 128), -1e6, np.float32),
         np.full((128, 128), 1e6, np.float32),
     )
-    _, field = beam.blob(ellipsoid((0, 0, 0), (2.0, 1.5, 1.0)), everywhere)
+    _, field = beam.integrate_gaussian(ellipsoid((0, 0, 0), (2.0, 1.5, 1.0)), everywhere)
     area = (beam.pixel * 168 / 180) ** 2
     # (2 pi)^1.5 a b c, but for 1.1 % beyond three standard deviations in the plane.
     assert field.sum() * area == pytest.approx((2 * np.pi) ** 1.5 * 3.0, rel=0.02)
@@ -524,7 +533,7 @@ def test_a_whole_soft_ball_has_the_mass_of_its_gaussian():
 def test_a_plate_seen_face_on_is_as_thick_as_it_is_and_covers_its_outline():
     beam = a_beam(size=128)
     corners = np.array([(-6.0, 0, -4), (6, 0, -4), (6, 0, 5), (-6, 0, 5)])
-    field = beam.plates([Plate(corners, 0.8)])
+    field = beam.project_plates([Plate(corners, 0.8)])
     assert field[64, 64] == pytest.approx(0.8, rel=0.01)
     u, v, _ = beam.project(corners)
     outline = np.zeros((128, 128), np.uint8)
@@ -536,17 +545,17 @@ def test_a_plate_seen_face_on_is_as_thick_as_it_is_and_covers_its_outline():
 def test_a_slanted_plate_is_longer_in_the_ray():
     beam = a_beam(size=128)
     corners = np.array([(-4.0, -4, -4), (4, 4, -4), (4, 4, 4), (-4, -4, 4)])  # turned by 45 degrees
-    assert beam.plates([Plate(corners, 0.5)])[64, 64] == pytest.approx(0.5 * np.sqrt(2), rel=0.03)
+    assert beam.project_plates([Plate(corners, 0.5)])[64, 64] == pytest.approx(0.5 * np.sqrt(2), rel=0.03)
 
 
 def test_a_block_attenuates_by_its_depth():
     beam = a_beam(size=128)
     block = Block(np.array([0.0, 0, 0]), np.array([4.0, 3.0, 5.0]))
-    field = beam.blocks([block], core=0.1, rim=0.0)
+    field = beam.project_blocks([block], core=0.1, rim=0.0)
     assert field[64, 64] == pytest.approx(0.1 * 6.0, rel=0.02)
     u, v, _ = beam.project(np.array([(4.0, -3, 5), (-4, -3, -5)]))
     rows, cols = np.nonzero(field > 0.3)
     # Widest where the box is nearest to the source, at its back.
     assert (cols.max(), cols.min()) == pytest.approx((u[0], u[1]), abs=1.5)
     assert (rows.min(), rows.max()) == pytest.approx((v[0], v[1]), abs=1.5)
-    assert not beam.blocks([], core=0.1, rim=0.1).any()
+    assert not beam.project_blocks([], core=0.1, rim=0.1).any()

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from carina.phantom.build import build_of
-from carina.phantom.devices import ecg_leads, place
-from carina.phantom.thorax import State, thorax
+from carina.phantom.devices import make_ecg_leads, place_device
+from carina.phantom.habitus import sample_habitus
+from carina.phantom.thorax import State, build_thorax
 from carina.store.seeding import rng
 
 NAMES = {
@@ -20,7 +20,7 @@ NAMES = {
 @pytest.fixture(scope="module")
 def body(chest):
     patient = chest.patient(chest.study())
-    return thorax(patient, build_of(patient, 1), State(supine=True), 1)
+    return build_thorax(patient, sample_habitus(patient, 1), State(supine=True), 1)
 
 
 def placements(chest, body, name, *, adequate, side=None, tries=12):
@@ -28,7 +28,7 @@ def placements(chest, body, name, *, adequate, side=None, tries=12):
         chest.device(name, side or NAMES[name], adequate=adequate, depth=depth)
         for depth in np.linspace(0, 1, tries)
     ]
-    return [place(one, body, rng(k, "device")) for k, one in enumerate(device)]
+    return [place_device(one, body, rng(k, "device")) for k, one in enumerate(device)]
 
 
 # ---- tips in the patient ----
@@ -61,7 +61,7 @@ def test_the_tip_of_an_endotracheal_tube_lies_in_the_trachea(chest, body):
 
 
 def test_a_nasogastric_tube_ends_below_the_left_dome_or_is_wrong(chest, body):
-    dome = body.domes[1].centre[2] + body.domes[1].extent(2)
+    dome = body.domes[1].centre[2] + body.domes[1].half_width(2)
     for placed in placements(chest, body, "nasogastric tube", adequate=True):
         assert placed.site == "in the stomach"
         assert placed.tip[2] < dome - 3
@@ -127,7 +127,7 @@ def test_the_tip_is_the_end_of_the_device(chest, body, name):
 
 
 def test_ecg_leads_are_no_device(body):
-    leads = ecg_leads(body, rng(1, "leads"))
+    leads = make_ecg_leads(body, rng(1, "leads"))
     assert leads.tip is None
     assert 6 <= len(leads.wires) <= 10  # three to five electrodes, each with its wire
 
@@ -139,7 +139,10 @@ def test_ecg_leads_are_no_device(body):
 @pytest.mark.parametrize("view", ["PA", "AP", "lateral"])
 def test_a_device_changes_pixels_along_its_mask_alone(chest, name, view):
     device = chest.device(name, NAMES[name])
-    with_it, without = chest.take(devices=(device,), view=view, size=256), chest.take(view=view, size=256)
+    with_it, without = (
+        chest.take_radiograph(devices=(device,), view=view, size=256),
+        chest.take_radiograph(view=view, size=256),
+    )
     changed = with_it.pixels != without.pixels
     mask = with_it.devices["d1"].mask
     near = np.zeros_like(mask)
@@ -154,7 +157,7 @@ def test_a_device_changes_pixels_along_its_mask_alone(chest, name, view):
 @pytest.mark.parametrize("view", ["PA", "AP"])
 def test_the_mask_is_the_projection_of_the_device(chest, beams, name, view):
     """Every pixel of the mask lies within a radius of the projected course (and a pixel for its own width)."""
-    shown = chest.take(devices=(chest.device(name, NAMES[name]),), view=view, size=320)
+    shown = chest.take_radiograph(devices=(chest.device(name, NAMES[name]),), view=view, size=320)
     (beam,) = beams
     seen = shown.devices["d1"]
     rows, cols = np.mgrid[: beam.rows, : beam.cols]
@@ -197,7 +200,7 @@ def test_the_stored_tip_lies_on_the_mask(chest, name, size):
 
 
 def test_the_tip_is_where_the_beam_projects_it(chest, beams):
-    shown = chest.take(devices=(chest.device("endotracheal tube"),), view="AP")
+    shown = chest.take_radiograph(devices=(chest.device("endotracheal tube"),), view="AP")
     seen = shown.devices["d1"]
     (u,), (v,), _ = beams[0].project(seen.placed.tip)
     # A region's pixel (0, 0) has its centre at (0.5, 0.5).

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from carina.phantom import finishing
-from carina.phantom.imaging import Detector, draw_detector, expose
+from carina.phantom.imaging import Detector, expose, sample_detector
 from carina.store.seeding import rng
 
 SIZE = 160
@@ -43,7 +43,7 @@ DETECTOR = Detector(
 
 def shown(lesions=NOTHING, *, detector=DETECTOR, seed=1, pixel_cm=0.08):
     exposure = expose(PLAIN, lungs=LUNGS, body=BODY, pixel_cm=pixel_cm, detector=detector)
-    return exposure.picture(lesions, np.random.default_rng(seed))
+    return exposure.render_image(lesions, np.random.default_rng(seed))
 
 
 def test_air_is_black_lung_dark_and_the_mediastinum_bright():
@@ -127,13 +127,13 @@ def test_scatter_fogs_the_picture():
 
 
 def test_a_portable_unit_has_more_scatter():
-    ap = [draw_detector(rng(k, "detector"), view="AP", exposure=0.0).scatter_share for k in range(20)]
-    pa = [draw_detector(rng(k, "detector"), view="PA", exposure=0.0).scatter_share for k in range(20)]
+    ap = [sample_detector(rng(k, "detector"), view="AP", exposure=0.0).scatter_share for k in range(20)]
+    pa = [sample_detector(rng(k, "detector"), view="PA", exposure=0.0).scatter_share for k in range(20)]
     assert min(ap) > max(pa)
 
 
 def test_more_exposure_is_more_photons():
-    counts = [draw_detector(rng(1, "x"), view="PA", exposure=stops).counts for stops in (-1.0, 0.0, 1.0)]
+    counts = [sample_detector(rng(1, "x"), view="PA", exposure=stops).counts for stops in (-1.0, 0.0, 1.0)]
     assert counts == sorted(counts)
 
 
@@ -196,7 +196,7 @@ def test_lungs_are_darker_than_the_mediastinum_in_every_frontal_image(made):
 
 
 def test_bones_are_brighter_than_the_lung_beside_them(chest):
-    shown_chest = chest.take(size=320)
+    shown_chest = chest.take_radiograph(size=320)
     ribs, lung = shown_chest.anatomy["right ribs"], shown_chest.anatomy["right lung"]
     field = cv2.erode(lung.astype(np.uint8), np.ones((9, 9))) > 0
     assert shown_chest.pixels[field & ribs].mean() > shown_chest.pixels[field & ~ribs].mean() + 3
@@ -204,7 +204,7 @@ def test_bones_are_brighter_than_the_lung_beside_them(chest):
 
 def test_overexposed_images_are_darker(chest):
     def lung(stops):
-        image = chest.take(exposure=stops)
+        image = chest.take_radiograph(exposure=stops)
         return np.median(image.pixels[image.anatomy["right lung"]])
 
     assert lung(1.2) < lung(0.0) < lung(-1.2)

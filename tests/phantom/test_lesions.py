@@ -49,8 +49,8 @@ def grown(mask, pixels):
 @pytest.mark.parametrize("view", ["PA", "AP", "lateral"])
 @pytest.mark.parametrize(("name", "form"), STAYS_PUT)
 def test_without_a_lesion_every_pixel_beyond_its_shadow_is_the_same(chest, name, form, view):
-    with_it = chest.take(lesion_of(chest, name, form), view=view)
-    without = chest.take(view=view)
+    with_it = chest.take_radiograph(lesion_of(chest, name, form), view=view)
+    without = chest.take_radiograph(view=view)
     changed = with_it.pixels != without.pixels
     shadow = with_it.lesions["l1"].shadow
     # Blur carries a shadow on by less than three pixels at this size.
@@ -62,12 +62,18 @@ def test_without_a_lesion_every_pixel_beyond_its_shadow_is_the_same(chest, name,
 
 @pytest.mark.parametrize(("name", "reach"), [("nodule", 4), ("mass", 6)])
 def test_a_compact_lesion_changes_nothing_away_from_its_mask(chest, name, reach):
-    with_it, without = chest.take(chest.lesion(name, level="upper", form="solid")), chest.take()
+    with_it, without = (
+        chest.take_radiograph(chest.lesion(name, level="upper", form="solid")),
+        chest.take_radiograph(),
+    )
     assert not ((with_it.pixels != without.pixels) & ~grown(with_it.lesions["l1"].mask, reach)).any()
 
 
 def test_a_fracture_changes_one_rib_or_a_few_on_its_side(chest):
-    with_it, without = chest.take(chest.lesion("fracture", "left", level="mid", form="acute")), chest.take()
+    with_it, without = (
+        chest.take_radiograph(chest.lesion("fracture", "left", level="mid", form="acute")),
+        chest.take_radiograph(),
+    )
     changed = with_it.pixels != without.pixels
     assert 0 < changed.mean() < 0.03
     assert not changed[:, : changed.shape[1] // 2].any()  # all on the image's right, the patient's left
@@ -80,8 +86,8 @@ def test_one_of_several_lesions_is_removed_alone(chest, removed):
         chest.lesion("consolidation", "right", key="l2", level="lower", form="lobar"),
         chest.lesion("pleural effusion", "left", key="l3", level="lower", form="free", extent=0.3),
     ]
-    whole = chest.take(*lesions)
-    rest = chest.take(*(one for k, one in enumerate(lesions) if k != removed))
+    whole = chest.take_radiograph(*lesions)
+    rest = chest.take_radiograph(*(one for k, one in enumerate(lesions) if k != removed))
     changed = whole.pixels != rest.pixels
     key = f"l{removed + 1}"
     assert changed.any()
@@ -95,7 +101,7 @@ def test_one_of_several_lesions_is_removed_alone(chest, removed):
 )
 def test_what_moves_organs_leaves_the_corners_of_the_picture_as_they_are(chest, name, form):
     """Scatter and the display window follow the patient, so a grey level or two may change anywhere."""
-    with_it, without = chest.take(lesion_of(chest, name, form)), chest.take()
+    with_it, without = chest.take_radiograph(lesion_of(chest, name, form)), chest.take_radiograph()
     difference = np.abs(with_it.pixels.astype(int) - without.pixels)
     for corner in (np.s_[:30, :30], np.s_[:30, -30:], np.s_[-30:, :30], np.s_[-30:, -30:]):
         assert difference[corner].mean() <= 2
@@ -174,7 +180,9 @@ def test_an_effusion_lies_at_the_base_in_both_views(chest):
 def test_a_nodule_shows_whole_in_the_lung_field(chest, side, level):
     """Its mask has the stored diameter: no part of it hides behind the heart or the diaphragm."""
     for seed in range(6):
-        shown = chest.take(chest.lesion("nodule", side, level=level, form="solid", extent=0.6), seed=seed)
+        shown = chest.take_radiograph(
+            chest.lesion("nodule", side, level=level, form="solid", extent=0.6), seed=seed
+        )
         seen = shown.lesions["l1"]
         (diameter,) = (m.value for m in seen.shadow.measures)
         # Magnified by about 1.07 in the middle of the chest.
@@ -197,7 +205,7 @@ def test_the_zone_of_a_nodule_is_the_planned_one(chest, side, level):
 @pytest.mark.parametrize(("name", "form"), ALL)
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_every_lesion_has_a_mask_on_its_side(chest, name, form, side):
-    shown = chest.take(lesion_of(chest, name, form, side=side), size=128)
+    shown = chest.take_radiograph(lesion_of(chest, name, form, side=side), size=128)
     mask = shown.lesions["l1"].mask
     assert mask.any()
     middle = round(np.nonzero(shown.anatomy["spine"])[1].mean())
@@ -213,7 +221,7 @@ def test_every_lesion_has_a_mask_on_its_side(chest, name, form, side):
     ("name", "form"), [(name, form) for name, form in ALL if name not in ("cardiomegaly", "fracture")]
 )
 def test_a_lesion_of_the_lung_lies_in_the_lung_field_of_its_side(chest, name, form):
-    shown = chest.take(lesion_of(chest, name, form, side="right"))
+    shown = chest.take_radiograph(lesion_of(chest, name, form, side="right"))
     field = shown.anatomy["right lung"]
     if name == "edema":
         field = field | shown.anatomy["left lung"]
@@ -221,7 +229,9 @@ def test_a_lesion_of_the_lung_lies_in_the_lung_field_of_its_side(chest, name, fo
 
 
 def test_an_effusion_blunts_its_costophrenic_angle_and_leaves_the_other(chest):
-    shown = chest.take(chest.lesion("pleural effusion", "left", level="lower", form="free", extent=0.3))
+    shown = chest.take_radiograph(
+        chest.lesion("pleural effusion", "left", level="lower", form="free", extent=0.3)
+    )
     mask = shown.lesions["l1"].mask
     assert (mask & shown.anatomy["left costophrenic angle"]).sum() > 0.5 * shown.anatomy[
         "left costophrenic angle"
@@ -231,7 +241,9 @@ def test_an_effusion_blunts_its_costophrenic_angle_and_leaves_the_other(chest):
 
 def test_fluid_rises_along_the_chest_wall_when_upright(chest):
     """The meniscus: higher at the side than in the middle of the lung."""
-    shown = chest.take(chest.lesion("pleural effusion", "right", level="lower", form="free", extent=0.4))
+    shown = chest.take_radiograph(
+        chest.lesion("pleural effusion", "right", level="lower", form="free", extent=0.4)
+    )
     mask = shown.lesions["l1"].mask
     first = np.where(mask.any(axis=0), mask.argmax(axis=0), mask.shape[0])
     cols = np.flatnonzero(mask.any(axis=0))
@@ -241,7 +253,10 @@ def test_fluid_rises_along_the_chest_wall_when_upright(chest):
 
 def test_supine_fluid_is_a_veil_and_upright_fluid_a_meniscus(chest):
     effusion = chest.lesion("pleural effusion", "right", level="lower", form="free", extent=0.5)
-    supine, upright = chest.take(effusion, view="AP", supine=True), chest.take(effusion, view="AP")
+    supine, upright = (
+        chest.take_radiograph(effusion, view="AP", supine=True),
+        chest.take_radiograph(effusion, view="AP"),
+    )
     assert supine.lesions["l1"].shadow.appearance == ("layering",)
     assert upright.lesions["l1"].shadow.appearance == ("meniscus",)
 
@@ -261,7 +276,7 @@ def test_fluid_and_filled_lung_are_brighter_and_free_air_is_darker(chest):
         ("mass", "solid", 1),
         ("pneumothorax", "simple", -1),
     ]:
-        with_it, without = chest.take(lesion_of(chest, name, form)), chest.take()
+        with_it, without = chest.take_radiograph(lesion_of(chest, name, form)), chest.take_radiograph()
         mask = with_it.lesions["l1"].mask
         change = with_it.pixels[mask].astype(float).mean() - without.pixels[mask].astype(float).mean()
         assert sign * change > 4, name
@@ -270,7 +285,7 @@ def test_fluid_and_filled_lung_are_brighter_and_free_air_is_darker(chest):
 def test_a_pneumothorax_holds_no_vessels(chest):
     """Beyond the pleural line only noise and ribs are left: less texture than the lung there had."""
     air = chest.lesion("pneumothorax", "right", form="simple", extent=0.6)
-    with_it, without = chest.take(air, size=256), chest.take(size=256)
+    with_it, without = chest.take_radiograph(air, size=256), chest.take_radiograph(size=256)
     mask = with_it.lesions["l1"].mask & ~with_it.anatomy["right ribs"]
 
     def texture(shown):
@@ -282,7 +297,7 @@ def test_a_pneumothorax_holds_no_vessels(chest):
 
 def test_tension_pushes_the_mediastinum_away(chest):
     def heart(*lesions):
-        return np.nonzero(chest.take(*lesions).anatomy["heart"])[1].mean()
+        return np.nonzero(chest.take_radiograph(*lesions).anatomy["heart"])[1].mean()
 
     right = chest.lesion("pneumothorax", "right", form="tension", extent=0.8)
     left = chest.lesion("pneumothorax", "left", form="tension", extent=0.8)
@@ -292,10 +307,10 @@ def test_tension_pushes_the_mediastinum_away(chest):
 
 
 def test_collapse_draws_the_mediastinum_and_the_dome_to_it(chest):
-    collapsed = chest.take(
+    collapsed = chest.take_radiograph(
         chest.lesion("atelectasis", "left", level="lower", form="wedge", extent=0.9)
     ).anatomy
-    healthy = chest.take().anatomy
+    healthy = chest.take_radiograph().anatomy
     assert np.nonzero(collapsed["heart"])[1].mean() > np.nonzero(healthy["heart"])[1].mean() + 2
     tops = [np.flatnonzero(a["left hemidiaphragm"].any(axis=1))[0] for a in (collapsed, healthy)]
     assert tops[0] < tops[1] - 3
@@ -341,7 +356,7 @@ def test_bilateral_disease_shows_in_both_lungs_and_never_shrinks_as_it_grows(che
         before = (0, 0)
         for extent in EXTENTS:
             lesion = lesion_of(chest, name, form, side="bilateral", level="lower", extent=extent)
-            shown = chest.take(lesion, seed=seed, size=160)
+            shown = chest.take_radiograph(lesion, seed=seed, size=160)
             mask = shown.lesions["l1"].mask
             areas = tuple(int((mask & shown.anatomy[f"{side} lung"]).sum()) for side in ("right", "left"))
             assert min(areas) > 0
@@ -353,7 +368,7 @@ def test_bilateral_disease_is_alike_in_some_and_clearly_less_in_either_lung_in_o
     ratios = []
     for seed in range(24):
         edema = chest.lesion("edema", "bilateral", form="interstitial", extent=0.5)
-        shown = chest.take(edema, seed=seed, size=96)
+        shown = chest.take_radiograph(edema, seed=seed, size=96)
         mask = shown.lesions["l1"].mask
         right, left = ((mask & shown.anatomy[f"{side} lung"]).sum() for side in ("right", "left"))
         ratios.append(right / left)
@@ -368,7 +383,7 @@ def test_a_consolidation_grows_from_a_segment_over_a_lobe_to_most_of_a_lung(ches
         shares = []
         for extent in (0.15, 0.45, 0.9):
             lesion = lesion_of(chest, "consolidation", form, side="right", level=level, extent=extent)
-            shown = chest.take(lesion, size=128)
+            shown = chest.take_radiograph(lesion, size=128)
             lung = shown.anatomy["right lung"]
             shares.append((shown.lesions["l1"].mask & lung).sum() / lung.sum())
         segment, lobe, most = shares
@@ -395,7 +410,7 @@ def test_a_nodule_is_below_and_a_mass_above_3_cm(chest):
         ("mass", 0.0, 3.0, 4.0),
         ("mass", 1.0, 5.0, 9.0),
     ):
-        shown = chest.take(chest.lesion(name, level="mid", form="solid", extent=extent), size=96)
+        shown = chest.take_radiograph(chest.lesion(name, level="mid", form="solid", extent=extent), size=96)
         (size,) = shown.lesions["l1"].shadow.measures
         assert (size.name, size.unit) == ("diameter", "cm")
         assert low <= size.value <= high
@@ -409,7 +424,7 @@ def test_a_nodule_is_below_and_a_mass_above_3_cm(chest):
 def test_a_denser_lesion_is_more_conspicuous(chest, name, form):
     for seed in range(3):
         subtle, clear, obvious = (
-            chest.take(lesion_of(chest, name, form, side="right", density=density), seed=seed)
+            chest.take_radiograph(lesion_of(chest, name, form, side="right", density=density), seed=seed)
             .lesions["l1"]
             .conspicuity
             for density in (0.3, 0.65, 1.0)
@@ -419,7 +434,9 @@ def test_a_denser_lesion_is_more_conspicuous(chest, name, form):
 
 @pytest.mark.parametrize(("extent", "ribs"), [(0.1, 1), (0.6, 2), (0.95, 3)])
 def test_each_broken_rib_has_its_piece_of_the_mask(chest, extent, ribs):
-    shown = chest.take(chest.lesion("fracture", level="mid", form="acute", extent=extent), size=256)
+    shown = chest.take_radiograph(
+        chest.lesion("fracture", level="mid", form="acute", extent=extent), size=256
+    )
     seen = shown.lesions["l1"]
     assert {m.name: m.value for m in seen.shadow.measures}["fractured ribs"] == ribs
     pieces = cv2.connectedComponents(seen.mask.astype(np.uint8))[0] - 1
@@ -431,7 +448,9 @@ def test_each_broken_rib_has_its_piece_of_the_mask(chest, extent, ribs):
 
 def test_the_same_lesion_stays_where_it_was_when_it_grows(chest):
     small, large = (
-        chest.take(chest.lesion("mass", level="upper", form="solid", extent=extent)).lesions["l1"].mask
+        chest.take_radiograph(chest.lesion("mass", level="upper", form="solid", extent=extent))
+        .lesions["l1"]
+        .mask
         for extent in (0.2, 0.7)
     )
     middles = [np.array([np.nonzero(m)[1].mean(), np.nonzero(m)[0].mean()]) for m in (small, large)]
@@ -441,7 +460,7 @@ def test_the_same_lesion_stays_where_it_was_when_it_grows(chest):
 
 def test_the_mask_is_where_the_thickness_exceeds_the_stored_share_of_its_maximum(chest):
     for name, form in (("nodule", "solid"), ("consolidation", "lobar"), ("pleural effusion", "free")):
-        shown = chest.take(lesion_of(chest, name, form, side="right"))
+        shown = chest.take_radiograph(lesion_of(chest, name, form, side="right"))
         shadow, mask = shown.lesions["l1"].shadow, shown.lesions["l1"].mask
         thick = shadow.thickness > shadow.threshold * shadow.thickness.max()
         expected = thick & shown.anatomy["right lung"]

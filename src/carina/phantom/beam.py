@@ -1,6 +1,6 @@
 """Rays from a point source through the patient to the detector, and what each solid puts in their way.
 
-Everything is a line integral along the ray of one pixel: of ellipsoids in closed form, of tubes as in `tubes`.
+Everything is a line integral along the ray of one pixel: of ellipsoids in closed form, of tubes as in `project_tubes`.
 Nothing here knows what the solids mean.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from carina.phantom.solids import Block, Ellipsoid, Plate, Tube, Vector, rotation
-from carina.phantom.tubes import SOLID, Profile, deposit
+from carina.phantom.tubes import SOLID, Profile, add_tubes
 from carina.studies.vocabulary import View
 
 Field = NDArray[np.float32]
@@ -123,8 +123,8 @@ class Beam:
             bu * bu - length.uu * c,
             bv * bv - length.vv * c,
             2 * bu * bv - length.uv * c,
-        ).over(u, v)
-        a = length.over(u, v)
+        ).evaluate(u, v)
+        a = length.evaluate(u, v)
         np.reciprocal(a, out=a)
         middle = (np.float32(-b0) - np.float32(bu) * u) - np.float32(bv) * v
         middle *= a
@@ -145,17 +145,17 @@ class Beam:
         start = inverse @ (self.source - solid.centre)
         return start, inverse @ (self.distance * self.towards), inverse @ self.right, inverse @ self.down
 
-    def blob(self, solid: Ellipsoid, within: Span) -> tuple[Window, Field]:
+    def integrate_gaussian(self, solid: Ellipsoid, within: Span) -> tuple[Window, Field]:
         """Line integral, cm, of a soft ball: a Gaussian whose standard deviations are the semi-axes, of height 1
         in the middle, counted only where the ray is inside `within`."""
-        reach = self.window(*self.bounds(solid.scaled(3.0)))
+        reach = self.window(*self.bounds(solid.scale(3.0)))
         rows = slice(max(reach[0].start, within.window[0].start), min(reach[0].stop, within.window[0].stop))
         cols = slice(max(reach[1].start, within.window[1].start), min(reach[1].stop, within.window[1].stop))
         if rows.stop <= rows.start or cols.stop <= cols.start:
             return (slice(0, 0), slice(0, 0)), np.zeros((0, 0), np.float32)
         u, v = self._u[:, cols], self._v[rows]
         start, d0, du, dv = self._in_frame_of(solid)
-        a = _squared_length(d0, du, dv).over(u, v)
+        a = _squared_length(d0, du, dv).evaluate(u, v)
         b = np.float32(start @ d0) + np.float32(start @ du) * u + np.float32(start @ dv) * v
         closest = np.maximum(np.float32(start @ start) - b * b / a, 0.0)
         middle, root = -b / a, np.sqrt(a)
@@ -187,7 +187,7 @@ class Beam:
             total[span.window] += np.maximum(span.far - span.near, 0) * self.ray_length[span.window]
         return total
 
-    def coarser(self, factor: int) -> Beam:
+    def coarsen(self, factor: int) -> Beam:
         """The same view with pixels `factor` times as wide; the size must be a multiple of it."""
         middle = tuple((c + 0.5) / factor - 0.5 for c in self.centre)
         return replace(
@@ -219,13 +219,13 @@ class Beam:
         mask[span.window] = span.far > span.near
         return mask
 
-    def tubes(self, tubes: Sequence[Tube], *, profile: Profile = SOLID) -> Field:
-        """Projected thickness of tubes, cm, added up where they cross; see `tubes.deposit`."""
+    def project_tubes(self, tubes: Sequence[Tube], *, profile: Profile = SOLID) -> Field:
+        """Projected thickness of tubes, cm, added up where they cross; see `tubes.add_tubes`."""
         total = self.blank()
-        deposit(self, tubes, total, profile=profile)
+        add_tubes(self, tubes, total, profile=profile)
         return total
 
-    def plates(self, plates: Sequence[Plate], *, soften: float = 0.08) -> Field:
+    def project_plates(self, plates: Sequence[Plate], *, soften: float = 0.08) -> Field:
         """Projected thickness of flat bones: constant over the plate, longer where it is seen edge-on."""
         total = self.blank()
         for plate in plates:
@@ -245,7 +245,7 @@ class Beam:
             total[window] += layer * np.float32(plate.thickness / max(cosine, 0.25))
         return total
 
-    def blocks(self, blocks: Sequence[Block], *, core: float, rim: float) -> Field:
+    def project_blocks(self, blocks: Sequence[Block], *, core: float, rim: float) -> Field:
         """Attenuation of boxy bones: `core` per cm through the box, and `rim` more near its outline."""
         corner = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=float)
         layer = self.blank()
@@ -279,7 +279,7 @@ class _Quadratic(NamedTuple):
     vv: float
     uv: float
 
-    def over(self, row: Field, column: Field) -> Field:
+    def evaluate(self, row: Field, column: Field) -> Field:
         """Its values over a row of U and a column of V."""
         across = np.float32(self.k) + (np.float32(self.u) + np.float32(self.uu) * row) * row
         along = (np.float32(self.v) + np.float32(self.vv) * column) * column
@@ -301,7 +301,7 @@ def _squared_length(d0: Vector, du: Vector, dv: Vector) -> _Quadratic:
     )
 
 
-def overlap(first: Span, second: Span) -> Span:
+def intersect_spans(first: Span, second: Span) -> Span:
     """Where a ray is inside both convex solids."""
     rows = slice(
         max(first.window[0].start, second.window[0].start), min(first.window[0].stop, second.window[0].stop)
@@ -313,7 +313,7 @@ def overlap(first: Span, second: Span) -> Span:
         nothing = np.zeros((0, 0), np.float32)
         return Span((slice(0, 0), slice(0, 0)), nothing, nothing)
 
-    def cut(span: Span, values: Field) -> Field:
+    def crop(span: Span, values: Field) -> Field:
         return values[
             rows.start - span.window[0].start : rows.stop - span.window[0].start,
             cols.start - span.window[1].start : cols.stop - span.window[1].start,
@@ -321,37 +321,37 @@ def overlap(first: Span, second: Span) -> Span:
 
     return Span(
         (rows, cols),
-        np.maximum(cut(first, first.near), cut(second, second.near)),
-        np.minimum(cut(first, first.far), cut(second, second.far)),
+        np.maximum(crop(first, first.near), crop(second, second.near)),
+        np.minimum(crop(first, first.far), crop(second, second.far)),
     )
 
 
-def length_without(beam: Beam, solid: Span, removed: Sequence[Span]) -> Field:
-    """Centimetres inside `solid` and in none of `removed`: exact, by inclusion and exclusion."""
+def measure_length_outside(beam: Beam, solid: Span, excluded: Sequence[Span]) -> Field:
+    """Centimetres inside `solid` and in none of `excluded`: exact, by inclusion and exclusion."""
     total = beam.blank()
     total[solid.window] = np.maximum(solid.far - solid.near, 0)
-    _exclude(total, solid, removed, np.float32(-1))
+    _exclude(total, solid, excluded, np.float32(-1))
     inside = total[solid.window]
     np.maximum(inside, 0, out=inside)
     inside *= beam.ray_length[solid.window]
     return total
 
 
-def _exclude(total: Field, solid: Span, removed: Sequence[Span], sign: np.float32) -> None:
-    for k, other in enumerate(removed):
-        common = overlap(solid, other)
+def _exclude(total: Field, solid: Span, excluded: Sequence[Span], sign: np.float32) -> None:
+    for k, other in enumerate(excluded):
+        common = intersect_spans(solid, other)
         if common.near.size:
             inside = np.maximum(common.far - common.near, 0)
             if inside.any():
                 total[common.window] += sign * inside
-                _exclude(total, common, removed[k + 1 :], np.float32(-sign))
+                _exclude(total, common, excluded[k + 1 :], np.float32(-sign))
 
 
 # Source to detector, cm.
 DISTANCE = {"PA": 180.0, "AP": 100.0, "lateral": 180.0}
 
 
-def beam_for(
+def make_beam(
     view: View,
     *,
     size: int,

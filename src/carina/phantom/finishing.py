@@ -8,18 +8,18 @@ from carina.phantom.beam import Field
 from carina.studies.vocabulary import View
 
 
-def mark(picture: Field, view: View, chance: np.random.Generator) -> None:
+def mark(picture: Field, view: View, generator: np.random.Generator) -> None:
     """A lead letter in an upper corner, on the side it names; painted in place."""
     size = picture.shape[0]
-    left = bool(chance.random() < 0.75)  # most departments mark the left
+    left = bool(generator.random() < 0.75)  # most departments mark the left
     letter = "L" if left or view == "lateral" else "R"
-    scale = size / 512 * chance.uniform(0.45, 0.8)
-    across = chance.uniform(0.03, 0.09) if letter == "R" else chance.uniform(0.88, 0.94)
-    x, y = int(across * size), int(chance.uniform(0.06, 0.14) * size)
+    scale = size / 512 * generator.uniform(0.45, 0.8)
+    across = generator.uniform(0.03, 0.09) if letter == "R" else generator.uniform(0.88, 0.94)
+    x, y = int(across * size), int(generator.uniform(0.06, 0.14) * size)
     thick = max(round(1.6 * scale), 1)
     layer = np.zeros(picture.shape, np.uint8)
     cv2.putText(layer, letter, (x, y), cv2.FONT_HERSHEY_SIMPLEX, scale, 255, thick, cv2.LINE_AA)
-    if view == "AP" and chance.random() < 0.5:
+    if view == "AP" and generator.random() < 0.5:
         cv2.putText(
             layer,
             "AP",
@@ -30,13 +30,13 @@ def mark(picture: Field, view: View, chance: np.random.Generator) -> None:
             thick,
             cv2.LINE_AA,
         )
-    np.maximum(picture, layer * np.float32(chance.uniform(0.85, 1.0) / 255), out=picture)
+    np.maximum(picture, layer * np.float32(generator.uniform(0.85, 1.0) / 255), out=picture)
 
 
-def collimate(picture: Field, chance: np.random.Generator) -> None:
+def collimate(picture: Field, generator: np.random.Generator) -> None:
     """Black (or nearly) edges where the collimator's blades stood, in some images."""
     size = picture.shape[0]
-    widths = chance.uniform(0.004, 0.025, 4) * (chance.random(4) < 0.25)
+    widths = generator.uniform(0.004, 0.025, 4) * (generator.random(4) < 0.25)
     top, bottom, left, right = (int(w * size) for w in widths)
     for blade in (np.s_[:top], np.s_[size - bottom :], np.s_[:, :left], np.s_[:, size - right :]):
         picture[blade] *= np.float32(0.03)

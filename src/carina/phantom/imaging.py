@@ -45,19 +45,19 @@ class Detector:
     """Gain of detail over local brightness, as in every vendor's processing."""
 
 
-def draw_detector(chance: np.random.Generator, *, view: View, exposure: float) -> Detector:
+def sample_detector(generator: np.random.Generator, *, view: View, exposure: float) -> Detector:
     """The settings of one exposure; a portable unit has no grid, so more scatter."""
     portable = view == "AP"
     lung_level = {"PA": 0.42, "AP": 0.45, "lateral": 0.44}[view]
     return Detector(
-        scatter_share=chance.uniform(0.5, 0.7) if portable else chance.uniform(0.25, 0.45),
-        scatter_width=chance.uniform(0.08, 0.14),
-        counts=chance.uniform(40.0, 90.0) * 2.0 ** (0.7 * exposure),
-        blur_mm=chance.uniform(0.18, 0.35),
+        scatter_share=generator.uniform(0.5, 0.7) if portable else generator.uniform(0.25, 0.45),
+        scatter_width=generator.uniform(0.08, 0.14),
+        counts=generator.uniform(40.0, 90.0) * 2.0 ** (0.7 * exposure),
+        blur_mm=generator.uniform(0.18, 0.35),
         exposure=exposure,
-        lung_level=float(np.clip(chance.normal(lung_level, 0.04), 0.22, 0.5)),
-        dense_level=float(np.clip(chance.normal(0.78 if not portable else 0.73, 0.04), 0.64, 0.90)),
-        detail=chance.uniform(1.5, 2.2),
+        lung_level=float(np.clip(generator.normal(lung_level, 0.04), 0.22, 0.5)),
+        dense_level=float(np.clip(generator.normal(0.78 if not portable else 0.73, 0.04), 0.64, 0.90)),
+        detail=generator.uniform(1.5, 2.2),
     )
 
 
@@ -67,7 +67,7 @@ class Exposure:
 
     detector: Detector
     pixel_cm: float
-    healthy: Field
+    baseline: Field
     """Attenuation."""
     scatter: Field
     local: Field
@@ -76,30 +76,32 @@ class Exposure:
     middle: float
     """Of the sigmoid that turns density into grey."""
 
-    def picture(self, added: Field, noise: np.random.Generator) -> Field:
+    def render_image(self, added: Field, noise: np.random.Generator) -> Field:
         """The displayed image, 0 (black) to 1 (white), with what lesions and devices add to the attenuation."""
-        seen = self._signal(np.s_[:, :], added)
+        signal = self._compute_signal(np.s_[:, :], added)
         photons = np.float32(self.detector.counts * 1000 * (10 * self.pixel_cm) ** 2)
-        grain = seen * (1 / photons)
+        grain = signal * (1 / photons)
         grain += ELECTRONIC**2
         np.sqrt(grain, out=grain)
-        grain *= _NORMAL[noise.integers(0, len(_NORMAL), seen.shape, dtype=np.uint16)]
-        seen += grain
+        grain *= _NORMAL[noise.integers(0, len(_NORMAL), signal.shape, dtype=np.uint16)]
+        signal += grain
         sigma = max(self.detector.blur_mm / (10 * self.pixel_cm), 0.35)
-        return self._displayed(np.s_[:, :], np.asarray(cv2.GaussianBlur(seen, (0, 0), sigma), np.float32))
+        return self._apply_display_curve(
+            np.s_[:, :], np.asarray(cv2.GaussianBlur(signal, (0, 0), sigma), np.float32)
+        )
 
-    def noiseless(self, window: Window, added: Field) -> Field:
+    def render_noiseless(self, window: Window, added: Field) -> Field:
         """What a perfect detector would show in a window."""
-        return self._displayed(window, self._signal(window, added))
+        return self._apply_display_curve(window, self._compute_signal(window, added))
 
-    def _signal(self, window: Window, added: Field) -> Field:
-        signal = np.add(self.healthy[window], added)
+    def _compute_signal(self, window: Window, added: Field) -> Field:
+        signal = np.add(self.baseline[window], added)
         np.negative(signal, out=signal)
         np.exp(signal, out=signal)
         signal += self.scatter[window]
         return signal
 
-    def _displayed(self, window: Window, signal: Field) -> Field:
+    def _apply_display_curve(self, window: Window, signal: Field) -> Field:
         """From signal to grey, in place."""
         np.maximum(signal, np.float32(1e-4), out=signal)
         density = np.negative(np.log(signal, out=signal), out=signal)
@@ -114,19 +116,19 @@ class Exposure:
 
 
 def expose(
-    healthy: Field, *, lungs: NDArray[np.bool_], body: NDArray[np.bool_], pixel_cm: float, detector: Detector
+    baseline: Field, *, lungs: NDArray[np.bool_], body: NDArray[np.bool_], pixel_cm: float, detector: Detector
 ) -> Exposure:
     """Expose a patient; the automatic display window goes by the masks of lung and body."""
-    plain = np.exp(-healthy)
-    scatter = _scatter(plain, detector)
-    plain += scatter
-    local = _local_brightness(plain)
-    slope, middle = _display_window(local, lungs, body, detector)
-    smooth = cv2.resize(local, (healthy.shape[1], healthy.shape[0]), interpolation=cv2.INTER_LINEAR)
-    return Exposure(detector, pixel_cm, healthy, scatter, np.asarray(smooth, np.float32), slope, middle)
+    primary = np.exp(-baseline)
+    scatter = _compute_scatter(primary, detector)
+    primary += scatter
+    local = _compute_local_density(primary)
+    slope, middle = _fit_display_window(local, lungs, body, detector)
+    smooth = cv2.resize(local, (baseline.shape[1], baseline.shape[0]), interpolation=cv2.INTER_LINEAR)
+    return Exposure(detector, pixel_cm, baseline, scatter, np.asarray(smooth, np.float32), slope, middle)
 
 
-def _scatter(primary: Field, detector: Detector) -> Field:
+def _compute_scatter(primary: Field, detector: Detector) -> Field:
     size = (primary.shape[1], primary.shape[0])
     coarse = cv2.resize(primary, (COARSE, COARSE), interpolation=cv2.INTER_AREA)
     # Rays outside the patient make no scatter in the patient: bound them, or bare air would fog the picture.
@@ -138,15 +140,15 @@ def _scatter(primary: Field, detector: Detector) -> Field:
     return np.asarray(cv2.resize(spread, size, interpolation=cv2.INTER_LINEAR), np.float32)
 
 
-def _local_brightness(plain: Field) -> Field:
+def _compute_local_density(primary: Field) -> Field:
     """Coarse picture of the patient's density, over which detail is enhanced."""
-    coarse = -np.log(cv2.resize(plain, (COARSE, COARSE), interpolation=cv2.INTER_AREA))
+    coarse = -np.log(cv2.resize(primary, (COARSE, COARSE), interpolation=cv2.INTER_AREA))
     return np.asarray(
         cv2.GaussianBlur(coarse, (0, 0), 0.045 * COARSE, borderType=cv2.BORDER_REPLICATE), np.float32
     )
 
 
-def _display_window(
+def _fit_display_window(
     local: Field, lungs: NDArray[np.bool_], body: NDArray[np.bool_], detector: Detector
 ) -> tuple[float, float]:
     """Slope and middle of a sigmoid that puts the patient's lung and densest tenth at the wanted grey levels."""

@@ -16,7 +16,7 @@ from carina.phantom import truth
 from carina.phantom.course import plan_patient, plan_studies
 from carina.phantom.options import Mix, PhantomOptions, Wording
 from carina.phantom.plan import PatientPlan, StudyPlan
-from carina.phantom.radiograph import take
+from carina.phantom.radiograph import take_radiograph
 from carina.phantom.reports import write_report
 from carina.sources import SOURCES, Source
 from carina.store import SetBuild
@@ -61,7 +61,9 @@ def make_study(
     patient: PatientPlan, plan: StudyPlan, options: PhantomOptions, seed: int
 ) -> tuple[Study, dict[str, Pixels]]:
     """One study with all its truth, and the pixels of its images by key."""
-    images = {_key(patient, plan, t.view): take(patient, plan, t, options, seed) for t in plan.techniques}
+    images = {
+        _key(patient, plan, t.view): take_radiograph(patient, plan, t, options, seed) for t in plan.techniques
+    }
     found, finding_ids = truth.findings(plan, images)
     devices, device_ids = truth.devices(plan, images)
     order = plan.order

@@ -21,11 +21,11 @@ class Ellipsoid:
     centre: Vector
     axes: Vector
 
-    def scaled(self, factors: ArrayLike) -> "Ellipsoid":
+    def scale(self, factors: ArrayLike) -> "Ellipsoid":
         """The semi-axes multiplied by one factor each (or all by the same)."""
         return replace(self, axes=self.axes * np.asarray(factors, dtype=float))
 
-    def shifted(self, offset: ArrayLike) -> "Ellipsoid":
+    def shift(self, offset: ArrayLike) -> "Ellipsoid":
         return replace(self, centre=self.centre + np.asarray(offset, dtype=float))
 
     @cached_property
@@ -44,7 +44,7 @@ class Ellipsoid:
         local = (points - self.centre) @ self.to_ball.T
         return np.asarray((local * local).sum(axis=1) <= 1.0)
 
-    def across_at(self, z: float) -> tuple[float, float] | None:
+    def x_range_at(self, z: float) -> tuple[float, float] | None:
         """From where to where along x it reaches at a height, at whatever depth; None above and below it."""
         (xx, _, xz), _, (_, _, zz) = (self.axes @ self.axes.T).tolist()
         rise = z - float(self.centre[2])
@@ -54,7 +54,7 @@ class Ellipsoid:
         half = sqrt((xx - xz * xz / zz) * (1 - rise * rise / zz))
         return middle - half, middle + half
 
-    def extent(self, axis: int) -> float:
+    def half_width(self, axis: int) -> float:
         """Half of the width along one axis of the patient frame."""
         return float(np.linalg.norm(self.axes[axis]))
 
@@ -114,7 +114,7 @@ class Block:
     half: Vector
 
 
-def mirrored(points: Vector) -> Vector:
+def mirror_points(points: Vector) -> Vector:
     """The same points on the patient's other side."""
     return np.asarray(points * np.array([-1.0, 1.0, 1.0]))
 
@@ -128,10 +128,10 @@ def smooth_curve(knots: Sequence[ArrayLike], *, n: int = 48) -> Vector:
     curve = 0.5 * (
         2 * p1 + (p2 - p0) * t + (2 * p0 - 5 * p1 + 4 * p2 - p3) * t**2 + (3 * p1 - p0 - 3 * p2 + p3) * t**3
     )
-    return resampled(np.vstack([curve.reshape(-1, 3), p[-2]]), n=n)
+    return resample_curve(np.vstack([curve.reshape(-1, 3), p[-2]]), n=n)
 
 
-def resampled(curve: Vector, *, n: int) -> Vector:
+def resample_curve(curve: Vector, *, n: int) -> Vector:
     """The same curve with n points of equal spacing along it."""
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])
     at = np.linspace(0.0, length[-1], n)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carina.phantom.beam import Beam, beam_for
-from carina.phantom.build import Build
+from carina.phantom.beam import Beam, make_beam
+from carina.phantom.habitus import Habitus
 from carina.phantom.plan import PatientPlan
-from carina.phantom.skeleton import Skeleton, skeleton
+from carina.phantom.skeleton import Skeleton, build_skeleton
 from carina.phantom.solids import Ellipsoid, Tube, Vector, ellipsoid, smooth_curve, tube
-from carina.phantom.vessels import lung_vessels
+from carina.phantom.vessels import grow_vessels
 from carina.store.seeding import rng
 
 
@@ -38,9 +38,9 @@ class State:
 class Thorax:
     """All solids of one patient in one state."""
 
-    build: Build
+    habitus: Habitus
     torso: tuple[Ellipsoid, ...]
-    flesh: tuple[Ellipsoid, ...]
+    lean_torso: tuple[Ellipsoid, ...]
     """The torso without its fat."""
     shoulders: tuple[Ellipsoid, ...]
     breasts: tuple[Ellipsoid, ...]
@@ -48,11 +48,11 @@ class Thorax:
     lungs: tuple[Ellipsoid, Ellipsoid]
     """Right, left: the pleural cavities, before heart, mediastinum and diaphragm are taken away."""
     domes: tuple[Ellipsoid, Ellipsoid]
-    midriff: Ellipsoid
+    central_tendon: Ellipsoid
     """The middle of the diaphragm, on which the heart rests."""
     heart: tuple[Ellipsoid, ...]
     mediastinum: tuple[Ellipsoid, ...]
-    column: tuple[Ellipsoid, ...]
+    paraspinal: tuple[Ellipsoid, ...]
     """Soft tissue around the spine, with the descending aorta."""
     gas: tuple[Ellipsoid, ...]
     skeleton: Skeleton
@@ -64,47 +64,51 @@ class Thorax:
     carina: Vector
 
 
-def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thorax:
+def build_thorax(patient: PatientPlan, habitus: Habitus, state: State, seed: int) -> Thorax:
     """Everything inside the patient, standing straight in the patient frame."""
-    s, w, d = build.scale, build.width, build.depth
+    s, w, d = habitus.scale, habitus.width, habitus.depth
     breath = 1.0 - state.inspiration
     lift = 5.2 * s * breath + (0.8 if state.supine else 0.0)
     squeeze = round(1.0 - 0.05 * breath, 2)  # in steps, so that bones are found again for the next image
-    dome_top = (lift + state.raised[0], lift - build.asymmetry + state.raised[1])
-    lungs = (_pleural_cavity(-1, s, w * squeeze, d), _pleural_cavity(1, s, w * squeeze, d))
-    heart, mediastinum, column = _heart(build, state, lungs, lift), _mediastinum(build, state), _column(build)
+    dome_top = (lift + state.raised[0], lift - habitus.asymmetry + state.raised[1])
+    lungs = (_build_pleural_cavity(-1, s, w * squeeze, d), _build_pleural_cavity(1, s, w * squeeze, d))
+    heart, mediastinum, paraspinal = (
+        _build_heart(habitus, state, lungs, lift),
+        _build_mediastinum(habitus, state),
+        _build_paraspinal(habitus),
+    )
     carina = np.array([0.3 + 0.6 * state.shift, -3.0, 15.2 * s])
     hila = (
         np.array([-3.9 + 0.8 * state.shift, -1.5, (10.6 + 0.25 * lift) * s + 0.35 * state.raised[0]]),
         np.array([4.3 + 0.8 * state.shift, -1.8, (11.8 + 0.25 * lift) * s + 0.35 * state.raised[1]]),
     )
-    domes = tuple(_dome(side, w, d, top) for side, top in zip((-1, 1), dome_top, strict=True))
+    domes = tuple(_build_dome(side, w, d, top) for side, top in zip((-1, 1), dome_top, strict=True))
     vessels = tuple(
-        lung_vessels(
+        grow_vessels(
             lungs[k],
             domes[k],
             hila[k],
             congestion=state.congestion,
-            chance=rng(seed, patient.id, "vessels", k),
+            generator=rng(seed, patient.id, "vessels", k),
         )
         for k in (0, 1)
     )
-    torso, flesh, shoulders, breasts, arms = _body(build, state)
+    torso, lean_torso, shoulders, breasts, arms = _build_body(habitus, state)
     return Thorax(
-        build=build,
+        habitus=habitus,
         torso=torso,
-        flesh=flesh,
+        lean_torso=lean_torso,
         shoulders=shoulders,
         breasts=breasts,
         arms=arms,
         lungs=lungs,
         domes=(domes[0], domes[1]),
-        midriff=ellipsoid((0.5 * state.shift, 1.5, lift - 12.5), (0.55 * w, 1.15 * d, 12.0)),
+        central_tendon=ellipsoid((0.5 * state.shift, 1.5, lift - 12.5), (0.55 * w, 1.15 * d, 12.0)),
         heart=heart,
         mediastinum=mediastinum,
-        column=column,
-        gas=_gas(build, dome_top[1], state, rng(seed, patient.id, "gas")),
-        skeleton=skeleton(build, squeeze=squeeze, supine=state.supine),
+        paraspinal=paraspinal,
+        gas=_build_gas(habitus, dome_top[1], state, rng(seed, patient.id, "gas")),
+        skeleton=build_skeleton(habitus, squeeze=squeeze, supine=state.supine),
         trachea=tube(
             smooth_curve(
                 [(0.0, 0.8, 36 * s), (0.1, -1.2, 24 * s), (0.2 + 0.4 * state.shift, -2.2, 19 * s), carina]
@@ -131,25 +135,25 @@ def thorax(patient: PatientPlan, build: Build, state: State, seed: int) -> Thora
     )
 
 
-def _pleural_cavity(side: int, s: float, w: float, d: float) -> Ellipsoid:
+def _build_pleural_cavity(side: int, s: float, w: float, d: float) -> Ellipsoid:
     # The long axis leans to the midline, so that the apex is medial and the base wide.
     return ellipsoid(
         (side * 0.5 * w, -0.4, 3.0 * s), (0.505 * w, 0.96 * d, 21.6 * s), tilt_degrees=(2.0, -side * 5.2, 0)
     )
 
 
-def _dome(side: int, w: float, d: float, top: float) -> Ellipsoid:
+def _build_dome(side: int, w: float, d: float, top: float) -> Ellipsoid:
     # Shaped to meet the chest wall about 4 cm below its top at the side, 5 behind and 2 in front.
     return ellipsoid((side * 0.46 * w, 1.5, top - 12.0), (0.69 * w, 1.37 * d, 12.0))
 
 
-def _heart(
-    build: Build, state: State, lungs: tuple[Ellipsoid, Ellipsoid], lift: float
+def _build_heart(
+    habitus: Habitus, state: State, lungs: tuple[Ellipsoid, Ellipsoid], lift: float
 ) -> tuple[Ellipsoid, ...]:
     """Ventricles, atria and outflow, scaled until the ratio of heart to thorax on a straight PA view is right."""
-    wanted = state.cardiothoracic_ratio or build.cardiothoracic_ratio
+    wanted = state.cardiothoracic_ratio or habitus.cardiothoracic_ratio
     lie = 36.0 - 2.2 * lift  # a raised diaphragm lays the heart flat
-    base = 4.2 * build.scale + 0.8 * lift
+    base = 4.2 * habitus.scale + 0.8 * lift
     long, short = (7.3, 4.7) if state.left_ventricular else (6.8, 4.9)
     parts = (
         ellipsoid((2.1, 3.0, base), (long, 5.2, short), tilt_degrees=(0, lie, 12)),
@@ -157,29 +161,33 @@ def _heart(
         ellipsoid((0.7, -0.2, base + 1.4), (4.6, 4.8, 5.2)),
         ellipsoid((1.5, 1.8, base + 2.9), (3.2, 3.2, 4.6), tilt_degrees=(0, 26, 0)),
     )
-    straight = beam_for(
+    straight = make_beam(
         "PA",
         size=1024,
-        field_cm=3.0 * build.width,
-        centre=np.array([0.0, 0.0, 9.6 * build.scale]),
-        half_depth=build.depth + 4.0,
-        half_width=build.width + 5.0,
+        field_cm=3.0 * habitus.width,
+        centre=np.array([0.0, 0.0, 9.6 * habitus.scale]),
+        half_depth=habitus.depth + 4.0,
+        half_width=habitus.width + 5.0,
     )
-    thorax_width = _width(straight, lungs)
+    thorax_width = _measure_width(straight, lungs)
     factor = 1.0
     for _ in range(
         4
     ):  # the width grows all but linearly with the factor: four corrections leave no visible error
-        factor *= wanted * thorax_width / _width(straight, _grown(parts, factor, base, state.shift))
-    return _grown(parts, factor, base, state.shift)
+        factor *= (
+            wanted * thorax_width / _measure_width(straight, _enlarge_heart(parts, factor, base, state.shift))
+        )
+    return _enlarge_heart(parts, factor, base, state.shift)
 
 
-def _width(beam: Beam, solids: tuple[Ellipsoid, ...]) -> float:
+def _measure_width(beam: Beam, solids: tuple[Ellipsoid, ...]) -> float:
     bounds = [beam.bounds(solid) for solid in solids]
     return max(b[1] for b in bounds) - min(b[0] for b in bounds)
 
 
-def _grown(parts: tuple[Ellipsoid, ...], factor: float, base: float, shift: float) -> tuple[Ellipsoid, ...]:
+def _enlarge_heart(
+    parts: tuple[Ellipsoid, ...], factor: float, base: float, shift: float
+) -> tuple[Ellipsoid, ...]:
     # Enlargement is mostly sideways; a big heart is also a little taller and deeper.
     grow = np.array([factor, 1 + 0.45 * (factor - 1), 1 + 0.5 * (factor - 1)])
     anchor = np.array([0.0, 2.5, base - 3.5])
@@ -189,8 +197,8 @@ def _grown(parts: tuple[Ellipsoid, ...], factor: float, base: float, shift: floa
     )
 
 
-def _mediastinum(build: Build, state: State) -> tuple[Ellipsoid, ...]:
-    s, a = build.scale, build.aorta
+def _build_mediastinum(habitus: Habitus, state: State) -> tuple[Ellipsoid, ...]:
+    s, a = habitus.scale, habitus.aorta
     wide = 1.12 if state.supine else 1.0
     x = state.shift
     return (
@@ -201,8 +209,8 @@ def _mediastinum(build: Build, state: State) -> tuple[Ellipsoid, ...]:
     )
 
 
-def _column(build: Build) -> tuple[Ellipsoid, ...]:
-    s, a = build.scale, build.aorta
+def _build_paraspinal(habitus: Habitus) -> tuple[Ellipsoid, ...]:
+    s, a = habitus.scale, habitus.aorta
     return (
         ellipsoid((0, -7.6, 6 * s), (1.75, 2.4, 60)),
         ellipsoid(
@@ -211,33 +219,37 @@ def _column(build: Build) -> tuple[Ellipsoid, ...]:
     )
 
 
-def _gas(build: Build, dome: float, state: State, chance: np.random.Generator) -> tuple[Ellipsoid, ...]:
+def _build_gas(
+    habitus: Habitus, dome: float, state: State, generator: np.random.Generator
+) -> tuple[Ellipsoid, ...]:
     """The stomach bubble, and now and then a loop of colon under either dome."""
     bubbles = []
-    if chance.random() < (0.5 if state.supine else 0.85):
-        width = chance.uniform(1.6, 3.6)
+    if generator.random() < (0.5 if state.supine else 0.85):
+        width = generator.uniform(1.6, 3.6)
         flat = 0.9 if state.supine else 0.5
         depth = dome - 1.4 - flat * width
         bubbles.append(
             ellipsoid(
-                (chance.uniform(4.5, 7.0), 1.0, depth), (width, 1.6, flat * width), tilt_degrees=(0, 8, 0)
+                (generator.uniform(4.5, 7.0), 1.0, depth), (width, 1.6, flat * width), tilt_degrees=(0, 8, 0)
             )
         )
-    for _ in range(int(chance.integers(0, 3))):
+    for _ in range(int(generator.integers(0, 3))):
         at = (
-            chance.uniform(4.0, 10.0) * build.width / 14,
-            chance.uniform(0, 4),
-            dome - chance.uniform(4.0, 8.0),
+            generator.uniform(4.0, 10.0) * habitus.width / 14,
+            generator.uniform(0, 4),
+            dome - generator.uniform(4.0, 8.0),
         )
-        bubbles.append(ellipsoid(at, chance.uniform(0.5, 1.5, 3), tilt_degrees=chance.uniform(-40, 40, 3)))
+        bubbles.append(
+            ellipsoid(at, generator.uniform(0.5, 1.5, 3), tilt_degrees=generator.uniform(-40, 40, 3))
+        )
     return tuple(bubbles)
 
 
-def _body(build: Build, state: State) -> tuple[tuple[Ellipsoid, ...], ...]:
+def _build_body(habitus: Habitus, state: State) -> tuple[tuple[Ellipsoid, ...], ...]:
     """Torso, flesh, shoulders, breasts, arms."""
-    s, w, d = build.scale, build.width, build.depth
-    wall = build.muscle
-    flesh = (
+    s, w, d = habitus.scale, habitus.width, habitus.depth
+    wall = habitus.muscle
+    lean_torso = (
         ellipsoid((0, -0.4, -9 * s), (w + 0.9 + wall, d + 0.5 + 0.6 * wall, 38 * s)),
         ellipsoid((0, -0.8, 2 * s), (w + 0.2 + wall, d + 0.2 + 0.6 * wall, 25 * s)),
         ellipsoid((0, -0.5, 38 * s), (5.6, 6.0, 19 * s)),
@@ -257,18 +269,18 @@ def _body(build: Build, state: State) -> tuple[tuple[Ellipsoid, ...], ...]:
         *(
             ellipsoid(
                 (side * (w + 0.9), -2.2, 9.5 * s),
-                (2.1 + wall + 0.5 * build.fat, 6.4 + 0.4 * build.fat, 15.0 * s),
+                (2.1 + wall + 0.5 * habitus.fat, 6.4 + 0.4 * habitus.fat, 15.0 * s),
                 tilt_degrees=(0, side * 3, 0),
             )
             for side in (-1, 1)
         ),
     )
     torso = tuple(
-        Ellipsoid(e.centre, e.axes * ((np.diag(e.axes) + build.fat) / np.diag(e.axes))) for e in flesh
+        Ellipsoid(e.centre, e.axes * ((np.diag(e.axes) + habitus.fat) / np.diag(e.axes))) for e in lean_torso
     )
     breasts: tuple[Ellipsoid, ...] = ()
-    if build.breast > 0:
-        b = build.breast
+    if habitus.breast > 0:
+        b = habitus.breast
         hang = 0.0 if state.supine else 1.2
         breasts = tuple(
             ellipsoid((side * 0.5 * w, d - 0.3, 5.0 * s - hang), (1.15 * b, 0.5 * b, 1.0 * b))
@@ -277,10 +289,10 @@ def _body(build: Build, state: State) -> tuple[tuple[Ellipsoid, ...], ...]:
     spread = 17.5 if state.supine else 9.0
     arms = tuple(
         ellipsoid(
-            (side * (w + 7.2 + 0.6 * build.fat), -1.0, 2.5 * s),
-            (3.4 + 0.7 * build.fat, 3.6 + 0.7 * build.fat, 23.0 * s),
+            (side * (w + 7.2 + 0.6 * habitus.fat), -1.0, 2.5 * s),
+            (3.4 + 0.7 * habitus.fat, 3.6 + 0.7 * habitus.fat, 23.0 * s),
             tilt_degrees=(0, -side * spread, 0),
         )
         for side in (-1, 1)
     )
-    return torso, flesh, shoulders, breasts, arms
+    return torso, lean_torso, shoulders, breasts, arms

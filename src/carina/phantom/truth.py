@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from carina.phantom.anatomy import Mask
-from carina.phantom.lesions import cardiothoracic_ratio
+from carina.phantom.lesions import compute_cardiothoracic_ratio
 from carina.phantom.plan import DevicePlan, LesionPlan, StudyPlan
-from carina.phantom.radiograph import LesionSeen, Radiograph
+from carina.phantom.radiograph import Radiograph, VisibleLesion
 from carina.studies.lungs import locate
 from carina.studies.model import (
     Anatomy,
@@ -111,7 +111,7 @@ def _finding(identity: str, lesion: LesionPlan, images: Mapping[str, Radiograph]
     )
 
 
-def _location(lesion: LesionPlan, seen: LesionSeen, regions: Mapping[str, Mask]) -> Location:
+def _location(lesion: LesionPlan, seen: VisibleLesion, regions: Mapping[str, Mask]) -> Location:
     if lesion.name == "cardiomegaly":
         return Location(side="midline")
     empty = np.zeros(seen.mask.shape, bool)
@@ -143,12 +143,12 @@ _PARTS: Final = (
 )
 
 
-def _measures(lesion: LesionPlan, seen: LesionSeen, frontal: Radiograph) -> tuple[Measure, ...]:
+def _measures(lesion: LesionPlan, seen: VisibleLesion, frontal: Radiograph) -> tuple[Measure, ...]:
     if lesion.name == "cardiomegaly":
         # The first is that of a straight PA view, whatever the view; a portable AP view magnifies the heart, so that
         # what can be read off it is the second.
         return (
-            Measure(name="cardiothoracic ratio", value=cardiothoracic_ratio(lesion), unit="1"),
+            Measure(name="cardiothoracic ratio", value=compute_cardiothoracic_ratio(lesion), unit="1"),
             Measure(name="apparent cardiothoracic ratio", value=_apparent_ratio(frontal.anatomy), unit="1"),
         )
     measures = list(seen.shadow.measures) if seen.shadow else []

@@ -26,7 +26,7 @@ SOLID: Profile = ((0.0, 1.0),)
 # Tubes thinner than this many pixels are drawn as one of this radius with the right total, which no eye can tell.
 FINEST = 0.9
 # Ratio of neighbouring disks on the ladder that tapering tubes are shared out over.
-RUNG = 1.6
+RADIUS_RATIO = 1.6
 # OpenCV convolves kernels of fewer values than this directly and others by Fourier transform; up to a width of
 # LARGEST_IN_STRIPS, cutting a kernel into strips that are convolved directly is faster.
 DIRECT = 130
@@ -42,16 +42,18 @@ class _Points(NamedTuple):
     weight: Vector
 
 
-def deposit(beam: Beam, tubes: Sequence[Tube], total: Field, *, profile: Profile = SOLID) -> None:
+def add_tubes(beam: Beam, tubes: Sequence[Tube], total: Field, *, profile: Profile = SOLID) -> None:
     """Add the projected thickness of tubes, cm, to a field; ((0, cortex), (0.15, core - cortex)) is a hollow bone."""
-    points = _sampled(beam, tubes)
+    points = _sample_points(beam, tubes)
     insets = tuple((inset / beam.pixel, factor) for inset, factor in profile)
-    for rung, chosen, share in _radius_classes(points.radius):
+    for disk_radius, chosen, share in _split_by_radius(points.radius):
         weight = points.weight[chosen] * share
-        _add(total, points.u[chosen], points.v[chosen], weight, _profile_disk(rung, insets))
+        _add_points(
+            total, points.u[chosen], points.v[chosen], weight, _make_profile_kernel(disk_radius, insets)
+        )
 
 
-def _sampled(beam: Beam, tubes: Sequence[Tube]) -> _Points:
+def _sample_points(beam: Beam, tubes: Sequence[Tube]) -> _Points:
     """Points along all tubes, close enough to look continuous, of the segments that reach into the image."""
     if not tubes:
         return _Points(*(np.empty(0) for _ in range(4)))
@@ -92,7 +94,7 @@ def _segment_starts(tubes: Sequence[Tube]) -> Iterator[NDArray[np.intp]]:
         offset += count
 
 
-def _add(total: Field, u: Vector, v: Vector, weight: Vector, kernel: Field) -> None:
+def _add_points(total: Field, u: Vector, v: Vector, weight: Vector, kernel: Field) -> None:
     """Add points, each shared by the four pixels around it and spread by a kernel."""
     reach = kernel.shape[0] // 2 + 1
     low_u, low_v = int(np.floor(u.min())) - reach, int(np.floor(v.min())) - reach
@@ -109,13 +111,13 @@ def _add(total: Field, u: Vector, v: Vector, weight: Vector, kernel: Field) -> N
     index = np.concatenate([corner, corner + 1, corner + width, corner + width + 1])
     value = np.concatenate([low * (1 - fu), low * fu, high * (1 - fu), high * fu])
     canvas = np.bincount(index, value, minlength=width * height).astype(np.float32).reshape(height, width)
-    spread = _convolved(canvas, kernel)
+    spread = _convolve(canvas, kernel)
     total[rows, cols] += spread[
         rows.start - low_v : rows.stop - low_v, cols.start - low_u : cols.stop - low_u
     ]
 
 
-def _convolved(canvas: Field, kernel: Field) -> Field:
+def _convolve(canvas: Field, kernel: Field) -> Field:
     """A convolution with a canvas whose border is empty."""
     size = len(kernel)
     height = max((DIRECT - 1) // size, 1)
@@ -137,19 +139,19 @@ def _convolved(canvas: Field, kernel: Field) -> Field:
     return total
 
 
-def _profile_disk(radius: float, insets: tuple[tuple[float, float], ...]) -> Field:
+def _make_profile_kernel(radius: float, insets: tuple[tuple[float, float], ...]) -> Field:
     """The kernel of a tube of this radius in pixels: disks made smaller by each inset, weighted and added."""
-    kernel = np.zeros_like(_disk(radius))
+    kernel = np.zeros_like(_make_disk(radius))
     for inset, factor in insets:
         if radius > inset + 0.1:
-            disk = _disk(round(radius - inset, 1))
+            disk = _make_disk(round(radius - inset, 1))
             margin = (len(kernel) - len(disk)) // 2
             kernel[margin : margin + len(disk), margin : margin + len(disk)] += np.float32(factor) * disk
     return kernel
 
 
 @lru_cache(maxsize=256)
-def _disk(radius: float) -> Field:
+def _make_disk(radius: float) -> Field:
     """A disk of this radius in pixels, each pixel holding the share of its area inside."""
     reach = int(np.ceil(radius + 0.5))
     fine = 8 if radius < 8 else 4
@@ -161,7 +163,7 @@ def _disk(radius: float) -> Field:
     return np.asarray(kernel * np.float32(np.pi * radius**2 / max(float(kernel.sum()), 1e-9)), np.float32)
 
 
-def _radius_classes(radius: Vector) -> Iterator[tuple[float, NDArray[np.intp], Vector]]:
+def _split_by_radius(radius: Vector) -> Iterator[tuple[float, NDArray[np.intp], Vector]]:
     """Split points of varying radius over a ladder of disks, so that a taper costs a few convolutions.
 
     Gives (radius, points, share): each point is shared by the two rungs around it, keeping the disk's area exact.
@@ -172,18 +174,18 @@ def _radius_classes(radius: Vector) -> Iterator[tuple[float, NDArray[np.intp], V
     low, high = np.floor(10 * max(radius.min(), FINEST)) / 10, np.ceil(10 * max(radius.max(), FINEST)) / 10
     if high < 1.06 * low:
         low = high = np.round(5 * (low + high)) / 10
-    steps = int(np.ceil(np.log(high / low) / np.log(RUNG)))
-    rungs = np.round(low * (high / low) ** (np.arange(steps + 1) / max(steps, 1)), 1)
-    area, areas = radius**2, np.append(rungs, rungs[-1] * RUNG) ** 2
-    below = np.clip(np.searchsorted(areas, area, side="right") - 1, 0, len(rungs) - 1)
+    steps = int(np.ceil(np.log(high / low) / np.log(RADIUS_RATIO)))
+    disk_radii = np.round(low * (high / low) ** (np.arange(steps + 1) / max(steps, 1)), 1)
+    area, areas = radius**2, np.append(disk_radii, disk_radii[-1] * RADIUS_RATIO) ** 2
+    below = np.clip(np.searchsorted(areas, area, side="right") - 1, 0, len(disk_radii) - 1)
     upward = np.clip((area - areas[below]) / (areas[below + 1] - areas[below]), 0.0, 1.0)
     # What is finer than the finest rung keeps its own area; and so does all where there is a single rung.
     thin = np.minimum(area / areas[0], 1.0) if steps else area / areas[0]
     if not steps:
         upward[:] = 0.0
-    for k, rung in enumerate(rungs):
+    for k, disk_radius in enumerate(disk_radii):
         from_below, here = np.flatnonzero(below == k - 1), np.flatnonzero(below == k)
         points = np.concatenate([from_below, here])
         share = np.concatenate([upward[from_below], 1.0 - upward[here]]) * thin[points]
         if len(points):
-            yield float(rung), points, share
+            yield float(disk_radius), points, share

@@ -8,14 +8,14 @@ import numpy as np
 from carina.phantom.attenuation import LUNG, SOFT
 from carina.phantom.beam import Field
 from carina.phantom.lesions.shadow import (
-    Scene,
+    LesionContext,
     Shadow,
-    ball,
-    extents_by_side,
-    heights_of_lung,
+    fill_lung,
+    interpolate_steps,
+    make_ball,
+    measure_lung_heights,
     place_in_lung,
-    soft_cluster,
-    stepwise,
+    sample_extents_by_side,
 )
 from carina.phantom.plan import LesionPlan
 from carina.phantom.solids import Ellipsoid, Tube, Vector
@@ -51,7 +51,7 @@ class Cluster:
 
     def at(self, extent: float, *, height: float) -> tuple[float, Vector]:
         """Radius of the balls and how far their middles lie, cm, in a lung of a height."""
-        filling = stepwise(extent, self.steps, FILLING)
+        filling = interpolate_steps(extent, self.steps, FILLING)
         radius, across, along = (
             low + (high - low) * filling for low, high in (self.size, self.across, self.along)
         )
@@ -60,7 +60,7 @@ class Cluster:
 
 FILLING = (0.0, 0.18, 0.44, 0.49, 0.95, 1.0)
 """How far it has spread at extent 0, about each step, and at 1: just there, about a segment, most of a lobe, all of
-it, beyond it, most of the lung; see `stepwise`."""
+it, beyond it, most of the lung; see `interpolate_steps`."""
 CLUSTERS: Final[dict[str, Cluster]] = {
     "lobar": Cluster(
         balls=10, size=(1.25, 3.5), across=(0.5, 4.4), along=(0.01, 0.47), steps=(0.30, 0.65), deep_cm=8.0
@@ -92,18 +92,20 @@ BY_FISSURE = 0.6
 """Share of right upper lobe consolidations that reach the fissure."""
 
 
-def consolidation(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
+def project_consolidation(
+    lesion: LesionPlan, context: LesionContext, generator: np.random.Generator
+) -> Shadow:
     """Dense lung: one mass of it (lobar) or scattered patches; air bronchograms when it is dense enough."""
     patchy = lesion.form == "patchy"
     strength = 0.40 + 0.60 * lesion.density
     bronchograms = not patchy and lesion.density > 0.55
-    thickness, attenuation = scene.blank, scene.blank
-    for side, extent in _extents(lesion, chance).items():
-        filled, textured = _filled(lesion, scene, chance, side=side, extent=extent)
+    thickness, attenuation = context.blank, context.blank
+    for side, extent in _sample_extents(lesion, generator).items():
+        filled, textured = _fill_side(lesion, context, generator, side=side, extent=extent)
         thickness += filled
         attenuation += (SOFT - LUNG) * np.float32(strength) * textured
         if bronchograms:
-            attenuation -= np.float32(0.75 * strength) * SOFT * _airways(scene, side, filled)
+            attenuation -= np.float32(0.75 * strength) * SOFT * _project_airways(context, side, filled)
     return Shadow(
         attenuation,
         thickness,
@@ -112,33 +114,33 @@ def consolidation(lesion: LesionPlan, scene: Scene, chance: np.random.Generator)
     )
 
 
-def opacity(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
+def project_opacity(lesion: LesionPlan, context: LesionContext, generator: np.random.Generator) -> Shadow:
     """Ground-glass haze through which the vessels show."""
     strength = np.float32(0.14 + 0.30 * lesion.density)
-    thickness, attenuation = scene.blank, scene.blank
-    for side, extent in _extents(lesion, chance).items():
-        filled, textured = _filled(lesion, scene, chance, side=side, extent=extent)
+    thickness, attenuation = context.blank, context.blank
+    for side, extent in _sample_extents(lesion, generator).items():
+        filled, textured = _fill_side(lesion, context, generator, side=side, extent=extent)
         thickness += filled
         attenuation += (SOFT - LUNG) * strength * textured
     return Shadow(attenuation, thickness, THRESHOLD, appearance=("ground-glass",))
 
 
-def _cluster(lesion: LesionPlan) -> Cluster:
+def _select_cluster(lesion: LesionPlan) -> Cluster:
     return CLUSTERS.get(lesion.form, CLUSTERS["lobar"])
 
 
-def _extents(lesion: LesionPlan, chance: np.random.Generator) -> dict[int, float]:
-    return extents_by_side(lesion, chance, even=EVEN, first_step=_cluster(lesion).steps[0])
+def _sample_extents(lesion: LesionPlan, generator: np.random.Generator) -> dict[int, float]:
+    return sample_extents_by_side(lesion, generator, even=EVEN, first_step=_select_cluster(lesion).steps[0])
 
 
-def _filled(
-    lesion: LesionPlan, scene: Scene, chance: np.random.Generator, *, side: int, extent: float
+def _fill_side(
+    lesion: LesionPlan, context: LesionContext, generator: np.random.Generator, *, side: int, extent: float
 ) -> tuple[Field, Field]:
     """Centimetres of one lung that are filled: plain, and with texture."""
-    cluster = _cluster(lesion)
-    base, top = heights_of_lung(scene.thorax, side)
-    middle = place_in_lung(scene.thorax, side, lesion.level, chance)
-    fissure, down = chance.random() < BY_FISSURE, chance.random() < 0.5
+    cluster = _select_cluster(lesion)
+    base, top = measure_lung_heights(context.thorax, side)
+    middle = place_in_lung(context.thorax, side, lesion.level, generator)
+    fissure, down = generator.random() < BY_FISSURE, generator.random() < 0.5
     fissure = fissure and lesion.form == "lobar" and (side, lesion.level) == (0, "upper")
     fissure = fissure and extent < cluster.steps[1]
     radius, reach = cluster.at(extent, height=top - base)
@@ -146,43 +148,46 @@ def _filled(
     if lesion.level == "mid" and extent > cluster.steps[0]:
         # From a lobe on, what began in the middle has spread up or down.
         middle[2] += -reach[2] if down else reach[2]
-    middle[2] = _within(middle[2], lowest + reach[2], highest - reach[2])
-    blobs = [_ball(middle, reach, height, radius, chance) for height in np.linspace(-1.0, 1.0, cluster.balls)]
-    filled, textured = soft_cluster(
-        scene,
+    middle[2] = _clip_to_range(middle[2], lowest + reach[2], highest - reach[2])
+    blobs = [
+        _make_cluster_ball(middle, reach, height, radius, generator)
+        for height in np.linspace(-1.0, 1.0, cluster.balls)
+    ]
+    filled, textured = fill_lung(
+        context,
         side,
         blobs,
-        texture=chance,
+        texture=generator,
         grain_cm=cluster.grain_cm,
         deep_cm=cluster.deep_cm,
         patches=cluster.patches,
     )
     if fissure:
         # The minor fissure stops right upper lobe disease with a straight lower border.
-        edge = scene.projection.beam.height_at(middle) - np.float32(lowest)
+        edge = context.projection.beam.height_at(middle) - np.float32(lowest)
         above = np.clip(edge / np.float32(0.25) + np.float32(0.5), 0, 1)
         filled, textured = filled * above, textured * above
     return filled, textured
 
 
-def _within(value: float, low: float, high: float) -> float:
+def _clip_to_range(value: float, low: float, high: float) -> float:
     """The nearest value between two; where they leave no room, the middle of them."""
     return min(max(value, low), high) if low < high else 0.5 * (low + high)
 
 
-def _ball(
-    middle: Vector, reach: Vector, height: float, radius: float, chance: np.random.Generator
+def _make_cluster_ball(
+    middle: Vector, reach: Vector, height: float, radius: float, generator: np.random.Generator
 ) -> Ellipsoid:
     """One of the balls at its height, from -1 to 1; they are strung along the lung, so that none is left out."""
-    angle, out = chance.uniform(0, 2 * np.pi), np.sqrt(chance.random())
-    offset = np.array([out * np.cos(angle), out * np.sin(angle), height + chance.normal(0, 0.12)])
-    return ball(middle + reach * offset, radius * chance.uniform(0.75, 1.25, 3), chance)
+    angle, out = generator.uniform(0, 2 * np.pi), np.sqrt(generator.random())
+    offset = np.array([out * np.cos(angle), out * np.sin(angle), height + generator.normal(0, 0.12)])
+    return make_ball(middle + reach * offset, radius * generator.uniform(0.75, 1.25, 3), generator)
 
 
-def _airways(scene: Scene, side: int, filled: Field) -> Field:
+def _project_airways(context: LesionContext, side: int, filled: Field) -> Field:
     branches = [
         Tube(t.points + np.array([0.25, 0.15, 0.2]), np.minimum(t.radius * 0.85, 0.22))
-        for t in scene.thorax.vessels[side][AIRWAY_GENERATIONS]
+        for t in context.thorax.vessels[side][AIRWAY_GENERATIONS]
     ]
     filling = np.minimum(filled / np.float32(max(float(filled.max(initial=0.0)), 1e-3)), 1.0)
-    return np.asarray(scene.projection.beam.tubes(branches) * filling**2, np.float32)
+    return np.asarray(context.projection.beam.project_tubes(branches) * filling**2, np.float32)

@@ -9,7 +9,7 @@ from carina.store.seeding import rng
 
 
 @dataclass(frozen=True)
-class Build:
+class Habitus:
     """A patient's own proportions: constant over their studies."""
 
     scale: float
@@ -33,22 +33,22 @@ class Build:
     """Unfolding and width of the aorta against the mean."""
 
 
-def build_of(patient: PatientPlan, seed: int) -> Build:
+def sample_habitus(patient: PatientPlan, seed: int) -> Habitus:
     """The patient's proportions, from sex, height, body mass index and chance."""
-    chance = rng(seed, patient.id, "build")
+    generator = rng(seed, patient.id, "build")
     scale = patient.height_cm / 172.0
     stout = (patient.bmi - 25.0) / 10.0
     age = patient.studies[0].age
-    return Build(
+    return Habitus(
         scale=scale,
-        width=14.2 * scale**0.8 * (1 + 0.035 * stout) * chance.normal(1, 0.02),
-        depth=9.3 * scale**0.6 * (1 + 0.08 * stout) * chance.normal(1, 0.03) * (1.05 if age > 70 else 1.0),
-        fat=max(0.5, 1.4 + 1.3 * stout + chance.normal(0, 0.15)),
-        muscle=(2.3 if patient.sex == "M" else 1.8) * chance.normal(1, 0.06),
-        breast=(max(0.0, 5.0 + 1.4 * stout + chance.normal(0, 0.6)) if patient.sex == "F" else 0.0),
+        width=14.2 * scale**0.8 * (1 + 0.035 * stout) * generator.normal(1, 0.02),
+        depth=9.3 * scale**0.6 * (1 + 0.08 * stout) * generator.normal(1, 0.03) * (1.05 if age > 70 else 1.0),
+        fat=max(0.5, 1.4 + 1.3 * stout + generator.normal(0, 0.15)),
+        muscle=(2.3 if patient.sex == "M" else 1.8) * generator.normal(1, 0.06),
+        breast=(max(0.0, 5.0 + 1.4 * stout + generator.normal(0, 0.6)) if patient.sex == "F" else 0.0),
         cardiothoracic_ratio=patient.cardiothoracic_ratio,
-        asymmetry=float(chance.uniform(0.8, 2.0)),
-        kyphosis=float(chance.normal(0.5 if age < 65 else 1.4, 0.3)),
-        bone=float(np.clip(chance.normal(1.0 - 0.004 * max(age - 50, 0), 0.07), 0.65, 1.2)),
-        aorta=float(np.clip(chance.normal(1.0 + 0.006 * max(age - 50, 0), 0.06), 0.85, 1.4)),
+        asymmetry=float(generator.uniform(0.8, 2.0)),
+        kyphosis=float(generator.normal(0.5 if age < 65 else 1.4, 0.3)),
+        bone=float(np.clip(generator.normal(1.0 - 0.004 * max(age - 50, 0), 0.07), 0.65, 1.2)),
+        aorta=float(np.clip(generator.normal(1.0 + 0.006 * max(age - 50, 0), 0.06), 0.85, 1.4)),
     )
