@@ -102,8 +102,8 @@ def a_study(
         lesions=lesions,
         devices=devices,
         relations=(),
-        resolved=(),
-        removed=(),
+        resolved_lesions=(),
+        removed_devices=(),
         ecg_leads=False,
     )
 

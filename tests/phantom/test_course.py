@@ -12,13 +12,13 @@ from itertools import combinations, pairwise
 import msgspec
 import pytest
 
-from carina.phantom.chance import Spread
-from carina.phantom.course import FORMS, plan_patient, plan_studies, study_count, study_spans
-from carina.phantom.devices_plan import PACEMAKER_AGE, share_given
-from carina.phantom.evolution import CHANGE, CHRONIC, RECOVERY_DAYS, first_weights
+from carina.phantom.course import FORMS, count_studies, count_studies_by_patient, plan_patient, plan_studies
+from carina.phantom.device_planning import PACEMAKER_AGE, compute_conditional_share
+from carina.phantom.evolution import CHANGE, CHRONIC, RECOVERY_DAYS, weigh_first_findings
 from carina.phantom.options import Mix, PhantomOptions
 from carina.phantom.placement import AIRSPACE, IN_LUNG
 from carina.phantom.plan import DevicePlan, LesionPlan, PatientPlan, StudyPlan
+from carina.phantom.sampling import Kumaraswamy
 from carina.store.errors import CarinaError
 from carina.studies.vocabulary import DEVICES, FINDINGS
 
@@ -93,12 +93,12 @@ class TestSequence:
         assert all(study.id == f"{patient.id}-s{study.order + 1}" for patient, study in pairs)
 
     def test_counting_agrees_with_planning(self, patients: list[PatientPlan]) -> None:
-        assert [study_count(SEED, patient.index, OPTIONS) for patient in patients[:200]] == [
+        assert [count_studies(SEED, patient.index, OPTIONS) for patient in patients[:200]] == [
             len(patient.studies) for patient in patients[:200]
         ]
 
     def test_spans_cover_the_set(self) -> None:
-        spans = list(study_spans(3, 77, OPTIONS))
+        spans = list(count_studies_by_patient(3, 77, OPTIONS))
         assert sum(taken for _, taken in spans) == 77
         assert Counter(index for index, taken in spans for _ in range(taken)) == Counter(
             patient.index for patient, _ in plan_studies(3, 77, OPTIONS)
@@ -181,7 +181,7 @@ class TestShares:
     def test_quality_defects(self, studies: list[StudyPlan]) -> None:
         techniques = [technique for study in studies for technique in study.techniques]
         assert near(
-            sum(technique.defective for technique in techniques), len(techniques), OPTIONS.mix.quality_defect
+            sum(technique.has_defect for technique in techniques), len(techniques), OPTIONS.mix.quality_defect
         )
 
     @pytest.mark.parametrize("name", ["endotracheal tube", "nasogastric tube", "central venous line"])
@@ -319,7 +319,7 @@ class TestCourse:
         for patient in patients:
             first = patient.studies[0]
             assert all(item.trend is None for item in things(first))
-            assert first.resolved == first.removed == ()
+            assert first.resolved_lesions == first.removed_devices == ()
 
     def test_lesion_trends_follow_from_the_extents(self, patients: list[PatientPlan]) -> None:
         seen: Counter[str | None] = Counter()
@@ -329,7 +329,7 @@ class TestCourse:
                 assert lesion.trend == expected_trend(prior.get(lesion.key), lesion)
                 seen[lesion.trend] += 1
             gone = prior.keys() - {lesion.key for lesion in after.lesions}
-            assert {(item.key, item.name) for item in after.resolved} == {
+            assert {(item.key, item.name) for item in after.resolved_lesions} == {
                 (key, prior[key].name) for key in gone
             }
         assert min(seen[trend] for trend in ("new", "worse", "improved", "unchanged")) > 100
@@ -389,7 +389,7 @@ class TestCourse:
             for device in after.devices:
                 assert device.trend == expected_device_trend(prior.get(device.key), device)
             gone = prior.keys() - {device.key for device in after.devices}
-            assert {(item.key, item.name) for item in after.removed} == {
+            assert {(item.key, item.name) for item in after.removed_devices} == {
                 (key, prior[key].name) for key in gone
             }
 
@@ -398,12 +398,12 @@ class TestCourse:
             gone: set[str] = set()
             for study in patient.studies:
                 assert gone.isdisjoint(item.key for item in things(study))
-                gone |= {item.key for item in (*study.resolved, *study.removed)}
+                gone |= {item.key for item in (*study.resolved_lesions, *study.removed_devices)}
 
     def test_recovery_takes_its_time_and_chronic_findings_stay(self, patients: list[PatientPlan]) -> None:
         for before, after in follow_ups(patients):
             days = (after.date - before.date).days
-            for item in after.resolved:
+            for item in after.resolved_lesions:
                 assert item.name not in CHRONIC
                 assert days >= RECOVERY_DAYS[item.name]
 
@@ -537,7 +537,7 @@ class TestTogether:
             item.name == "pacemaker"
             for patient in patients
             for study in patient.studies
-            for item in study.removed
+            for item in study.removed_devices
         )
 
     def test_relations_are_between_things_of_the_study(self, studies: list[StudyPlan]) -> None:
@@ -589,13 +589,13 @@ class TestNothingGivesTheAnswerAway:
     LIMIT = Z**2 * CLUSTERED
 
     def test_defects(self, studies: list[StudyPlan]) -> None:
-        defects = [study.techniques[0].defective for study in studies]
+        defects = [study.techniques[0].has_defect for study in studies]
         findings = [bool(study.lesions) for study in studies]
         assert chi_square(zip(defects, findings, strict=True)) < self.LIMIT
 
     @pytest.mark.parametrize("name", FINDINGS)
     def test_defects_and_each_finding(self, studies: list[StudyPlan], name: str) -> None:
-        pairs = [(study.techniques[0].defective, has(study, name)) for study in studies]
+        pairs = [(study.techniques[0].has_defect, has(study, name)) for study in studies]
         assert chi_square(pairs) < self.LIMIT
 
     def test_projection_posture_and_leads(self, studies: list[StudyPlan]) -> None:
@@ -644,7 +644,7 @@ class TestCustomMix:
 
     def test_priors_always(self) -> None:
         options = PhantomOptions(mix=Mix(with_prior=1.0))
-        assert all(study_count(SEED, index, options) > 1 for index in range(300))
+        assert all(count_studies(SEED, index, options) > 1 for index in range(300))
 
     def test_projection(self) -> None:
         assert all(portable(study) for study in planned(pa_with_lateral=0.0, pa_alone=0.0))
@@ -653,7 +653,7 @@ class TestCustomMix:
     def test_no_defects_and_only_defects(self) -> None:
         for wanted in (0.0, 1.0):
             studies = planned(quality_defect=wanted)
-            assert {technique.defective for study in studies for technique in study.techniques} == {
+            assert {technique.has_defect for study in studies for technique in study.techniques} == {
                 bool(wanted)
             }
 
@@ -711,21 +711,21 @@ class TestCustomMix:
 
 class TestLaws:
     def test_rank_undoes_quantile(self) -> None:
-        spread = Spread(low=0.3, high=1.0, a=1.4, b=1.3)
+        spread = Kumaraswamy(low=0.3, high=1.0, a=1.4, b=1.3)
         for rank in (0.0, 0.1, 0.5, 0.99, 1.0):
             assert spread.rank(spread.quantile(rank)) == pytest.approx(rank)
 
     def test_chances_with_and_without_a_leader_give_the_share(self) -> None:
         for companion, leader in [(0.26, 0.22), (0.05, 0.5), (0.95, 0.3), (0.0, 0.2), (1.0, 0.4)]:
-            given = share_given(companion, leader, leader=True)
-            otherwise = share_given(companion, leader, leader=False)
+            given = compute_conditional_share(companion, leader, leader=True)
+            otherwise = compute_conditional_share(companion, leader, leader=False)
             assert 0.0 <= otherwise <= 1.0
             assert leader * given + (1.0 - leader) * otherwise == pytest.approx(companion)
 
     def test_weights_before_and_without_a_normal_study_average_to_the_weights(self) -> None:
         weights = {"nodule": 0.3, "edema": 0.6, "pneumonia": 0.1, "mass": 0.0}
-        closing = first_weights(weights, closing=True, open_chance=0.8)
-        opened = first_weights(weights, closing=False, open_chance=0.8)
+        closing = weigh_first_findings(weights, has_normal_follow_up=True, all_abnormal_probability=0.8)
+        opened = weigh_first_findings(weights, has_normal_follow_up=False, all_abnormal_probability=0.8)
         assert closing.keys() == {"edema", "pneumonia"}
         for name in ("nodule", "edema", "pneumonia"):
             mean = 0.8 * opened[name] + 0.2 * closing.get(name, 0.0) / sum(closing.values())

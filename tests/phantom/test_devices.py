@@ -232,7 +232,7 @@ def test_every_device_of_the_set_is_told_as_planned(made):
                 assert mask.contains(tip.x, tip.y), f"{one} {stored.name}"
         gone = one.study.devices[len(one.plan.devices) :]
         assert [(d.name, d.certainty, d.trend) for d in gone] == [
-            (g.name, "absent", "resolved") for g in one.plan.removed
+            (g.name, "absent", "resolved") for g in one.plan.removed_devices
         ]
         assert not any(d.annotations or d.tips for d in gone)
     assert planned > 20

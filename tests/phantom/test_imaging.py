@@ -6,8 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from carina.phantom import finishing
-from carina.phantom.imaging import Detector, expose, sample_detector
+from carina.phantom.imaging import Detector, add_collimation, add_marker, expose, quantise, sample_detector
 from carina.store.seeding import rng
 
 SIZE = 160
@@ -143,10 +142,10 @@ def test_more_exposure_is_more_photons():
 @pytest.mark.parametrize(("bits", "top", "dtype"), [(8, 255, np.uint8), (12, 4095, np.uint16)])
 def test_stored_values_span_the_bits(bits, top, dtype):
     ramp = np.array([[-0.2, 0.0, 0.5, 1.0, 1.3]], np.float32)
-    stored = finishing.digitised(ramp, bits=bits, monochrome1=False)
+    stored = quantise(ramp, bits=bits, monochrome1=False)
     assert stored.dtype == dtype
     assert stored.tolist() == [[0, 0, round(top / 2), top, top]]
-    turned = finishing.digitised(ramp, bits=bits, monochrome1=True)
+    turned = quantise(ramp, bits=bits, monochrome1=True)
     assert turned.tolist() == [[top, top, round(top / 2), 0, 0]]
 
 
@@ -156,7 +155,7 @@ def test_a_marker_is_small_bright_and_in_the_upper_corner_of_the_side_it_names(v
     for seed in range(30):
         before = np.full((512, 512), 0.2, np.float32)
         after = before.copy()
-        finishing.mark(after, view, rng(seed, "marker"))
+        add_marker(after, view, rng(seed, "marker"))
         rows, cols = np.nonzero(after > before)
         assert 0 < len(rows) < 0.01 * before.size
         assert rows.max() < 0.25 * 512
@@ -170,7 +169,7 @@ def test_a_marker_is_small_bright_and_in_the_upper_corner_of_the_side_it_names(v
 def test_collimation_blackens_straight_edges_alone():
     for seed in range(20):
         image = np.ones((200, 200), np.float32)
-        finishing.collimate(image, rng(seed, "collimation"))
+        add_collimation(image, rng(seed, "collimation"))
         dark = image < 0.5
         assert not dark[10:-10, 10:-10].any()
         rows, cols = dark.all(axis=1), dark.all(axis=0)

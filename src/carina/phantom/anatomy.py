@@ -1,7 +1,7 @@
-"""Anatomy regions of an image: the projections of the same solids that made its pixels.
+"""Anatomy regions of an image: projections of the same solids that give its pixels.
 
-The lung field is what a reader outlines: the pleural cavity outside heart, mediastinum, spine and diaphragm,
-opacified parts included. It is complete even where the image cuts it off: parts are cut on the whole lung.
+The lung field is what a reader would outline: the pleural cavity outside heart, mediastinum, spine and diaphragm,
+including opacified parts. Zones and other parts are those of the whole lung, also where the image cuts it off.
 """
 
 import cv2
@@ -15,15 +15,15 @@ from carina.studies.lungs import lung_parts
 
 Mask = NDArray[np.bool_]
 
-# A bone's region is where it adds at least this attenuation; thinner than that nobody could see it.
+# A bone's region is where it adds more than this attenuation; less is not visible.
 LEAST_VISIBLE = 0.015
 
 
 def outline_lung_fields(projection: OrganSpans) -> tuple[Mask, Mask]:
-    """Right and left lung field."""
+    """Outline the right and the left lung field."""
     beam = projection.beam
     covered = beam.silhouette(projection.central_tendon)
-    if projection.frontal:  # from the side heart, mediastinum and spine lie in front of lung, not beside it
+    if projection.frontal:  # in a lateral view heart, mediastinum and spine overlie the lungs
         for organ in (projection.heart, projection.mediastinum, projection.paraspinal):
             covered[organ.window] |= organ.far > organ.near
     fields = []
@@ -36,7 +36,10 @@ def outline_lung_fields(projection: OrganSpans) -> tuple[Mask, Mask]:
 
 
 def project_regions(thorax: Thorax, projection: Projection, *, wide: Beam | None) -> dict[str, Mask]:
-    """All anatomy of one image by name; `wide` is the same beam with a margin, where the image cuts off a lung."""
+    """Masks of all anatomy in one image, by name.
+
+    `wide` is the same beam with a margin; None where the image does not cut off a lung.
+    """
     beam = projection.beam
     margin = (wide.rows - beam.rows) // 2 if wide else 0
     inner = slice(margin, margin + beam.rows), slice(margin, margin + beam.cols)
@@ -47,7 +50,7 @@ def project_regions(thorax: Thorax, projection: Projection, *, wide: Beam | None
     regions: dict[str, Mask] = {"right lung": right[inner], "left lung": left[inner]}
     apex = np.flatnonzero((regions["right lung"] | regions["left lung"]).any(axis=1))
     heart, mediastinum = beam.silhouette(projection.heart), beam.silhouette(projection.mediastinum)
-    mediastinum[: apex[0] if len(apex) else 0] = False  # above the apices it is neck
+    mediastinum[: apex[0] if len(apex) else 0] = False  # above the apices is the neck
     regions |= {"heart": heart, "mediastinum": mediastinum}
     for k, side in enumerate(("right", "left")):
         regions[f"{side} hilum"] = beam.silhouette(beam.span(thorax.hilar_soft_tissue[k].scale(1.25)))
@@ -63,7 +66,7 @@ def project_regions(thorax: Thorax, projection: Projection, *, wide: Beam | None
 
 
 def _divide_lateral_lungs(lungs: Mask) -> dict[str, Mask]:
-    """From the side there is no medial and lateral: thirds of the height, front and back, the posterior angle."""
+    """Divide a lateral view into thirds of the height, front and back, and the posterior costophrenic angle."""
     rows, cols = np.flatnonzero(lungs.any(axis=1)), np.flatnonzero(lungs.any(axis=0))
     if len(rows) == 0:
         return {}
@@ -80,7 +83,7 @@ def _divide_lateral_lungs(lungs: Mask) -> dict[str, Mask]:
 
 
 def keep_largest_component(mask: Mask) -> Mask:
-    """Without the crumbs that silhouettes leave where they nearly touch."""
+    """Remove the small fragments that remain where silhouettes nearly touch."""
     window = find_bounding_window(mask)
     inner = mask[window]
     count, labels, stats, _ = cv2.connectedComponentsWithStats(
@@ -94,7 +97,7 @@ def keep_largest_component(mask: Mask) -> Mask:
 
 
 def find_bounding_window(mask: Mask, *, margin: int = 0) -> Window:
-    """The rows and columns that hold a mask (all of them where it is empty)."""
+    """The smallest window around a mask, widened by a margin; the whole image if the mask is empty."""
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if len(rows) == 0:
         return slice(0, mask.shape[0]), slice(0, mask.shape[1])

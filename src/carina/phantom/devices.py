@@ -1,6 +1,6 @@
-"""Tubes, lines and implants: their course through the patient, where their tip lies, and whether that is right.
+"""Tubes, lines and implants: their course through the patient and the position of their tip.
 
-Also what lies on the patient and means nothing: ECG leads, placed by chance alone.
+Also ECG leads on the skin, whose position is random and independent of every finding.
 """
 
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from carina.phantom.solids import Ellipsoid, Tube, Vector, ellipsoid, resample_c
 from carina.phantom.thorax import Thorax
 from carina.studies.model import Measure
 
-# (inset cm, attenuation above what is there): a catheter wall with a radio-opaque stripe reads as a soft line.
+# (inset cm, added attenuation): the wall of a catheter; its radio-opaque stripe is a wire of its own.
 CATHETER = ((0.0, PLASTIC), (0.06, -0.8 * PLASTIC))
 WIRE = ((0.0, METAL),)
 
 
 @dataclass(frozen=True)
 class DeviceGeometry:
-    """A device in the patient."""
+    """The solids of one device in the patient, and where its tip lies."""
 
     tubes: tuple[Tube, ...]
     wires: tuple[Tube, ...] = ()
     plates: tuple[Ellipsoid, ...] = ()
-    """Solid metal (a pulse generator)."""
+    """Solid metal, as of a pulse generator."""
     tip: Vector | None = None
     site: str | None = None
     measures: tuple[Measure, ...] = ()
@@ -48,7 +48,7 @@ class DeviceGeometry:
 
 
 def place_device(device: DevicePlan, thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
-    """The device's course through this thorax."""
+    """Place a device in this thorax."""
     return {
         "endotracheal tube": _place_endotracheal_tube,
         "nasogastric tube": _place_nasogastric_tube,
@@ -61,13 +61,13 @@ def place_device(device: DevicePlan, thorax: Thorax, generator: np.random.Genera
 def _place_endotracheal_tube(
     device: DevicePlan, thorax: Thorax, generator: np.random.Generator
 ) -> DeviceGeometry:
-    """Right when the tip is 3 to 6 cm above the carina; wrong in the right main bronchus or too high."""
+    """Adequate with the tip 3 to 6 cm above the carina; malpositioned near the carina or too high."""
     airway = resample_curve(thorax.trachea.points, n=200)
     drawn = generator.random()
     if device.adequate:
         above = 3.0 + 3.0 * device.depth
     elif drawn < 0.6:
-        above = 1.4 * device.depth  # at or nearly at the carina
+        above = 1.4 * device.depth  # at the carina or just above
     else:
         above = 7.5 + 2.0 * device.depth
     height = airway[:, 2] - thorax.carina[2]
@@ -86,7 +86,7 @@ def _place_endotracheal_tube(
 def _place_nasogastric_tube(
     device: DevicePlan, thorax: Thorax, generator: np.random.Generator
 ) -> DeviceGeometry:
-    """Right when the tip is in the stomach; wrong when it ends in the oesophagus."""
+    """Adequate with the tip in the stomach; malpositioned with the tip in the oesophagus."""
     dome = thorax.domes[1]
     top = dome.centre[2] + dome.axes[2, 2]
     s = thorax.habitus.scale
@@ -108,7 +108,7 @@ def _place_nasogastric_tube(
 
 
 def _place_central_line(device: DevicePlan, thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
-    """From the jugular or subclavian vein into the superior vena cava; wrong deep in the atrium or too short."""
+    """From the jugular or subclavian vein into the superior vena cava; malpositioned if too deep or too short."""
     s, w = thorax.habitus.scale, thorax.habitus.width
     jugular = generator.random() < 0.6
     side = -1.0 if device.side == "right" else 1.0
@@ -137,7 +137,7 @@ def _place_central_line(device: DevicePlan, thorax: Thorax, generator: np.random
 
 
 def _place_pacemaker(device: DevicePlan, thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
-    """A generator under the skin of the chest, one lead to the right atrium and one to the ventricle's apex."""
+    """A generator under the skin, one lead to the right atrium and one to the apex of the right ventricle."""
     s, w, d = thorax.habitus.scale, thorax.habitus.width, thorax.habitus.depth
     side = -1.0 if device.side == "right" else 1.0
     box = np.array([side * (0.70 + 0.06 * device.depth) * w, d - 1.5, 17.6 * s + generator.normal(0, 0.4)])
@@ -181,7 +181,7 @@ def _place_pacemaker(device: DevicePlan, thorax: Thorax, generator: np.random.Ge
 
 
 def _place_chest_tube(device: DevicePlan, thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
-    """From the side of the chest up to the apex; wrong when it ends in the chest wall."""
+    """From the side of the chest up to the apex; malpositioned with the tip in the chest wall."""
     s, w = thorax.habitus.scale, thorax.habitus.width
     side = -1.0 if device.side == "right" else 1.0
     low = generator.uniform(4.0, 7.0)
@@ -202,7 +202,7 @@ def _place_chest_tube(device: DevicePlan, thorax: Thorax, generator: np.random.G
 
 
 def make_ecg_leads(thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
-    """Three to five electrodes on the skin with their wires: present or not by chance, never tied to a finding."""
+    """Place three to five electrodes with their wires at random on the skin."""
     s, w, d = thorax.habitus.scale, thorax.habitus.width, thorax.habitus.depth
     wires: list[Tube] = []
     for _ in range(int(generator.integers(3, 6))):

@@ -1,4 +1,4 @@
-"""A patient's own proportions, constant over their studies, drawn from sex, height, body mass index and chance."""
+"""The habitus of a patient: body proportions that are constant over the patient's studies."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from carina.store.seeding import rng
 
 @dataclass(frozen=True)
 class Habitus:
-    """A patient's own proportions: constant over their studies."""
+    """Body proportions of one patient."""
 
     scale: float
     """Body length against the mean adult."""
@@ -25,7 +25,7 @@ class Habitus:
     """Semi-axis of the breasts, cm; 0 for none."""
     cardiothoracic_ratio: float
     asymmetry: float
-    """How much lower the left dome stands, cm."""
+    """How much lower the left dome is than the right, cm."""
     kyphosis: float
     bone: float
     """Mineral density against the mean."""
@@ -34,7 +34,7 @@ class Habitus:
 
 
 def sample_habitus(patient: PatientPlan, seed: int) -> Habitus:
-    """The patient's proportions, from sex, height, body mass index and chance."""
+    """Sample a patient's proportions, given sex, age, height and body mass index."""
     generator = rng(seed, patient.id, "build")
     scale = patient.height_cm / 172.0
     stout = (patient.bmi - 25.0) / 10.0

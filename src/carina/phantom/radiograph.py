@@ -1,4 +1,4 @@
-"""One radiograph of one planned study: its pixels, and exact masks of everything in it."""
+"""One radiograph of one planned study: its pixels, and exact masks of anatomy, lesions and devices."""
 
 from dataclasses import dataclass
 
@@ -6,42 +6,42 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.phantom import anatomy, finishing
+from carina.phantom import anatomy
 from carina.phantom.anatomy import Mask
 from carina.phantom.attenuation import project_thorax
 from carina.phantom.beam import Beam, Field, Window, make_beam
 from carina.phantom.devices import DeviceGeometry, make_ecg_leads, place_device
 from carina.phantom.habitus import Habitus, sample_habitus
-from carina.phantom.imaging import Exposure, expose, sample_detector
+from carina.phantom.imaging import Exposure, add_collimation, add_marker, expose, quantise, sample_detector
 from carina.phantom.lesions import PROJECTORS, LesionContext, Shadow, derive_state
 from carina.phantom.options import PhantomOptions
 from carina.phantom.plan import LesionPlan, PatientPlan, StudyPlan, Technique
 from carina.phantom.thorax import Thorax, build_thorax
 from carina.store.seeding import rng
 
-# Side of the image at the detector, in half-widths of the thorax, and where the central ray passes (z, cm).
+# Side of the image at the detector, in half-widths of the thorax, and height of the central ray (z, cm).
 FIELD = {"PA": 3.0, "AP": 3.15, "lateral": 2.9}
 CENTRE_HEIGHT = 9.6
-# How far the field is moved so that one costophrenic angle is certainly outside it, in half-widths.
+# Shift of the field that certainly puts one costophrenic angle outside it, in half-widths of the thorax.
 CUT_OFF_SHIFT = 0.48
-# Beside a larger piece, pieces of a lesion's mask below this share of the image are crumbs of its silhouette.
+# Pieces of a lesion's mask below this share of the image are removed as fragments, if there is a larger piece.
 LARGEST_FRAGMENT = 2e-4
 
 
 @dataclass(frozen=True)
 class VisibleLesion:
-    """A lesion as it shows in one image."""
+    """A lesion in one image: its mask and how visible it is."""
 
     mask: Mask
     shadow: Shadow | None
-    """None for the enlarged heart, which is anatomy."""
+    """None for an enlarged heart, which is part of the anatomy."""
     conspicuity: float
 
 
 @dataclass(frozen=True)
 class VisibleDevice:
     mask: Mask
-    placed: DeviceGeometry
+    geometry: DeviceGeometry
     tip: tuple[float, float] | None
     """Column and row, in pixel-edge coordinates; None where it lies outside the image."""
 
@@ -61,7 +61,7 @@ class Radiograph:
 def take_radiograph(
     patient: PatientPlan, study: StudyPlan, technique: Technique, options: PhantomOptions, seed: int
 ) -> Radiograph:
-    """Image the patient: everything is a function of the plan, the options and the seed."""
+    """Image the patient. The result depends only on the plan, the options and the seed."""
 
     def make_generator(*purpose: str) -> np.random.Generator:
         return rng(seed, study.id, technique.view, *purpose)
@@ -79,7 +79,7 @@ def take_radiograph(
         for lesion in study.lesions
         if lesion.name in PROJECTORS
     }
-    placed = {
+    geometries = {
         device.key: place_device(device, body, rng(seed, patient.id, device.key)) for device in study.devices
     }
     added = beam.blank()
@@ -88,7 +88,7 @@ def take_radiograph(
     }
     for attenuation in lesion_attenuations.values():
         added += attenuation
-    for device in placed.values():
+    for device in geometries.values():
         added += device.attenuation(beam)
     if study.ecg_leads and frontal:
         added += make_ecg_leads(body, make_generator("ecg")).attenuation(beam)
@@ -114,15 +114,15 @@ def take_radiograph(
         lesions[lesion.key] = VisibleLesion(
             mask, shadow, round(contrast / _measure_noise(displayed, mask), 3)
         )
-    finishing.collimate(displayed, make_generator("collimation"))
-    finishing.mark(displayed, technique.view, make_generator("marker"))
+    add_collimation(displayed, make_generator("collimation"))
+    add_marker(displayed, technique.view, make_generator("marker"))
     return Radiograph(
         technique=technique,
-        pixels=finishing.digitised(displayed, bits=options.bits, monochrome1=options.monochrome1),
+        pixels=quantise(displayed, bits=options.bits, monochrome1=options.monochrome1),
         pixel_mm=10 * beam.pixel,
         anatomy=regions,
         lesions=lesions,
-        devices={key: _project_device(device, beam) for key, device in placed.items()},
+        devices={key: _project_device(device, beam) for key, device in geometries.items()},
         posterior_ribs=_count_posterior_ribs(body, beam, regions=regions) if frontal else None,
         cut_off=_list_cut_off_parts(technique),
     )
@@ -131,7 +131,7 @@ def take_radiograph(
 def _make_beams(
     habitus: Habitus, technique: Technique, size: int, generator: np.random.Generator
 ) -> tuple[Beam, Beam | None]:
-    """The beam, and where a side is cut off the same with a margin that shows all of it."""
+    """The beam, and where a side is cut off, the same beam with a margin that includes it."""
     jitter = generator.normal(0, 0.4, 3)
     centre = np.array([jitter[0], jitter[1], CENTRE_HEIGHT * habitus.scale + jitter[2]])
     field = FIELD[technique.view] * habitus.width * float(np.clip(generator.normal(1.0, 0.03), 0.94, 1.08))
@@ -179,7 +179,7 @@ def _make_mask(
     for side in sides:
         field = field | regions.get(f"{side} lung", empty)
     displayed = whole & field
-    # Behind the heart or below the dome there is nothing in the field: then the mask is where the lesion is.
+    # A lesion entirely behind the heart or below the dome has nothing in the lung field: keep its whole mask.
     return _remove_fragments(displayed if displayed.any() else whole)
 
 
@@ -195,7 +195,7 @@ def _remove_fragments(mask: Mask) -> Mask:
 
 
 def _measure_contrast(exposure: Exposure, mask: Mask, added: Field, own: Field) -> float:
-    """How much a lesion changes the mean grey inside its mask, against the same picture without it."""
+    """Change of the mean grey level inside the mask against the same image without the lesion."""
     if not mask.any():
         return 0.0
     window = anatomy.find_bounding_window(mask)
@@ -206,7 +206,7 @@ def _measure_contrast(exposure: Exposure, mask: Mask, added: Field, own: Field) 
 
 
 def _find_surround(mask: Mask) -> tuple[Window, Mask]:
-    """The surround of a mask, a fortieth of the image wide, in a window that holds both."""
+    """The surround of a mask, a fortieth of the image wide, and a window that contains both."""
     reach = max(mask.shape[0] // 40, 4)
     window = anatomy.find_bounding_window(mask, margin=2 * reach)
     inside = mask[window]
@@ -215,7 +215,7 @@ def _find_surround(mask: Mask) -> tuple[Window, Mask]:
 
 
 def _measure_edge_contrast(displayed: Field, mask: Mask) -> float:
-    """Of anatomy itself there is no picture without: its mean grey against its surround's."""
+    """Mean grey level of a mask against its surround, for anatomy that cannot be left out of the image."""
     window, ring = _find_surround(mask)
     if not ring.any() or not mask.any():
         return 0.0
@@ -223,25 +223,25 @@ def _measure_edge_contrast(displayed: Field, mask: Mask) -> float:
 
 
 def _measure_noise(displayed: Field, mask: Mask) -> float:
-    """Deviation of the grey around a lesion: noise and anatomy, both of which hide it."""
+    """Standard deviation of the grey levels around a lesion: noise and anatomy, which both hide it."""
     window, ring = _find_surround(mask)
     return max(float(displayed[window][ring].std()), 1e-3) if ring.any() else 1.0
 
 
-def _project_device(placed: DeviceGeometry, beam: Beam) -> VisibleDevice:
-    mask, tip = placed.thickness(beam) > 0.02, None
-    if placed.tip is not None:
-        u, v, _ = beam.project(placed.tip)
+def _project_device(geometry: DeviceGeometry, beam: Beam) -> VisibleDevice:
+    mask, tip = geometry.thickness(beam) > 0.02, None
+    if geometry.tip is not None:
+        u, v, _ = beam.project(geometry.tip)
         # Pixel centres are at whole numbers here, at halves in regions.
         x, y = round(float(u[0]) + 0.5, 1), round(float(v[0]) + 0.5, 1)
         if 0 <= x < beam.cols and 0 <= y < beam.rows:
             tip = x, y
-            mask[int(y), int(x)] = True  # the end of a fine line may fill too little of its pixel
-    return VisibleDevice(mask, placed, tip)
+            mask[int(y), int(x)] = True  # the end of a thin line may cover too little of its pixel
+    return VisibleDevice(mask, geometry, tip)
 
 
 def _count_posterior_ribs(body: Thorax, beam: Beam, *, regions: dict[str, Mask]) -> int | None:
-    """How many right posterior ribs cross the mid-clavicular line above the dome, as a reader counts them."""
+    """Count the right posterior ribs that cross the mid-clavicular line above the dome, as a reader does."""
     lung = regions.get("right lung")
     if lung is None:
         return None

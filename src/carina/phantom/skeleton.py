@@ -1,7 +1,7 @@
-"""Ribs, clavicles, shoulders, sternum and spine of one build: curves, plates and boxes of bone.
+"""Ribs, clavicles, shoulders, sternum and spine of one patient, as curves, plates and boxes of bone.
 
-Depends on the patient's proportions, how far the chest is breathed in, and whether the patient lies down; kept
-for the next image of the same patient.
+They depend on habitus, inspiration and posture, and are cached
+for further images of the same patient.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from carina.phantom.solids import (
 )
 
 VERTEBRA_SPACING = 2.55
-# Of each rib: how far it falls from the spine to its front end, cm, and how far round it reaches, degrees.
+# For each rib: drop from the spine to the front end, cm, and angle around the chest at which it ends, degrees.
 RIB_DROP = np.array([3.4, 5.2, 6.8, 8.0, 9.0, 9.6, 10.0, 10.0, 9.6, 8.4, 5.4, 2.8])
 RIB_END = np.array([138, 142, 145, 146, 146, 143, 138, 132, 124, 112, 78, 48])
 
@@ -45,7 +45,7 @@ class Skeleton:
 
 @lru_cache(maxsize=8)
 def build_skeleton(habitus: Habitus, *, squeeze: float, supine: bool) -> Skeleton:
-    """All bones; `squeeze` narrows the chest as it breathes out."""
+    """Build all bones; `squeeze` below 1 narrows the chest in expiration."""
     ribs = _build_ribs(habitus, squeeze)
     borders, humeri, scapulae = _build_shoulders(habitus, supine=supine)
     vertebrae, processes = _build_spine(habitus)
@@ -77,7 +77,7 @@ def _build_ribs(habitus: Habitus, squeeze: float) -> Tube:
     y = -0.6 - (d + 0.2) * (0.35 + 0.65 * taper) * np.cos(turn)
     slender = np.where(np.isin(np.arange(12), (0, 10, 11)), 0.88, 1.0)[:, None]
     radius = np.interp(along, [0, 0.12, 0.5, 1], [0.44, 0.50, 0.50, 0.60]) * slender * s**0.5
-    # The front parts are thinner and less mineralised, and end in cartilage that casts no shadow.
+    # The front parts are thinner and less mineralised, and end in cartilage, which is not visible.
     flat = np.interp(along, [0, 0.1, 0.55, 0.75, 1], [0.6, 0.8, 0.75, 0.42, 0.3])
     faint = np.where(np.arange(12) == 0, 0.6, 1.0)[:, None]
     return Tube(np.stack([x, y, z], axis=2), radius, flat * faint)

@@ -1,7 +1,7 @@
-"""A parametric adult thorax: from a patient's build and state of breathing to solids.
+"""A parametric adult thorax: the solids of a patient, given habitus, posture and inspiration.
 
-Sizes are adult means in centimetres, scaled by habitus. z = 0 is the level of T10, where the right dome of
-the diaphragm stands at full inspiration; the carina is near z = 15 and the lung apices near z = 24.
+Sizes are adult means in centimetres, scaled by habitus. z = 0 is the level of T10, the height of the right dome of
+the diaphragm at full inspiration; the carina is near z = 15 and the lung apices near z = 24.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,26 @@ from carina.phantom.habitus import Habitus
 from carina.phantom.plan import PatientPlan
 from carina.phantom.skeleton import Skeleton, build_skeleton
 from carina.phantom.solids import Ellipsoid, Tube, Vector, ellipsoid, smooth_curve, tube
-from carina.phantom.vessels import grow_vessels
 from carina.store.seeding import rng
+
+GENERATIONS = 7
+FINEST_CM = 0.05
+# Directions of the lobar arteries and veins as (outward, forward, up), upper to lower lobes.
+_LOBAR = np.array(
+    [
+        (0.45, -0.25, 1.0),
+        (0.75, 0.35, 0.75),
+        (0.95, -0.35, 0.35),
+        (0.95, 0.45, -0.15),
+        (0.70, 0.10, -0.75),
+        (0.45, -0.35, -1.0),
+        (0.25, 0.30, -0.95),
+        (0.60, -0.55, -0.70),
+        (0.85, 0.0, -0.40),
+        (0.25, 0.15, 1.0),
+    ]
+)
+_LOBAR_RADIUS = np.array([0.38, 0.34, 0.32, 0.32, 0.46, 0.58, 0.44, 0.42, 0.34, 0.32])
 
 
 @dataclass(frozen=True)
@@ -24,12 +42,12 @@ class State:
     inspiration: float = 0.8
     supine: bool = False
     cardiothoracic_ratio: float | None = None
-    """When the heart is enlarged; None for the patient's own."""
+    """Ratio of an enlarged heart; None for the patient's usual ratio."""
     left_ventricular: bool = False
     shift: float = 0.0
-    """Of the mediastinum to the patient's left, cm."""
+    """Shift of the mediastinum to the patient's left, cm."""
     raised: tuple[float, float] = (0.0, 0.0)
-    """Of the right and left dome by volume loss, cm."""
+    """Elevation of the right and left dome by volume loss, cm."""
     congestion: float = 0.0
     """Widening of the vessels, 0-1."""
 
@@ -41,15 +59,15 @@ class Thorax:
     habitus: Habitus
     torso: tuple[Ellipsoid, ...]
     lean_torso: tuple[Ellipsoid, ...]
-    """The torso without its fat."""
+    """The torso without subcutaneous fat."""
     shoulders: tuple[Ellipsoid, ...]
     breasts: tuple[Ellipsoid, ...]
     arms: tuple[Ellipsoid, ...]
     lungs: tuple[Ellipsoid, Ellipsoid]
-    """Right, left: the pleural cavities, before heart, mediastinum and diaphragm are taken away."""
+    """Right and left pleural cavity, before heart, mediastinum and diaphragm are subtracted."""
     domes: tuple[Ellipsoid, Ellipsoid]
     central_tendon: Ellipsoid
-    """The middle of the diaphragm, on which the heart rests."""
+    """The middle part of the diaphragm, below the heart."""
     heart: tuple[Ellipsoid, ...]
     mediastinum: tuple[Ellipsoid, ...]
     paraspinal: tuple[Ellipsoid, ...]
@@ -65,11 +83,11 @@ class Thorax:
 
 
 def build_thorax(patient: PatientPlan, habitus: Habitus, state: State, seed: int) -> Thorax:
-    """Everything inside the patient, standing straight in the patient frame."""
+    """Build all solids of a patient in one state, in the patient frame."""
     s, w, d = habitus.scale, habitus.width, habitus.depth
     breath = 1.0 - state.inspiration
     lift = 5.2 * s * breath + (0.8 if state.supine else 0.0)
-    squeeze = round(1.0 - 0.05 * breath, 2)  # in steps, so that bones are found again for the next image
+    squeeze = round(1.0 - 0.05 * breath, 2)  # rounded, so that the cached skeleton fits the next image
     dome_top = (lift + state.raised[0], lift - habitus.asymmetry + state.raised[1])
     lungs = (_build_pleural_cavity(-1, s, w * squeeze, d), _build_pleural_cavity(1, s, w * squeeze, d))
     heart, mediastinum, paraspinal = (
@@ -84,7 +102,7 @@ def build_thorax(patient: PatientPlan, habitus: Habitus, state: State, seed: int
     )
     domes = tuple(_build_dome(side, w, d, top) for side, top in zip((-1, 1), dome_top, strict=True))
     vessels = tuple(
-        grow_vessels(
+        _grow_vessels(
             lungs[k],
             domes[k],
             hila[k],
@@ -136,7 +154,7 @@ def build_thorax(patient: PatientPlan, habitus: Habitus, state: State, seed: int
 
 
 def _build_pleural_cavity(side: int, s: float, w: float, d: float) -> Ellipsoid:
-    # The long axis leans to the midline, so that the apex is medial and the base wide.
+    # The long axis is tilted to the midline: the apex is medial and the base wide.
     return ellipsoid(
         (side * 0.5 * w, -0.4, 3.0 * s), (0.505 * w, 0.96 * d, 21.6 * s), tilt_degrees=(2.0, -side * 5.2, 0)
     )
@@ -150,9 +168,9 @@ def _build_dome(side: int, w: float, d: float, top: float) -> Ellipsoid:
 def _build_heart(
     habitus: Habitus, state: State, lungs: tuple[Ellipsoid, Ellipsoid], lift: float
 ) -> tuple[Ellipsoid, ...]:
-    """Ventricles, atria and outflow, scaled until the ratio of heart to thorax on a straight PA view is right."""
+    """Ventricles, atria and outflow tract, scaled to the wanted cardiothoracic ratio on an unrotated PA view."""
     wanted = state.cardiothoracic_ratio or habitus.cardiothoracic_ratio
-    lie = 36.0 - 2.2 * lift  # a raised diaphragm lays the heart flat
+    lie = 36.0 - 2.2 * lift  # a raised diaphragm makes the heart more horizontal
     base = 4.2 * habitus.scale + 0.8 * lift
     long, short = (7.3, 4.7) if state.left_ventricular else (6.8, 4.9)
     parts = (
@@ -188,7 +206,7 @@ def _measure_width(beam: Beam, solids: tuple[Ellipsoid, ...]) -> float:
 def _enlarge_heart(
     parts: tuple[Ellipsoid, ...], factor: float, base: float, shift: float
 ) -> tuple[Ellipsoid, ...]:
-    # Enlargement is mostly sideways; a big heart is also a little taller and deeper.
+    # An enlarged heart is mainly wider, and also a little taller and deeper.
     grow = np.array([factor, 1 + 0.45 * (factor - 1), 1 + 0.5 * (factor - 1)])
     anchor = np.array([0.0, 2.5, base - 3.5])
     return tuple(
@@ -222,7 +240,7 @@ def _build_paraspinal(habitus: Habitus) -> tuple[Ellipsoid, ...]:
 def _build_gas(
     habitus: Habitus, dome: float, state: State, generator: np.random.Generator
 ) -> tuple[Ellipsoid, ...]:
-    """The stomach bubble, and now and then a loop of colon under either dome."""
+    """The gastric bubble, and in some patients gas in the colon."""
     bubbles = []
     if generator.random() < (0.5 if state.supine else 0.85):
         width = generator.uniform(1.6, 3.6)
@@ -246,7 +264,7 @@ def _build_gas(
 
 
 def _build_body(habitus: Habitus, state: State) -> tuple[tuple[Ellipsoid, ...], ...]:
-    """Torso, flesh, shoulders, breasts, arms."""
+    """Torso, torso without fat, shoulders, breasts and arms."""
     s, w, d = habitus.scale, habitus.width, habitus.depth
     wall = habitus.muscle
     lean_torso = (
@@ -265,7 +283,7 @@ def _build_body(habitus: Habitus, state: State) -> tuple[tuple[Ellipsoid, ...], 
             for side in (-1, 1)
         ),
         ellipsoid((0, -2.4, 23.5 * s + lift), (8.0, 5.0, 8.0 * s)),
-        # Latissimus and the wall of the axilla: the flesh beside the lungs.
+        # Latissimus and the wall of the axilla: soft tissue beside the lungs.
         *(
             ellipsoid(
                 (side * (w + 0.9), -2.2, 9.5 * s),
@@ -296,3 +314,44 @@ def _build_body(habitus: Habitus, state: State) -> tuple[tuple[Ellipsoid, ...], 
         for side in (-1, 1)
     )
     return torso, lean_torso, shoulders, breasts, arms
+
+
+def _grow_vessels(
+    cavity: Ellipsoid, dome: Ellipsoid, hilum: Vector, *, congestion: float, generator: np.random.Generator
+) -> tuple[Tube, ...]:
+    """Pulmonary vessels of one lung, one bundle of tubes per generation; none within 1-2 cm of the pleura."""
+    outward = float(np.sign(cavity.centre[0]))
+    direction = _LOBAR * np.array([outward, 1.0, 1.0]) + generator.normal(0, 0.12, _LOBAR.shape)
+    direction = _unit(direction)
+    start = hilum + direction * np.array([0.3, 0.6, 0.6])
+    radius = _LOBAR_RADIUS * generator.normal(1.0, 0.08, len(_LOBAR)) * (1 + 0.25 * congestion)
+    length = 2.6 * generator.uniform(0.8, 1.25, len(radius))
+    limit = cavity.scale(0.93)
+    alive = np.ones(len(radius), bool)
+    tubes: list[Tube] = []
+    for _ in range(GENERATIONS):
+        # Branches that have ended are still computed: the random numbers must not depend on inspiration,
+        # or the same patient would have different vessels in the next image.
+        bend = generator.normal(0, 0.16, direction.shape)
+        middle = start + direction * (0.5 * length)[:, None] + bend * (0.35 * length)[:, None]
+        end = start + (direction + 0.5 * bend) * length[:, None]
+        alive &= (radius > FINEST_CM) & limit.contains(end) & ~dome.contains(end)
+        # Along a branch, the radius falls by about half as much as at its next division.
+        taper = radius[alive, None] * np.array([1.0, 0.95, 0.9])
+        tubes.append(Tube(np.stack([start[alive], middle[alive], end[alive]], axis=1), taper))
+        split = generator.uniform(0.35, 0.65, len(radius))
+        axis = _unit(np.cross(direction, generator.normal(0, 1, direction.shape)))
+        angle = generator.uniform(0.28, 0.62, len(radius))[:, None]
+        onward = direction * np.cos(angle) + 0.18 * _unit(end - hilum)
+        start = np.concatenate([end, end])
+        direction = _unit(np.concatenate([onward + axis * np.sin(angle), onward - axis * np.sin(angle)]))
+        # Murray's cube law: the cubes of the children's radii add up to that of the parent.
+        parent = 0.9 * radius
+        radius = np.concatenate([parent * split ** (1 / 3), parent * (1 - split) ** (1 / 3)])
+        length = np.concatenate([length, length]) * 0.82 * generator.uniform(0.75, 1.25, 2 * len(length))
+        alive = np.concatenate([alive, alive])
+    return tuple(bundle for bundle in tubes if len(bundle.points))
+
+
+def _unit(vectors: Vector) -> Vector:
+    return np.asarray(vectors / np.sqrt((vectors * vectors).sum(axis=1, keepdims=True)))

@@ -1,4 +1,4 @@
-"""Lesions: what each does to the state of the thorax, and the shadow it casts on an image."""
+"""Lesions: how each changes the thorax, and the shadow it adds to an image."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -19,7 +19,7 @@ __all__ = ["PROJECTORS", "LesionContext", "Shadow", "compute_cardiothoracic_rati
 
 Projector = Callable[[LesionPlan, LesionContext, np.random.Generator], Shadow]
 
-# Cardiomegaly is not here: it is the heart itself, see `compute_cardiothoracic_ratio`.
+# Cardiomegaly has no entry: it enlarges the heart itself, see `compute_cardiothoracic_ratio`.
 PROJECTORS: Final[dict[str, Projector]] = {
     "atelectasis": project_atelectasis,
     "consolidation": project_consolidation,
@@ -35,12 +35,12 @@ PROJECTORS: Final[dict[str, Projector]] = {
 
 
 def compute_cardiothoracic_ratio(lesion: LesionPlan) -> float:
-    """Of an enlarged heart: just above 0.50 to 0.66."""
+    """Cardiothoracic ratio of an enlarged heart: 0.51 to 0.66."""
     return round(0.51 + 0.15 * lesion.extent, 3)
 
 
 def derive_state(lesions: Sequence[LesionPlan], *, inspiration: float, supine: bool) -> State:
-    """How lesions move what is around them: heart size, shifted mediastinum, raised domes, wide vessels."""
+    """Derive the effects of lesions on the thorax: heart size, mediastinal shift, raised domes, wide vessels."""
     ratio: float | None = None
     left_ventricular, shift, congestion = False, 0.0, 0.0
     raised = [0.0, 0.0]

@@ -19,9 +19,9 @@ from carina.studies.model import Measure
 
 PLATES = 3
 RIGHT = 0.78
-"""Size in the right lung of what looks the same in both: the heart hides much of a left lower lobe."""
+"""Size in the right lung that looks like size 1 in the left, where the heart hides much of the lower lobe."""
 EVEN = 0.5
-"""Share of the bilateral collapses that are about as large on both sides."""
+"""Share of bilateral lesions that are about as large on both sides."""
 
 
 def project_atelectasis(lesion: LesionPlan, context: LesionContext, generator: np.random.Generator) -> Shadow:
@@ -33,7 +33,7 @@ def project_atelectasis(lesion: LesionPlan, context: LesionContext, generator: n
 
 
 def compute_volume_loss(lesion: LesionPlan) -> float:
-    """Share of the lung; what raises the dome and draws the mediastinum over."""
+    """Volume loss as a share of the lung; it raises the dome and shifts the mediastinum."""
     return round(
         (0.02 + 0.05 * lesion.extent) if lesion.form == "plate" else (0.08 + 0.27 * lesion.extent), 3
     )
@@ -44,7 +44,7 @@ def _make_measures(lesion: LesionPlan) -> tuple[Measure, ...]:
 
 
 def _project_plates(lesion: LesionPlan, context: LesionContext, generator: np.random.Generator) -> Shadow:
-    """Thin discs, nearly edge-on to a horizontal ray: bright bands."""
+    """Thin discs, nearly edge-on to a horizontal ray, which appear as bright bands."""
     beam = context.projection.beam
     thickness = context.blank
     for side in list_sides(lesion):
@@ -59,9 +59,8 @@ def _project_plates(lesion: LesionPlan, context: LesionContext, generator: np.ra
                 generator.uniform(1.5, 2.5),
                 0.12 + 0.12 * lesion.extent,
             )
-            if (
-                k <= 2.2 * lesion.extent
-            ):  # the number of plates grows with the extent; every plate is drawn all the same
+            # The number of plates grows with the extent; random numbers are used for every plate.
+            if k <= 2.2 * lesion.extent:
                 thickness += measure_inside_lung(
                     context, side, beam.span(ellipsoid(at, semi, tilt_degrees=tilt))
                 )
@@ -76,14 +75,14 @@ def _project_plates(lesion: LesionPlan, context: LesionContext, generator: np.ra
 
 
 def _project_wedge(lesion: LesionPlan, context: LesionContext, generator: np.random.Generator) -> Shadow:
-    """Airless lung at the base: dense below, fading upwards, beside a raised dome."""
+    """Airless lung at the base next to a raised dome: dense below, less dense above."""
     filled, textured = context.blank, context.blank
     for side, share in sample_sizes_by_side(lesion, generator, even=EVEN, right=RIGHT).items():
         base = place_in_lung(context.thorax, side, "lower", generator)
         size, tall = 1.5 + 1.2 * lesion.extent, 0.75 + 0.2 * lesion.extent
         blobs = [
             make_ball(
-                # Spread sideways and down onto the dome, where the lung cuts them off.
+                # Spread sideways and down to the dome, which clips them.
                 base
                 + (generator.normal(0.0, 1.0), generator.normal(-1.0, 1.0), generator.uniform(-1.6, 0.3)),
                 np.array([1.5 * share, 1.2, tall * share]) * size * generator.uniform(0.8, 1.15),

@@ -21,21 +21,21 @@ SEPTAL_LINES = 14
 GRADES = (0.35, 0.70)
 """Extents from which edema is of grade 2 and 3."""
 FILLING = (0.0, 0.16, 0.20, 0.32, 0.75, 1.0)
-"""How far it has spread at extent 0, about each change of grade, and at 1; see `interpolate_steps`."""
+"""Spread at extent 0, just below and above each change of grade, and at 1; see `interpolate_steps`."""
 BALLS = 5
 HILUM = 0.48
-"""Height of the hila, as share of that of the lung."""
+"""Height of the hila, as a share of the height of the lung."""
 LOWEST, HIGHEST = (0.26, 0.16), (0.48, 0.86)
-"""Where the haze lies at extents 0 and 1, the same way: from the hila down, as fluid follows gravity, then all
-but the apices."""
+"""Lowest and highest point of the haze at extents 0 and 1, as shares of the height of the lung: from the hila down,
+because of gravity, then everything except the apices."""
 RADIUS = (2.3, 3.7)
-"""Size of its parts, cm."""
+"""Radius of the balls at extents 0 and 1, cm."""
 DEEP = 8.0
-"""Most haze along a ray, cm."""
+"""Limit of the haze along a ray, cm."""
 RIGHT = 0.88
-"""Size in the right lung of what looks the same in both: the heart, often large, hides more of the left one."""
+"""Size in the right lung that looks like size 1 in the left, more of which is hidden by the heart."""
 EVEN = 0.64
-"""Share of edemas that are about as large on both sides; the others lie, or leak, more to one."""
+"""Share of edemas that are about as large on both sides."""
 
 
 def grade_edema(extent: float) -> int:

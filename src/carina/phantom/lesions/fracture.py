@@ -1,4 +1,4 @@
-"""Rib fractures: a gap and a step in one or more neighbouring ribs, callus when they heal."""
+"""Rib fractures: a gap and a step in one or more neighbouring ribs, and callus in healing ones."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from carina.phantom.plan import LesionPlan
 from carina.phantom.solids import Tube
 from carina.studies.model import Measure
 
-# First rib to break at each level, counted from 0, and how far round from the spine.
+# First fractured rib at each level, counted from 0.
 FIRST_RIB = {"upper": 2, "mid": 4, "lower": 6}
 CALLUS = 0.12
 ORDINAL = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th", "11th", "12th")
@@ -52,7 +52,7 @@ def project_fracture(lesion: LesionPlan, context: LesionContext, generator: np.r
 
 
 def _split_rib(rib: Tube, along: float, step_cm: float) -> list[Tube]:
-    """Two pieces with a gap between, the outer one pushed down."""
+    """Split a rib into two fragments with a gap, the outer one displaced downwards."""
     at = int(along * (len(rib.points) - 1))
     flat = np.broadcast_to(rib.flat, len(rib.points))
     spacing = float(np.linalg.norm(rib.points[at + 1] - rib.points[at]))

@@ -1,4 +1,4 @@
-"""Nodules (up to 3 cm) and masses (above): a solid ball, lobulated or calcified."""
+"""Nodules (up to 3 cm) and masses (above 3 cm): solid, lobulated or calcified balls."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from carina.phantom.solids import ellipsoid
 from carina.studies.model import Measure
 
 CALCIUM = 0.55
-# Below 3 cm it is a nodule, above a mass.
+# Diameter at extent 0 and 1.
 DIAMETER_CM = {"nodule": (0.9, 2.8), "mass": (3.2, 7.0)}
 
 
@@ -26,7 +26,7 @@ def project_nodule(lesion: LesionPlan, context: LesionContext, generator: np.ran
     low, high = DIAMETER_CM[lesion.name]
     diameter = low + (high - low) * lesion.extent
     centre = place_in_lung(context.thorax, side, lesion.level, generator)
-    # Kept off the pleura by its own radius, so that it is whole.
+    # Moved away from the pleura according to its size, so that no part lies outside the lung.
     cavity = context.thorax.lungs[side]
     centre = centre + (cavity.centre - centre) * min(0.06 * diameter, 0.35) * np.array([0.6, 1.0, 0.0])
     round_ = generator.uniform(0.9, 1.08, 3)

@@ -1,7 +1,7 @@
-"""The pleural space: effusion and pneumothorax.
+"""Effusion and pneumothorax.
 
-Both are what is left of a pleural cavity when the lung, drawn in as a smaller ellipsoid, no longer fills it:
-fluid below and around a lung that floats up, air above and around a lung that has fallen to its hilum.
+Both are the part of the pleural cavity that the lung, modelled as a smaller ellipsoid, does not fill:
+fluid below and around a lung that is displaced upwards, air above and around a lung that retracts to its hilum.
 """
 
 import numpy as np
@@ -20,34 +20,34 @@ from carina.phantom.solids import Ellipsoid, Tube, Vector
 from carina.studies.model import Measure
 
 EVEN = 0.15
-"""Share of the bilateral effusions that are about as large on both sides."""
+"""Share of bilateral effusions that are about as large on both sides."""
 STEPS = (0.20, 0.60)
 """Extents from which an effusion is moderate and large."""
 LEVELS = (0.9, 2.8, 3.4, 6.6, 11.5, 17.0)
-"""How high it stands above the costophrenic angle, upright, at extent 0, about each step, and at 1, cm."""
+"""Height of fluid above the costophrenic angle, upright, at extent 0, below and above each step, and at 1, cm."""
 
 
 def project_effusion(lesion: LesionPlan, context: LesionContext, generator: np.random.Generator) -> Shadow:
-    """Free fluid: a meniscus that climbs the chest wall when upright, a veil that thickens downwards when supine."""
+    """Free fluid: a meniscus that rises along the chest wall if upright, a posterior layer if supine."""
     beam = context.projection.beam
     fluid, volume = context.blank, 0.0
     for side, amount in sample_extents_by_side(lesion, generator, even=EVEN, first_step=STEPS[0]).items():
         lung = _displace_lung(context, side, float(np.clip(amount, 0.0, 1.0)))
-        # The lung that floats is inside the cavity: what it and the organs leave free is fluid.
+        # The fluid is the part of the cavity outside the displaced lung and the organs.
         excluded = (beam.span(lung), *context.projection.get_bounding_organs(side))
         free = measure_length_outside(beam, context.projection.cavities[side], excluded)
         fluid += free
         volume = max(volume, float(free.sum()) * _measure_pixel_area(context))
-    # Fluid is fluid: subtlety comes from how little there is, not from how thin it is.
+    # The density of fluid hardly varies: a subtle effusion is a small one.
     attenuation = (FLUID - LUNG) * np.float32(0.75 + 0.25 * lesion.density) * fluid
-    # Of the larger side, where there are two; the same extent is about as much lying down as standing.
+    # The volume of the larger side; an extent means about the same volume supine and upright.
     measure = Measure(name="volume", value=round(volume, -1), unit="mL")
     form = "layering" if context.supine else "meniscus"
     return Shadow(attenuation, fluid, 0.30, measures=(measure,), appearance=(form,))
 
 
 def _measure_pixel_area(context: LesionContext) -> float:
-    """Square centimetres of patient behind one pixel, at the depth of the lungs' middle."""
+    """Area of one pixel at the depth of the middle of the lungs, square cm."""
     beam = context.projection.beam
     _, _, magnification = beam.project(context.thorax.lungs[0].centre)
     return float((beam.pixel / magnification[0]) ** 2)
@@ -72,7 +72,7 @@ def _displace_lung(context: LesionContext, side: int, amount: float) -> Ellipsoi
 def project_pneumothorax(
     lesion: LesionPlan, context: LesionContext, generator: np.random.Generator
 ) -> Shadow:
-    """Air beyond a fine pleural line; the lung's vessels draw in with it."""
+    """Air outside a thin pleural line; the vessels retract with the lung."""
     side = list_sides(lesion)[0]
     thorax, beam, projection = context.thorax, context.projection.beam, context.projection
     shrink = _sample_shrinkage(0.02 + 0.52 * lesion.extent, generator)
@@ -101,6 +101,6 @@ def project_pneumothorax(
 
 
 def _sample_shrinkage(amount: float, generator: np.random.Generator) -> Vector:
-    """How far the lung shrinks towards its hilum, along x, y and z: most from the side and the apex."""
+    """Factors by which the lung shrinks towards its hilum along x, y and z: most at the side and the apex."""
     share = np.array([generator.uniform(0.9, 1.1), 0.35, generator.uniform(0.55, 0.75)])
     return np.asarray(1.0 - amount * share)
