@@ -8,7 +8,7 @@ from importlib import resources
 import pytest
 import yaml
 
-from carina.phantom.reports.grammar import join, polish, say_date
+from carina.phantom.reports.grammar import format_date, join_items, polish_sentence
 from carina.phantom.reports.wording import build_wording, load_wording
 from carina.store.errors import CarinaError
 
@@ -23,19 +23,19 @@ def load(group, wording):
     return raw(wording)[group]
 
 
-def frames_of(document):
+def list_templates(document):
     """All sentence frames of a wording set, normalised."""
     texts = set()
     for value in document.values() if isinstance(document, dict) else document:
         if isinstance(value, str):
             texts.add(" ".join(value.lower().split()))
         elif value is not None:
-            texts |= frames_of(value)
+            texts |= list_templates(value)
     return {text for text in texts if text.endswith(".")}
 
 
 def test_wording_sets_are_disjoint():
-    assert frames_of(raw("build")) & frames_of(raw("held-out")) == set()
+    assert list_templates(raw("build")) & list_templates(raw("held-out")) == set()
 
 
 def test_findings_have_many_frames():
@@ -69,7 +69,7 @@ def damaged(change):
         (lambda w: w["impression"]["present"].append("{np} in the heart."), r"'heart' names 'cardiomegaly'"),
         (lambda w: w["findings"]["mass"]["nouns"].append("lump / lumps"), r"not among the terms of 'mass'"),
         (
-            lambda w: w["findings"]["pneumothorax"]["looks"]["nouns"].update(tension=["lump / lumps"]),
+            lambda w: w["findings"]["pneumothorax"]["appearance"]["nouns"].update(tension=["lump / lumps"]),
             r"not among the terms of 'pneumothorax'",
         ),
         (lambda w: w["impression"]["present"].append("{np}"), r"does not end with a period"),
@@ -98,13 +98,13 @@ def test_an_unknown_language_is_named():
     ],
 )
 def test_polish(rough, smooth):
-    assert polish(rough) == smooth
+    assert polish_sentence(rough) == smooth
 
 
 def test_join():
-    assert join(["a"], "or") == "a"
-    assert join(["a", "b"], "or") == "a or b"
-    assert join(["a", "b", "c"], "and") == "a, b, and c"
+    assert join_items(["a"], "or") == "a"
+    assert join_items(["a", "b"], "or") == "a or b"
+    assert join_items(["a", "b", "c"], "and") == "a, b, and c"
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_join():
     [("%B %d, %Y", "March 4, 2021"), ("%d %B %Y", "4 March 2021"), ("%m/%d/%Y", "03/04/2021")],
 )
 def test_say_date(style, text):
-    assert say_date(datetime.date(2021, 3, 4), style) == text
+    assert format_date(datetime.date(2021, 3, 4), style) == text

@@ -189,9 +189,8 @@ def _build_heart(
     )
     thorax_width = _measure_width(straight, lungs)
     factor = 1.0
-    for _ in range(
-        4
-    ):  # the width grows all but linearly with the factor: four corrections leave no visible error
+    # The width is nearly linear in the factor: four corrections leave no visible error.
+    for _ in range(4):
         factor *= (
             wanted * thorax_width / _measure_width(straight, _enlarge_heart(parts, factor, base, state.shift))
         )
