@@ -12,11 +12,11 @@ from itertools import combinations, pairwise
 import msgspec
 import pytest
 
-from carina.phantom.course import FORMS, count_studies, count_studies_by_patient, plan_patient, plan_studies
+from carina.phantom.course import count_studies, count_studies_by_patient, plan_patient, plan_studies
 from carina.phantom.device_planning import PACEMAKER_AGE, compute_conditional_share
 from carina.phantom.evolution import CHANGE, CHRONIC, RECOVERY_DAYS, weigh_first_findings
 from carina.phantom.options import Mix, PhantomOptions
-from carina.phantom.placement import AIRSPACE, IN_LUNG
+from carina.phantom.placement import AIRSPACE, FORMS, IN_LUNG
 from carina.phantom.plan import DevicePlan, LesionPlan, PatientPlan, StudyPlan
 from carina.phantom.sampling import Kumaraswamy
 from carina.store.errors import CarinaError

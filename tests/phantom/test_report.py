@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from carina.phantom.reports import write_report
-from carina.phantom.reports.lint import term_pattern
+from carina.phantom.reports.lint import compile_terms
 from carina.phantom.reports.wording import load_wording
 from carina.store import seeding
 from carina.studies.model import (
@@ -562,7 +562,9 @@ def test_trend_words_if_and_only_if_a_trend_is_stated(reports):
 
 def test_sentences_name_only_what_they_state(reports):
     terms = read_yaml("common")
-    patterns = {name: term_pattern(words) for name, words in (terms["terms"] | terms["device_terms"]).items()}
+    patterns = {
+        name: compile_terms(words) for name, words in (terms["terms"] | terms["device_terms"]).items()
+    }
     for study, _, sentence, words in sentences(reports):
         names = {thing.id: thing.name for thing in (*study.findings, *study.devices)}
         linked = {names[state.about] for state in sentence.states if state.about in names}
@@ -576,7 +578,7 @@ def test_present_findings_are_named_by_their_terms(reports):
         stated = {s.about for s in sentence.states if s.certainty in ("present", "uncertain")}
         for finding in study.findings:
             if finding.id in stated:
-                assert term_pattern(tuple(terms[finding.name])).search(words), words
+                assert compile_terms(tuple(terms[finding.name])).search(words), words
 
 
 def test_normal_sentences_need_normal_organs(reports):

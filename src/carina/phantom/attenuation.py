@@ -70,13 +70,13 @@ class Projection(OrganSpans):
     lung_length: tuple[Field, Field]
     """Centimetres of right and left lung along each ray."""
     vessels: tuple[Field, Field]
-    """Attenuation of the vessels in each lung, included in `attenuation`."""
+    """Attenuation of the vessels in each lung, included in `compute_attenuation`."""
     trachea: Field
     """Thickness, cm."""
     ribs: tuple[Field, Field]
     clavicles: tuple[Field, Field]
     spine: Field
-    """Attenuation of each bone, included in `attenuation`."""
+    """Attenuation of each bone, included in `compute_attenuation`."""
 
 
 def trace_organs(thorax: Thorax, beam: Beam, *, frontal: bool) -> OrganSpans:

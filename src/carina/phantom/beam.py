@@ -111,7 +111,7 @@ class Beam:
         """Entry and exit of every ray through an ellipsoid."""
         window = self.window(*self.bounds(solid))
         u, v = self._u[:, window[1]], self._v[window[0]]
-        start, d0, du, dv = self._in_frame_of(solid)
+        start, d0, du, dv = self._transform_to_unit_ball(solid)
         length = _squared_length(d0, du, dv)
         b0, bu, bv, c = float(start @ d0), float(start @ du), float(start @ dv), float(start @ start) - 1.0
         # The discriminant b^2 - a c, expanded: in float32 the plain difference would lose the silhouette.
@@ -134,7 +134,7 @@ class Beam:
         np.putmask(half, missed, -MISS)
         return Span(window, middle - half, middle + half)
 
-    def _in_frame_of(self, solid: Ellipsoid) -> tuple[Vector, Vector, Vector, Vector]:
+    def _transform_to_unit_ball(self, solid: Ellipsoid) -> tuple[Vector, Vector, Vector, Vector]:
         """Rays in the frame in which the ellipsoid is a unit ball: start; constant, u and v terms of the direction.
 
         A ray is source + t (distance towards + u right + v down), so all its quadratics are polynomials in
@@ -153,7 +153,7 @@ class Beam:
         if rows.stop <= rows.start or cols.stop <= cols.start:
             return (slice(0, 0), slice(0, 0)), np.zeros((0, 0), np.float32)
         u, v = self._u[:, cols], self._v[rows]
-        start, d0, du, dv = self._in_frame_of(solid)
+        start, d0, du, dv = self._transform_to_unit_ball(solid)
         a = _squared_length(d0, du, dv).evaluate(u, v)
         b = np.float32(start @ d0) + np.float32(start @ du) * u + np.float32(start @ dv) * v
         closest = np.maximum(np.float32(start @ start) - b * b / a, 0.0)

@@ -134,10 +134,10 @@ def _sample_companion(
     if r.random() >= companion.probability or lesion.form == "healing":
         return []
     companion_of = lesion if companion.same_side else None
-    drawn = sample_lesion(
+    sampled = sample_lesion(
         r, companion.name, others=others, prior=prior, companion_of=companion_of, form=companion.form
     )
-    return [] if drawn is None else [drawn]
+    return [] if sampled is None else [sampled]
 
 
 def relate_lesions(lesions: Sequence[LesionPlan], first_orders: dict[str, int]) -> tuple[RelationPlan, ...]:

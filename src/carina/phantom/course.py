@@ -27,21 +27,11 @@ from carina.phantom.evolution import (
     weigh_new_findings,
 )
 from carina.phantom.options import Mix, PhantomOptions
-from carina.phantom.placement import FORMS
 from carina.phantom.plan import DevicePlan, LesionPlan, PatientPlan, RelationPlan, ResolvedItem, StudyPlan
 from carina.phantom.sampling import sample_key, sample_persistent, sample_truncated_normal, sample_uniform
 from carina.phantom.technique import Setting, plan_settings, plan_techniques
 from carina.store.seeding import rng
 from carina.studies.vocabulary import Sex
-
-__all__ = [
-    "FORMS",
-    "count_studies",
-    "count_studies_by_patient",
-    "format_patient_id",
-    "plan_patient",
-    "plan_studies",
-]
 
 STUDIES_WITH_PRIOR = {2: 0.5, 3: 0.38, 4: 0.12}
 """Weights of the number of studies of a patient with more than one; half of them have more than two."""
@@ -102,11 +92,11 @@ def count_studies(seed: int, index: int, options: PhantomOptions) -> int:
 
 def count_studies_by_patient(seed: int, n: int, options: PhantomOptions) -> Iterator[tuple[int, int]]:
     """Yield (index of patient, number of their studies in a set of `n`), without planning the studies."""
-    index, left = 0, n
-    while left > 0:
-        taken = min(count_studies(seed, index, options), left)
-        yield index, taken
-        index, left = index + 1, left - taken
+    index, remaining = 0, n
+    while remaining > 0:
+        count = min(count_studies(seed, index, options), remaining)
+        yield index, count
+        index, remaining = index + 1, remaining - count
 
 
 def plan_studies(
@@ -117,12 +107,12 @@ def plan_studies(
     Only patients with a study in that range are planned. The first studies of a larger set are the same.
     """
     at = 0
-    for index, taken in count_studies_by_patient(seed, n, options):
-        if at + taken > start:
+    for index, count in count_studies_by_patient(seed, n, options):
+        if at + count > start:
             patient = plan_patient(seed, index, options)
-            for study in patient.studies[max(0, start - at) : taken]:
+            for study in patient.studies[max(0, start - at) : count]:
                 yield patient, study
-        at += taken
+        at += count
 
 
 def plan_patient(seed: int, index: int, options: PhantomOptions) -> PatientPlan:
@@ -184,7 +174,7 @@ def _plan_visits(r: np.random.Generator, settings: Sequence[Setting], mix: Mix) 
     count = len(settings)
     normal = [u < mix.normal for u in sample_persistent(r, count, keep=SAME_HEALTH)]
     visits: list[Visit] = []
-    seen = 0
+    lesion_count = 0
     for order in range(count):
         before = visits[-1].lesions if visits else ()
         weights = {}
@@ -206,8 +196,8 @@ def _plan_visits(r: np.random.Generator, settings: Sequence[Setting], mix: Mix) 
                 allow_old_fracture=order == 0 or gap >= HEALING_DAYS,
             )
         for lesion in fresh:
-            seen += 1
-            keyed = replace(lesion, key=f"l{seen}", trend=None if order == 0 else "new")
+            lesion_count += 1
+            keyed = replace(lesion, key=f"l{lesion_count}", trend=None if order == 0 else "new")
             kept.append(TrackedLesion(lesion=keyed, first_order=order, doubt=r.random()))
         visits.append(Visit(gap_days=gap, lesions=tuple(_update_certainty(tracked, mix) for tracked in kept)))
     return visits
@@ -288,7 +278,7 @@ def _list_missing(items: Sequence[Sequence[LesionPlan | DevicePlan]], order: int
     """Items of the prior study that this study does not have."""
     if order == 0:
         return ()
-    left = {item.key for item in items[order]}
+    remaining = {item.key for item in items[order]}
     return tuple(
-        ResolvedItem(key=item.key, name=item.name) for item in items[order - 1] if item.key not in left
+        ResolvedItem(key=item.key, name=item.name) for item in items[order - 1] if item.key not in remaining
     )

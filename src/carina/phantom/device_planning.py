@@ -135,8 +135,8 @@ def _select_bedside_devices(uniforms: tuple[float, ...], setting: Setting, mix: 
 
 def _sample_implant_order(r: np.random.Generator, n: int, age: int, mix: Mix) -> int:
     """Sample the order of the first study with a pacemaker; `n` for none."""
-    chance, when = r.random(), r.random()
-    if age < PACEMAKER_AGE or chance >= mix.devices.get("pacemaker", 0.0):
+    uniform, when = r.random(), r.random()
+    if age < PACEMAKER_AGE or uniform >= mix.devices.get("pacemaker", 0.0):
         return n
     # Usually before the first study, otherwise between two studies.
     return max(0, int((2.0 * when - 1.0) * n))

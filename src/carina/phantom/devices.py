@@ -32,7 +32,7 @@ class DeviceGeometry:
     site: str | None = None
     measures: tuple[Measure, ...] = ()
 
-    def attenuation(self, beam: Beam) -> Field:
+    def compute_attenuation(self, beam: Beam) -> Field:
         total = beam.project_tubes(self.tubes, profile=CATHETER) + beam.project_tubes(
             self.wires, profile=WIRE
         )
@@ -40,7 +40,7 @@ class DeviceGeometry:
             total += np.float32(0.35 * METAL) * beam.length(beam.span(plate))
         return total
 
-    def thickness(self, beam: Beam) -> Field:
+    def compute_thickness(self, beam: Beam) -> Field:
         total = beam.project_tubes(self.tubes) + beam.project_tubes(self.wires)
         for plate in self.plates:
             total += beam.length(beam.span(plate))
@@ -63,10 +63,10 @@ def _place_endotracheal_tube(
 ) -> DeviceGeometry:
     """Adequate with the tip 3 to 6 cm above the carina; malpositioned near the carina or too high."""
     airway = resample_curve(thorax.trachea.points, n=200)
-    drawn = generator.random()
+    uniform = generator.random()
     if device.adequate:
         above = 3.0 + 3.0 * device.depth
-    elif drawn < 0.6:
+    elif uniform < 0.6:
         above = 1.4 * device.depth  # at the carina or just above
     else:
         above = 7.5 + 2.0 * device.depth

@@ -38,9 +38,9 @@ class Detector:
     exposure: float
     """Stops from the ideal exposure; shifts the display window."""
     lung_level: float
-    """Share of the grey range at which lung is shown."""
+    """Grey level of lung, 0-1."""
     dense_level: float
-    """Share of the grey range at which the densest tenth of the patient is shown."""
+    """Grey level of the densest tenth of the patient, 0-1."""
     detail: float
     """Gain of detail over local density, as in the image processing of every vendor."""
 
@@ -152,14 +152,14 @@ def _fit_display_window(
     local: Field, lungs: NDArray[np.bool_], body: NDArray[np.bool_], detector: Detector
 ) -> tuple[float, float]:
     """Slope and middle of the sigmoid that maps lung and the densest tenth of the patient to their grey levels."""
-    lung_density = _percentile(local, lungs, 50, otherwise=1.8)
-    dense_density = _percentile(local, body, 90, otherwise=lung_density + 1.6)
+    lung_density = _compute_percentile(local, lungs, 50, otherwise=1.8)
+    dense_density = _compute_percentile(local, body, 90, otherwise=lung_density + 1.6)
     low, high = (float(np.log(level / (1 - level))) for level in (detector.lung_level, detector.dense_level))
     slope = (high - low) / max(dense_density - lung_density, 1.7)
     return slope, lung_density - low / slope + 0.35 * detector.exposure
 
 
-def _percentile(local: Field, mask: NDArray[np.bool_], share: float, *, otherwise: float) -> float:
+def _compute_percentile(local: Field, mask: NDArray[np.bool_], share: float, *, otherwise: float) -> float:
     coarse = cv2.resize(mask.view(np.uint8), (COARSE, COARSE), interpolation=cv2.INTER_NEAREST) > 0
     return float(np.percentile(local[coarse], share)) if coarse.any() else otherwise
 
@@ -200,7 +200,7 @@ def add_collimation(image: Field, generator: np.random.Generator) -> None:
 
 def quantise(image: Field, *, bits: int, monochrome1: bool) -> NDArray[np.uint8] | NDArray[np.uint16]:
     """Convert grey levels to stored values: 8 bits in one byte, 12 bits in two."""
-    shown = 1.0 - image if monochrome1 else image
+    grey = 1.0 - image if monochrome1 else image
     top = 2**bits - 1
-    stored = np.rint(np.clip(shown, 0.0, 1.0) * np.float32(top))
+    stored = np.rint(np.clip(grey, 0.0, 1.0) * np.float32(top))
     return np.asarray(stored, np.uint8) if bits == 8 else np.asarray(stored, np.uint16)

@@ -121,11 +121,11 @@ def _make_prior(patient: PatientPlan, plan: StudyPlan) -> Study | None:
 
 def _assign_split(patient: str, seed: int) -> Split:
     """Assign a split by patient, so that no patient is in two splits."""
-    draw = rng(seed, patient, "split").random()
+    remaining = rng(seed, patient, "split").random()
     for split, share in SPLITS:
-        if draw < share:
+        if remaining < share:
             return split
-        draw -= share
+        remaining -= share
     return SPLITS[-1][0]
 
 
@@ -295,12 +295,12 @@ def _write_parts(
             progress(part.rows)
         else:
             missing.append(index)
-    made = _make_and_write_images(
+    new_studies = _make_and_write_images(
         directory, [(i * PART_SIZE, min(n, (i + 1) * PART_SIZE)) for i in missing], seed, options, workers
     )
     for index in missing:
         studies: list[Study] = []
-        for study in islice(made, min(PART_SIZE, n - index * PART_SIZE)):
+        for study in islice(new_studies, min(PART_SIZE, n - index * PART_SIZE)):
             studies.append(study)
             progress(1)
         parts[index] = build.write_part(index, studies)

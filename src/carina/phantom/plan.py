@@ -30,7 +30,7 @@ class LesionPlan:
     level: Level | None = None
     """For lesions in a part of the lung."""
     form: str = ""
-    """Variant of appearance; see `course.FORMS` for the forms of each finding."""
+    """Variant of appearance; see `placement.FORMS` for the forms of each finding."""
     extent: float
     """Size from 0 (smallest) to 1 (largest); severity follows from the resulting geometry."""
     density: float
@@ -48,7 +48,7 @@ class DevicePlan:
     side: Side
     adequate: bool
     depth: float
-    """Where in its range of adequate (or inadequate) positions the tip lies, 0-1."""
+    """Position of the tip in the range of adequate (or malpositioned) ones, 0-1."""
     trend: Trend | None = None
 
 

@@ -89,9 +89,9 @@ def take_radiograph(
     for attenuation in lesion_attenuations.values():
         added += attenuation
     for device in geometries.values():
-        added += device.attenuation(beam)
+        added += device.compute_attenuation(beam)
     if study.ecg_leads and frontal:
-        added += make_ecg_leads(body, make_generator("ecg")).attenuation(beam)
+        added += make_ecg_leads(body, make_generator("ecg")).compute_attenuation(beam)
     exposure = expose(
         projection.attenuation,
         lungs=_merge_lungs(regions, beam),
@@ -171,7 +171,7 @@ def _make_mask(
     empty = np.zeros((beam.rows, beam.cols), bool)
     if shadow is None:
         return regions.get("heart", empty)
-    whole = shadow.mask()
+    whole = shadow.make_mask()
     if not shadow.in_lung_field:
         return _remove_fragments(whole)
     sides = ("right", "left") if lesion.side == "bilateral" or not frontal else (lesion.side,)
@@ -229,7 +229,7 @@ def _measure_noise(displayed: Field, mask: Mask) -> float:
 
 
 def _project_device(geometry: DeviceGeometry, beam: Beam) -> VisibleDevice:
-    mask, tip = geometry.thickness(beam) > 0.02, None
+    mask, tip = geometry.compute_thickness(beam) > 0.02, None
     if geometry.tip is not None:
         u, v, _ = beam.project(geometry.tip)
         # Pixel centres are at whole numbers here, at halves in regions.

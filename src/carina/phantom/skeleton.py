@@ -162,19 +162,19 @@ def _build_spine(habitus: Habitus) -> tuple[tuple[Block, ...], tuple[Tube, ...]]
     half = np.stack([1.75 * size, 1.45 * size, 1.04 * habitus.scale * np.minimum(size + 0.08, 1.05)], axis=1)
     centre = np.stack([np.zeros_like(y), y, z], axis=1)
 
-    def pairs(start: Vector, end: Vector, radius: Vector) -> Tube:
+    def make_pair(start: Vector, end: Vector, radius: Vector) -> Tube:
         """The same short process on both sides."""
         right = np.stack([start, end], axis=1)
         both = np.concatenate([right, mirror_points(right)])
         return Tube(both, np.tile(radius, 2)[:, None] * np.ones(2))
 
-    def at(x: Vector, dy: float, dz: float) -> Vector:
+    def offset(x: Vector, dy: float, dz: float) -> Vector:
         return np.stack([x, y + dy, z + dz], axis=1)
 
     none = np.zeros_like(size)
-    pedicles = pairs(at(-1.25 * size, -1.9, 0.35), at(-1.25 * size, -2.8, 0.35), 0.42 * size)
-    wings = pairs(at(-1.2 * size, -2.6, 0.0), at(-3.0 * size, -3.3, 0.45), none + 0.36)
+    pedicles = make_pair(offset(-1.25 * size, -1.9, 0.35), offset(-1.25 * size, -2.8, 0.35), 0.42 * size)
+    wings = make_pair(offset(-1.2 * size, -2.6, 0.0), offset(-3.0 * size, -3.3, 0.45), none + 0.36)
     spines = Tube(
-        np.stack([at(none, -2.7, -0.3), at(none, -4.6, -2.1)], axis=1), np.full((len(size), 2), 0.3)
+        np.stack([offset(none, -2.7, -0.3), offset(none, -4.6, -2.1)], axis=1), np.full((len(size), 2), 0.3)
     )
     return tuple(Block(c, h) for c, h in zip(centre, half, strict=True)), (pedicles, wings, spines)

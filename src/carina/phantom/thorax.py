@@ -321,7 +321,7 @@ def _grow_vessels(
     """Pulmonary vessels of one lung, one bundle of tubes per generation; none within 1-2 cm of the pleura."""
     outward = float(np.sign(cavity.centre[0]))
     direction = _LOBAR * np.array([outward, 1.0, 1.0]) + generator.normal(0, 0.12, _LOBAR.shape)
-    direction = _unit(direction)
+    direction = _normalise(direction)
     start = hilum + direction * np.array([0.3, 0.6, 0.6])
     radius = _LOBAR_RADIUS * generator.normal(1.0, 0.08, len(_LOBAR)) * (1 + 0.25 * congestion)
     length = 2.6 * generator.uniform(0.8, 1.25, len(radius))
@@ -339,11 +339,11 @@ def _grow_vessels(
         taper = radius[alive, None] * np.array([1.0, 0.95, 0.9])
         tubes.append(Tube(np.stack([start[alive], middle[alive], end[alive]], axis=1), taper))
         split = generator.uniform(0.35, 0.65, len(radius))
-        axis = _unit(np.cross(direction, generator.normal(0, 1, direction.shape)))
+        axis = _normalise(np.cross(direction, generator.normal(0, 1, direction.shape)))
         angle = generator.uniform(0.28, 0.62, len(radius))[:, None]
-        onward = direction * np.cos(angle) + 0.18 * _unit(end - hilum)
+        onward = direction * np.cos(angle) + 0.18 * _normalise(end - hilum)
         start = np.concatenate([end, end])
-        direction = _unit(np.concatenate([onward + axis * np.sin(angle), onward - axis * np.sin(angle)]))
+        direction = _normalise(np.concatenate([onward + axis * np.sin(angle), onward - axis * np.sin(angle)]))
         # Murray's cube law: the cubes of the children's radii add up to that of the parent.
         parent = 0.9 * radius
         radius = np.concatenate([parent * split ** (1 / 3), parent * (1 - split) ** (1 / 3)])
@@ -352,5 +352,5 @@ def _grow_vessels(
     return tuple(bundle for bundle in tubes if len(bundle.points))
 
 
-def _unit(vectors: Vector) -> Vector:
+def _normalise(vectors: Vector) -> Vector:
     return np.asarray(vectors / np.sqrt((vectors * vectors).sum(axis=1, keepdims=True)))

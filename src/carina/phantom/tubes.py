@@ -61,7 +61,7 @@ def _sample_points(beam: Beam, tubes: Sequence[Tube]) -> _Points:
     if not tubes:
         return _Points(*(np.empty(0) for _ in range(4)))
     points = np.concatenate([t.points.reshape(-1, 3) for t in tubes])
-    first = np.concatenate(list(_segment_starts(tubes)))
+    first = np.concatenate(list(_list_segment_starts(tubes)))
     u, v, magnification = beam.project(points)
     radius = np.concatenate([t.radius.ravel() for t in tubes]) * magnification / beam.pixel
     flat = np.concatenate([np.broadcast_to(t.flat, t.radius.shape).ravel() for t in tubes])
@@ -87,7 +87,7 @@ def _sample_points(beam: Beam, tubes: Sequence[Tube]) -> _Points:
     )
 
 
-def _segment_starts(tubes: Sequence[Tube]) -> Iterator[NDArray[np.intp]]:
+def _list_segment_starts(tubes: Sequence[Tube]) -> Iterator[NDArray[np.intp]]:
     """Index of the first point of each straight segment, counted over the points of all tubes."""
     offset = 0
     for t in tubes:

@@ -49,7 +49,7 @@ class Cluster:
     patches: float = 0.0
     """Amplitude of the variation of filling between patches."""
 
-    def at(self, extent: float, *, height: float) -> tuple[float, Vector]:
+    def interpolate(self, extent: float, *, height: float) -> tuple[float, Vector]:
         """Radius of the balls and distance of their centres, cm, in a lung of the given height."""
         filling = interpolate_steps(extent, self.steps, FILLING)
         radius, across, along = (
@@ -143,7 +143,7 @@ def _fill_side(
     fissure, down = generator.random() < BY_FISSURE, generator.random() < 0.5
     fissure = fissure and lesion.form == "lobar" and (side, lesion.level) == (0, "upper")
     fissure = fissure and extent < cluster.steps[1]
-    radius, reach = cluster.at(extent, height=top - base)
+    radius, reach = cluster.interpolate(extent, height=top - base)
     lowest, highest = (base + share * (top - base) for share in (FISSURE if fissure else ROOM[0], ROOM[1]))
     if lesion.level == "mid" and extent > cluster.steps[0]:
         # Disease larger than a part of a lobe that began in the middle has spread up or down.

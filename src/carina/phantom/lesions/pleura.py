@@ -88,11 +88,15 @@ def project_pneumothorax(
         beam, projection.cavities[side], (inner, *projection.get_bounding_organs(side))
     )
     vessels = [Tube(retract(t.points), t.radius * 0.97) for t in thorax.vessels[side]]
-    shown = np.minimum(np.maximum(projection.lung_length[side] - air, 0) * np.float32(0.25), np.float32(1.0))
+    vessel_contrast = np.minimum(
+        np.maximum(projection.lung_length[side] - air, 0) * np.float32(0.25), np.float32(1.0)
+    )
     rim = np.maximum(beam.length(inner) - beam.length(beam.span(lung.scale(1 - 0.05 / 7.0))), 0)
     in_cavity = beam.silhouette(projection.cavities[side])
     attenuation = (
-        -LUNG * air - projection.vessels[side] + (BLOOD - LUNG) * shown * beam.project_tubes(vessels)
+        -LUNG * air
+        - projection.vessels[side]
+        + (BLOOD - LUNG) * vessel_contrast * beam.project_tubes(vessels)
     )
     attenuation += (SOFT - LUNG) * np.float32(0.35 + 0.45 * lesion.density) * rim * in_cavity
     beyond = air * ~beam.silhouette(inner)

@@ -48,7 +48,7 @@ class Shadow:
     appearance: tuple[str, ...] = ()
     site: str | None = None
 
-    def mask(self) -> NDArray[np.bool_]:
+    def make_mask(self) -> NDArray[np.bool_]:
         top = float(self.thickness.max(initial=0.0))
         return self.thickness > max(self.threshold * top, 1e-3)
 

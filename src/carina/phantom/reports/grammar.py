@@ -30,15 +30,15 @@ class Noun:
 def polish_sentence(text: str) -> str:
     """Turn text into a sentence: "a" or "an", single spaces, a capital letter first."""
     text = _SPACE_BEFORE.sub(r"\1", _SPACES.sub(" ", text)).strip()
-    text = _ARTICLE.sub(_with_article, text)
+    text = _ARTICLE.sub(_add_article, text)
     return text[:1].upper() + text[1:]
 
 
-def _with_article(match: re.Match[str]) -> str:
-    return f"{match[1]}n " if _starts_with_vowel_sound(match[2]) else match[0]
+def _add_article(match: re.Match[str]) -> str:
+    return f"{match[1]}n " if _has_vowel_sound(match[2]) else match[0]
 
 
-def _starts_with_vowel_sound(word: str) -> bool:
+def _has_vowel_sound(word: str) -> bool:
     if word.startswith(_VOWEL_INITIALS) or _VOWEL_NUMBER.match(word):
         return True
     lower = word.lower()

@@ -95,10 +95,10 @@ _SENTENCES: Final = re.compile(
 
 def lint_wording(document: object, *, file: str, terms: Mapping[str, tuple[str, ...]]) -> None:
     """Raise CarinaError for the first problem of a wording set."""
-    _require(document, REQUIRED, file=file)
-    patterns = {name: term_pattern(words) for name, words in terms.items()}
-    for key, text in _texts(document):
-        _check_text(key, text, allowed=_allowed(key), file=file)
+    _require_groups(document, REQUIRED, file=file)
+    patterns = {name: compile_terms(words) for name, words in terms.items()}
+    for key, text in _list_texts(document):
+        _check_text(key, text, allowed=_get_allowed_slots(key), file=file)
         if _SENTENCES.match(key) and not text.endswith("."):
             raise CarinaError(f"{file}: {key}: {text!r} does not end with a period")
         _check_terms(key, text, patterns=patterns, document=document, file=file)
@@ -106,8 +106,8 @@ def lint_wording(document: object, *, file: str, terms: Mapping[str, tuple[str, 
 
 def lint_common(document: object, *, file: str) -> None:
     """Raise CarinaError for the first problem of the common file of a language."""
-    _require(document, REQUIRED_COMMON, file=file)
-    for key, text in _texts(document):
+    _require_groups(document, REQUIRED_COMMON, file=file)
+    for key, text in _list_texts(document):
         group = key.split(".", 1)[0]
         allowed = (
             FINDING if group in {"phrases", "references"} else DEVICE if group == "device_phrase" else set()
@@ -115,12 +115,12 @@ def lint_common(document: object, *, file: str) -> None:
         _check_text(key, text, allowed=allowed, file=file)
 
 
-def term_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+def compile_terms(words: tuple[str, ...]) -> re.Pattern[str]:
     """A pattern that matches any of the terms at the start of a word: "nodul" finds "nodular" and "Nodules"."""
     return re.compile(r"\b(?:" + "|".join(re.escape(word) for word in words) + ")", re.IGNORECASE)
 
 
-def _require(document: object, required: Mapping[str, tuple[str, ...]], *, file: str) -> None:
+def _require_groups(document: object, required: Mapping[str, tuple[str, ...]], *, file: str) -> None:
     for path, names in required.items():
         group = document
         for part in path.split("."):
@@ -130,19 +130,19 @@ def _require(document: object, required: Mapping[str, tuple[str, ...]], *, file:
                 raise CarinaError(f"{file}: {path}: {name!r} is missing or empty")
 
 
-def _texts(document: object, key: str = "") -> Iterator[tuple[str, str]]:
+def _list_texts(document: object, key: str = "") -> Iterator[tuple[str, str]]:
     """Every text of the document with its key: ("findings.mass.nouns.0", "mass / masses")."""
     if isinstance(document, dict):
         for name, value in document.items():
-            yield from _texts(value, f"{key}.{name}" if key else str(name))
+            yield from _list_texts(value, f"{key}.{name}" if key else str(name))
     elif isinstance(document, list):
         for index, value in enumerate(document):
-            yield from _texts(value, f"{key}.{index}")
+            yield from _list_texts(value, f"{key}.{index}")
     elif isinstance(document, str):
         yield key, document
 
 
-def _allowed(key: str) -> set[str]:
+def _get_allowed_slots(key: str) -> set[str]:
     parts = key.split(".")
     for length in range(len(parts), 0, -1):
         slots = SLOTS.get(".".join(parts[:length]))

@@ -122,21 +122,23 @@ def _assemble_report(sections: list[SectionBuilder], language: str) -> Report:
 
 def _add_evidence(study: Study, report: Report) -> Study:
     """Add to every finding, device, relation and recommendation the sentences that state it."""
-    places: dict[tuple[str, str], list[int]] = {}
+    sentence_indices: dict[tuple[str, str], list[int]] = {}
     for index, sentence in enumerate(report.sentences):
-        for state in sentence.states:
-            places.setdefault((state.kind, state.about), []).append(index)
+        for statement in sentence.states:
+            sentence_indices.setdefault((statement.kind, statement.about), []).append(index)
 
-    def evidence(kind: str, about: str) -> tuple[int, ...]:
-        return tuple(places.get((kind, about), ()))
+    def list_evidence(kind: str, about: str) -> tuple[int, ...]:
+        return tuple(sentence_indices.get((kind, about), ()))
 
     replace = msgspec.structs.replace
     return replace(
         study,
-        findings=tuple(replace(each, evidence=evidence("finding", each.id)) for each in study.findings),
-        devices=tuple(replace(each, evidence=evidence("device", each.id)) for each in study.devices),
-        relations=tuple(replace(each, evidence=evidence("relation", each.id)) for each in study.relations),
+        findings=tuple(replace(each, evidence=list_evidence("finding", each.id)) for each in study.findings),
+        devices=tuple(replace(each, evidence=list_evidence("device", each.id)) for each in study.devices),
+        relations=tuple(
+            replace(each, evidence=list_evidence("relation", each.id)) for each in study.relations
+        ),
         recommendations=tuple(
-            replace(each, evidence=evidence("recommendation", each.id)) for each in study.recommendations
+            replace(each, evidence=list_evidence("recommendation", each.id)) for each in study.recommendations
         ),
     )
