@@ -170,7 +170,7 @@ def _plan_body(r: np.random.Generator, sex: Sex) -> tuple[float, float, float]:
 
 
 def _plan_visits(r: np.random.Generator, settings: Sequence[Setting], mix: Mix) -> list[Visit]:
-    """Sample the lesions of each study. Which studies are normal is sampled first, so that their share is exact."""
+    """Sample the lesions of each study. Which studies are normal is sampled first, so that their share is met."""
     count = len(settings)
     normal = [u < mix.normal for u in sample_persistent(r, count, keep=SAME_HEALTH)]
     visits: list[Visit] = []
