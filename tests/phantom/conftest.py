@@ -1,4 +1,4 @@
-"""Phantom studies to test: a set with some of everything, and single radiographs made to order."""
+"""Phantom studies for tests: a varied set, and single radiographs and studies from given plans."""
 
 import datetime
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from carina.studies import Finding, Image, Study
 
 SEED, COUNT, SIZE = 7, 56, 192
 MIX = Mix(normal=0.15, quality_defect=0.4, hedged=0.3, malpositioned=0.4)
-"""More of everything that can be wrong than in a clinic, so that few studies hold it."""
+"""More findings, defects and malpositioned devices than in a clinic, so that a small set has all of them."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """A study with what it was made from."""
+class PhantomStudy:
+    """A study with the plan it was made from."""
 
     patient: PatientPlan
     plan: StudyPlan
@@ -48,47 +48,47 @@ class Made:
         ]
 
     @property
-    def there(self) -> list[tuple[LesionPlan, Finding]]:
-        """The planned lesions with what the truth says of them."""
+    def lesions_with_findings(self) -> list[tuple[LesionPlan, Finding]]:
+        """The planned lesions with their findings."""
         return list(zip(self.plan.lesions, self.study.findings, strict=False))
 
 
 @pytest.fixture(scope="session")
-def made() -> list[Made]:
+def phantoms() -> list[PhantomStudy]:
     options = PhantomOptions(size=SIZE, mix=MIX)
     return [
-        Made(patient, plan, *make_study(patient, plan, options, SEED))
+        PhantomStudy(patient, plan, *make_study(patient, plan, options, SEED))
         for patient, plan in plan_studies(SEED, COUNT, options)
     ]
 
 
 @pytest.fixture(scope="session")
-def courses(made: list[Made]) -> list[list[Made]]:
-    """The same by patient, in order of time."""
-    by_patient: dict[str, list[Made]] = {}
-    for one in made:
+def courses(phantoms: list[PhantomStudy]) -> list[list[PhantomStudy]]:
+    """The phantoms of each patient, in order of time."""
+    by_patient: dict[str, list[PhantomStudy]] = {}
+    for one in phantoms:
         by_patient.setdefault(one.study.patient, []).append(one)
     return list(by_patient.values())
 
 
-# ---- made to order ----
+# ---- from given plans ----
 
 
-def a_lesion(name: str, side: str = "right", **more: object) -> LesionPlan:
+def make_lesion(name: str, side: str = "right", **more: object) -> LesionPlan:
     default = {"key": "l1", "extent": 0.5, "density": 0.8}
     return LesionPlan(name=name, side=side, **(default | more))
 
 
-def a_device(name: str, side: str = "midline", **more: object) -> DevicePlan:
+def make_device(name: str, side: str = "midline", **more: object) -> DevicePlan:
     return DevicePlan(name=name, side=side, **({"key": "d1", "adequate": True, "depth": 0.5} | more))
 
 
-def a_technique(view: str = "PA", **more: object) -> Technique:
+def make_technique(view: str = "PA", **more: object) -> Technique:
     default = {"rotation_degrees": 0.0, "inspiration": 0.9, "exposure": 0.0}
     return Technique(view=view, **(default | more))
 
 
-def a_study(
+def make_study_plan(
     *lesions: LesionPlan, devices: tuple[DevicePlan, ...] = (), view: str = "PA", **technique: object
 ) -> StudyPlan:
     views = ("PA", "lateral") if view == "both" else (view,)
@@ -98,69 +98,69 @@ def a_study(
         date=datetime.date(2101, 3, 4),
         age=55,
         supine=bool(technique.pop("supine", False)),
-        techniques=tuple(a_technique(one, **technique) for one in views),
+        techniques=tuple(make_technique(one, **technique) for one in views),
         lesions=lesions,
         devices=devices,
         relations=(),
-        resolved=(),
-        removed=(),
+        resolved_lesions=(),
+        removed_devices=(),
         ecg_leads=False,
     )
 
 
-def a_patient(*studies: StudyPlan, **more: object) -> PatientPlan:
+def make_patient_plan(*studies: StudyPlan, **more: object) -> PatientPlan:
     default = {"sex": "M", "height_cm": 175.0, "bmi": 26.0, "cardiothoracic_ratio": 0.45}
     return PatientPlan(id="p000001", index=1, studies=studies, **(default | more))
 
 
-def take(
+def take_radiograph(
     *lesions: LesionPlan,
     seed: int = 1,
     size: int = 192,
     patient: dict[str, object] | None = None,
     **study: object,
 ) -> radiograph.Radiograph:
-    """One frontal radiograph."""
-    plan = a_study(*lesions, **study)
-    who = a_patient(plan, **(patient or {}))
-    return radiograph.take(who, plan, plan.techniques[0], PhantomOptions(size=size), seed)
+    """Take one radiograph."""
+    plan = make_study_plan(*lesions, **study)
+    patient_plan = make_patient_plan(plan, **(patient or {}))
+    return radiograph.take_radiograph(patient_plan, plan, plan.techniques[0], PhantomOptions(size=size), seed)
 
 
-def make(
+def make_phantom(
     *lesions: LesionPlan,
     seed: int = 1,
     size: int = 192,
     patient: dict[str, object] | None = None,
     **study: object,
-) -> Made:
-    """One study with its truth and report."""
-    plan = a_study(*lesions, **study)
-    who = a_patient(plan, **(patient or {}))
-    return Made(who, plan, *make_study(who, plan, PhantomOptions(size=size), seed))
+) -> PhantomStudy:
+    """Make one study with its truth and report."""
+    plan = make_study_plan(*lesions, **study)
+    patient_plan = make_patient_plan(plan, **(patient or {}))
+    return PhantomStudy(patient_plan, plan, *make_study(patient_plan, plan, PhantomOptions(size=size), seed))
 
 
 @pytest.fixture(scope="session")
 def chest() -> SimpleNamespace:
-    """Builders of plans, and of radiographs and studies from them."""
+    """Functions that make plans, and radiographs and studies from them."""
     return SimpleNamespace(
-        lesion=a_lesion,
-        device=a_device,
-        study=a_study,
-        patient=a_patient,
-        take=take,
-        make=make,
+        lesion=make_lesion,
+        device=make_device,
+        study=make_study_plan,
+        patient=make_patient_plan,
+        take_radiograph=take_radiograph,
+        make_phantom=make_phantom,
     )
 
 
 @pytest.fixture
 def beams(monkeypatch: pytest.MonkeyPatch) -> Iterator[list]:
     """The beams of the radiographs that are taken in a test, in order."""
-    seen: list = []
-    real = radiograph.beam_for
+    recorded: list = []
+    real = radiograph.make_beam
 
-    def remembered(*args: object, **kwargs: object) -> object:
-        seen.append(real(*args, **kwargs))
-        return seen[-1]
+    def record_beam(*args: object, **kwargs: object) -> object:
+        recorded.append(real(*args, **kwargs))
+        return recorded[-1]
 
-    monkeypatch.setattr(radiograph, "beam_for", remembered)
-    return seen
+    monkeypatch.setattr(radiograph, "make_beam", record_beam)
+    return recorded

@@ -1,11 +1,11 @@
-"""Ray sums against brute force: every ray is built again here in float64 and cut, marched or integrated."""
+"""Ray sums against brute force: every ray is computed again in float64 and intersected, sampled or integrated."""
 
 import cv2
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from carina.phantom.beam import Span, beam_for, length_without, overlap
+from carina.phantom.beam import Span, intersect_spans, make_beam, measure_length_outside
 from carina.phantom.solids import Block, Ellipsoid, Plate, ellipsoid, rotation, tube
 
 RIGHT_SIDE, LEFT_SIDE = np.array([-5.0, 0, 0]), np.array([5.0, 0, 0])
@@ -13,14 +13,14 @@ FRONT, BACK = np.array([0, 5.0, 0]), np.array([0, -5.0, 0])
 HEAD, FEET = np.array([0, 0, 5.0]), np.array([0, 0, -5.0])
 
 
-def a_beam(view="PA", *, size=96, field_cm=40.0, centre=(0.0, 0.0, 0.0), **more):
-    return beam_for(
+def make_test_beam(view="PA", *, size=96, field_cm=40.0, centre=(0.0, 0.0, 0.0), **more):
+    return make_beam(
         view, size=size, field_cm=field_cm, centre=centre, half_depth=12.0, half_width=18.0, **more
     )
 
 
 def rays(beam):
-    """Unit direction of the ray of every pixel, from where its centre lies on the detector."""
+    """Unit direction of the ray of every pixel, from the position of its centre on the detector."""
     rows, cols = np.mgrid[: beam.rows, : beam.cols].astype(float)
     on_detector = (
         beam.distance * beam.towards
@@ -57,7 +57,7 @@ def random_solid(rng, *, spread=8.0, size=(0.5, 9.0)):
 
 @pytest.mark.parametrize("view", ["PA", "AP"])
 def test_the_patients_right_is_on_the_left_of_a_frontal_image(view):
-    beam = a_beam(view)
+    beam = make_test_beam(view)
     u, v, _ = beam.project(np.stack([RIGHT_SIDE, LEFT_SIDE, HEAD, FEET]))
     middle = (96 - 1) / 2
     assert u[0] < middle < u[1]
@@ -65,7 +65,7 @@ def test_the_patients_right_is_on_the_left_of_a_frontal_image(view):
 
 
 def test_in_a_lateral_image_the_patient_faces_left():
-    u, v, _ = a_beam("lateral").project(np.stack([FRONT, BACK, HEAD, FEET]))
+    u, v, _ = make_test_beam("lateral").project(np.stack([FRONT, BACK, HEAD, FEET]))
     assert u[0] < (96 - 1) / 2 < u[1]
     assert v[2] < (96 - 1) / 2 < v[3]
 
@@ -81,7 +81,7 @@ def test_in_a_lateral_image_the_patient_faces_left():
 def test_magnification_is_source_to_detector_over_source_to_object(
     view, nearer_detector, further, distance, reach
 ):
-    beam = a_beam(view)
+    beam = make_test_beam(view)
     _, _, magnification = beam.project(np.stack([nearer_detector, np.zeros(3), further]))
     # The detector touches the patient `reach` from the centre; the points lie 5 cm to either side of it.
     expected = [
@@ -93,7 +93,7 @@ def test_magnification_is_source_to_detector_over_source_to_object(
 
 
 def test_the_central_ray_passes_the_centre_and_pixels_measure_the_detector():
-    beam = a_beam("PA", size=100, field_cm=40.0, centre=(1.0, 2.0, 3.0))
+    beam = make_test_beam("PA", size=100, field_cm=40.0, centre=(1.0, 2.0, 3.0))
     u, v, _ = beam.project(np.array([1.0, 2.0, 3.0]))
     assert (u[0], v[0]) == pytest.approx((49.5, 49.5))
     # 1 cm to the patient's left at the centre is 180/168 cm on the detector, whose pixels are 0.4 cm.
@@ -103,7 +103,7 @@ def test_the_central_ray_passes_the_centre_and_pixels_measure_the_detector():
 
 @pytest.mark.parametrize("view", ["PA", "AP", "lateral"])
 def test_each_ray_projects_to_its_own_pixel(view):
-    beam = a_beam(view, size=16, turn_degrees=7.0, tilt_degrees=-3.0)
+    beam = make_test_beam(view, size=16, turn_degrees=7.0, tilt_degrees=-3.0)
     rows, cols = np.mgrid[:16, :16]
     for depth in (60.0, 95.0):
         u, v, _ = beam.project((beam.source + depth * rays(beam)).reshape(-1, 3))
@@ -116,8 +116,8 @@ def test_turning_the_beam_is_turning_the_patients_front_to_their_left(view):
     points = np.random.default_rng(3).uniform(-10, 10, (40, 3))
     # Front (+y) to the patient's left (+x) is a turn about z by a negative angle.
     turned = points @ rotation((0, 0, -8.0)).T
-    expected = a_beam(view).project(turned)
-    actual = a_beam(view, turn_degrees=8.0).project(points)
+    expected = make_test_beam(view).project(turned)
+    actual = make_test_beam(view, turn_degrees=8.0).project(points)
     for one, other in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
 
@@ -125,15 +125,15 @@ def test_turning_the_beam_is_turning_the_patients_front_to_their_left(view):
 @pytest.mark.parametrize("view", ["PA", "AP"])
 def test_the_sternum_of_a_patient_turned_to_their_left_moves_to_that_side(view):
     sternum, spine = np.array([0.0, 9.0, 5.0]), np.array([0.0, -7.0, 5.0])
-    u, _, _ = a_beam(view, turn_degrees=10.0).project(np.stack([sternum, spine]))
+    u, _, _ = make_test_beam(view, turn_degrees=10.0).project(np.stack([sternum, spine]))
     # The front goes to the patient's left, which is the right of the image.
     assert u[0] > u[1]
 
 
-def test_tilting_turns_the_picture_about_its_middle():
+def test_tilting_turns_the_image_about_its_middle():
     point = np.array([[0.0, 0.0, 8.0]])
-    (u0,), (v0,), _ = a_beam("PA").project(point)
-    (u1,), (v1,), _ = a_beam("PA", tilt_degrees=10.0).project(point)
+    (u0,), (v0,), _ = make_test_beam("PA").project(point)
+    (u1,), (v1,), _ = make_test_beam("PA", tilt_degrees=10.0).project(point)
     middle = (96 - 1) / 2
     straight, tilted = np.array([u0, v0]) - middle, np.array([u1, v1]) - middle
     assert np.linalg.norm(tilted) == pytest.approx(np.linalg.norm(straight))
@@ -143,7 +143,7 @@ def test_tilting_turns_the_picture_about_its_middle():
 
 def test_a_margin_adds_a_border_and_changes_nothing_inside():
     solids = [random_solid(np.random.default_rng(seed)) for seed in range(4)]
-    narrow, wide = a_beam(size=64), a_beam(size=64, margin=20)
+    narrow, wide = make_test_beam(size=64), make_test_beam(size=64, margin=20)
     assert (wide.rows, wide.cols) == (104, 104)
     inner = np.s_[20:84, 20:84]
     for solid in solids:
@@ -151,11 +151,11 @@ def test_a_margin_adds_a_border_and_changes_nothing_inside():
             wide.length(wide.span(solid))[inner], narrow.length(narrow.span(solid)), atol=2e-3
         )
     bent = [tube(np.array([(-30.0, 0, -30), (0, 2, 1), (30, 0, 25)]), 0.8)]
-    np.testing.assert_allclose(wide.tubes(bent)[inner], narrow.tubes(bent), atol=1e-4)
+    np.testing.assert_allclose(wide.project_tubes(bent)[inner], narrow.project_tubes(bent), atol=1e-4)
 
 
 def test_the_height_of_a_ray_at_a_depth():
-    beam = a_beam("AP", size=64, centre=(0, 0, 10), tilt_degrees=4.0)
+    beam = make_test_beam("AP", size=64, centre=(0, 0, 10), tilt_degrees=4.0)
     heights = beam.height_at(np.array([3.0, -4.0, 0.0]))
     direction = rays(beam)
     reach = ((np.array([3.0, -4.0, 0.0]) - beam.source) @ beam.towards) / (direction @ beam.towards)
@@ -163,8 +163,8 @@ def test_the_height_of_a_ray_at_a_depth():
 
 
 def test_a_coarser_beam_has_each_pixel_in_the_middle_of_those_it_stands_for():
-    beam = a_beam("AP", size=64, turn_degrees=5.0, margin=8)
-    coarse = beam.coarser(4)
+    beam = make_test_beam("AP", size=64, turn_degrees=5.0, margin=8)
+    coarse = beam.coarsen(4)
     assert (coarse.rows, coarse.cols, coarse.pixel) == (20, 20, 4 * beam.pixel)
     points = np.random.default_rng(4).uniform(-10, 10, (20, 3))
     for fine, broad in zip(beam.project(points)[:2], coarse.project(points)[:2], strict=True):
@@ -178,7 +178,7 @@ def test_a_coarser_beam_has_each_pixel_in_the_middle_of_those_it_stands_for():
 @pytest.mark.parametrize("seed", range(4))
 def test_chords_of_tilted_ellipsoids(view, seed):
     rng = np.random.default_rng(seed)
-    beam = a_beam(view, turn_degrees=rng.uniform(-15, 15), tilt_degrees=rng.uniform(-5, 5))
+    beam = make_test_beam(view, turn_degrees=rng.uniform(-15, 15), tilt_degrees=rng.uniform(-5, 5))
     solid = random_solid(rng)
     expected = chord_lengths(beam, solid)
     actual = beam.length(beam.span(solid))
@@ -189,7 +189,7 @@ def test_chords_of_tilted_ellipsoids(view, seed):
 
 
 def test_entry_and_exit_are_distances_along_the_ray():
-    beam = a_beam("AP")
+    beam = make_test_beam("AP")
     solid = ellipsoid((3, 1, -2), (6, 4, 5), tilt_degrees=(10, 25, -30))
     near, far = chords(beam, solid)
     span = beam.span(solid)
@@ -200,8 +200,8 @@ def test_entry_and_exit_are_distances_along_the_ray():
 
 
 def test_chords_by_marching_along_the_rays():
-    """The same by a method that knows no quadratic equation: count steps that lie inside."""
-    beam = a_beam(size=24)
+    """The same without a quadratic equation: count the steps inside the solid."""
+    beam = make_test_beam(size=24)
     solid = ellipsoid((-2, 3, 1), (7, 3, 5), tilt_degrees=(20, -35, 50))
     step = 0.02
     depths = np.arange(150.0, 182.0, step) + step / 2
@@ -211,7 +211,7 @@ def test_chords_by_marching_along_the_rays():
 
 
 def test_a_ball_of_radius_r_is_2r_thick_in_the_middle():
-    beam = a_beam(size=65)
+    beam = make_test_beam(size=65)
     thickness = beam.length(beam.span(ellipsoid((0, 0, 0), (4, 4, 4))))
     assert thickness[32, 32] == pytest.approx(8.0, abs=1e-3)
     assert thickness[0, 0] == 0
@@ -221,7 +221,7 @@ def test_a_ball_of_radius_r_is_2r_thick_in_the_middle():
 @pytest.mark.parametrize("seed", range(6))
 def test_bounds_are_the_extent_of_the_silhouette(view, seed):
     rng = np.random.default_rng(100 + seed)
-    beam = a_beam(view, turn_degrees=rng.uniform(-20, 20), tilt_degrees=rng.uniform(-10, 10))
+    beam = make_test_beam(view, turn_degrees=rng.uniform(-20, 20), tilt_degrees=rng.uniform(-10, 10))
     solid = random_solid(rng)
     # Rays that touch an ellipsoid do so where the surface's normal is perpendicular to them; here simply the
     # extreme projections of many points of its surface.
@@ -235,7 +235,7 @@ def test_bounds_are_the_extent_of_the_silhouette(view, seed):
 
 
 def test_a_solid_partly_outside_the_image_is_cut_at_its_border():
-    beam = a_beam(size=48, field_cm=20.0)
+    beam = make_test_beam(size=48, field_cm=20.0)
     solid = ellipsoid((9, 0, 9), (6, 4, 5))
     expected = chord_lengths(beam, solid)
     assert 0 < (expected > 0).mean() < 0.5
@@ -243,7 +243,7 @@ def test_a_solid_partly_outside_the_image_is_cut_at_its_border():
 
 
 def test_a_solid_outside_the_image_leaves_nothing():
-    beam = a_beam(size=48, field_cm=20.0)
+    beam = make_test_beam(size=48, field_cm=20.0)
     for away in ((40, 0, 0), (-40, 0, 0), (0, 0, 40), (0, 0, -40)):
         span = beam.span(ellipsoid(away, (3, 3, 3)))
         assert not beam.length(span).any()
@@ -251,15 +251,15 @@ def test_a_solid_outside_the_image_leaves_nothing():
 
 
 def test_the_silhouette_is_where_the_chord_is_positive():
-    beam = a_beam()
+    beam = make_test_beam()
     solid = ellipsoid((1, 2, 3), (6, 3, 4), tilt_degrees=(0, 20, 10))
     expected = chord_lengths(beam, solid)
     differs = beam.silhouette(beam.span(solid)) != (expected > 0)
-    assert expected[differs].max(initial=0.0) < 0.05  # at most grazing rays are told apart
+    assert expected[differs].max(initial=0.0) < 0.05  # only grazing rays differ
 
 
 def test_lengths_of_several_solids_add_up():
-    beam = a_beam()
+    beam = make_test_beam()
     solids = [random_solid(np.random.default_rng(seed)) for seed in (7, 8)]
     spans = [beam.span(solid) for solid in solids]
     np.testing.assert_allclose(
@@ -268,7 +268,7 @@ def test_lengths_of_several_solids_add_up():
 
 
 def test_a_hull_runs_from_the_first_entry_to_the_last_exit():
-    beam = a_beam()
+    beam = make_test_beam()
     back, front = ellipsoid((0, -6, 0), (4, 2, 4)), ellipsoid((1, 6, 1), (4, 2, 4))
     hull = beam.hull([beam.span(back), beam.span(front)])
     entries, exits = zip(*(chords(beam, solid) for solid in (back, front)), strict=True)
@@ -279,7 +279,7 @@ def test_a_hull_runs_from_the_first_entry_to_the_last_exit():
     np.testing.assert_allclose(beam.length(hull), expected, atol=0.03)
 
 
-# ---- what is left of a solid ----
+# ---- solids without excluded ones ----
 
 
 def inside_all(beam, solid, removed, *, low, high, step):
@@ -295,44 +295,46 @@ def inside_all(beam, solid, removed, *, low, high, step):
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5])
 def test_a_solid_without_others_by_marching(count):
     rng = np.random.default_rng(40 + count)
-    beam = a_beam(size=20, field_cm=30.0)
+    beam = make_test_beam(size=20, field_cm=30.0)
     solid = ellipsoid((0, 0, 0), (9, 7, 10), tilt_degrees=(5, 10, 15))
     removed = [random_solid(rng, spread=6.0, size=(2.0, 6.0)) for _ in range(count)]
     expected = inside_all(beam, solid, removed, low=154.0, high=182.0, step=0.02)
-    actual = length_without(beam, beam.span(solid), [beam.span(other) for other in removed])
+    actual = measure_length_outside(beam, beam.span(solid), [beam.span(other) for other in removed])
     np.testing.assert_allclose(actual, expected, atol=0.08)
     assert expected.max() > 3
 
 
-def test_removing_the_same_solid_twice_removes_it_once():
-    beam = a_beam(size=48)
+def test_excluding_the_same_solid_twice_excludes_it_once():
+    beam = make_test_beam(size=48)
     solid, other = beam.span(ellipsoid((0, 0, 0), (8, 8, 8))), beam.span(ellipsoid((2, 1, 0), (5, 3, 4)))
     np.testing.assert_allclose(
-        length_without(beam, solid, [other, other]), length_without(beam, solid, [other]), atol=1e-3
+        measure_length_outside(beam, solid, [other, other]),
+        measure_length_outside(beam, solid, [other]),
+        atol=1e-3,
     )
 
 
-def test_nothing_is_left_of_a_solid_inside_the_removed_one():
-    beam = a_beam(size=48)
-    left = length_without(
+def test_a_solid_inside_an_excluded_one_has_no_length():
+    beam = make_test_beam(size=48)
+    left = measure_length_outside(
         beam, beam.span(ellipsoid((0, 0, 0), (3, 3, 3))), [beam.span(ellipsoid((0, 0, 0), (6, 6, 6)))]
     )
     assert left.max() < 1e-3
 
 
 def test_solids_that_do_not_meet_do_not_overlap():
-    beam = a_beam(size=48)
+    beam = make_test_beam(size=48)
     one, other = beam.span(ellipsoid((-8, 0, 0), (3, 3, 3))), beam.span(ellipsoid((8, 0, 0), (3, 3, 3)))
-    shared = overlap(one, other)
+    shared = intersect_spans(one, other)
     assert not beam.length(shared).any()
-    np.testing.assert_array_equal(length_without(beam, one, [other]), beam.length(one))
+    np.testing.assert_array_equal(measure_length_outside(beam, one, [other]), beam.length(one))
 
 
 # ---- tubes ----
 
 
 def distance_to_line(beam, start, stop):
-    """Of every ray from the straight line through two points, cm, and the angle between them."""
+    """Distance of every ray from the straight line through two points, cm, and the angle between them."""
     along = (stop - start) / np.linalg.norm(stop - start)
     direction = rays(beam)
     normal = np.cross(direction, along)
@@ -351,11 +353,11 @@ def along_the_middle(beam, start, stop):
 
 @pytest.mark.parametrize("view", ["PA", "AP"])
 def test_a_straight_tube_is_as_thick_as_the_chord_of_its_circle(view):
-    beam = a_beam(view, size=256, field_cm=40.0)
+    beam = make_test_beam(view, size=256, field_cm=40.0)
     start, stop, radius = np.array([-14.0, 2, -3]), np.array([14.0, 2, 5]), 1.5
     away, sine = distance_to_line(beam, start, stop)
     expected = 2 * np.sqrt(np.maximum(radius**2 - away**2, 0)) / sine
-    actual = beam.tubes([tube(np.linspace(start, stop, 60), radius)])
+    actual = beam.project_tubes([tube(np.linspace(start, stop, 60), radius)])
     middle = along_the_middle(beam, start, stop)
     inside = middle & (away < 0.85 * radius)  # at the rim a pixel averages over the steep edge
     np.testing.assert_allclose(actual[inside], expected[inside], rtol=0.06)
@@ -366,17 +368,17 @@ def test_a_straight_tube_is_as_thick_as_the_chord_of_its_circle(view):
 @pytest.mark.parametrize("view", ["PA", "AP"])
 @pytest.mark.parametrize(
     ("start", "stop"),
-    [((-14, -6, -10), (14, 8, 12)), ((-6, -11, 0), (6, 11, 1))],  # steeper and steeper into the picture
+    [((-14, -6, -10), (14, 8, 12)), ((-6, -11, 0), (6, 11, 1))],  # shallow and steep
 )
 def test_a_tube_that_runs_in_depth_is_longer_in_the_ray_by_its_angle(view, start, stop):
-    beam = a_beam(view, size=256, field_cm=40.0)
+    beam = make_test_beam(view, size=256, field_cm=40.0)
     start, stop, radius = np.array(start, float), np.array(stop, float), 1.5
     away, sine = distance_to_line(beam, start, stop)
     expected = 2 * np.sqrt(np.maximum(radius**2 - away**2, 0)) / sine
-    actual = beam.tubes([tube(np.linspace(start, stop, 60), radius)])
+    actual = beam.project_tubes([tube(np.linspace(start, stop, 60), radius)])
     middle = along_the_middle(beam, start, stop)
     assert sine[middle].max() < 0.97
-    # A ladder of disks stands for a radius that magnification changes: the amount is kept, the edge soft.
+    # Magnification varies the radius, which a few disk radii approximate: the total is exact, the edge soft.
     core = middle & (away < 0.7 * radius)
     np.testing.assert_allclose(actual[core], expected[core], rtol=0.07)
     assert actual[middle].sum() == pytest.approx(expected[middle].sum(), rel=0.01)
@@ -384,31 +386,31 @@ def test_a_tube_that_runs_in_depth_is_longer_in_the_ray_by_its_angle(view, start
 
 @pytest.mark.parametrize("radius", [0.02, 0.06, 0.15, 0.4, 0.9])
 def test_thin_tubes_keep_their_volume(radius):
-    """However few pixels wide: sum of thickness x area of a pixel at the tube = pi r^2 x length."""
-    beam = a_beam("PA", size=128, field_cm=40.0)
+    """At any width in pixels, the sum of thickness x area of a pixel at the tube is pi r^2 x length."""
+    beam = make_test_beam("PA", size=128, field_cm=40.0)
     curve = np.stack([np.linspace(-10, 10, 40), np.zeros(40), np.linspace(-2, 3, 40)], axis=1)
     length, magnification = np.hypot(20, 5), 180 / 168
     area = (beam.pixel / magnification) ** 2
-    assert beam.tubes([tube(curve, radius)]).sum() * area == pytest.approx(
+    assert beam.project_tubes([tube(curve, radius)]).sum() * area == pytest.approx(
         np.pi * radius**2 * length, rel=0.01
     )
 
 
 def test_a_tapered_tube_keeps_its_volume():
-    beam = a_beam("PA", size=128, field_cm=40.0)
+    beam = make_test_beam("PA", size=128, field_cm=40.0)
     curve = np.stack([np.linspace(-10, 10, 400), np.zeros(400), np.zeros(400)], axis=1)
     radius = np.linspace(0.05, 1.0, 400)
     area = (beam.pixel * 168 / 180) ** 2
     # The integral of r^2 for r from a to b is (a^2 + a b + b^2) / 3 of the length.
     volume = np.pi * 20 * (0.05**2 + 0.05 * 1.0 + 1.0) / 3
-    assert beam.tubes([tube(curve, radius)]).sum() * area == pytest.approx(volume, rel=0.02)
+    assert beam.project_tubes([tube(curve, radius)]).sum() * area == pytest.approx(volume, rel=0.02)
 
 
 def test_a_tube_nearer_to_the_source_looks_wider_but_no_thicker():
-    beam = a_beam("AP", size=256, field_cm=40.0)
+    beam = make_test_beam("AP", size=256, field_cm=40.0)
 
     def seen(y):
-        field = beam.tubes([tube([(-15, y, 0), (0, y, 0), (15, y, 0)], 1.5)])
+        field = beam.project_tubes([tube([(-15, y, 0), (0, y, 0), (15, y, 0)], 1.5)])
         middle = field[:, 128]
         return middle.max(), (middle > 0.5 * middle.max()).sum() * beam.pixel
 
@@ -422,23 +424,25 @@ def test_a_tube_nearer_to_the_source_looks_wider_but_no_thicker():
 
 def test_a_tube_partly_outside_casts_the_same_shadow_inside():
     curve = np.stack([np.linspace(-25, 25, 80), np.zeros(80), np.linspace(-18, 20, 80)], axis=1)
-    narrow, wide = a_beam(size=64, field_cm=20.0), a_beam(size=64, field_cm=20.0, margin=80)
+    narrow, wide = make_test_beam(size=64, field_cm=20.0), make_test_beam(size=64, field_cm=20.0, margin=80)
     for radius in (0.1, 1.2):
-        inside = wide.tubes([tube(curve, radius)])[80:144, 80:144]
-        np.testing.assert_allclose(narrow.tubes([tube(curve, radius)]), inside, atol=1e-4)
+        inside = wide.project_tubes([tube(curve, radius)])[80:144, 80:144]
+        np.testing.assert_allclose(narrow.project_tubes([tube(curve, radius)]), inside, atol=1e-4)
         assert inside.any()
 
 
 def test_a_tube_outside_the_image_casts_no_shadow():
-    beam = a_beam(size=64, field_cm=20.0)
-    assert not beam.tubes([tube([(30.0, 0, 0), (40.0, 0, 0)], 1.0)]).any()
-    assert not beam.tubes([]).any()
+    beam = make_test_beam(size=64, field_cm=20.0)
+    assert not beam.project_tubes([tube([(30.0, 0, 0), (40.0, 0, 0)], 1.0)]).any()
+    assert not beam.project_tubes([]).any()
 
 
 def test_the_wall_of_a_hollow_tube_is_brighter_at_its_edges():
     """A cortex of 0.5 / cm around a core of 0.1 / cm: the double edge of a rib."""
-    beam = a_beam("PA", size=400, field_cm=20.0)
-    hollow = beam.tubes([tube([(-9.0, 0, 0), (0, 0, 0), (9, 0, 0)], 1.5)], profile=((0.0, 0.5), (0.3, -0.4)))
+    beam = make_test_beam("PA", size=400, field_cm=20.0)
+    hollow = beam.project_tubes(
+        [tube([(-9.0, 0, 0), (0, 0, 0), (9, 0, 0)], 1.5)], profile=((0.0, 0.5), (0.3, -0.4))
+    )
     profile = hollow[:, 200]
     # Each pixel averages the exact profile over its own width and that of its neighbour's corner.
     fine = (np.arange(-1, 1, 0.1) + 0.05)[:, None]
@@ -450,33 +454,36 @@ def test_the_wall_of_a_hollow_tube_is_brighter_at_its_edges():
 
 
 def test_a_flat_tube_is_thinner_along_the_ray_and_as_wide():
-    beam = a_beam(size=128)
+    beam = make_test_beam(size=128)
     points = [(-9.0, 0, 0), (0, 0, 0), (9, 0, 0)]
     np.testing.assert_allclose(
-        beam.tubes([tube(points, 1.0, flat=0.4)]), 0.4 * beam.tubes([tube(points, 1.0)]), rtol=1e-5, atol=1e-6
+        beam.project_tubes([tube(points, 1.0, flat=0.4)]),
+        0.4 * beam.project_tubes([tube(points, 1.0)]),
+        rtol=1e-5,
+        atol=1e-6,
     )
 
 
 def test_a_bundle_casts_the_sum_of_its_tubes():
-    beam = a_beam(size=96)
+    beam = make_test_beam(size=96)
     rng = np.random.default_rng(5)
     tubes = [tube(rng.uniform(-12, 12, (5, 3)), rng.uniform(0.4, 0.9, 5)) for _ in range(3)]
-    alone = sum(beam.tubes([one]) for one in tubes)
-    together = beam.tubes(tubes)
-    # Spacing and ladder of radii follow the bundle, so sums agree as totals and nearly pixel by pixel.
+    alone = sum(beam.project_tubes([one]) for one in tubes)
+    together = beam.project_tubes(tubes)
+    # Spacing and disk radii depend on the bundle: totals agree exactly, pixels nearly.
     assert together.sum() == pytest.approx(alone.sum(), rel=1e-3)
     assert np.abs(together - alone).mean() < 0.02 * alone[alone > 0].mean()
 
 
-# ---- soft balls ----
+# ---- Gaussian balls ----
 
 
 @pytest.mark.parametrize("view", ["PA", "AP"])
-def test_a_soft_ball_is_a_gaussian_integrated_within_the_lung(view):
-    beam = a_beam(view, size=32)
+def test_a_gaussian_is_integrated_within_the_lung(view):
+    beam = make_test_beam(view, size=32)
     soft = ellipsoid((2, 1, -1), (3, 2, 1.5), tilt_degrees=(20, 30, 40))
     lung = ellipsoid((4, -1, 0), (5, 6, 8), tilt_degrees=(0, 10, 0))
-    window, field = beam.blob(soft, beam.span(lung))
+    window, field = beam.integrate_gaussian(soft, beam.span(lung))
     whole = beam.blank()
     whole[window] = field
     inverse, direction = np.linalg.inv(soft.axes), rays(beam)
@@ -498,33 +505,35 @@ def test_a_soft_ball_is_a_gaussian_integrated_within_the_lung(view):
     assert checked >= 8
 
 
-def test_a_soft_ball_that_misses_the_lung_adds_nothing():
-    beam = a_beam(size=48)
-    window, field = beam.blob(ellipsoid((-12, 0, 0), (1, 1, 1)), beam.span(ellipsoid((10, 0, 0), (3, 3, 3))))
+def test_a_gaussian_that_misses_the_lung_adds_nothing():
+    beam = make_test_beam(size=48)
+    window, field = beam.integrate_gaussian(
+        ellipsoid((-12, 0, 0), (1, 1, 1)), beam.span(ellipsoid((10, 0, 0), (3, 3, 3)))
+    )
     assert field.size == 0
     assert beam.blank()[window].size == 0
 
 
-def test_a_whole_soft_ball_has_the_mass_of_its_gaussian():
-    beam = a_beam(size=128, field_cm=40.0)
+def test_an_unclipped_gaussian_has_its_full_mass():
+    beam = make_test_beam(size=128, field_cm=40.0)
     everywhere = Span(
         (slice(0, 128), slice(0, 128)),
         np.full((128, 128), -1e6, np.float32),
         np.full((128, 128), 1e6, np.float32),
     )
-    _, field = beam.blob(ellipsoid((0, 0, 0), (2.0, 1.5, 1.0)), everywhere)
+    _, field = beam.integrate_gaussian(ellipsoid((0, 0, 0), (2.0, 1.5, 1.0)), everywhere)
     area = (beam.pixel * 168 / 180) ** 2
-    # (2 pi)^1.5 a b c, but for 1.1 % beyond three standard deviations in the plane.
+    # (2 pi)^1.5 a b c, except for 1.1 % beyond three standard deviations in the plane.
     assert field.sum() * area == pytest.approx((2 * np.pi) ** 1.5 * 3.0, rel=0.02)
 
 
-# ---- flat and boxy bones ----
+# ---- flat and box-shaped bones ----
 
 
 def test_a_plate_seen_face_on_is_as_thick_as_it_is_and_covers_its_outline():
-    beam = a_beam(size=128)
+    beam = make_test_beam(size=128)
     corners = np.array([(-6.0, 0, -4), (6, 0, -4), (6, 0, 5), (-6, 0, 5)])
-    field = beam.plates([Plate(corners, 0.8)])
+    field = beam.project_plates([Plate(corners, 0.8)])
     assert field[64, 64] == pytest.approx(0.8, rel=0.01)
     u, v, _ = beam.project(corners)
     outline = np.zeros((128, 128), np.uint8)
@@ -534,19 +543,19 @@ def test_a_plate_seen_face_on_is_as_thick_as_it_is_and_covers_its_outline():
 
 
 def test_a_slanted_plate_is_longer_in_the_ray():
-    beam = a_beam(size=128)
+    beam = make_test_beam(size=128)
     corners = np.array([(-4.0, -4, -4), (4, 4, -4), (4, 4, 4), (-4, -4, 4)])  # turned by 45 degrees
-    assert beam.plates([Plate(corners, 0.5)])[64, 64] == pytest.approx(0.5 * np.sqrt(2), rel=0.03)
+    assert beam.project_plates([Plate(corners, 0.5)])[64, 64] == pytest.approx(0.5 * np.sqrt(2), rel=0.03)
 
 
 def test_a_block_attenuates_by_its_depth():
-    beam = a_beam(size=128)
+    beam = make_test_beam(size=128)
     block = Block(np.array([0.0, 0, 0]), np.array([4.0, 3.0, 5.0]))
-    field = beam.blocks([block], core=0.1, rim=0.0)
+    field = beam.project_blocks([block], core=0.1, rim=0.0)
     assert field[64, 64] == pytest.approx(0.1 * 6.0, rel=0.02)
     u, v, _ = beam.project(np.array([(4.0, -3, 5), (-4, -3, -5)]))
     rows, cols = np.nonzero(field > 0.3)
     # Widest where the box is nearest to the source, at its back.
     assert (cols.max(), cols.min()) == pytest.approx((u[0], u[1]), abs=1.5)
     assert (rows.min(), rows.max()) == pytest.approx((v[0], v[1]), abs=1.5)
-    assert not beam.blocks([], core=0.1, rim=0.1).any()
+    assert not beam.project_blocks([], core=0.1, rim=0.1).any()

@@ -1,4 +1,4 @@
-"""The plan of a phantom set: shares as asked for, courses that hold together, no answer given away."""
+"""The plan of a phantom set: shares are met, courses are consistent, and nothing reveals the findings."""
 
 import math
 import os
@@ -12,13 +12,13 @@ from itertools import combinations, pairwise
 import msgspec
 import pytest
 
-from carina.phantom.chance import Spread
-from carina.phantom.course import FORMS, plan_patient, plan_studies, study_count, study_spans
-from carina.phantom.devices_plan import PACEMAKER_AGE, share_given
-from carina.phantom.evolution import CHANGE, CHRONIC, RECOVERY_DAYS, first_weights
+from carina.phantom.course import count_studies, count_studies_by_patient, plan_patient, plan_studies
+from carina.phantom.device_planning import PACEMAKER_AGE, compute_conditional_share
+from carina.phantom.evolution import CHANGE, CHRONIC, RECOVERY_DAYS, weigh_first_findings
 from carina.phantom.options import Mix, PhantomOptions
-from carina.phantom.placement import AIRSPACE, IN_LUNG
+from carina.phantom.placement import AIRSPACE, FORMS, IN_LUNG
 from carina.phantom.plan import DevicePlan, LesionPlan, PatientPlan, StudyPlan
+from carina.phantom.sampling import Kumaraswamy
 from carina.store.errors import CarinaError
 from carina.studies.vocabulary import DEVICES, FINDINGS
 
@@ -41,30 +41,30 @@ def studies(patients: list[PatientPlan]) -> list[StudyPlan]:
     return [study for patient in patients for study in patient.studies]
 
 
-def planned(n: int = 600, **mix: object) -> list[StudyPlan]:
+def plan_custom_mix(n: int = 600, **mix: object) -> list[StudyPlan]:
     options = PhantomOptions(mix=Mix(**mix))  # type: ignore[arg-type]
     return [study for _, study in plan_studies(SEED, n, options)]
 
 
-def near(count: int, n: int, share: float, *, clustered: float = 1.0) -> bool:
+def is_near(count: int, n: int, share: float, *, clustered: float = 1.0) -> bool:
     """Whether a count is within the binomial limits of its share."""
     return abs(count - n * share) <= Z * math.sqrt(clustered * n * share * (1.0 - share))
 
 
-def things(study: StudyPlan) -> list[LesionPlan | DevicePlan]:
+def list_items(study: StudyPlan) -> list[LesionPlan | DevicePlan]:
     return [*study.lesions, *study.devices]
 
 
-def has(study: StudyPlan, name: str) -> bool:
-    return any(item.name == name for item in things(study))
+def has_item(study: StudyPlan, name: str) -> bool:
+    return any(item.name == name for item in list_items(study))
 
 
-def share(studies: Iterable[StudyPlan], holds: Callable[[StudyPlan], bool]) -> float:
+def compute_share(studies: Iterable[StudyPlan], holds: Callable[[StudyPlan], bool]) -> float:
     answers = [holds(study) for study in studies]
     return sum(answers) / len(answers)
 
 
-def portable(study: StudyPlan) -> bool:
+def is_portable(study: StudyPlan) -> bool:
     return study.techniques[0].view == "AP"
 
 
@@ -73,7 +73,7 @@ def follow_ups(patients: Iterable[PatientPlan]) -> Iterable[tuple[StudyPlan, Stu
         yield from pairwise(patient.studies)
 
 
-class TestSequence:
+class TestOrder:
     def test_first_studies_of_a_larger_set_are_the_same(self) -> None:
         small = list(plan_studies(3, 41, OPTIONS))
         assert len(small) == 41
@@ -84,7 +84,7 @@ class TestSequence:
         for start in (0, 1, 17, 59, 60):
             assert list(plan_studies(3, 60, OPTIONS, start=start)) == whole[start:]
 
-    def test_patients_in_order_and_studies_in_time(self) -> None:
+    def test_patients_are_in_order_and_studies_in_time(self) -> None:
         pairs = list(plan_studies(3, 200, OPTIONS))
         places = [(patient.index, study.order) for patient, study in pairs]
         assert places == sorted(places)
@@ -93,31 +93,31 @@ class TestSequence:
         assert all(study.id == f"{patient.id}-s{study.order + 1}" for patient, study in pairs)
 
     def test_counting_agrees_with_planning(self, patients: list[PatientPlan]) -> None:
-        assert [study_count(SEED, patient.index, OPTIONS) for patient in patients[:200]] == [
+        assert [count_studies(SEED, patient.index, OPTIONS) for patient in patients[:200]] == [
             len(patient.studies) for patient in patients[:200]
         ]
 
-    def test_spans_cover_the_set(self) -> None:
-        spans = list(study_spans(3, 77, OPTIONS))
+    def test_counts_by_patient_cover_the_set(self) -> None:
+        spans = list(count_studies_by_patient(3, 77, OPTIONS))
         assert sum(taken for _, taken in spans) == 77
         assert Counter(index for index, taken in spans for _ in range(taken)) == Counter(
             patient.index for patient, _ in plan_studies(3, 77, OPTIONS)
         )
 
-    def test_empty_set(self) -> None:
+    def test_a_set_of_no_studies_is_empty(self) -> None:
         assert list(plan_studies(3, 0, OPTIONS)) == []
 
     def test_seeds_and_patients_differ(self) -> None:
         plans = [plan_patient(seed, index, OPTIONS) for seed in range(3) for index in range(3)]
         assert len({(plan.height_cm, plan.bmi, plan.studies[0].date) for plan in plans}) == 9
 
-    def test_same_plan_in_another_process(self) -> None:
+    def test_another_process_gives_the_same_plan(self) -> None:
         code = (
             "from carina.phantom.course import plan_patient\n"
             "from carina.phantom.options import PhantomOptions\n"
             "print([plan_patient(5, i, PhantomOptions()) for i in range(60)])"
         )
-        # Sets iterate in another order under another hash seed; no choice may hang on that.
+        # Sets iterate in another order under another hash seed; no choice may depend on that.
         done = subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONHASHSEED": "77"},
@@ -129,73 +129,73 @@ class TestSequence:
 
 
 class TestShares:
-    def test_enough_studies_to_tell(self, studies: list[StudyPlan]) -> None:
+    def test_there_are_enough_studies_for_the_limits(self, studies: list[StudyPlan]) -> None:
         assert len(studies) > 4000
 
-    def test_normal(self, studies: list[StudyPlan]) -> None:
+    def test_the_share_of_normal_studies_is_met(self, studies: list[StudyPlan]) -> None:
         normal = sum(not study.lesions for study in studies)
-        assert near(normal, len(studies), OPTIONS.mix.normal, clustered=CLUSTERED)
+        assert is_near(normal, len(studies), OPTIONS.mix.normal, clustered=CLUSTERED)
 
-    def test_normal_at_every_order(self, patients: list[PatientPlan]) -> None:
+    def test_the_share_of_normal_studies_is_met_at_every_order(self, patients: list[PatientPlan]) -> None:
         for order in range(4):
             here = [patient.studies[order] for patient in patients if len(patient.studies) > order]
-            assert near(sum(not study.lesions for study in here), len(here), OPTIONS.mix.normal)
+            assert is_near(sum(not study.lesions for study in here), len(here), OPTIONS.mix.normal)
 
-    def test_projections(self, studies: list[StudyPlan]) -> None:
+    def test_the_shares_of_views_are_met(self, studies: list[StudyPlan]) -> None:
         views = Counter("+".join(technique.view for technique in study.techniques) for study in studies)
         expected = {"PA+lateral": 0.45, "PA": 0.15, "AP": 0.40}
         assert set(views) == set(expected)
         for name, wanted in expected.items():
-            assert near(views[name], len(studies), wanted, clustered=CLUSTERED)
+            assert is_near(views[name], len(studies), wanted, clustered=CLUSTERED)
 
-    def test_number_of_studies(self, patients: list[PatientPlan]) -> None:
+    def test_the_number_of_studies_follows_its_weights(self, patients: list[PatientPlan]) -> None:
         counts = Counter(len(patient.studies) for patient in patients)
         assert set(counts) == {1, 2, 3, 4}
         several = PATIENTS - counts[1]
-        assert near(several, PATIENTS, 0.65)
-        assert near(counts[3] + counts[4], several, 0.5)
+        assert is_near(several, PATIENTS, 0.65)
+        assert is_near(counts[3] + counts[4], several, 0.5)
 
-    def test_supine_and_leads_only_at_the_bedside(self, studies: list[StudyPlan]) -> None:
-        bedside = [study for study in studies if portable(study)]
-        assert near(sum(study.supine for study in bedside), len(bedside), 0.6)
-        upright = [study for study in studies if not portable(study)]
+    def test_supine_studies_and_ecg_leads_are_at_the_bedside_only(self, studies: list[StudyPlan]) -> None:
+        bedside = [study for study in studies if is_portable(study)]
+        assert is_near(sum(study.supine for study in bedside), len(bedside), 0.6)
+        upright = [study for study in studies if not is_portable(study)]
         assert not any(study.supine or study.ecg_leads for study in upright)
-        assert 0.2 < share(bedside, lambda study: study.ecg_leads) < 0.5
+        assert 0.2 < compute_share(bedside, lambda study: study.ecg_leads) < 0.5
 
     def test_first_findings_follow_their_weights(self, patients: list[PatientPlan]) -> None:
         first = [patient.studies[0].lesions[0].name for patient in patients if patient.studies[0].lesions]
         total = sum(OPTIONS.mix.findings.values())
         for name, weight in OPTIONS.mix.findings.items():
-            assert near(first.count(name), len(first), weight / total), name
+            assert is_near(first.count(name), len(first), weight / total), name
 
-    def test_one_to_three_findings(self, studies: list[StudyPlan]) -> None:
+    def test_abnormal_studies_have_one_to_three_findings(self, studies: list[StudyPlan]) -> None:
         numbers = Counter(len(study.lesions) for study in studies if study.lesions)
         assert set(numbers) == {1, 2, 3}
         assert numbers[1] > numbers[2] > numbers[3]
 
-    def test_hedged(self, studies: list[StudyPlan]) -> None:
+    def test_the_share_of_uncertain_findings_is_met(self, studies: list[StudyPlan]) -> None:
         lesions = [lesion for study in studies for lesion in study.lesions]
         hedged = sum(lesion.certainty == "uncertain" for lesion in lesions)
-        assert near(hedged, len(lesions), OPTIONS.mix.hedged, clustered=CLUSTERED)
+        assert is_near(hedged, len(lesions), OPTIONS.mix.hedged, clustered=CLUSTERED)
 
-    def test_quality_defects(self, studies: list[StudyPlan]) -> None:
+    def test_the_share_of_quality_defects_is_met(self, studies: list[StudyPlan]) -> None:
         techniques = [technique for study in studies for technique in study.techniques]
-        assert near(
-            sum(technique.defective for technique in techniques), len(techniques), OPTIONS.mix.quality_defect
+        assert is_near(
+            sum(technique.has_defect for technique in techniques), len(techniques), OPTIONS.mix.quality_defect
         )
 
     @pytest.mark.parametrize("name", ["endotracheal tube", "nasogastric tube", "central venous line"])
-    def test_bedside_devices(self, studies: list[StudyPlan], name: str) -> None:
-        bedside = [study for study in studies if portable(study)]
-        seen = sum(has(study, name) for study in bedside)
-        assert near(seen, len(bedside), OPTIONS.mix.devices[name], clustered=CLUSTERED)
+    def test_the_shares_of_bedside_devices_are_met(self, studies: list[StudyPlan], name: str) -> None:
+        bedside = [study for study in studies if is_portable(study)]
+        seen = sum(has_item(study, name) for study in bedside)
+        assert is_near(seen, len(bedside), OPTIONS.mix.devices[name], clustered=CLUSTERED)
 
-    def test_malpositioned_tips(self, studies: list[StudyPlan]) -> None:
+    def test_the_share_of_malpositioned_tips_is_met(self, studies: list[StudyPlan]) -> None:
         tips = [device for study in studies for device in study.devices if device.name != "pacemaker"]
         out_of_place = sum(not device.adequate for device in tips)
-        assert near(out_of_place, len(tips), OPTIONS.mix.malpositioned, clustered=CLUSTERED)
+        assert is_near(out_of_place, len(tips), OPTIONS.mix.malpositioned, clustered=CLUSTERED)
 
-    def test_many_mild_and_subtle_to_obvious(self, studies: list[StudyPlan]) -> None:
+    def test_most_lesions_are_mild_and_contrast_varies(self, studies: list[StudyPlan]) -> None:
         lesions = [lesion for study in studies for lesion in study.lesions]
         mild = sum(lesion.extent < 0.4 for lesion in lesions) / len(lesions)
         severe = sum(lesion.extent > 0.75 for lesion in lesions) / len(lesions)
@@ -229,20 +229,20 @@ class TestRecords:
                 assert 0.0 <= device.depth <= 1.0
                 assert (device.side == "midline") == (device.name in DEVICES[:2])
                 if device.name in ("endotracheal tube", "nasogastric tube", "chest tube"):
-                    assert portable(study)
+                    assert is_portable(study)
 
-    def test_keys_name_one_thing_in_a_patient(self, patients: list[PatientPlan]) -> None:
+    def test_a_key_names_one_thing_of_a_patient(self, patients: list[PatientPlan]) -> None:
         for patient in patients:
             fixed: dict[str, tuple[object, ...]] = {}
             for study in patient.studies:
-                items = things(study)
+                items = list_items(study)
                 assert len({item.key for item in items}) == len(items)
                 for item in items:
                     level = item.level if isinstance(item, LesionPlan) else None
                     same = fixed.setdefault(item.key, (item.name, item.side, level))
                     assert same == (item.name, item.side, level)
 
-    def test_places_do_not_overlap(self, studies: list[StudyPlan]) -> None:
+    def test_lesions_do_not_overlap(self, studies: list[StudyPlan]) -> None:
         for study in studies:
             for one, other in combinations(study.lesions, 2):
                 apart = {one.side, other.side} == {"right", "left"}
@@ -254,7 +254,7 @@ class TestRecords:
                 if {one.name, other.name} == {"pneumothorax", "atelectasis"}:
                     assert apart or "wedge" not in (one.form, other.form)
 
-    def test_techniques(self, studies: list[StudyPlan]) -> None:
+    def test_techniques_are_valid(self, studies: list[StudyPlan]) -> None:
         for technique in (technique for study in studies for technique in study.techniques):
             turned, exposure = abs(technique.rotation_degrees), abs(technique.exposure)
             assert turned < 2.0 or 4.0 < turned <= 12.0
@@ -265,7 +265,7 @@ class TestRecords:
                 assert technique.cut_off is None
                 assert technique.inspiration >= 0.55
 
-    def test_patients(self, patients: list[PatientPlan]) -> None:
+    def test_patients_are_valid(self, patients: list[PatientPlan]) -> None:
         for patient in patients:
             assert patient.sex in ("F", "M")
             assert 145.0 <= patient.height_cm <= 200.0
@@ -276,7 +276,7 @@ class TestRecords:
         }
         assert sum(heights["M"]) / len(heights["M"]) - sum(heights["F"]) / len(heights["F"]) > 10.0
 
-    def test_calendar(self, patients: list[PatientPlan]) -> None:
+    def test_dates_and_ages_are_consistent(self, patients: list[PatientPlan]) -> None:
         for patient in patients:
             assert all(2101 <= study.date.year <= 2190 for study in patient.studies)
             assert all(18 <= study.age <= 95 for study in patient.studies)
@@ -284,12 +284,14 @@ class TestRecords:
                 years = (after.date - before.date).days / 365.25
                 assert years - 1.0 < after.age - before.age < years + 1.0
 
-    def test_bedside_series_are_days_apart_and_clinics_months(self, patients: list[PatientPlan]) -> None:
+    def test_bedside_studies_are_days_apart_and_outpatient_studies_months(
+        self, patients: list[PatientPlan]
+    ) -> None:
         def median_gap(*, bedside: bool) -> int:
             gaps = sorted(
                 (after.date - before.date).days
                 for before, after in follow_ups(patients)
-                if portable(before) == portable(after) == bedside
+                if is_portable(before) == is_portable(after) == bedside
             )
             return gaps[len(gaps) // 2]
 
@@ -318,8 +320,8 @@ class TestCourse:
     def test_no_trend_without_a_prior(self, patients: list[PatientPlan]) -> None:
         for patient in patients:
             first = patient.studies[0]
-            assert all(item.trend is None for item in things(first))
-            assert first.resolved == first.removed == ()
+            assert all(item.trend is None for item in list_items(first))
+            assert first.resolved_lesions == first.removed_devices == ()
 
     def test_lesion_trends_follow_from_the_extents(self, patients: list[PatientPlan]) -> None:
         seen: Counter[str | None] = Counter()
@@ -329,7 +331,7 @@ class TestCourse:
                 assert lesion.trend == expected_trend(prior.get(lesion.key), lesion)
                 seen[lesion.trend] += 1
             gone = prior.keys() - {lesion.key for lesion in after.lesions}
-            assert {(item.key, item.name) for item in after.resolved} == {
+            assert {(item.key, item.name) for item in after.resolved_lesions} == {
                 (key, prior[key].name) for key in gone
             }
         assert min(seen[trend] for trend in ("new", "worse", "improved", "unchanged")) > 100
@@ -345,7 +347,7 @@ class TestCourse:
             Mix(findings={"consolidation": 1.0, "pneumothorax": 1.0}, normal=0.0),
         ],
     )
-    def test_what_the_prior_had_on_that_side_is_not_new(self, mix: Mix) -> None:
+    def test_a_finding_that_the_prior_had_on_the_same_side_is_not_new(self, mix: Mix) -> None:
         options = PhantomOptions(mix=mix)
         cohort = [plan_patient(41, index, options) for index in range(500)]
         fresh = 0
@@ -358,9 +360,9 @@ class TestCourse:
         assert fresh > 20
         studies = [study for patient in cohort for study in patient.studies]
         normal = sum(not study.lesions for study in studies)
-        assert near(normal, len(studies), mix.normal, clustered=CLUSTERED)
+        assert is_near(normal, len(studies), mix.normal, clustered=CLUSTERED)
 
-    def test_the_only_finding_there_can_be_goes_on(self) -> None:
+    def test_the_only_possible_finding_does_not_resolve(self) -> None:
         options = PhantomOptions(mix=Mix(findings={"edema": 1.0}, normal=0.0, with_prior=1.0))
         trends: Counter[str | None] = Counter()
         for index in range(200):
@@ -370,7 +372,7 @@ class TestCourse:
         assert trends.keys() == {"worse", "improved", "unchanged"}
         assert min(trends.values()) > 0.1 * trends.total()
 
-    def test_unchanged_is_unchanged_in_all(self, patients: list[PatientPlan]) -> None:
+    def test_an_unchanged_lesion_keeps_all_its_values(self, patients: list[PatientPlan]) -> None:
         seen = 0
         for before, after in follow_ups(patients):
             prior = {lesion.key: lesion for lesion in before.lesions}
@@ -389,25 +391,25 @@ class TestCourse:
             for device in after.devices:
                 assert device.trend == expected_device_trend(prior.get(device.key), device)
             gone = prior.keys() - {device.key for device in after.devices}
-            assert {(item.key, item.name) for item in after.removed} == {
+            assert {(item.key, item.name) for item in after.removed_devices} == {
                 (key, prior[key].name) for key in gone
             }
 
-    def test_a_resolved_lesion_does_not_come_back(self, patients: list[PatientPlan]) -> None:
+    def test_a_resolved_lesion_does_not_recur(self, patients: list[PatientPlan]) -> None:
         for patient in patients:
             gone: set[str] = set()
             for study in patient.studies:
-                assert gone.isdisjoint(item.key for item in things(study))
-                gone |= {item.key for item in (*study.resolved, *study.removed)}
+                assert gone.isdisjoint(item.key for item in list_items(study))
+                gone |= {item.key for item in (*study.resolved_lesions, *study.removed_devices)}
 
-    def test_recovery_takes_its_time_and_chronic_findings_stay(self, patients: list[PatientPlan]) -> None:
+    def test_recovery_takes_time_and_chronic_findings_stay(self, patients: list[PatientPlan]) -> None:
         for before, after in follow_ups(patients):
             days = (after.date - before.date).days
-            for item in after.resolved:
+            for item in after.resolved_lesions:
                 assert item.name not in CHRONIC
                 assert days >= RECOVERY_DAYS[item.name]
 
-    def test_fractures_heal_and_never_turn_fresh(self, patients: list[PatientPlan]) -> None:
+    def test_fractures_heal_and_never_become_acute_again(self, patients: list[PatientPlan]) -> None:
         healed = 0
         for before, after in follow_ups(patients):
             forms = {lesion.key: lesion.form for lesion in before.lesions if lesion.name == "fracture"}
@@ -427,7 +429,9 @@ class TestCourse:
         )
         assert trends["unchanged"] > 0.7 * trends.total()
 
-    def test_hedged_lesions_may_become_certain_or_stay(self, patients: list[PatientPlan]) -> None:
+    def test_uncertain_lesions_may_become_certain_or_stay_uncertain(
+        self, patients: list[PatientPlan]
+    ) -> None:
         seen: Counter[tuple[str, str]] = Counter()
         for before, after in follow_ups(patients):
             prior = {lesion.key: lesion for lesion in before.lesions}
@@ -439,7 +443,7 @@ class TestCourse:
         assert seen["uncertain", "present"] > 5
         assert seen["uncertain", "uncertain"] > 20
 
-    def test_the_subtle_is_hedged_more(self, studies: list[StudyPlan]) -> None:
+    def test_subtle_lesions_are_more_often_uncertain(self, studies: list[StudyPlan]) -> None:
         lesions = [lesion for study in studies for lesion in study.lesions]
         subtle = [lesion for lesion in lesions if lesion.extent < 0.25 and lesion.density < 0.6]
         plain = [lesion for lesion in lesions if lesion.extent > 0.5 and lesion.density > 0.7]
@@ -453,8 +457,8 @@ class TestCourse:
                 assert lesion.form != "acute" or lesion.density <= 0.6
 
     @pytest.mark.parametrize("hedged", [0.13, 0.6, 1.0])
-    def test_what_anyone_would_see_is_not_hedged(self, hedged: float) -> None:
-        lesions = [lesion for study in planned(3000, hedged=hedged) for lesion in study.lesions]
+    def test_obvious_lesions_are_not_uncertain(self, hedged: float) -> None:
+        lesions = [lesion for study in plan_custom_mix(3000, hedged=hedged) for lesion in study.lesions]
         plain = [
             lesion
             for lesion in lesions
@@ -489,7 +493,7 @@ def expected_device_trend(prior: DevicePlan | None, device: DevicePlan) -> str:
     return "improved" if device.adequate else "worse"
 
 
-class TestTogether:
+class TestCooccurrence:
     @pytest.mark.parametrize(
         ("given", "then", "at_least"),
         [
@@ -503,21 +507,27 @@ class TestTogether:
             ("chest tube", "pneumothorax", 4.0),
         ],
     )
-    def test_lift(self, studies: list[StudyPlan], given: str, then: str, at_least: float) -> None:
-        with_it = share((study for study in studies if has(study, given)), lambda study: has(study, then))
-        overall = share(studies, lambda study: has(study, then))
+    def test_related_items_occur_together_more_often(
+        self, studies: list[StudyPlan], given: str, then: str, at_least: float
+    ) -> None:
+        with_it = compute_share(
+            (study for study in studies if has_item(study, given)), lambda study: has_item(study, then)
+        )
+        overall = compute_share(studies, lambda study: has_item(study, then))
         assert with_it / overall > at_least
 
-    def test_findings_that_look_alike_are_seldom_together(self, studies: list[StudyPlan]) -> None:
+    def test_lookalike_findings_are_rarely_together(self, studies: list[StudyPlan]) -> None:
         found = [{lesion.name for lesion in study.lesions} & AIRSPACE for study in studies]
         several = sum(len(names) > 1 for names in found)
         assert 0 < several < 0.1 * sum(bool(names) for names in found)
 
-    def test_air_and_fluid_together_are_rare(self, studies: list[StudyPlan]) -> None:
-        with_air = [study for study in studies if has(study, "pneumothorax")]
-        assert 0.0 < share(with_air, lambda study: has(study, "pleural effusion")) < 0.2
+    def test_pneumothorax_with_effusion_is_rare(self, studies: list[StudyPlan]) -> None:
+        with_air = [study for study in studies if has_item(study, "pneumothorax")]
+        assert 0.0 < compute_share(with_air, lambda study: has_item(study, "pleural effusion")) < 0.2
 
-    def test_chest_tube_drains_something_on_its_side_or_just_did(self, patients: list[PatientPlan]) -> None:
+    def test_a_chest_tube_drains_a_current_or_prior_lesion_on_its_side(
+        self, patients: list[PatientPlan]
+    ) -> None:
         for patient in patients:
             for study in patient.studies:
                 recent = [*study.lesions, *(patient.studies[study.order - 1].lesions if study.order else ())]
@@ -528,22 +538,22 @@ class TestTogether:
                         for lesion in recent
                     )
 
-    def test_pacemaker_in_the_elderly_for_life(self, patients: list[PatientPlan]) -> None:
+    def test_pacemakers_occur_in_the_elderly_and_stay(self, patients: list[PatientPlan]) -> None:
         old = [patient for patient in patients if patient.studies[0].age >= PACEMAKER_AGE]
-        paced = [patient for patient in patients if has(patient.studies[-1], "pacemaker")]
+        paced = [patient for patient in patients if has_item(patient.studies[-1], "pacemaker")]
         assert all(patient in old for patient in paced)
-        assert near(len(paced), len(old), OPTIONS.mix.devices["pacemaker"])
+        assert is_near(len(paced), len(old), OPTIONS.mix.devices["pacemaker"])
         assert not any(
             item.name == "pacemaker"
             for patient in patients
             for study in patient.studies
-            for item in study.removed
+            for item in study.removed_devices
         )
 
     def test_relations_are_between_things_of_the_study(self, studies: list[StudyPlan]) -> None:
         kinds: Counter[tuple[str, str, str]] = Counter()
         for study in studies:
-            names = {item.key: item.name for item in things(study)}
+            names = {item.key: item.name for item in list_items(study)}
             caused = [relation.object for relation in study.relations if relation.kind == "causes"]
             assert len(caused) == len(set(caused))
             for relation in study.relations:
@@ -578,36 +588,36 @@ class TestTogether:
 
 
 def chi_square(pairs: Iterable[tuple[bool, bool]]) -> float:
-    """Of a 2 by 2 table, by the product formula."""
+    """Chi-square statistic of a 2 by 2 table."""
     table = Counter(pairs)
     a, b, c, d = (table[row, column] for row in (True, False) for column in (True, False))
     margins = (a + b) * (c + d) * (a + c) * (b + d)
     return (a + b + c + d) * (a * d - b * c) ** 2 / margins
 
 
-class TestNothingGivesTheAnswerAway:
+class TestIndependenceOfFindings:
     LIMIT = Z**2 * CLUSTERED
 
-    def test_defects(self, studies: list[StudyPlan]) -> None:
-        defects = [study.techniques[0].defective for study in studies]
+    def test_defects_are_independent_of_disease(self, studies: list[StudyPlan]) -> None:
+        defects = [study.techniques[0].has_defect for study in studies]
         findings = [bool(study.lesions) for study in studies]
         assert chi_square(zip(defects, findings, strict=True)) < self.LIMIT
 
     @pytest.mark.parametrize("name", FINDINGS)
-    def test_defects_and_each_finding(self, studies: list[StudyPlan], name: str) -> None:
-        pairs = [(study.techniques[0].defective, has(study, name)) for study in studies]
+    def test_defects_are_independent_of_each_finding(self, studies: list[StudyPlan], name: str) -> None:
+        pairs = [(study.techniques[0].has_defect, has_item(study, name)) for study in studies]
         assert chi_square(pairs) < self.LIMIT
 
-    def test_projection_posture_and_leads(self, studies: list[StudyPlan]) -> None:
-        bedside = [study for study in studies if portable(study)]
-        assert chi_square((portable(study), bool(study.lesions)) for study in studies) < self.LIMIT
+    def test_view_posture_and_leads_are_independent_of_disease(self, studies: list[StudyPlan]) -> None:
+        bedside = [study for study in studies if is_portable(study)]
+        assert chi_square((is_portable(study), bool(study.lesions)) for study in studies) < self.LIMIT
         assert chi_square((study.supine, bool(study.lesions)) for study in bedside) < self.LIMIT
         assert chi_square((study.ecg_leads, bool(study.lesions)) for study in bedside) < self.LIMIT
 
     @pytest.mark.parametrize("name", ["endotracheal tube", "nasogastric tube", "central venous line"])
-    def test_bedside_devices(self, studies: list[StudyPlan], name: str) -> None:
-        bedside = [study for study in studies if portable(study)]
-        assert chi_square((has(study, name), bool(study.lesions)) for study in bedside) < self.LIMIT
+    def test_bedside_devices_are_independent_of_disease(self, studies: list[StudyPlan], name: str) -> None:
+        bedside = [study for study in studies if is_portable(study)]
+        assert chi_square((has_item(study, name), bool(study.lesions)) for study in bedside) < self.LIMIT
 
     def test_the_body_does_not_depend_on_the_findings(self) -> None:
         healthy = PhantomOptions(mix=Mix(normal=1.0))
@@ -620,62 +630,64 @@ class TestNothingGivesTheAnswerAway:
 
 
 class TestCustomMix:
-    def test_all_normal(self) -> None:
-        assert not any(study.lesions or study.relations for study in planned(normal=1.0))
+    def test_normal_1_gives_no_findings(self) -> None:
+        assert not any(study.lesions or study.relations for study in plan_custom_mix(normal=1.0))
 
-    def test_none_normal(self) -> None:
-        assert all(study.lesions for study in planned(normal=0.0))
+    def test_normal_0_gives_findings_in_every_study(self) -> None:
+        assert all(study.lesions for study in plan_custom_mix(normal=0.0))
 
     @pytest.mark.parametrize("name", FINDINGS)
-    def test_one_finding_alone(self, name: str) -> None:
-        studies = planned(findings={name: 1.0})
+    def test_a_single_weight_gives_only_that_finding(self, name: str) -> None:
+        studies = plan_custom_mix(findings={name: 1.0})
         assert {lesion.name for study in studies for lesion in study.lesions} == {name}
         normal = sum(not study.lesions for study in studies)
-        assert near(normal, len(studies), OPTIONS.mix.normal, clustered=CLUSTERED)
+        assert is_near(normal, len(studies), OPTIONS.mix.normal, clustered=CLUSTERED)
 
     @pytest.mark.parametrize("name", ["pleural effusion", "cardiomegaly", "atelectasis", "pneumothorax"])
-    def test_weight_0_never_occurs(self, name: str) -> None:
-        studies = planned(findings={**Mix().findings, name: 0.0})
-        assert not any(has(study, name) for study in studies)
+    def test_a_finding_of_weight_0_never_occurs(self, name: str) -> None:
+        studies = plan_custom_mix(findings={**Mix().findings, name: 0.0})
+        assert not any(has_item(study, name) for study in studies)
 
-    def test_no_priors(self) -> None:
-        studies = planned(with_prior=0.0)
+    def test_with_prior_0_gives_single_studies(self) -> None:
+        studies = plan_custom_mix(with_prior=0.0)
         assert {study.order for study in studies} == {0}
 
-    def test_priors_always(self) -> None:
+    def test_with_prior_1_gives_several_studies(self) -> None:
         options = PhantomOptions(mix=Mix(with_prior=1.0))
-        assert all(study_count(SEED, index, options) > 1 for index in range(300))
+        assert all(count_studies(SEED, index, options) > 1 for index in range(300))
 
-    def test_projection(self) -> None:
-        assert all(portable(study) for study in planned(pa_with_lateral=0.0, pa_alone=0.0))
-        assert not any(portable(study) for study in planned(pa_with_lateral=0.7, pa_alone=0.3))
+    def test_the_shares_of_views_decide_between_pa_and_ap(self) -> None:
+        assert all(is_portable(study) for study in plan_custom_mix(pa_with_lateral=0.0, pa_alone=0.0))
+        assert not any(is_portable(study) for study in plan_custom_mix(pa_with_lateral=0.7, pa_alone=0.3))
 
-    def test_no_defects_and_only_defects(self) -> None:
+    def test_quality_defect_0_and_1_give_no_and_only_defects(self) -> None:
         for wanted in (0.0, 1.0):
-            studies = planned(quality_defect=wanted)
-            assert {technique.defective for study in studies for technique in study.techniques} == {
+            studies = plan_custom_mix(quality_defect=wanted)
+            assert {technique.has_defect for study in studies for technique in study.techniques} == {
                 bool(wanted)
             }
 
-    def test_hedged(self) -> None:
-        assert all(lesion.certainty == "present" for study in planned(hedged=0.0) for lesion in study.lesions)
-        lesions = [lesion for study in planned(2000, hedged=0.5) for lesion in study.lesions]
+    def test_hedged_decides_the_share_of_uncertain_findings(self) -> None:
+        assert all(
+            lesion.certainty == "present" for study in plan_custom_mix(hedged=0.0) for lesion in study.lesions
+        )
+        lesions = [lesion for study in plan_custom_mix(2000, hedged=0.5) for lesion in study.lesions]
         hedged = sum(lesion.certainty == "uncertain" for lesion in lesions) / len(lesions)
         assert 0.42 < hedged < 0.52
 
-    def test_no_more_is_hedged_than_can_be_in_doubt(self) -> None:
-        lesions = [lesion for study in planned(2000, hedged=1.0) for lesion in study.lesions]
+    def test_obvious_lesions_limit_the_share_of_uncertain_ones(self) -> None:
+        lesions = [lesion for study in plan_custom_mix(2000, hedged=1.0) for lesion in study.lesions]
         hedged = [lesion for lesion in lesions if lesion.certainty == "uncertain"]
         assert 0.54 < len(hedged) / len(lesions) < 0.64
         small = [lesion for lesion in lesions if lesion.extent <= 0.35 and lesion.name != "fracture"]
         assert all(lesion.certainty == "uncertain" for lesion in small)
 
-    def test_devices(self) -> None:
-        assert not any(study.devices for study in planned(devices={}))
-        always = planned(devices=dict.fromkeys(DEVICES, 1.0), malpositioned=0.0)
+    def test_device_shares_decide_which_devices_occur(self) -> None:
+        assert not any(study.devices for study in plan_custom_mix(devices={}))
+        always = plan_custom_mix(devices=dict.fromkeys(DEVICES, 1.0), malpositioned=0.0)
         tips = [device for study in always for device in study.devices]
         assert all(device.adequate for device in tips)
-        assert all(has(study, "endotracheal tube") for study in always if portable(study))
+        assert all(has_item(study, "endotracheal tube") for study in always if is_portable(study))
 
     @pytest.mark.parametrize(
         ("fields", "named"),
@@ -695,12 +707,12 @@ class TestCustomMix:
             ({"devices": {"chest tube": 1.5}}, r"devices\['chest tube'\]"),
         ],
     )
-    def test_mistakes_are_named(self, fields: dict[str, object], named: str) -> None:
+    def test_an_error_names_the_field_of_the_mix(self, fields: dict[str, object], named: str) -> None:
         with pytest.raises(CarinaError, match=named):
             Mix(**fields)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("fields", [{"size": 4}, {"size": 99999}, {"bits": 16}, {"wording": "loud"}])
-    def test_mistakes_in_other_options_are_named(self, fields: dict[str, object]) -> None:
+    def test_an_error_names_the_option(self, fields: dict[str, object]) -> None:
         with pytest.raises(CarinaError, match=f"^{next(iter(fields))} must be"):
             PhantomOptions(**fields)  # type: ignore[arg-type]
 
@@ -709,24 +721,28 @@ class TestCustomMix:
             msgspec.convert({"mix": {"normal": 3.0}}, PhantomOptions)
 
 
-class TestLaws:
-    def test_rank_undoes_quantile(self) -> None:
-        spread = Spread(low=0.3, high=1.0, a=1.4, b=1.3)
+class TestDistributions:
+    def test_rank_inverts_quantile(self) -> None:
+        distribution = Kumaraswamy(low=0.3, high=1.0, a=1.4, b=1.3)
         for rank in (0.0, 0.1, 0.5, 0.99, 1.0):
-            assert spread.rank(spread.quantile(rank)) == pytest.approx(rank)
+            assert distribution.rank(distribution.quantile(rank)) == pytest.approx(rank)
 
-    def test_chances_with_and_without_a_leader_give_the_share(self) -> None:
+    def test_conditional_shares_average_to_the_share(self) -> None:
         for companion, leader in [(0.26, 0.22), (0.05, 0.5), (0.95, 0.3), (0.0, 0.2), (1.0, 0.4)]:
-            given = share_given(companion, leader, leader=True)
-            otherwise = share_given(companion, leader, leader=False)
+            given = compute_conditional_share(companion, leader, leader=True)
+            otherwise = compute_conditional_share(companion, leader, leader=False)
             assert 0.0 <= otherwise <= 1.0
             assert leader * given + (1.0 - leader) * otherwise == pytest.approx(companion)
 
-    def test_weights_before_and_without_a_normal_study_average_to_the_weights(self) -> None:
+    def test_first_weights_with_and_without_a_normal_follow_up_average_to_the_weights(self) -> None:
         weights = {"nodule": 0.3, "edema": 0.6, "pneumonia": 0.1, "mass": 0.0}
-        closing = first_weights(weights, closing=True, open_chance=0.8)
-        opened = first_weights(weights, closing=False, open_chance=0.8)
-        assert closing.keys() == {"edema", "pneumonia"}
+        before_normal = weigh_first_findings(weights, has_normal_follow_up=True, all_abnormal_probability=0.8)
+        without_normal = weigh_first_findings(
+            weights, has_normal_follow_up=False, all_abnormal_probability=0.8
+        )
+        assert before_normal.keys() == {"edema", "pneumonia"}
         for name in ("nodule", "edema", "pneumonia"):
-            mean = 0.8 * opened[name] + 0.2 * closing.get(name, 0.0) / sum(closing.values())
+            mean = 0.8 * without_normal[name] + 0.2 * before_normal.get(name, 0.0) / sum(
+                before_normal.values()
+            )
             assert mean == pytest.approx(weights[name])

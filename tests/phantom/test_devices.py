@@ -1,11 +1,11 @@
-"""Tubes, lines and implants: tips where the words say, masks where the devices are."""
+"""Tubes, lines and implants: tips agree with the stored site, masks with the projected devices."""
 
 import numpy as np
 import pytest
 
-from carina.phantom.build import build_of
-from carina.phantom.devices import ecg_leads, place
-from carina.phantom.thorax import State, thorax
+from carina.phantom.devices import make_ecg_leads, place_device
+from carina.phantom.habitus import sample_habitus
+from carina.phantom.thorax import State, build_thorax
 from carina.store.seeding import rng
 
 NAMES = {
@@ -20,7 +20,7 @@ NAMES = {
 @pytest.fixture(scope="module")
 def body(chest):
     patient = chest.patient(chest.study())
-    return thorax(patient, build_of(patient, 1), State(supine=True), 1)
+    return build_thorax(patient, sample_habitus(patient, 1), State(supine=True), 1)
 
 
 def placements(chest, body, name, *, adequate, side=None, tries=12):
@@ -28,26 +28,26 @@ def placements(chest, body, name, *, adequate, side=None, tries=12):
         chest.device(name, side or NAMES[name], adequate=adequate, depth=depth)
         for depth in np.linspace(0, 1, tries)
     ]
-    return [place(one, body, rng(k, "device")) for k, one in enumerate(device)]
+    return [place_device(one, body, rng(k, "device")) for k, one in enumerate(device)]
 
 
 # ---- tips in the patient ----
 
 
-def test_an_endotracheal_tube_is_right_3_to_6_cm_above_the_carina(chest, body):
-    for placed in placements(chest, body, "endotracheal tube", adequate=True):
-        above = placed.tip[2] - body.carina[2]
+def test_an_endotracheal_tube_is_adequate_3_to_6_cm_above_the_carina(chest, body):
+    for geometry in placements(chest, body, "endotracheal tube", adequate=True):
+        above = geometry.tip[2] - body.carina[2]
         assert 2.9 <= above <= 6.1
-        (measure,) = placed.measures
+        (measure,) = geometry.measures
         assert (measure.name, measure.unit) == ("distance above the carina", "cm")
         assert measure.value == pytest.approx(above, abs=0.2)
-        assert placed.site == f"{measure.value:.1f} cm above the carina"
+        assert geometry.site == f"{measure.value:.1f} cm above the carina"
 
 
-def test_an_endotracheal_tube_is_wrong_at_the_carina_or_far_above(chest, body):
+def test_an_endotracheal_tube_is_malpositioned_at_the_carina_or_far_above(chest, body):
     heights = [
-        placed.tip[2] - body.carina[2]
-        for placed in placements(chest, body, "endotracheal tube", adequate=False, tries=24)
+        geometry.tip[2] - body.carina[2]
+        for geometry in placements(chest, body, "endotracheal tube", adequate=False, tries=24)
     ]
     assert all(above < 2 or above > 7 for above in heights)
     assert any(above < 2 for above in heights)
@@ -55,91 +55,94 @@ def test_an_endotracheal_tube_is_wrong_at_the_carina_or_far_above(chest, body):
 
 
 def test_the_tip_of_an_endotracheal_tube_lies_in_the_trachea(chest, body):
-    for placed in placements(chest, body, "endotracheal tube", adequate=True):
-        off_axis = np.linalg.norm(body.trachea.points - placed.tip, axis=1).min()
+    for geometry in placements(chest, body, "endotracheal tube", adequate=True):
+        off_axis = np.linalg.norm(body.trachea.points - geometry.tip, axis=1).min()
         assert off_axis < 0.5
 
 
-def test_a_nasogastric_tube_ends_below_the_left_dome_or_is_wrong(chest, body):
-    dome = body.domes[1].centre[2] + body.domes[1].extent(2)
-    for placed in placements(chest, body, "nasogastric tube", adequate=True):
-        assert placed.site == "in the stomach"
-        assert placed.tip[2] < dome - 3
-        assert placed.tip[0] > 3  # on the patient's left
-    for placed in placements(chest, body, "nasogastric tube", adequate=False):
-        assert placed.site == "in the distal esophagus"
-        assert placed.tip[2] > dome
-        assert abs(placed.tip[0]) < 2.5
+def test_a_nasogastric_tube_ends_below_the_left_dome_or_is_malpositioned(chest, body):
+    dome = body.domes[1].centre[2] + body.domes[1].half_width(2)
+    for geometry in placements(chest, body, "nasogastric tube", adequate=True):
+        assert geometry.site == "in the stomach"
+        assert geometry.tip[2] < dome - 3
+        assert geometry.tip[0] > 3  # on the patient's left
+    for geometry in placements(chest, body, "nasogastric tube", adequate=False):
+        assert geometry.site == "in the distal esophagus"
+        assert geometry.tip[2] > dome
+        assert abs(geometry.tip[0]) < 2.5
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_a_central_line_enters_on_its_side_and_ends_in_the_vena_cava(chest, body, side):
-    for placed in placements(chest, body, "central venous line", adequate=True, side=side):
-        (line,) = placed.tubes
+    for geometry in placements(chest, body, "central venous line", adequate=True, side=side):
+        (line,) = geometry.tubes
         assert (line.points[0, 0] < 0) == (side == "right")
-        assert placed.site == "at the cavoatrial junction"
-        assert -4 < placed.tip[0] < -1  # right of the midline, whatever the side of entry
-        assert abs(placed.tip[2] - 12.0 * body.build.scale) < 2.5
+        assert geometry.site == "at the cavoatrial junction"
+        assert -4 < geometry.tip[0] < -1  # right of the midline for both sides of entry
+        assert abs(geometry.tip[2] - 12.0 * body.habitus.scale) < 2.5
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_a_central_line_is_wrong_too_deep_or_too_short(chest, body, side):
-    wrong = placements(chest, body, "central venous line", adequate=False, side=side, tries=16)
-    right_z = 12.0 * body.build.scale
-    for placed in wrong:
-        if placed.site == "deep in the right atrium":
-            assert placed.tip[2] < right_z - 5
-            assert placed.tip[0] < 0
+def test_a_central_line_is_malpositioned_if_too_deep_or_too_short(chest, body, side):
+    malpositioned = placements(chest, body, "central venous line", adequate=False, side=side, tries=16)
+    junction_z = 12.0 * body.habitus.scale
+    for geometry in malpositioned:
+        if geometry.site == "deep in the right atrium":
+            assert geometry.tip[2] < junction_z - 5
+            assert geometry.tip[0] < 0
         else:
-            assert placed.site == "in the brachiocephalic vein"
-            assert placed.tip[2] > right_z + 4
-    assert len({placed.site for placed in wrong}) == 2
+            assert geometry.site == "in the brachiocephalic vein"
+            assert geometry.tip[2] > junction_z + 4
+    assert len({geometry.site for geometry in malpositioned}) == 2
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_a_pacemaker_lies_under_the_collarbone_of_its_side(chest, body, side):
-    for placed in placements(chest, body, "pacemaker", adequate=True, side=side, tries=4):
-        assert (placed.plates[0].centre[0] < 0) == (side == "right")
-        assert placed.site == "at the right ventricular apex"
+def test_a_pacemaker_lies_below_the_clavicle_of_its_side(chest, body, side):
+    for geometry in placements(chest, body, "pacemaker", adequate=True, side=side, tries=4):
+        assert (geometry.plates[0].centre[0] < 0) == (side == "right")
+        assert geometry.site == "at the right ventricular apex"
         ventricle = body.heart[0]
-        assert np.linalg.norm(np.linalg.solve(ventricle.axes, placed.tip - ventricle.centre)) < 1.0
+        assert np.linalg.norm(np.linalg.solve(ventricle.axes, geometry.tip - ventricle.centre)) < 1.0
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_a_chest_tube_lies_in_the_pleural_cavity_of_its_side_or_is_wrong(chest, body, side):
+def test_a_chest_tube_lies_in_the_pleural_cavity_of_its_side_or_is_malpositioned(chest, body, side):
     cavity = body.lungs[0 if side == "right" else 1]
-    for placed in placements(chest, body, "chest tube", adequate=True, side=side, tries=4):
-        assert placed.site == "at the apex"
-        assert cavity.contains(placed.tip[None])[0]
-    for placed in placements(chest, body, "chest tube", adequate=False, side=side, tries=4):
-        assert placed.site == "in the chest wall"
-        assert not cavity.contains(placed.tip[None])[0]
-        assert (placed.tip[0] < 0) == (side == "right")
+    for geometry in placements(chest, body, "chest tube", adequate=True, side=side, tries=4):
+        assert geometry.site == "at the apex"
+        assert cavity.contains(geometry.tip[None])[0]
+    for geometry in placements(chest, body, "chest tube", adequate=False, side=side, tries=4):
+        assert geometry.site == "in the chest wall"
+        assert not cavity.contains(geometry.tip[None])[0]
+        assert (geometry.tip[0] < 0) == (side == "right")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_tip_is_the_end_of_the_device(chest, body, name):
     for adequate in (True, False):
-        for placed in placements(chest, body, name, adequate=adequate, tries=3):
-            np.testing.assert_array_equal(placed.tip, placed.tubes[0].points[-1])
-            steps = np.linalg.norm(np.diff(placed.tubes[0].points, axis=0), axis=1)
-            assert steps.max() < 1.0  # no jumps on the way
+        for geometry in placements(chest, body, name, adequate=adequate, tries=3):
+            np.testing.assert_array_equal(geometry.tip, geometry.tubes[0].points[-1])
+            steps = np.linalg.norm(np.diff(geometry.tubes[0].points, axis=0), axis=1)
+            assert steps.max() < 1.0  # no gaps
 
 
 def test_ecg_leads_are_no_device(body):
-    leads = ecg_leads(body, rng(1, "leads"))
+    leads = make_ecg_leads(body, rng(1, "leads"))
     assert leads.tip is None
     assert 6 <= len(leads.wires) <= 10  # three to five electrodes, each with its wire
 
 
-# ---- in the picture ----
+# ---- in the image ----
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("view", ["PA", "AP", "lateral"])
 def test_a_device_changes_pixels_along_its_mask_alone(chest, name, view):
     device = chest.device(name, NAMES[name])
-    with_it, without = chest.take(devices=(device,), view=view, size=256), chest.take(view=view, size=256)
+    with_it, without = (
+        chest.take_radiograph(devices=(device,), view=view, size=256),
+        chest.take_radiograph(view=view, size=256),
+    )
     changed = with_it.pixels != without.pixels
     mask = with_it.devices["d1"].mask
     near = np.zeros_like(mask)
@@ -153,13 +156,13 @@ def test_a_device_changes_pixels_along_its_mask_alone(chest, name, view):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("view", ["PA", "AP"])
 def test_the_mask_is_the_projection_of_the_device(chest, beams, name, view):
-    """Every pixel of the mask lies within a radius of the projected course (and a pixel for its own width)."""
-    shown = chest.take(devices=(chest.device(name, NAMES[name]),), view=view, size=320)
+    """Every pixel of the mask lies within the radius of the projected course, plus the width of a pixel."""
+    shown = chest.take_radiograph(devices=(chest.device(name, NAMES[name]),), view=view, size=320)
     (beam,) = beams
     seen = shown.devices["d1"]
     rows, cols = np.mgrid[: beam.rows, : beam.cols]
     expected, core = np.zeros_like(seen.mask), np.zeros_like(seen.mask)
-    for tube in seen.placed.tubes + seen.placed.wires:
+    for tube in seen.geometry.tubes + seen.geometry.wires:
         fine = np.linspace(0, len(tube.points) - 1, 6 * len(tube.points))
         points = np.stack(
             [np.interp(fine, np.arange(len(tube.points)), tube.points[:, k]) for k in range(3)], axis=1
@@ -174,7 +177,7 @@ def test_the_mask_is_the_projection_of_the_device(chest, beams, name, view):
             away = np.hypot(cols[window] - u, rows[window] - v)
             expected[window] |= away <= r + 1.5
             core[window] |= away <= max(r - 0.5, 0.5)
-    for plate in seen.placed.plates:
+    for plate in seen.geometry.plates:
         silhouette = beam.silhouette(beam.span(plate))
         expected |= silhouette
         core |= silhouette
@@ -188,7 +191,7 @@ def test_the_stored_tip_lies_on_the_mask(chest, name, size):
     for seed in range(3):
         for adequate in (True, False):
             device = chest.device(name, NAMES[name], adequate=adequate, depth=0.2 + 0.3 * seed)
-            one = chest.make(devices=(device,), view="AP", seed=seed, size=size)
+            one = chest.make_phantom(devices=(device,), view="AP", seed=seed, size=size)
             (stored,) = one.study.devices
             for tip in stored.tips:
                 (annotation,) = stored.annotations
@@ -197,16 +200,16 @@ def test_the_stored_tip_lies_on_the_mask(chest, name, size):
 
 
 def test_the_tip_is_where_the_beam_projects_it(chest, beams):
-    shown = chest.take(devices=(chest.device("endotracheal tube"),), view="AP")
+    shown = chest.take_radiograph(devices=(chest.device("endotracheal tube"),), view="AP")
     seen = shown.devices["d1"]
-    (u,), (v,), _ = beams[0].project(seen.placed.tip)
+    (u,), (v,), _ = beams[0].project(seen.geometry.tip)
     # A region's pixel (0, 0) has its centre at (0.5, 0.5).
     assert seen.tip == pytest.approx((u + 0.5, v + 0.5), abs=0.051)
 
 
 def test_a_tip_outside_the_image_is_not_stored(chest):
-    one = chest.make(devices=(chest.device("pacemaker", "left"),), cut_off="left", size=96)
-    two = chest.make(devices=(chest.device("pacemaker", "left"),), size=96)
+    one = chest.make_phantom(devices=(chest.device("pacemaker", "left"),), cut_off="left", size=96)
+    two = chest.make_phantom(devices=(chest.device("pacemaker", "left"),), size=96)
     for study in (one.study, two.study):
         for tip in study.devices[0].tips:
             assert 0 <= tip.x < 96
@@ -214,9 +217,9 @@ def test_a_tip_outside_the_image_is_not_stored(chest):
     assert two.study.devices[0].tips
 
 
-def test_every_device_of_the_set_is_told_as_planned(made):
+def test_every_device_is_stored_as_planned(phantoms):
     planned = 0
-    for one in made:
+    for one in phantoms:
         for device, stored in zip(one.plan.devices, one.study.devices, strict=False):
             planned += 1
             assert (stored.name, stored.side, stored.trend) == (device.name, device.side, device.trend)
@@ -227,18 +230,18 @@ def test_every_device_of_the_set_is_told_as_planned(made):
             for tip in stored.tips:
                 (mask,) = (a.region for a in stored.annotations if a.image == tip.image)
                 assert mask.contains(tip.x, tip.y), f"{one} {stored.name}"
-        gone = one.study.devices[len(one.plan.devices) :]
-        assert [(d.name, d.certainty, d.trend) for d in gone] == [
-            (g.name, "absent", "resolved") for g in one.plan.removed
+        removed = one.study.devices[len(one.plan.devices) :]
+        assert [(d.name, d.certainty, d.trend) for d in removed] == [
+            (g.name, "absent", "resolved") for g in one.plan.removed_devices
         ]
-        assert not any(d.annotations or d.tips for d in gone)
+        assert not any(d.annotations or d.tips for d in removed)
     assert planned > 20
 
 
-def test_tube_words_agree_with_the_distance_in_the_picture(made):
-    """The tip against the carina, where the trachea's mask ends."""
+def test_the_stored_tube_distance_agrees_with_the_image(phantoms):
+    """Compares the distance of the tip from the lower end of the trachea's mask."""
     tubes = 0
-    for one in made:
+    for one in phantoms:
         for stored in one.study.devices:
             if stored.name != "endotracheal tube" or not stored.tips:
                 continue

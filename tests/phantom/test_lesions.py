@@ -1,4 +1,4 @@
-"""Lesions: what they change, where they lie in both views, and how they grow."""
+"""Lesions: the pixels they change, their position in both views, and their growth."""
 
 import cv2
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 NEEDS_LEVEL = ("atelectasis", "consolidation", "fracture", "lung opacity", "mass", "nodule", "pneumonia")
 SIDE_OF = {"cardiomegaly": "midline", "edema": "bilateral"}
-STAYS_PUT = [
+WITHOUT_DISPLACEMENT = [
     ("consolidation", "lobar"),
     ("consolidation", "patchy"),
     ("pneumonia", "patchy"),
@@ -19,9 +19,9 @@ STAYS_PUT = [
     ("pleural effusion", "free"),
     ("pneumothorax", "simple"),
 ]
-"""Findings that move nothing around them."""
+"""Findings that do not displace organs."""
 ALL = [
-    *STAYS_PUT,
+    *WITHOUT_DISPLACEMENT,
     ("atelectasis", "plate"),
     ("atelectasis", "wedge"),
     ("cardiomegaly", "global"),
@@ -33,59 +33,65 @@ ALL = [
 ]
 
 
-def lesion_of(chest, name, form, *, side="left", level="mid", **more):
+def make_lesion(chest, name, form, *, side="left", level="mid", **more):
     placed = {"level": level} if name in NEEDS_LEVEL else {}
     return chest.lesion(name, SIDE_OF.get(name, side), form=form, **placed, **more)
 
 
-def grown(mask, pixels):
+def dilate(mask, pixels):
     kernel = cv2.getStructuringElement(cv2.MORPH_RECT, (2 * pixels + 1, 2 * pixels + 1))
     return cv2.dilate(mask.astype(np.uint8), kernel) > 0
 
 
-# ---- switched off ----
+# ---- changed pixels ----
 
 
 @pytest.mark.parametrize("view", ["PA", "AP", "lateral"])
-@pytest.mark.parametrize(("name", "form"), STAYS_PUT)
-def test_without_a_lesion_every_pixel_beyond_its_shadow_is_the_same(chest, name, form, view):
-    with_it = chest.take(lesion_of(chest, name, form), view=view)
-    without = chest.take(view=view)
+@pytest.mark.parametrize(("name", "form"), WITHOUT_DISPLACEMENT)
+def test_a_lesion_changes_no_pixel_outside_its_shadow(chest, name, form, view):
+    with_it = chest.take_radiograph(make_lesion(chest, name, form), view=view)
+    without = chest.take_radiograph(view=view)
     changed = with_it.pixels != without.pixels
     shadow = with_it.lesions["l1"].shadow
-    # Blur carries a shadow on by less than three pixels at this size.
-    assert not (changed & ~grown(shadow.attenuation != 0, 3)).any()
-    assert changed[with_it.lesions["l1"].mask].mean() > 0.3  # and within its mask it shows
+    # Blur extends a shadow by less than three pixels at this size.
+    assert not (changed & ~dilate(shadow.attenuation != 0, 3)).any()
+    assert changed[with_it.lesions["l1"].mask].mean() > 0.3  # the lesion is visible in its mask
     for region, mask in without.anatomy.items():
         np.testing.assert_array_equal(with_it.anatomy[region], mask)
 
 
 @pytest.mark.parametrize(("name", "reach"), [("nodule", 4), ("mass", 6)])
 def test_a_compact_lesion_changes_nothing_away_from_its_mask(chest, name, reach):
-    with_it, without = chest.take(chest.lesion(name, level="upper", form="solid")), chest.take()
-    assert not ((with_it.pixels != without.pixels) & ~grown(with_it.lesions["l1"].mask, reach)).any()
+    with_it, without = (
+        chest.take_radiograph(chest.lesion(name, level="upper", form="solid")),
+        chest.take_radiograph(),
+    )
+    assert not ((with_it.pixels != without.pixels) & ~dilate(with_it.lesions["l1"].mask, reach)).any()
 
 
 def test_a_fracture_changes_one_rib_or_a_few_on_its_side(chest):
-    with_it, without = chest.take(chest.lesion("fracture", "left", level="mid", form="acute")), chest.take()
+    with_it, without = (
+        chest.take_radiograph(chest.lesion("fracture", "left", level="mid", form="acute")),
+        chest.take_radiograph(),
+    )
     changed = with_it.pixels != without.pixels
     assert 0 < changed.mean() < 0.03
     assert not changed[:, : changed.shape[1] // 2].any()  # all on the image's right, the patient's left
 
 
 @pytest.mark.parametrize("removed", [0, 1, 2])
-def test_one_of_several_lesions_is_removed_alone(chest, removed):
+def test_removing_one_of_several_lesions_changes_only_its_shadow(chest, removed):
     lesions = [
         chest.lesion("nodule", "right", key="l1", level="upper", form="solid"),
         chest.lesion("consolidation", "right", key="l2", level="lower", form="lobar"),
         chest.lesion("pleural effusion", "left", key="l3", level="lower", form="free", extent=0.3),
     ]
-    whole = chest.take(*lesions)
-    rest = chest.take(*(one for k, one in enumerate(lesions) if k != removed))
+    whole = chest.take_radiograph(*lesions)
+    rest = chest.take_radiograph(*(one for k, one in enumerate(lesions) if k != removed))
     changed = whole.pixels != rest.pixels
     key = f"l{removed + 1}"
     assert changed.any()
-    assert not (changed & ~grown(whole.lesions[key].shadow.attenuation != 0, 3)).any()
+    assert not (changed & ~dilate(whole.lesions[key].shadow.attenuation != 0, 3)).any()
     for other, seen in rest.lesions.items():
         np.testing.assert_array_equal(seen.mask, whole.lesions[other].mask)
 
@@ -93,9 +99,9 @@ def test_one_of_several_lesions_is_removed_alone(chest, removed):
 @pytest.mark.parametrize(
     ("name", "form"), [("atelectasis", "plate"), ("atelectasis", "wedge"), ("cardiomegaly", "global")]
 )
-def test_what_moves_organs_leaves_the_corners_of_the_picture_as_they_are(chest, name, form):
-    """Scatter and the display window follow the patient, so a grey level or two may change anywhere."""
-    with_it, without = chest.take(lesion_of(chest, name, form)), chest.take()
+def test_lesions_that_move_organs_leave_the_corners_of_the_image_unchanged(chest, name, form):
+    """Scatter and the display window depend on the organs, so all grey levels may change slightly."""
+    with_it, without = chest.take_radiograph(make_lesion(chest, name, form)), chest.take_radiograph()
     difference = np.abs(with_it.pixels.astype(int) - without.pixels)
     for corner in (np.s_[:30, :30], np.s_[:30, -30:], np.s_[-30:, :30], np.s_[-30:, -30:]):
         assert difference[corner].mean() <= 2
@@ -104,8 +110,8 @@ def test_what_moves_organs_leaves_the_corners_of_the_picture_as_they_are(chest, 
 # ---- one solid, two views ----
 
 
-def ray(beam, column, row):
-    """Unit direction of the ray through a point of the picture (pixel centres at whole numbers)."""
+def compute_ray(beam, column, row):
+    """Unit direction of the ray through a point of the image (pixel centres at whole numbers)."""
     direction = (
         beam.distance * beam.towards
         + (column - beam.centre[0]) * beam.pixel * beam.right
@@ -114,20 +120,20 @@ def ray(beam, column, row):
     return direction / np.linalg.norm(direction)
 
 
-def nearest(beam, at, other_beam, other_at):
+def find_nearest_points(beam, at, other_beam, other_at):
     """The points of two rays that come nearest to each other."""
-    first, second = ray(beam, *at), ray(other_beam, *other_at)
+    first, second = compute_ray(beam, *at), compute_ray(other_beam, *other_at)
     gap = other_beam.source - beam.source
     reach = np.linalg.lstsq(np.stack([first, -second], axis=1), gap, rcond=None)[0]
     return beam.source + reach[0] * first, other_beam.source + reach[1] * second
 
 
-def extent_at(beam, mask, depth_of):
+def measure_heights(beam, mask, depth_of):
     """Heights of the highest and lowest row of a mask at the depth of a point, cm."""
     rows, cols = np.nonzero(mask)
     heights = []
     for row in (rows.min() - 0.5, rows.max() + 0.5):
-        direction = ray(beam, cols.mean(), row)
+        direction = compute_ray(beam, cols.mean(), row)
         reach = ((depth_of - beam.source) @ beam.towards) / (direction @ beam.towards)
         heights.append((beam.source + reach * direction)[2])
     return heights
@@ -139,25 +145,25 @@ def extent_at(beam, mask, depth_of):
 def test_frontal_and_lateral_masks_are_of_one_solid(chest, beams, *, place, name, extent, seed):
     side, level = place.split()
     lesion = chest.lesion(name, side, level=level, form="solid", extent=extent)
-    one = chest.make(lesion, view="both", seed=seed, size=256)
+    one = chest.make_phantom(lesion, view="both", seed=seed, size=256)
     frontal, lateral = beams
     masks = [annotation.region.to_mask() for annotation in one.study.findings[0].annotations]
     assert len(masks) == 2
     middles = [(np.nonzero(mask)[1].mean(), np.nonzero(mask)[0].mean()) for mask in masks]
     # The rays through the middles of the two masks meet inside the patient, at the lesion.
-    from_front, from_side = nearest(frontal, middles[0], lateral, middles[1])
+    from_front, from_side = find_nearest_points(frontal, middles[0], lateral, middles[1])
     diameter = one.study.findings[0].measures[0].value
     assert np.linalg.norm(from_front - from_side) < 0.1 + 0.08 * diameter
     meeting = (from_front + from_side) / 2
     assert (meeting[0] < 0) == (side == "right")
-    # And at that depth both are equally high.
-    for high, low in [extent_at(beam, mask, meeting) for beam, mask in zip(beams, masks, strict=True)]:
+    # At that depth both masks have the same height.
+    for high, low in [measure_heights(beam, mask, meeting) for beam, mask in zip(beams, masks, strict=True)]:
         assert high - low == pytest.approx(diameter, rel=0.2, abs=0.25)
         assert (high + low) / 2 == pytest.approx(meeting[2], abs=0.15 + 0.05 * diameter)
 
 
 def test_an_effusion_lies_at_the_base_in_both_views(chest):
-    one = chest.make(chest.lesion("pleural effusion", level="lower", form="free"), view="both")
+    one = chest.make_phantom(chest.lesion("pleural effusion", level="lower", form="free"), view="both")
     for image, _, anatomy in one.views:
         (annotation,) = (a for a in one.study.findings[0].annotations if a.image == image.key)
         mask = annotation.region.to_mask()
@@ -166,15 +172,17 @@ def test_an_effusion_lies_at_the_base_in_both_views(chest):
         assert np.nonzero(mask)[0].mean() > rows[0] + 0.6 * np.ptp(rows)
 
 
-# ---- place ----
+# ---- position ----
 
 
 @pytest.mark.parametrize("level", ["upper", "mid", "lower"])
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_a_nodule_shows_whole_in_the_lung_field(chest, side, level):
-    """Its mask has the stored diameter: no part of it hides behind the heart or the diaphragm."""
+def test_a_nodule_is_entirely_visible_in_the_lung_field(chest, side, level):
+    """Its mask has the stored diameter: no part of it is behind the heart or the diaphragm."""
     for seed in range(6):
-        shown = chest.take(chest.lesion("nodule", side, level=level, form="solid", extent=0.6), seed=seed)
+        shown = chest.take_radiograph(
+            chest.lesion("nodule", side, level=level, form="solid", extent=0.6), seed=seed
+        )
         seen = shown.lesions["l1"]
         (diameter,) = (m.value for m in seen.shadow.measures)
         # Magnified by about 1.07 in the middle of the chest.
@@ -188,7 +196,7 @@ def test_a_nodule_shows_whole_in_the_lung_field(chest, side, level):
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_the_zone_of_a_nodule_is_the_planned_one(chest, side, level):
     for seed in range(4):
-        one = chest.make(
+        one = chest.make_phantom(
             chest.lesion("nodule", side, level=level, form="solid", extent=0.3), seed=seed, size=160
         )
         assert one.study.findings[0].location.zones == (f"{side} {level} zone",), f"seed {seed}"
@@ -197,7 +205,7 @@ def test_the_zone_of_a_nodule_is_the_planned_one(chest, side, level):
 @pytest.mark.parametrize(("name", "form"), ALL)
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_every_lesion_has_a_mask_on_its_side(chest, name, form, side):
-    shown = chest.take(lesion_of(chest, name, form, side=side), size=128)
+    shown = chest.take_radiograph(make_lesion(chest, name, form, side=side), size=128)
     mask = shown.lesions["l1"].mask
     assert mask.any()
     middle = round(np.nonzero(shown.anatomy["spine"])[1].mean())
@@ -213,7 +221,7 @@ def test_every_lesion_has_a_mask_on_its_side(chest, name, form, side):
     ("name", "form"), [(name, form) for name, form in ALL if name not in ("cardiomegaly", "fracture")]
 )
 def test_a_lesion_of_the_lung_lies_in_the_lung_field_of_its_side(chest, name, form):
-    shown = chest.take(lesion_of(chest, name, form, side="right"))
+    shown = chest.take_radiograph(make_lesion(chest, name, form, side="right"))
     field = shown.anatomy["right lung"]
     if name == "edema":
         field = field | shown.anatomy["left lung"]
@@ -221,7 +229,9 @@ def test_a_lesion_of_the_lung_lies_in_the_lung_field_of_its_side(chest, name, fo
 
 
 def test_an_effusion_blunts_its_costophrenic_angle_and_leaves_the_other(chest):
-    shown = chest.take(chest.lesion("pleural effusion", "left", level="lower", form="free", extent=0.3))
+    shown = chest.take_radiograph(
+        chest.lesion("pleural effusion", "left", level="lower", form="free", extent=0.3)
+    )
     mask = shown.lesions["l1"].mask
     assert (mask & shown.anatomy["left costophrenic angle"]).sum() > 0.5 * shown.anatomy[
         "left costophrenic angle"
@@ -231,7 +241,9 @@ def test_an_effusion_blunts_its_costophrenic_angle_and_leaves_the_other(chest):
 
 def test_fluid_rises_along_the_chest_wall_when_upright(chest):
     """The meniscus: higher at the side than in the middle of the lung."""
-    shown = chest.take(chest.lesion("pleural effusion", "right", level="lower", form="free", extent=0.4))
+    shown = chest.take_radiograph(
+        chest.lesion("pleural effusion", "right", level="lower", form="free", extent=0.4)
+    )
     mask = shown.lesions["l1"].mask
     first = np.where(mask.any(axis=0), mask.argmax(axis=0), mask.shape[0])
     cols = np.flatnonzero(mask.any(axis=0))
@@ -239,9 +251,12 @@ def test_fluid_rises_along_the_chest_wall_when_upright(chest):
     assert outer < middle - 5  # rows count downwards
 
 
-def test_supine_fluid_is_a_veil_and_upright_fluid_a_meniscus(chest):
+def test_supine_fluid_is_layering_and_upright_fluid_is_a_meniscus(chest):
     effusion = chest.lesion("pleural effusion", "right", level="lower", form="free", extent=0.5)
-    supine, upright = chest.take(effusion, view="AP", supine=True), chest.take(effusion, view="AP")
+    supine, upright = (
+        chest.take_radiograph(effusion, view="AP", supine=True),
+        chest.take_radiograph(effusion, view="AP"),
+    )
     assert supine.lesions["l1"].shadow.appearance == ("layering",)
     assert upright.lesions["l1"].shadow.appearance == ("meniscus",)
 
@@ -261,16 +276,16 @@ def test_fluid_and_filled_lung_are_brighter_and_free_air_is_darker(chest):
         ("mass", "solid", 1),
         ("pneumothorax", "simple", -1),
     ]:
-        with_it, without = chest.take(lesion_of(chest, name, form)), chest.take()
+        with_it, without = chest.take_radiograph(make_lesion(chest, name, form)), chest.take_radiograph()
         mask = with_it.lesions["l1"].mask
         change = with_it.pixels[mask].astype(float).mean() - without.pixels[mask].astype(float).mean()
         assert sign * change > 4, name
 
 
-def test_a_pneumothorax_holds_no_vessels(chest):
-    """Beyond the pleural line only noise and ribs are left: less texture than the lung there had."""
+def test_a_pneumothorax_contains_no_vessels(chest):
+    """Outside the pleural line there are only noise and ribs, so the texture is weaker than that of lung."""
     air = chest.lesion("pneumothorax", "right", form="simple", extent=0.6)
-    with_it, without = chest.take(air, size=256), chest.take(size=256)
+    with_it, without = chest.take_radiograph(air, size=256), chest.take_radiograph(size=256)
     mask = with_it.lesions["l1"].mask & ~with_it.anatomy["right ribs"]
 
     def texture(shown):
@@ -282,7 +297,7 @@ def test_a_pneumothorax_holds_no_vessels(chest):
 
 def test_tension_pushes_the_mediastinum_away(chest):
     def heart(*lesions):
-        return np.nonzero(chest.take(*lesions).anatomy["heart"])[1].mean()
+        return np.nonzero(chest.take_radiograph(*lesions).anatomy["heart"])[1].mean()
 
     right = chest.lesion("pneumothorax", "right", form="tension", extent=0.8)
     left = chest.lesion("pneumothorax", "left", form="tension", extent=0.8)
@@ -291,11 +306,11 @@ def test_tension_pushes_the_mediastinum_away(chest):
     assert heart(left) < heart() - 3
 
 
-def test_collapse_draws_the_mediastinum_and_the_dome_to_it(chest):
-    collapsed = chest.take(
+def test_collapse_shifts_the_mediastinum_and_raises_the_dome(chest):
+    collapsed = chest.take_radiograph(
         chest.lesion("atelectasis", "left", level="lower", form="wedge", extent=0.9)
     ).anatomy
-    healthy = chest.take().anatomy
+    healthy = chest.take_radiograph().anatomy
     assert np.nonzero(collapsed["heart"])[1].mean() > np.nonzero(healthy["heart"])[1].mean() + 2
     tops = [np.flatnonzero(a["left hemidiaphragm"].any(axis=1))[0] for a in (collapsed, healthy)]
     assert tops[0] < tops[1] - 3
@@ -309,7 +324,9 @@ EXTENTS = (0.05, 0.3, 0.55, 0.8, 1.0)
 
 @pytest.mark.parametrize(("name", "form"), ALL)
 def test_masks_and_measures_grow_with_the_extent(chest, name, form):
-    studies = [chest.make(lesion_of(chest, name, form, extent=extent), size=160) for extent in EXTENTS]
+    studies = [
+        chest.make_phantom(make_lesion(chest, name, form, extent=extent), size=160) for extent in EXTENTS
+    ]
     findings = [one.study.findings[0] for one in studies]
     areas = [finding.annotations[0].region.area for finding in findings]
     assert areas == sorted(areas)
@@ -336,12 +353,12 @@ BILATERAL = [
 
 
 @pytest.mark.parametrize(("name", "form"), BILATERAL)
-def test_bilateral_disease_shows_in_both_lungs_and_never_shrinks_as_it_grows(chest, name, form):
+def test_bilateral_disease_is_visible_in_both_lungs_and_grows_with_the_extent(chest, name, form):
     for seed in range(4):
         before = (0, 0)
         for extent in EXTENTS:
-            lesion = lesion_of(chest, name, form, side="bilateral", level="lower", extent=extent)
-            shown = chest.take(lesion, seed=seed, size=160)
+            lesion = make_lesion(chest, name, form, side="bilateral", level="lower", extent=extent)
+            shown = chest.take_radiograph(lesion, seed=seed, size=160)
             mask = shown.lesions["l1"].mask
             areas = tuple(int((mask & shown.anatomy[f"{side} lung"]).sum()) for side in ("right", "left"))
             assert min(areas) > 0
@@ -349,11 +366,11 @@ def test_bilateral_disease_shows_in_both_lungs_and_never_shrinks_as_it_grows(che
             before = areas
 
 
-def test_bilateral_disease_is_alike_in_some_and_clearly_less_in_either_lung_in_others(chest):
+def test_bilateral_disease_is_symmetric_in_some_and_asymmetric_in_others(chest):
     ratios = []
     for seed in range(24):
         edema = chest.lesion("edema", "bilateral", form="interstitial", extent=0.5)
-        shown = chest.take(edema, seed=seed, size=96)
+        shown = chest.take_radiograph(edema, seed=seed, size=96)
         mask = shown.lesions["l1"].mask
         right, left = ((mask & shown.anatomy[f"{side} lung"]).sum() for side in ("right", "left"))
         ratios.append(right / left)
@@ -367,8 +384,8 @@ def test_a_consolidation_grows_from_a_segment_over_a_lobe_to_most_of_a_lung(ches
     for level in ("lower", "mid", "upper"):
         shares = []
         for extent in (0.15, 0.45, 0.9):
-            lesion = lesion_of(chest, "consolidation", form, side="right", level=level, extent=extent)
-            shown = chest.take(lesion, size=128)
+            lesion = make_lesion(chest, "consolidation", form, side="right", level=level, extent=extent)
+            shown = chest.take_radiograph(lesion, size=128)
             lung = shown.anatomy["right lung"]
             shares.append((shown.lesions["l1"].mask & lung).sum() / lung.sum())
         segment, lobe, most = shares
@@ -378,11 +395,13 @@ def test_a_consolidation_grows_from_a_segment_over_a_lobe_to_most_of_a_lung(ches
 @pytest.mark.parametrize(
     "name", ["cardiomegaly", "consolidation", "edema", "lung opacity", "pleural effusion", "pneumothorax"]
 )
-def test_severity_runs_from_mild_when_just_there_to_severe_when_as_large_as_it_gets(chest, name):
+def test_severity_is_mild_at_the_smallest_extent_and_severe_at_the_largest(chest, name):
     form = {"cardiomegaly": "global", "consolidation": "lobar", "edema": "interstitial"}.get(name, "")
     for seed in range(3):
         least, most = (
-            chest.make(lesion_of(chest, name, form, extent=extent), size=128, seed=seed).study.findings[0]
+            chest.make_phantom(
+                make_lesion(chest, name, form, extent=extent), size=128, seed=seed
+            ).study.findings[0]
             for extent in (0.05, 1.0)
         )
         assert (least.severity, most.severity) == ("mild", "severe"), f"seed {seed}: {least.measures}"
@@ -395,7 +414,7 @@ def test_a_nodule_is_below_and_a_mass_above_3_cm(chest):
         ("mass", 0.0, 3.0, 4.0),
         ("mass", 1.0, 5.0, 9.0),
     ):
-        shown = chest.take(chest.lesion(name, level="mid", form="solid", extent=extent), size=96)
+        shown = chest.take_radiograph(chest.lesion(name, level="mid", form="solid", extent=extent), size=96)
         (size,) = shown.lesions["l1"].shadow.measures
         assert (size.name, size.unit) == ("diameter", "cm")
         assert low <= size.value <= high
@@ -409,7 +428,7 @@ def test_a_nodule_is_below_and_a_mass_above_3_cm(chest):
 def test_a_denser_lesion_is_more_conspicuous(chest, name, form):
     for seed in range(3):
         subtle, clear, obvious = (
-            chest.take(lesion_of(chest, name, form, side="right", density=density), seed=seed)
+            chest.take_radiograph(make_lesion(chest, name, form, side="right", density=density), seed=seed)
             .lesions["l1"]
             .conspicuity
             for density in (0.3, 0.65, 1.0)
@@ -418,8 +437,10 @@ def test_a_denser_lesion_is_more_conspicuous(chest, name, form):
 
 
 @pytest.mark.parametrize(("extent", "ribs"), [(0.1, 1), (0.6, 2), (0.95, 3)])
-def test_each_broken_rib_has_its_piece_of_the_mask(chest, extent, ribs):
-    shown = chest.take(chest.lesion("fracture", level="mid", form="acute", extent=extent), size=256)
+def test_each_fractured_rib_has_its_part_of_the_mask(chest, extent, ribs):
+    shown = chest.take_radiograph(
+        chest.lesion("fracture", level="mid", form="acute", extent=extent), size=256
+    )
     seen = shown.lesions["l1"]
     assert {m.name: m.value for m in seen.shadow.measures}["fractured ribs"] == ribs
     pieces = cv2.connectedComponents(seen.mask.astype(np.uint8))[0] - 1
@@ -429,9 +450,11 @@ def test_each_broken_rib_has_its_piece_of_the_mask(chest, extent, ribs):
     assert seen.shadow.site.endswith("rib" if ribs == 1 else "ribs")
 
 
-def test_the_same_lesion_stays_where_it_was_when_it_grows(chest):
+def test_a_lesion_keeps_its_position_when_it_grows(chest):
     small, large = (
-        chest.take(chest.lesion("mass", level="upper", form="solid", extent=extent)).lesions["l1"].mask
+        chest.take_radiograph(chest.lesion("mass", level="upper", form="solid", extent=extent))
+        .lesions["l1"]
+        .mask
         for extent in (0.2, 0.7)
     )
     middles = [np.array([np.nonzero(m)[1].mean(), np.nonzero(m)[0].mean()]) for m in (small, large)]
@@ -441,10 +464,10 @@ def test_the_same_lesion_stays_where_it_was_when_it_grows(chest):
 
 def test_the_mask_is_where_the_thickness_exceeds_the_stored_share_of_its_maximum(chest):
     for name, form in (("nodule", "solid"), ("consolidation", "lobar"), ("pleural effusion", "free")):
-        shown = chest.take(lesion_of(chest, name, form, side="right"))
+        shown = chest.take_radiograph(make_lesion(chest, name, form, side="right"))
         shadow, mask = shown.lesions["l1"].shadow, shown.lesions["l1"].mask
         thick = shadow.thickness > shadow.threshold * shadow.thickness.max()
         expected = thick & shown.anatomy["right lung"]
-        # But for dust of a pixel or so.
+        # Except for fragments of about a pixel.
         assert not (mask & ~expected).any()
         assert (expected & ~mask).sum() <= 0.02 * expected.sum()

@@ -1,4 +1,4 @@
-"""Study sets on disk: the same bytes whatever the workers, and whatever came between."""
+"""Study sets on disk: the same bytes for any number of workers and after any interruption."""
 
 import hashlib
 import shutil
@@ -19,7 +19,7 @@ SEED = 7
 OPTIONS = PhantomOptions(size=64)
 
 
-def digests(directory):
+def compute_digests(directory):
     """SHA-256 of every file by its name."""
     return {
         str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -28,17 +28,17 @@ def digests(directory):
     }
 
 
-def stamps(directory):
+def read_modification_times(directory):
     return {path: path.stat().st_mtime_ns for path in directory.rglob("*") if path.is_file()}
 
 
-def rows(directory):
+def read_studies(directory):
     return {study.id: study for study in open_studies(directory)}
 
 
 @pytest.fixture(scope="module")
 def forty(tmp_path_factory):
-    """Forty studies: one whole part and one begun."""
+    """Forty studies: a full part and one that is not full."""
     directory = tmp_path_factory.mktemp("forty")
     write_phantom(directory, n=40, seed=SEED, options=OPTIONS, workers=1)
     return directory
@@ -51,7 +51,7 @@ def sixty(tmp_path_factory):
     return directory
 
 
-def copied(source, target):
+def copy_set(source, target):
     shutil.copytree(source, target)
     return target
 
@@ -61,11 +61,11 @@ def copied(source, target):
 
 def test_workers_make_no_difference(forty, tmp_path):
     write_phantom(tmp_path, n=40, seed=SEED, options=OPTIONS, workers=2)
-    assert digests(tmp_path) == digests(forty)
+    assert compute_digests(tmp_path) == compute_digests(forty)
 
 
 def test_the_first_studies_of_a_larger_set_are_those_of_a_smaller_one(forty, sixty):
-    small, large = rows(forty), rows(sixty)
+    small, large = read_studies(forty), read_studies(sixty)
     assert list(small) == list(large)[:40]
     assert all(large[name] == study for name, study in small.items())
     images = [image.key for study in small.values() for image in study.images]
@@ -74,8 +74,8 @@ def test_the_first_studies_of_a_larger_set_are_those_of_a_smaller_one(forty, six
         assert (forty / key).read_bytes() == (sixty / key).read_bytes()
 
 
-def test_a_set_is_what_its_studies_are_in_memory(forty):
-    stored = rows(forty)
+def test_a_set_on_disk_equals_its_studies_in_memory(forty):
+    stored = read_studies(forty)
     for study, pixels in make_studies(4, SEED, OPTIONS):
         same = stored[study.id]
         assert same.findings == study.findings
@@ -94,13 +94,13 @@ def test_a_study_does_not_depend_on_those_made_before_it():
         np.testing.assert_array_equal(alone[1][key], values)
 
 
-def test_another_seed_gives_other_pictures():
+def test_another_seed_gives_other_images():
     ((_, first),) = make_studies(1, 1, OPTIONS)
     ((_, second),) = make_studies(1, 2, OPTIONS)
     assert not np.array_equal(next(iter(first.values())), next(iter(second.values())))
 
 
-def test_the_set_is_sound(forty):
+def test_the_set_has_no_problems_and_complete_counts(forty):
     studies = open_studies(forty)
     assert list(studies.check(images=True)) == []
     assert len(studies) == 40
@@ -111,66 +111,66 @@ def test_the_set_is_sound(forty):
     assert manifest.counts.images == len(list(forty.glob("images/*/*.png")))
 
 
-def test_patients_are_in_one_split_each(sixty):
+def test_each_patient_is_in_one_split(sixty):
     splits = {}
     for study in open_studies(sixty):
         assert splits.setdefault(study.patient, study.split) == study.split
     assert set(splits.values()) >= {"train", "test"}
 
 
-# ---- again and on ----
+# ---- resuming and extending ----
 
 
-def test_a_finished_set_is_left_alone(forty, tmp_path):
-    again = copied(forty, tmp_path / "again")
-    before = stamps(again)
+def test_a_finished_set_is_not_written_again(forty, tmp_path):
+    again = copy_set(forty, tmp_path / "again")
+    before = read_modification_times(again)
     write_phantom(again, n=40, seed=SEED, options=OPTIONS, workers=1)
-    assert stamps(again) == before
+    assert read_modification_times(again) == before
 
 
-def test_a_set_grows_to_what_it_would_have_been(forty, sixty, tmp_path):
-    grown = copied(forty, tmp_path / "grown")
+def test_an_extended_set_equals_one_made_at_once(forty, sixty, tmp_path):
+    grown = copy_set(forty, tmp_path / "grown")
     write_phantom(grown, n=60, seed=SEED, options=OPTIONS, workers=1)
-    assert digests(grown) == digests(sixty)
+    assert compute_digests(grown) == compute_digests(sixty)
 
 
-def test_a_set_without_its_manifest_is_taken_up_again(sixty, tmp_path):
-    broken = copied(sixty, tmp_path / "broken")
+def test_a_set_without_its_manifest_is_resumed(sixty, tmp_path):
+    broken = copy_set(sixty, tmp_path / "broken")
     (broken / "studies.json").unlink()
     (broken / "studies" / "part-00001.parquet").unlink()
     kept = broken / "studies" / "part-00000.parquet"
     stamp = kept.stat().st_mtime_ns
     write_phantom(broken, n=60, seed=SEED, options=OPTIONS, workers=1)
-    assert digests(broken) == digests(sixty)
-    assert kept.stat().st_mtime_ns == stamp  # what was whole is not made again
+    assert compute_digests(broken) == compute_digests(sixty)
+    assert kept.stat().st_mtime_ns == stamp  # a complete part is not written again
 
 
 def test_a_missing_image_is_made_again(forty, tmp_path):
-    holed = copied(forty, tmp_path / "holed")
+    holed = copy_set(forty, tmp_path / "holed")
     next(holed.glob("images/*/*.png")).unlink()
     write_phantom(holed, n=40, seed=SEED, options=OPTIONS, workers=1)
-    assert digests(holed) == digests(forty)
+    assert compute_digests(holed) == compute_digests(forty)
 
 
 def test_a_damaged_part_is_made_again(forty, tmp_path):
-    damaged = copied(forty, tmp_path / "damaged")
+    damaged = copy_set(forty, tmp_path / "damaged")
     (damaged / "studies.json").unlink()
     part = damaged / "studies" / "part-00001.parquet"
     part.write_bytes(part.read_bytes()[:-100])
     write_phantom(damaged, n=40, seed=SEED, options=OPTIONS, workers=1)
-    assert digests(damaged) == digests(forty)
+    assert compute_digests(damaged) == compute_digests(forty)
 
 
-def test_what_a_killed_process_left_behind_is_cleared_away(forty, tmp_path):
+def test_temporary_files_of_a_killed_process_are_removed(forty, tmp_path):
     """Files are written under a temporary name first; a process that is killed cannot remove it."""
-    littered = copied(forty, tmp_path / "littered")
+    littered = copy_set(forty, tmp_path / "littered")
     (littered / "studies.json").unlink()
     (littered / "studies" / "part-00001.parquet").unlink()
     image = next(littered.glob("images/*/*.png"))
     image.with_name(f".{image.name}.4242.tmp").write_bytes(b"half")
     (littered / "studies" / ".part-00001.parquet.4242.tmp").write_bytes(b"half")
     write_phantom(littered, n=40, seed=SEED, options=OPTIONS, workers=1)
-    assert digests(littered) == digests(forty)
+    assert compute_digests(littered) == compute_digests(forty)
 
 
 @pytest.mark.parametrize(
@@ -181,11 +181,11 @@ def test_what_a_killed_process_left_behind_is_cleared_away(forty, tmp_path):
         (SEED, PhantomOptions(size=64, mix=Mix(normal=0.2))),
     ],
 )
-def test_a_set_made_in_another_way_is_never_mixed_in(forty, seed, options):
-    before = stamps(forty)
+def test_a_set_with_another_seed_or_options_is_refused(forty, seed, options):
+    before = read_modification_times(forty)
     with pytest.raises(StudySetError, match=r"already holds 40 studies.*seed 7.*another directory"):
         write_phantom(forty, n=40, seed=seed, options=options)
-    assert stamps(forty) == before
+    assert read_modification_times(forty) == before
 
 
 def test_progress_counts_every_study_once(forty, tmp_path):
@@ -201,13 +201,13 @@ def test_progress_counts_every_study_once(forty, tmp_path):
 
 
 @pytest.mark.parametrize("size", [32, 101, 160])
-def test_images_have_the_size_asked_for(size):
+def test_images_have_the_requested_size(size):
     for study, pixels in make_studies(3, SEED, PhantomOptions(size=size)):
         for image in study.images:
             assert pixels[image.key].shape == (image.height, image.width) == (size, size)
 
 
-def test_a_larger_image_is_the_same_picture_with_finer_pixels():
+def test_a_larger_size_gives_the_same_image_with_finer_pixels():
     """Truth in centimetres does not depend on the number of pixels."""
     ((small, small_pixels),) = make_studies(1, SEED, PhantomOptions(size=96))
     ((large, large_pixels),) = make_studies(1, SEED, PhantomOptions(size=192))
@@ -222,7 +222,7 @@ def test_a_larger_image_is_the_same_picture_with_finer_pixels():
                 assert region.area * 4 == pytest.approx(large.anatomy_on(other.key)[name].area, rel=0.1), name
 
 
-def test_twelve_bits_show_the_same_picture_in_finer_steps():
+def test_twelve_bits_give_the_same_image_in_finer_steps():
     ((_, eight),) = make_studies(1, SEED, PhantomOptions(size=96))
     ((study, twelve),) = make_studies(1, SEED, PhantomOptions(size=96, bits=12))
     for key, values in twelve.items():
@@ -257,7 +257,7 @@ def test_conspicuity_changes_the_contrast_of_lesions_and_moves_nothing():
     np.testing.assert_array_equal(faint[away], clear[away])
 
 
-def test_the_mix_decides_what_is_made():
+def test_the_mix_decides_findings_and_views():
     only = Mix(normal=0.0, findings={"nodule": 1.0}, pa_with_lateral=1.0, pa_alone=0.0, with_prior=0.0)
     for study, _ in make_studies(6, SEED, PhantomOptions(size=48, mix=only)):
         assert {f.name for f in study.findings if f.certainty != "absent"} == {"nodule"}
@@ -303,7 +303,7 @@ def test_a_set_that_is_being_extended_keeps_its_claim(tmp_path):
 
     write_part(
         tmp_path, 0, [], fingerprint=open_studies(tmp_path).manifest.fingerprint
-    )  # as an extension begins
+    )  # the state at the start of an extension
     with pytest.raises(StudySetError, match="the beginning of a set made in another way"):
         write_phantom(tmp_path, n=2, seed=SEED + 1, options=options)
     assert len(list(tmp_path.glob("images/*/*.png"))) > 0
@@ -319,7 +319,7 @@ def test_make_phantoms_returns_the_studies_that_write_phantom_writes(tmp_path):
     )
     assert len(studies) == sum(told) == 3
     write_phantom(tmp_path / "same", n=3, seed=SEED, options=OPTIONS)
-    assert digests(tmp_path / "set") == digests(tmp_path / "same")
+    assert compute_digests(tmp_path / "set") == compute_digests(tmp_path / "same")
 
 
 def test_the_defaults_of_make_phantoms_are_those_of_the_options(tmp_path):

@@ -1,4 +1,4 @@
-"""Reports of phantom studies: what they say is the truth, all of it that matters, and linked to the words."""
+"""Reports of phantom studies: statements agree with the truth, are complete, and are linked to the text."""
 
 import collections
 import copy
@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from carina.phantom.reports import write_report
-from carina.phantom.reports.lint import term_pattern
+from carina.phantom.reports.lint import compile_terms
 from carina.phantom.reports.wording import load_wording
 from carina.store import seeding
 from carina.studies.model import (
@@ -58,20 +58,20 @@ SITES = {
 }
 
 
-def one_of(rng, choices):
+def pick(rng, choices):
     return choices[int(rng.integers(len(choices)))]
 
 
 def location_of(rng, name):
     if name == "cardiomegaly":
         return Location(side="midline")
-    side = "bilateral" if name == "edema" else one_of(rng, ("right", "left", "left", "bilateral"))
+    side = "bilateral" if name == "edema" else pick(rng, ("right", "left", "left", "bilateral"))
     sides = ("right", "left") if side == "bilateral" else (side,)
     if name == "fracture":
         side, *_ = sides
-        site = one_of(rng, (f"{side} 6th rib", f"{side} 5th and 6th ribs", None))
+        site = pick(rng, (f"{side} 6th rib", f"{side} 5th and 6th ribs", None))
         return Location(side=side, site=site)
-    levels = one_of(rng, (("lower",), ("mid",), ("upper",), ("mid", "lower"), ("upper", "mid", "lower")))
+    levels = pick(rng, (("lower",), ("mid",), ("upper",), ("mid", "lower"), ("upper", "mid", "lower")))
     zones = [f"{one} {level} zone" for one in sides for level in levels]
     if side == "bilateral" and len(zones) > 2 and rng.random() < 0.3:
         zones = zones[1:]
@@ -97,23 +97,23 @@ def measures_of(rng, name):
 
 
 def finding_of(rng, number, name, *, compared):
-    trend = one_of(rng, ("new", "worse", "improved", "unchanged", None)) if compared else None
+    trend = pick(rng, ("new", "worse", "improved", "unchanged", None)) if compared else None
     return Finding(
         id=f"f{number}",
         name=name,
         certainty="uncertain" if rng.random() < 0.25 else "present",
         location=location_of(rng, name) if rng.random() < 0.95 else None,
-        severity=one_of(rng, ("mild", "moderate", "severe", None)),
-        distribution=one_of(rng, ("focal", "multifocal", "diffuse", None)) if name in LUNG[1:3] else None,
+        severity=pick(rng, ("mild", "moderate", "severe", None)),
+        distribution=pick(rng, ("focal", "multifocal", "diffuse", None)) if name in LUNG[1:3] else None,
         trend=trend,
-        appearance=(one_of(rng, LOOKS[name]),) if name in LOOKS else (),
+        appearance=(pick(rng, LOOKS[name]),) if name in LOOKS else (),
         measures=measures_of(rng, name) if rng.random() < 0.8 else (),
     )
 
 
 def findings_of(rng, *, compared):
-    count = one_of(rng, (0, 0, 1, 1, 2, 3, 4))
-    names = [one_of(rng, FINDINGS) for _ in range(count)]
+    count = pick(rng, (0, 0, 1, 1, 2, 3, 4))
+    names = [pick(rng, FINDINGS) for _ in range(count)]
     findings = [finding_of(rng, i, name, compared=compared) for i, name in enumerate(names)]
     for name in FINDINGS:
         if name not in names:
@@ -131,7 +131,7 @@ def devices_of(rng, *, compared):
     for number, name in enumerate(DEVICES):
         chance = rng.random()
         if chance < 0.25:
-            site = one_of(rng, (*SITES[name], None))
+            site = pick(rng, (*SITES[name], None))
             measured = (
                 (Measure(name="tip above carina", value=4.1, unit="cm"),) if site and "4.1" in site else ()
             )
@@ -139,10 +139,10 @@ def devices_of(rng, *, compared):
                 id=f"d{number}",
                 name=name,
                 certainty="uncertain" if rng.random() < 0.05 else "present",
-                side=one_of(rng, ("right", "left", "midline", None)),
-                position=one_of(rng, ("adequate", "adequate", "malpositioned", None)),
+                side=pick(rng, ("right", "left", "midline", None)),
+                position=pick(rng, ("adequate", "adequate", "malpositioned", None)),
                 site=site,
-                trend=one_of(rng, ("new", "unchanged", "worse", "improved", None)) if compared else None,
+                trend=pick(rng, ("new", "unchanged", "worse", "improved", None)) if compared else None,
                 measures=measured,
             )
             devices.append(device)
@@ -152,7 +152,7 @@ def devices_of(rng, *, compared):
 
 
 def images_of(rng):
-    views = one_of(rng, (("PA",), ("AP",), ("PA", "lateral"), ("unknown",), ("AP", "lateral")))
+    views = pick(rng, (("PA",), ("AP",), ("PA", "lateral"), ("unknown",), ("AP", "lateral")))
     qualities = (
         None,
         Quality(rotation="none", inspiration="adequate", exposure="adequate", cut_off=()),
@@ -162,7 +162,7 @@ def images_of(rng):
         ),
     )
     return tuple(
-        Image(key=f"p/{view}.png", view=view, width=64, height=64, quality=one_of(rng, qualities))
+        Image(key=f"p/{view}.png", view=view, width=64, height=64, quality=pick(rng, qualities))
         for view in views
     )
 
@@ -172,7 +172,7 @@ def relations_of(rng, things):
     chosen = pairs[: int(rng.integers(0, 3))]
     kinds = ("causes", "accompanies", "suggests")
     return tuple(
-        Relation(id=f"x{i}", subject=a.id, kind=one_of(rng, kinds), object=b.id)
+        Relation(id=f"x{i}", subject=a.id, kind=pick(rng, kinds), object=b.id)
         for i, (a, b) in enumerate(chosen)
     )
 
@@ -184,7 +184,7 @@ def truth(seed):
     date = datetime.date(2021, 3, 4) if rng.random() < 0.8 else None
     prior = Study(id="s0", patient="p", source="phantom", order=0, date=date, images=()) if compared else None
     findings, devices = findings_of(rng, compared=compared), devices_of(rng, compared=compared)
-    there = [thing for thing in (*findings, *devices) if thing.certainty != "absent"]
+    described = [thing for thing in (*findings, *devices) if thing.certainty != "absent"]
     study = Study(
         id="s1",
         patient="p",
@@ -192,11 +192,11 @@ def truth(seed):
         order=1,
         prior="s0" if compared else None,
         age=int(rng.integers(18, 95)),
-        sex=one_of(rng, ("F", "M", "O")),
+        sex=pick(rng, ("F", "M", "O")),
         images=images_of(rng),
         findings=findings,
         devices=devices,
-        relations=relations_of(rng, there),
+        relations=relations_of(rng, described),
     )
     return study, prior
 
@@ -207,13 +207,13 @@ def write(seed, wording):
 
 
 @pytest.fixture(scope="module", params=WORDINGS)
-def written(request):
+def reports(request):
     return [(*write(seed, request.param), request.param) for seed in range(COUNT)]
 
 
-def sentences(written):
+def sentences(reports):
     """Every sentence as (study, prior, sentence, words)."""
-    for study, prior, _ in written:
+    for study, prior, _ in reports:
         for sentence in study.report.sentences:
             yield study, prior, sentence, study.report.quote(sentence)
 
@@ -221,16 +221,16 @@ def sentences(written):
 # --- the sentences and their offsets ---------------------------------------------------------------------
 
 
-def test_sections_come_in_reading_order(written):
-    for study, _, _ in written:
+def test_sections_are_in_reading_order(reports):
+    for study, _, _ in reports:
         names = [section.name for section in study.report.sections]
         assert names[:5] == list(SECTIONS[:5])
         assert names[5:] == (["recommendation"] if study.recommendations else [])
         assert study.indication == study.report.text("indication")
 
 
-def test_offsets_give_whole_sentences_in_order(written):
-    for study, _, _ in written:
+def test_offsets_give_whole_sentences_in_order(reports):
+    for study, _, _ in reports:
         report: Report = study.report
         places = [(SECTIONS.index(s.section), s.start, s.end) for s in report.sentences]
         assert places == sorted(places)
@@ -241,11 +241,12 @@ def test_offsets_give_whole_sentences_in_order(written):
             assert words[0].isupper() or words[0].isdigit()
         for section in report.sections:
             assert (
-                left_over(report, section.name).strip(" \n-.0123456789") == "" or section.name == "findings"
+                text_outside_sentences(report, section.name).strip(" \n-.0123456789") == ""
+                or section.name == "findings"
             )
 
 
-def left_over(report: Report, name: str) -> str:
+def text_outside_sentences(report: Report, name: str) -> str:
     """The text of a section outside its sentences."""
     text = report.text(name)
     spans: list[Sentence] = [s for s in report.sentences if s.section == name]
@@ -254,28 +255,28 @@ def left_over(report: Report, name: str) -> str:
     return text
 
 
-def test_findings_hold_only_headings_beside_sentences(written):
-    for study, _, wording in written:
+def test_the_findings_section_has_only_headings_outside_sentences(reports):
+    for study, _, wording in reports:
         headings = {word for words in load("headings", wording).values() for word in words}
-        for rest in left_over(study.report, "findings").splitlines():
+        for rest in text_outside_sentences(study.report, "findings").splitlines():
             assert rest.strip() == "" or rest.strip().removesuffix(":") in headings
 
 
 def load(group, wording):
-    return raw(wording)[group]
+    return read_yaml(wording)[group]
 
 
 @functools.cache
-def raw(name):
+def read_yaml(name):
     file = resources.files("carina.phantom").joinpath(f"wording/en/{name}.yaml")
     return yaml.safe_load(file.read_text())
 
 
-def test_text_is_clean(written):
+def test_text_is_clean(reports):
     fault = re.compile(
         r"[{}\[\]]|  | [.,;:]|,\.|\.\.|,,|\b(\w+) \1\b|\b[Aa] [aeio]|\bNone\b(?! available|\.)"
     )
-    for *_, words in sentences(written):
+    for *_, words in sentences(reports):
         found = fault.search(words)
         assert found is None, words
 
@@ -283,7 +284,7 @@ def test_text_is_clean(written):
 # --- every statement agrees with the truth ---------------------------------------------------------------
 
 
-def objects(study):
+def index_facts(study):
     groups = {
         "finding": study.findings,
         "device": study.devices,
@@ -294,9 +295,9 @@ def objects(study):
     return found | {("quality", image.key): image for image in study.images}
 
 
-def test_statements_agree_with_the_truth(written):
-    for study, prior, sentence, words in sentences(written):
-        known = objects(study)
+def test_statements_agree_with_the_truth(reports):
+    for study, prior, sentence, words in sentences(reports):
+        known = index_facts(study)
         for state in sentence.states:
             if state.kind == "comparison":
                 assert prior is not None
@@ -306,7 +307,7 @@ def test_statements_agree_with_the_truth(written):
             if state.kind in ("finding", "device"):
                 assert state.certainty in (None, thing.certainty), words
                 assert state.trend in (None, thing.trend), words
-                assert state.measure is None or agrees(state.measure, thing.measures), words
+                assert state.measure is None or is_rounded_value(state.measure, thing.measures), words
             if state.kind == "finding":
                 location = thing.location or Location()
                 assert state.side in (None, location.side), words
@@ -316,15 +317,15 @@ def test_statements_agree_with_the_truth(written):
                 assert state.side in (None, thing.side), words
 
 
-def agrees(said, measures):
-    """The said value is the true one, rounded as people round."""
-    (true,) = [m for m in measures if m.name == said.name]
+def is_rounded_value(stated, measures):
+    """Whether a stated value is the true one, rounded as a reader rounds."""
+    (true,) = [m for m in measures if m.name == stated.name]
     step = {"mm": 1.0, "cm": 0.1, "1": 0.05}[true.unit]
-    return said.unit == true.unit and abs(said.value - true.value) <= step / 2 + 1e-9
+    return stated.unit == true.unit and abs(stated.value - true.value) <= step / 2 + 1e-9
 
 
-def test_said_sides_and_zones_are_in_the_words(written):
-    for study, _, sentence, words in sentences(written):
+def test_stated_sides_are_in_the_text(reports):
+    for study, _, sentence, words in sentences(reports):
         if sentence.section not in ("findings", "impression"):
             continue
         things = [s for s in sentence.states if s.kind in ("finding", "device")]
@@ -336,10 +337,10 @@ def test_said_sides_and_zones_are_in_the_words(written):
                 assert not re.search(rf"\b{other}\b", text), words
 
 
-def test_sides_in_the_words_are_stated(written):
-    for _, _, sentence, words in sentences(written):
+def test_sides_in_the_text_are_stated(reports):
+    for _, _, sentence, words in sentences(reports):
         for side in ("left", "right"):
-            # What a device's tip lies in has a side of its own.
+            # The site of a device's tip may name another side.
             text = re.sub(r"(the|in) (right|left) (main|atrium|ventricle|apex).*", "", words)
             text = re.sub(r"and right ventricle", "", text)
             if sentence.section == "indication" or not re.search(rf"\b{side}\b", text, re.IGNORECASE):
@@ -347,108 +348,110 @@ def test_sides_in_the_words_are_stated(written):
             assert any(s.side == side or f"{side} " in " ".join(s.zones) for s in sentence.states), words
 
 
-# --- everything reportable is said -----------------------------------------------------------------------
+# --- everything reportable is stated ---------------------------------------------------------------------
 
 
-def test_everything_reportable_has_evidence(written):
-    for study, _, _ in written:
-        spoken = [s.section in ("findings", "impression") for s in study.report.sentences]
+def test_everything_reportable_has_evidence(reports):
+    for study, _, _ in reports:
+        narrative = [s.section in ("findings", "impression") for s in study.report.sentences]
         for kind, thing in (
-            (kind, thing) for (kind, _), thing in objects(study).items() if kind != "quality"
+            (kind, thing) for (kind, _), thing in index_facts(study).items() if kind != "quality"
         ):
             for index in thing.evidence:
                 about = [(s.kind, s.about) for s in study.report.sentences[index].states]
                 assert (kind, thing.id) in about
             if kind in ("finding", "device") and (thing.certainty != "absent" or thing.trend == "resolved"):
-                assert any(spoken[index] for index in thing.evidence)
+                assert any(narrative[index] for index in thing.evidence)
             if kind in ("relation", "recommendation"):
                 assert thing.evidence
 
 
-def test_a_resolved_finding_is_told_as_resolved(written):
-    for study, _, _ in written:
+def test_a_resolved_finding_is_stated_as_resolved(reports):
+    for study, _, _ in reports:
         for thing in (*study.findings, *study.devices):
             if thing.trend == "resolved":
-                told = [
+                stated = [
                     s for i in thing.evidence for s in study.report.sentences[i].states if s.about == thing.id
                 ]
-                assert any(state.trend == "resolved" for state in told)
+                assert any(state.trend == "resolved" for state in stated)
 
 
-def test_the_impression_names_what_is_urgent(written):
+def test_the_impression_names_what_is_urgent(reports):
     urgent = {"pneumothorax", "mass", "pneumonia", "consolidation", "pleural effusion", "fracture", "nodule"}
-    for study, _, _ in written:
+    for study, _, _ in reports:
         for finding in study.findings:
             if finding.name in urgent and finding.certainty != "absent":
                 assert any(study.report.sentences[i].section == "impression" for i in finding.evidence)
 
 
-def impressed(study):
-    """The ids of all that the impression says is there, once for each sentence."""
-    said = [s.states for s in study.report.sentences if s.section == "impression"]
-    return [s.about for states in said for s in states if s.certainty in ("present", "uncertain")]
+def list_ids_in_impression(study):
+    """Ids of everything that the impression states as present or uncertain, once per sentence."""
+    stated = [s.states for s in study.report.sentences if s.section == "impression"]
+    return [s.about for states in stated for s in states if s.certainty in ("present", "uncertain")]
 
 
-def test_the_impression_leaves_out_only_what_is_mild_and_not_rising(written):
-    for study, prior, _ in written:
-        said = impressed(study)
+def test_the_impression_omits_only_what_is_mild_and_neither_new_nor_worse(reports):
+    for study, prior, _ in reports:
+        stated = list_ids_in_impression(study)
         for finding in (f for f in study.findings if f.certainty != "absent"):
             rising = prior is not None and finding.trend in ("new", "worse")
             if rising or finding.severity in ("moderate", "severe"):
-                assert finding.id in said
+                assert finding.id in stated
         for device in (d for d in study.devices if d.certainty != "absent"):
-            assert device.id in said or device.position != "malpositioned"
+            assert device.id in stated or device.position != "malpositioned"
 
 
-def test_the_impression_says_each_thing_once(written):
-    for study, _, _ in written:
-        said = impressed(study)
-        assert len(said) == len(set(said)), study.report.text("impression")
+def test_the_impression_states_each_thing_once(reports):
+    for study, _, _ in reports:
+        stated = list_ids_in_impression(study)
+        assert len(stated) == len(set(stated)), study.report.text("impression")
 
 
-def test_every_change_is_told(written):
-    for study, prior, _ in written:
-        told = {s.about for sentence in study.report.sentences for s in sentence.states if s.trend}
+def test_every_change_is_stated(reports):
+    for study, prior, _ in reports:
+        stated = {s.about for sentence in study.report.sentences for s in sentence.states if s.trend}
         for thing in (*study.findings, *study.devices):
             if prior is not None and thing.certainty != "absent" and thing.trend in CHANGES:
-                assert thing.id in told, study.report.text("findings")
+                assert thing.id in stated, study.report.text("findings")
 
 
-def test_tension_is_always_said(written):
-    for study, _, _ in written:
+def test_tension_is_always_stated(reports):
+    for study, _, _ in reports:
         for finding in (f for f in study.findings if f.certainty != "absent" and "tension" in f.appearance):
-            said = [study.report.quote(study.report.sentences[i]) for i in finding.evidence]
-            assert said
-            assert all("tension" in words.lower() for words in said)
+            stated = [study.report.quote(study.report.sentences[i]) for i in finding.evidence]
+            assert stated
+            assert all("tension" in words.lower() for words in stated)
 
 
-def test_severe_pleural_findings_are_called_large(written):
-    for study, _, _ in written:
-        told = {s.about for sentence in study.report.sentences for s in sentence.states if s.severity}
+def test_severe_pleural_findings_are_called_large(reports):
+    for study, _, _ in reports:
+        stated = {s.about for sentence in study.report.sentences for s in sentence.states if s.severity}
         for finding in study.findings:
             if finding.name in ("pneumothorax", "pleural effusion") and finding.severity == "severe":
-                assert finding.id in told, study.report.text("findings")
+                assert finding.id in stated, study.report.text("findings")
 
 
-def test_findings_of_one_name_are_told_apart(written):
-    for study, _, sentence, words in sentences(written):
-        there = [f for f in study.findings if f.certainty != "absent" and f.location]
-        sides = {f.id: f.location.side for f in there if f.name in ("atelectasis", "nodule", "pneumothorax")}
-        names = collections.Counter(f.name for f in there)
+def test_findings_of_the_same_name_are_distinguished(reports):
+    for study, _, sentence, words in sentences(reports):
+        described = [f for f in study.findings if f.certainty != "absent" and f.location]
+        sides = {
+            f.id: f.location.side for f in described if f.name in ("atelectasis", "nodule", "pneumothorax")
+        }
+        names = collections.Counter(f.name for f in described)
         if sentence.section != "impression":
             continue
         for state in sentence.states:
-            finding = next((f for f in there if f.id == state.about), None)
+            finding = next((f for f in described if f.id == state.about), None)
             if finding and state.certainty and names[finding.name] > 1 and sides.get(finding.id):
-                # What a sign suggests is named without its place.
+                # The object of "suggests" is named without its location.
                 suggested = {r.object for r in study.relations if r.kind == "suggests"}
                 assert state.side or state.zones or finding.id in suggested, words
 
 
-def test_rare_negatives_do_not_stand_alone(written):
-    for study, _, _ in written:
-        there = {f.name for f in study.findings if f.certainty != "absent" or f.trend == "resolved"}
-        if there & {
+def test_rare_findings_are_not_denied_alone(reports):
+    for study, _, _ in reports:
+        described = {f.name for f in study.findings if f.certainty != "absent" or f.trend == "resolved"}
+        if described & {
             "consolidation",
             "pleural effusion",
             "pneumothorax",
@@ -469,8 +472,8 @@ def test_rare_negatives_do_not_stand_alone(written):
             assert denied & {"consolidation", "pleural effusion", "pneumothorax"}
 
 
-def test_recommendations_are_those_due(written):
-    for study, _, _ in written:
+def test_recommendations_follow_from_findings_and_devices(reports):
+    for study, _, _ in reports:
         given = {(about, r.action) for r in study.recommendations for about in r.about}
         assert [r.id for r in study.recommendations] == [
             f"r{i + 1}" for i in range(len(study.recommendations))
@@ -495,8 +498,8 @@ def test_recommendations_are_those_due(written):
         assert not ("lateral view" in actions and any(image.view == "lateral" for image in study.images))
 
 
-def test_pneumonia_has_an_infectious_indication(written):
-    for study, _, wording in written:
+def test_pneumonia_has_an_infectious_indication(reports):
+    for study, _, wording in reports:
         if any(f.name == "pneumonia" and f.certainty != "absent" for f in study.findings):
             infectious = re.compile(
                 r"fever|febrile|cough|sepsis|pyrexia|sputum|white count|leuko", re.IGNORECASE
@@ -504,7 +507,7 @@ def test_pneumonia_has_an_infectious_indication(written):
             assert infectious.search(study.indication), wording
 
 
-# --- words and facts match -------------------------------------------------------------------------------
+# --- text and facts agree --------------------------------------------------------------------------------
 
 HEDGES = re.compile(
     r"\b(possibl[ey]|may|suspected|suspicious|questionable|cannot|could|might|equivocal|potential|query"
@@ -526,128 +529,132 @@ TRENDS = re.compile(
     re.IGNORECASE,
 )
 CHANGES = ("new", "worse", "improved")
-SPOKEN = ("findings", "impression", "recommendation")
+NARRATIVE_SECTIONS = ("findings", "impression", "recommendation")
 
 
-def test_hedges_if_and_only_if_uncertain(written):
-    for _, _, sentence, words in sentences(written):
-        if sentence.section in SPOKEN:
+def test_hedges_if_and_only_if_uncertain(reports):
+    for _, _, sentence, words in sentences(reports):
+        if sentence.section in NARRATIVE_SECTIONS:
             uncertain = any(state.certainty == "uncertain" for state in sentence.states)
             assert bool(HEDGES.search(words)) == uncertain, words
 
 
-def test_negations_if_and_only_if_absent(written):
-    for _, _, sentence, words in sentences(written):
+def test_negations_if_and_only_if_absent(reports):
+    for _, _, sentence, words in sentences(reports):
         if sentence.section in ("findings", "impression"):
             absent = any(state.certainty == "absent" for state in sentence.states)
             assert bool(NEGATIONS.search(words)) == absent, words
 
 
-def test_a_sentence_never_mixes_absent_with_the_rest(written):
-    for _, _, sentence, words in sentences(written):
+def test_a_sentence_never_mixes_absent_with_the_rest(reports):
+    for _, _, sentence, words in sentences(reports):
         certainties = {state.certainty for state in sentence.states if state.kind in ("finding", "device")}
         assert "absent" not in certainties or certainties == {"absent"}, words
 
 
-def test_trend_words_if_and_only_if_a_trend_is_stated(written):
-    for _, prior, sentence, words in sentences(written):
-        if sentence.section in SPOKEN:
+def test_trend_words_if_and_only_if_a_trend_is_stated(reports):
+    for _, prior, sentence, words in sentences(reports):
+        if sentence.section in NARRATIVE_SECTIONS:
             stated = any(state.trend for state in sentence.states)
             assert bool(TRENDS.search(words)) == stated, words
             assert prior is not None or not stated
 
 
-def test_sentences_name_only_what_they_state(written):
-    terms = raw("common")
-    patterns = {name: term_pattern(words) for name, words in (terms["terms"] | terms["device_terms"]).items()}
-    for study, _, sentence, words in sentences(written):
+def test_sentences_name_only_what_they_state(reports):
+    terms = read_yaml("common")
+    patterns = {
+        name: compile_terms(words) for name, words in (terms["terms"] | terms["device_terms"]).items()
+    }
+    for study, _, sentence, words in sentences(reports):
         names = {thing.id: thing.name for thing in (*study.findings, *study.devices)}
         linked = {names[state.about] for state in sentence.states if state.about in names}
         for name, pattern in patterns.items():
             assert name in linked or not pattern.search(words), (name, words)
 
 
-def test_present_findings_are_named_by_their_terms(written):
-    terms = raw("common")["terms"]
-    for study, _, sentence, words in sentences(written):
+def test_present_findings_are_named_by_their_terms(reports):
+    terms = read_yaml("common")["terms"]
+    for study, _, sentence, words in sentences(reports):
         stated = {s.about for s in sentence.states if s.certainty in ("present", "uncertain")}
         for finding in study.findings:
             if finding.id in stated:
-                assert term_pattern(tuple(terms[finding.name])).search(words), words
+                assert compile_terms(tuple(terms[finding.name])).search(words), words
 
 
-def test_normal_words_need_normal_organs(written):
+def test_normal_sentences_need_normal_organs(reports):
     lung = {*LUNG, "edema"}
-    for study, _, _, words in sentences(written):
-        there = {f.name for f in study.findings if f.certainty != "absent"}
+    for study, _, _, words in sentences(reports):
+        described = {f.name for f in study.findings if f.certainty != "absent"}
         clear = (
             r"lungs are clear|clear lungs|lung fields are unrem|parenchyma (is free|normal)|normal aeration"
         )
         if re.search(clear, words, re.IGNORECASE):
-            assert not there & (lung | {"pneumothorax"}), words
-            fluid = {f.severity for f in study.findings if f.name == "pleural effusion" and f.name in there}
+            assert not described & (lung | {"pneumothorax"}), words
+            fluid = {
+                f.severity for f in study.findings if f.name == "pleural effusion" and f.name in described
+            }
             assert fluid <= {"mild"}, words
         if re.search(r"angles are (sharp|clear)|sulci are (free|unrem)", words, re.IGNORECASE):
-            assert "pleural effusion" not in there, words
+            assert "pleural effusion" not in described, words
         if re.search(r"acute (cardio|abn|intra|thor)|\bactive\b", words, re.IGNORECASE):
-            assert there <= {"cardiomegaly"}, words
+            assert described <= {"cardiomegaly"}, words
             rising = {f.trend for f in study.findings if f.certainty != "absent"} & {"new", "worse"}
             assert not rising, words
 
 
-# --- grammar and habits of speech --------------------------------------------------------------------------
+# --- grammar and idiom -----------------------------------------------------------------------------------
 
 
-def test_verbs_agree(written):
+def test_verbs_agree(reports):
     fault = re.compile(r"\bis\b[^,;]*, which (have|are)\b|\bare\b[^,;]*, which (has|is)\b|^(May|Could) be\b")
-    for *_, words in sentences(written):
+    for *_, words in sentences(reports):
         assert not fault.search(words), words
 
 
-def test_hedged_count_nouns_have_an_article(written):
+def test_hedged_count_nouns_have_an_article(reports):
     fault = re.compile(r"^There is (possible|questionable) [\w -]*\b(effusion|pneumothorax|nodule|mass)\b")
-    for *_, words in sentences(written):
+    for *_, words in sentences(reports):
         assert not fault.search(words), words
 
 
-def test_ribs_named_are_not_counted(written):
-    for *_, words in sentences(written):
+def test_named_ribs_are_not_counted(reports):
+    for *_, words in sentences(reports):
         assert not re.search(r"(\dth|\drd|\dnd|\dst) ribs?.*(involving|affecting) \d", words), words
 
 
-def test_relations_read_like_a_radiologist(written):
-    for *_, words in sentences(written):
+def test_relations_avoid_phrases_that_no_radiologist_uses(reports):
+    for *_, words in sentences(reports):
         assert not re.search(r"occur together|seen together|in company with", words), words
 
 
 @pytest.mark.parametrize("wording", WORDINGS)
-@pytest.mark.parametrize(("view", "said"), [("PA", True), ("AP", False)])
-def test_the_cardiothoracic_ratio_is_said_of_a_pa_view_alone(wording, view, said):
+@pytest.mark.parametrize(("view", "stated"), [("PA", True), ("AP", False)])
+def test_the_cardiothoracic_ratio_is_reported_for_pa_views_only(wording, view, stated):
     measure = Measure(name="cardiothoracic ratio", value=0.61, unit="1")
     heart = Finding(id="f", name="cardiomegaly", certainty="present", severity="severe", measures=(measure,))
-    film = Image(key="k", view=view, width=8, height=8)
-    study = Study(id="s", patient="p", source="phantom", order=0, images=(film,), findings=(heart,))
+    image = Image(key="k", view=view, width=8, height=8)
+    study = Study(id="s", patient="p", source="phantom", order=0, images=(image,), findings=(heart,))
     texts = [
         write_report(study, prior=None, rng=seeding.rng(seed), wording=wording).report.text("findings")
         for seed in range(30)
     ]
-    assert any("0.61" in text for text in texts) == said
+    assert any("0.61" in text for text in texts) == stated
 
 
 # --- style, variety, speed -------------------------------------------------------------------------------
 
 
-def test_reports_vary(written):
+def test_reports_vary(reports):
     counts = collections.Counter(
-        words for *_, s, words in sentences(written) if s.section in ("findings", "impression")
+        words for *_, s, words in sentences(reports) if s.section in ("findings", "impression")
     )
     assert len(counts) > 1200
     assert counts.most_common(1)[0][1] < 0.03 * counts.total()
 
 
-def test_few_sentences_state_nothing(written):
-    spoken = [s for *_, s, _ in sentences(written) if s.section in SPOKEN]
-    assert all(s.states for s in spoken)
+def test_every_narrative_sentence_states_something(reports):
+    narrative = [s for *_, s, _ in sentences(reports) if s.section in NARRATIVE_SECTIONS]
+    assert all(s.states for s in narrative)
 
 
 def test_the_same_generator_gives_the_same_report():
@@ -655,7 +662,7 @@ def test_the_same_generator_gives_the_same_report():
     assert write(3, "build")[0].report != write(3, "held-out")[0].report
 
 
-def test_truth_is_left_alone():
+def test_writing_a_report_leaves_the_truth_unchanged():
     study, _ = truth(5)
     before = copy.deepcopy(study)
     after, _ = write(5, "build")
@@ -669,7 +676,7 @@ def test_writing_is_fast():
     start = time.process_time()
     for seed, (study, prior) in enumerate(studies):
         write_report(study, prior=prior, rng=np.random.default_rng(seed), wording="build")
-    # The aim is 2 ms each; the bound leaves room for a busy machine.
+    # The aim is 2 ms per report; the limit is higher because the machine may be busy.
     assert time.process_time() - start < 100 * 0.006
 
 
@@ -677,6 +684,6 @@ def test_a_normal_study_has_a_normal_report():
     absent = tuple(Finding(id=name, name=name, certainty="absent") for name in FINDINGS)
     image = Image(key="a.png", view="PA", width=8, height=8)
     study = Study(id="s", patient="p", source="phantom", order=0, images=(image,), findings=absent)
-    done = write_report(study, prior=None, rng=seeding.rng(1), wording="build")
-    assert NEGATIONS.search(done.report.text("impression"))
-    assert done.recommendations == ()
+    written = write_report(study, prior=None, rng=seeding.rng(1), wording="build")
+    assert NEGATIONS.search(written.report.text("impression"))
+    assert written.recommendations == ()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from carina.phantom.solids import ellipsoid, mirrored, resampled, rotation, smooth_curve, tube
+from carina.phantom.solids import ellipsoid, mirror_points, resample_curve, rotation, smooth_curve, tube
 
 AXES = np.eye(3)
 
@@ -52,20 +52,20 @@ def test_the_extent_of_a_tilted_ellipsoid_is_that_of_its_surface():
     on_sphere /= np.linalg.norm(on_sphere, axis=1, keepdims=True)
     surface = on_sphere @ solid.axes.T
     for axis in range(3):
-        assert solid.extent(axis) == pytest.approx(surface[:, axis].max(), rel=1e-3)
+        assert solid.half_width(axis) == pytest.approx(surface[:, axis].max(), rel=1e-3)
 
 
 def test_an_ellipsoid_is_scaled_about_its_own_centre_and_axes():
     solid = ellipsoid((1, 0, 0), (3, 2, 1), tilt_degrees=(0, 0, 90))
     # The first semi-axis, 3 cm along x, was turned to lie along y: scaling it stretches y.
-    longer = solid.scaled((2, 1, 1))
-    assert [longer.extent(axis) for axis in range(3)] == pytest.approx([2, 6, 1])
+    longer = solid.scale((2, 1, 1))
+    assert [longer.half_width(axis) for axis in range(3)] == pytest.approx([2, 6, 1])
     np.testing.assert_array_equal(longer.centre, solid.centre)
-    np.testing.assert_array_equal(solid.shifted((0, 5, 0)).centre, (1, 5, 0))
+    np.testing.assert_array_equal(solid.shift((0, 5, 0)).centre, (1, 5, 0))
 
 
 def test_mirroring_swaps_the_patients_sides_alone():
-    np.testing.assert_array_equal(mirrored(np.array([[1.0, 2.0, 3.0]])), [[-1.0, 2.0, 3.0]])
+    np.testing.assert_array_equal(mirror_points(np.array([[1.0, 2.0, 3.0]])), [[-1.0, 2.0, 3.0]])
 
 
 def test_a_smooth_curve_passes_its_knots_with_even_steps():
@@ -82,7 +82,7 @@ def test_a_smooth_curve_passes_its_knots_with_even_steps():
 def test_resampling_a_bent_line_spaces_points_along_it():
     bent = np.array([(0.0, 0, 0), (3, 0, 0), (3, 1, 0)])  # 3 cm, then 1 cm round the corner
     np.testing.assert_allclose(
-        resampled(bent, n=5), [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (3, 1, 0)], atol=1e-12
+        resample_curve(bent, n=5), [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (3, 1, 0)], atol=1e-12
     )
 
 

@@ -1,4 +1,4 @@
-"""The truth of phantom studies: words follow geometry, courses hold together, reports say what is stored."""
+"""The truth of phantom studies: attributes follow geometry, courses are consistent, reports agree with the truth."""
 
 import math
 import re
@@ -19,27 +19,27 @@ SIDES = {"right": {"right"}, "left": {"left"}, "bilateral": {"right", "left"}}
 LEVELS = ("upper", "mid", "lower")
 
 
-def lesions(made):
-    """Every finding with a place in the chest, its frontal mask and the anatomy there."""
-    for one in made:
+def lesions(phantoms):
+    """Every finding except cardiomegaly, with its frontal mask and the anatomy of that image."""
+    for one in phantoms:
         image, _, anatomy = one.views[0]
-        for lesion, finding in one.there:
+        for lesion, finding in one.lesions_with_findings:
             masks = [a.region.to_mask() for a in finding.annotations if a.image == image.key]
             if lesion.name != "cardiomegaly" and masks:
                 yield one, finding, masks[0], anatomy
 
 
-# ---- what is stored of each finding ----
+# ---- findings ----
 
 
-def test_every_planned_lesion_and_no_other_is_a_finding(made):
-    for one in made:
+def test_every_planned_lesion_and_no_other_is_a_finding(phantoms):
+    for one in phantoms:
         stated = [(f.name, f.certainty, f.trend) for f in one.study.findings if f.certainty != "absent"]
         assert stated == [(p.name, p.certainty, p.trend) for p in one.plan.lesions], str(one)
 
 
-def test_every_finding_of_the_vocabulary_is_told_present_uncertain_or_absent(made):
-    for one in made:
+def test_every_finding_of_the_vocabulary_is_present_uncertain_or_absent(phantoms):
+    for one in phantoms:
         assert {finding.name for finding in one.study.findings} == set(FINDINGS), str(one)
         absent = [f for f in one.study.findings if f.certainty == "absent"]
         assert len({f.name for f in absent}) == len(absent)
@@ -50,16 +50,16 @@ def test_every_finding_of_the_vocabulary_is_told_present_uncertain_or_absent(mad
             assert finding.severity is None
 
 
-def test_every_finding_that_is_there_has_a_mask_on_the_frontal_image(made):
-    for one in made:
-        for _, finding in one.there:
+def test_every_present_or_uncertain_finding_has_a_mask_on_the_frontal_image(phantoms):
+    for one in phantoms:
+        for _, finding in one.lesions_with_findings:
             areas = {a.image: a.region.area for a in finding.annotations}
             assert areas.get(one.frontal.key, 0) > 0, f"{one} {finding.name}"
 
 
-def test_annotations_are_complete(made):
-    for one in made:
-        for _, finding in one.there:
+def test_annotations_are_complete(phantoms):
+    for one in phantoms:
+        for _, finding in one.lesions_with_findings:
             assert finding.location is not None
             for annotation in finding.annotations:
                 image = one.study.image(annotation.image)
@@ -71,9 +71,9 @@ def test_annotations_are_complete(made):
                     assert 0 < annotation.threshold < 1
 
 
-def test_ids_are_unique_and_relations_hold_between_them(made):
+def test_ids_are_unique_and_relations_hold_between_them(phantoms):
     related = 0
-    for one in made:
+    for one in phantoms:
         study = one.study
         ids = [
             thing.id for thing in (*study.findings, *study.devices, *study.relations, *study.recommendations)
@@ -89,10 +89,10 @@ def test_ids_are_unique_and_relations_hold_between_them(made):
     assert related >= 5
 
 
-# ---- where it lies ----
+# ---- location ----
 
 
-def own_zones(lung):
+def divide_into_zones(lung):
     """Thirds of the height of one lung, by the rows of its pixels' centres."""
     rows = np.flatnonzero(lung.any(axis=1))
     top, height = rows[0], rows[-1] + 1 - rows[0]
@@ -100,15 +100,15 @@ def own_zones(lung):
     return {level: lung & (np.array(third) == k)[:, None] for k, level in enumerate(LEVELS)}
 
 
-def test_the_stored_side_is_where_the_mask_lies(made):
+def test_the_stored_side_is_where_the_mask_lies(phantoms):
     count = 0
-    for one, finding, mask, anatomy in lesions(made):
-        right, left = ((mask & anatomy[f"{side} lung"]).sum() for side in ("right", "left"))
-        assert right + left > 0, f"{one} {finding.name}"
-        share = right / (right + left)
+    for one, finding, mask, anatomy in lesions(phantoms):
+        right, missing = ((mask & anatomy[f"{side} lung"]).sum() for side in ("right", "left"))
+        assert right + missing > 0, f"{one} {finding.name}"
+        share = right / (right + missing)
         sides = {"right": share > 0.85, "left": share < 0.15, "bilateral": 0.15 <= share <= 0.85}
         assert sides[finding.location.side], f"{one} {finding.name}: {share:.2f} in the right lung"
-        # And without a look at the lungs: the patient's right is the image's left.
+        # The same from the spine alone: the patient's right is the image's left.
         middle = np.nonzero(anatomy["spine"])[1].mean()
         if finding.location.side != "bilateral":
             assert (np.nonzero(mask)[1].mean() < middle) == (finding.location.side == "right")
@@ -116,14 +116,14 @@ def test_the_stored_side_is_where_the_mask_lies(made):
     assert count > 40
 
 
-def test_the_stored_zones_are_those_that_the_mask_covers(made):
-    for one, finding, mask, anatomy in lesions(made):
+def test_the_stored_zones_are_those_that_the_mask_covers(phantoms):
+    for one, finding, mask, anatomy in lesions(phantoms):
         if one.plan.techniques[0].cut_off:
-            continue  # zones are those of the whole lung, of which the image shows a part
+            continue  # zones are those of the whole lung, which is only partly visible
         zones = {
             f"{side} {level} zone": zone
             for side in ("right", "left")
-            for level, zone in own_zones(anatomy[f"{side} lung"]).items()
+            for level, zone in divide_into_zones(anatomy[f"{side} lung"]).items()
         }
         total = sum(int((mask & zone).sum()) for zone in zones.values())
         expected = set()
@@ -144,8 +144,8 @@ def test_the_stored_zones_are_those_that_the_mask_covers(made):
         assert finding.location.zones == tuple(zone for zone in ZONES if zone in expected)
 
 
-def test_every_stored_zone_and_part_holds_some_of_the_mask(made):
-    for one, finding, mask, anatomy in lesions(made):
+def test_every_stored_zone_and_part_holds_some_of_the_mask(phantoms):
+    for one, finding, mask, anatomy in lesions(phantoms):
         assert finding.location.zones
         for name in (*finding.location.zones, *finding.location.parts):
             assert name in (*ZONES, *LUNG_PARTS, *COSTOPHRENIC_ANGLES)
@@ -156,7 +156,7 @@ def test_every_stored_zone_and_part_holds_some_of_the_mask(made):
 
 
 def test_both_sides_of_a_bilateral_finding_have_zones_though_a_large_heart_hides_most_of_one(chest):
-    one = chest.make(
+    one = chest.make_phantom(
         chest.lesion("cardiomegaly", "midline", key="l2", form="global", extent=0.8),
         chest.lesion("edema", "bilateral", form="interstitial", extent=0.05),
         view="AP",
@@ -169,10 +169,10 @@ def test_both_sides_of_a_bilateral_finding_have_zones_though_a_large_heart_hides
     assert {zone.split()[0] for zone in location.zones} == SIDES[location.side]
 
 
-# ---- how much of it there is ----
+# ---- severity and measures ----
 
 
-def test_severity_follows_the_stored_measure(made, chest):
+def test_severity_follows_the_stored_measure(phantoms, chest):
     decisive = {
         "cardiomegaly": "cardiothoracic ratio",
         "pleural effusion": "extent",
@@ -184,8 +184,8 @@ def test_severity_follows_the_stored_measure(made, chest):
         "pneumothorax": "extent",
     }
     rows: dict[str, list[tuple[float, int]]] = {}
-    for one in made:
-        for _, finding in one.there:
+    for one in phantoms:
+        for _, finding in one.lesions_with_findings:
             if finding.name in ("fracture", "mass", "nodule"):
                 assert finding.severity is None
                 continue
@@ -197,14 +197,16 @@ def test_severity_follows_the_stored_measure(made, chest):
         ranks = [rank for _, rank in sorted(pairs)]
         assert ranks == sorted(ranks), name
     for extent, word in ((0.2, "mild"), (0.35, "moderate"), (0.7, "severe")):
-        one = chest.make(chest.lesion("cardiomegaly", "midline", form="global", extent=extent), size=64)
+        one = chest.make_phantom(
+            chest.lesion("cardiomegaly", "midline", form="global", extent=extent), size=64
+        )
         (ratio,) = (m.value for m in one.study.findings[0].measures if m.name == "cardiothoracic ratio")
         assert word == ("mild" if ratio < 0.55 else "moderate" if ratio < 0.60 else "severe")
         assert one.study.findings[0].severity == word
 
 
-def test_shares_of_lung_are_those_of_the_masks(made):
-    for one, finding, mask, anatomy in lesions(made):
+def test_shares_of_lung_are_those_of_the_masks(phantoms):
+    for one, finding, mask, anatomy in lesions(phantoms):
         for measure in finding.measures:
             if measure.name in ("share of lung", "share of hemithorax"):
                 lungs = sum(anatomy[f"{side} lung"].astype(int) for side in SIDES[finding.location.side]) > 0
@@ -212,18 +214,20 @@ def test_shares_of_lung_are_those_of_the_masks(made):
 
 
 def test_distribution_counts_the_pieces_of_the_mask(chest):
-    nodule = chest.make(chest.lesion("nodule", level="upper", form="solid")).study.findings[0]
-    edema = chest.make(chest.lesion("edema", "bilateral", form="interstitial")).study.findings[0]
-    effusion = chest.make(chest.lesion("pleural effusion", level="lower", form="free")).study.findings[0]
+    nodule = chest.make_phantom(chest.lesion("nodule", level="upper", form="solid")).study.findings[0]
+    edema = chest.make_phantom(chest.lesion("edema", "bilateral", form="interstitial")).study.findings[0]
+    effusion = chest.make_phantom(
+        chest.lesion("pleural effusion", level="lower", form="free")
+    ).study.findings[0]
     assert (nodule.distribution, edema.distribution, effusion.distribution) == ("focal", "diffuse", None)
 
 
 # ---- quality ----
 
 
-def test_quality_words_follow_the_technique(made):
+def test_quality_words_follow_the_technique(phantoms):
     seen = set()
-    for one in made:
+    for one in phantoms:
         for image, technique, _ in one.views:
             quality = image.quality
             turn = technique.rotation_degrees
@@ -243,15 +247,15 @@ def test_quality_words_follow_the_technique(made):
 
 
 @pytest.mark.parametrize("turn", [-10.0, 10.0])
-def test_the_collarbones_of_a_turned_patient_move_to_the_side_of_the_turn(chest, turn):
-    """Turned to their left, the front of the chest moves to the patient's left, which is the image's right."""
-    straight, turned = chest.make(rotation_degrees=0.0), chest.make(rotation_degrees=turn)
+def test_the_clavicles_of_a_rotated_patient_move_to_the_side_of_rotation(chest, turn):
+    """Rotation to the left moves the front of the chest to the patient's left, which is the image's right."""
+    straight, turned = chest.make_phantom(rotation_degrees=0.0), chest.make_phantom(rotation_degrees=turn)
 
     def middle_between_clavicles(one):
         masks = one.views[0][2]
         right = np.flatnonzero(masks["right clavicle"].any(axis=0))[-1]
-        left = np.flatnonzero(masks["left clavicle"].any(axis=0))[0]
-        return (right + left) / 2 - np.nonzero(masks["spine"])[1].mean()
+        missing = np.flatnonzero(masks["left clavicle"].any(axis=0))[0]
+        return (right + missing) / 2 - np.nonzero(masks["spine"])[1].mean()
 
     moved = middle_between_clavicles(turned) - middle_between_clavicles(straight)
     assert turned.frontal.quality.rotation == ("left" if turn > 0 else "right")
@@ -275,13 +279,13 @@ def test_studies_of_a_patient_are_linked_in_order_of_time(courses):
         assert {one.study.split for one in course} == {course[0].study.split}
 
 
-def test_trends_agree_with_the_study_before(courses):
+def test_trends_agree_with_the_prior_study(courses):
     seen = set()
     for course in courses:
         assert all(f.trend is None for f in course[0].study.findings)
         for earlier, later in pairwise(course):
-            before = {plan.key: (plan, finding) for plan, finding in earlier.there}
-            for plan, finding in later.there:
+            before = {plan.key: (plan, finding) for plan, finding in earlier.lesions_with_findings}
+            for plan, finding in later.lesions_with_findings:
                 seen.add(finding.trend)
                 if plan.key not in before:
                     assert finding.trend == "new", str(later)
@@ -294,23 +298,23 @@ def test_trends_agree_with_the_study_before(courses):
                     if measure.name in ("diameter", "cardiothoracic ratio", "volume lost"):
                         (was,) = (m.value for m in prior.measures if m.name == measure.name)
                         assert np.sign(measure.value - was) == np.sign(change), f"{later} {finding.name}"
-            left = {finding.name for _, finding in before.values()}
-            there = {finding.name for _, finding in later.there}
-            gone = {f.name for f in later.study.findings if f.trend == "resolved"}
-            assert gone == left - there, str(later)
+            missing = {finding.name for _, finding in before.values()}
+            there = {finding.name for _, finding in later.lesions_with_findings}
+            resolved = {f.name for f in later.study.findings if f.trend == "resolved"}
+            assert resolved == missing - there, str(later)
             assert all(f.certainty == "absent" for f in later.study.findings if f.trend == "resolved")
-            seen |= {"resolved"} if gone else set()
+            seen |= {"resolved"} if resolved else set()
     assert seen == {"new", "worse", "improved", "unchanged", "resolved"}
 
 
-def test_a_growing_lesion_grows_in_the_picture(courses):
+def test_a_worse_lesion_has_a_larger_mask(courses):
     """A worse nodule or mass has a larger mask in millimetres, when both studies have the same view."""
     for course in courses:
         for earlier, later in pairwise(course):
             if earlier.frontal.view != later.frontal.view:
                 continue
-            before = {plan.key: finding for plan, finding in earlier.there}
-            for plan, finding in later.there:
+            before = {plan.key: finding for plan, finding in earlier.lesions_with_findings}
+            for plan, finding in later.lesions_with_findings:
                 if finding.name not in ("nodule", "mass") or finding.trend not in ("worse", "improved"):
                     continue
                 areas = [
@@ -323,14 +327,14 @@ def test_a_growing_lesion_grows_in_the_picture(courses):
 # ---- reports ----
 
 
-def statements(one):
+def list_statements(one):
     return [
         (k, sentence, s) for k, sentence in enumerate(one.study.report.sentences) for s in sentence.states
     ]
 
 
-def test_sentences_are_spans_of_their_sections(made):
-    for one in made:
+def test_sentences_are_spans_of_their_sections(phantoms):
+    for one in phantoms:
         report = one.study.report
         names = [section.name for section in report.sections]
         assert names == [name for name in SECTIONS if name in names]
@@ -346,12 +350,12 @@ def test_sentences_are_spans_of_their_sections(made):
             assert all(first[1] <= second[0] for first, second in pairwise(spans))
 
 
-def test_every_statement_agrees_with_the_stored_truth(made):
+def test_every_statement_agrees_with_the_stored_truth(phantoms):
     checked = 0
-    for one in made:
+    for one in phantoms:
         study = one.study
         findings, devices = ({t.id: t for t in things} for things in (study.findings, study.devices))
-        for _, sentence, s in statements(one):
+        for _, sentence, s in list_statements(one):
             where = f"{one}: {study.report.quote(sentence)}"
             checked += 1
             if s.kind == "finding":
@@ -387,11 +391,11 @@ def test_every_statement_agrees_with_the_stored_truth(made):
     assert checked > 500
 
 
-def test_sides_in_the_words_are_those_of_the_linked_findings(made):
-    """Where a sentence is about findings alone: "left" in the text means that something on the left is linked."""
+def test_sides_in_the_words_are_those_of_the_linked_findings(phantoms):
+    """In a sentence about findings alone, "left" means that a finding on the left is linked."""
     other_uses = re.compile(r"right (atri|ventric|main|heart)|left (atri|ventric|main|heart)", re.IGNORECASE)
     sided = 0
-    for one in made:
+    for one in phantoms:
         findings = {f.id: f for f in one.study.findings}
         for sentence in one.study.report.sentences:
             text = other_uses.sub("", one.study.report.quote(sentence))
@@ -409,11 +413,11 @@ def test_sides_in_the_words_are_those_of_the_linked_findings(made):
     assert sided > 30
 
 
-def test_everything_there_is_stated_and_points_to_its_sentences(made):
-    for one in made:
+def test_everything_present_or_resolved_points_to_the_sentences_that_state_it(phantoms):
+    for one in phantoms:
         study = one.study
         stated: dict[str, set[int]] = {}
-        for k, _, s in statements(one):
+        for k, _, s in list_statements(one):
             stated.setdefault(s.about, set()).add(k)
         for thing in (*study.findings, *study.devices, *study.relations, *study.recommendations):
             assert set(thing.evidence) == stated.get(thing.id, set()), f"{one} {thing.id}"
@@ -422,31 +426,31 @@ def test_everything_there_is_stated_and_points_to_its_sentences(made):
                 assert thing.evidence, f"{one} {thing.name} is not in the report"
 
 
-def test_hedged_findings_stay_uncertain_to_the_last_sentence(made):
+def test_uncertain_findings_are_uncertain_in_every_sentence(phantoms):
     hedged = 0
-    for one in made:
+    for one in phantoms:
         uncertain = {f.id for f in one.study.findings if f.certainty == "uncertain"}
         hedged += len(uncertain)
-        for _, sentence, s in statements(one):
+        for _, sentence, s in list_statements(one):
             if s.about in uncertain:
                 assert s.certainty in (None, "uncertain"), one.study.report.quote(sentence)
         for finding in one.study.findings:
-            said = {s.certainty for _, _, s in statements(one) if s.about == finding.id} - {None}
+            said = {s.certainty for _, _, s in list_statements(one) if s.about == finding.id} - {None}
             assert said <= {finding.certainty}, f"{one} {finding.name}"
             assert finding.id not in uncertain or said, f"{one} {finding.name} is nowhere hedged"
     assert hedged >= 5
 
 
-def test_comparisons_are_made_only_with_a_prior(made):
-    for one in made:
-        kinds = {s.kind for _, _, s in statements(one)}
+def test_comparisons_are_made_only_with_a_prior(phantoms):
+    for one in phantoms:
+        kinds = {s.kind for _, _, s in list_statements(one)}
         assert ("comparison" in kinds) == (one.study.prior is not None), str(one)
 
 
-# ---- nothing gives the answer away ----
+# ---- shortcuts ----
 
 
-def border_of(pixels, *, share=0.08, bins=8):
+def measure_border(pixels, *, share=0.08, bins=8):
     """Mean grey levels along the four edges."""
     depth = round(share * len(pixels))
     image = pixels.astype(float) / 255
@@ -457,16 +461,16 @@ def border_of(pixels, *, share=0.08, bins=8):
     )
 
 
-def test_the_border_of_the_picture_does_not_tell_diseased_from_normal():
-    """Chest tubes are left out: they go with what they drain, as in a clinic, and enter from the side."""
+def test_the_border_of_the_image_does_not_reveal_disease():
+    """Without chest tubes, which depend on the findings, as in a clinic, and enter from the side."""
     devices = {name: share for name, share in Mix().devices.items() if name != "chest tube"}
     mix = Mix(normal=0.5, pa_with_lateral=0.0, pa_alone=0.6, devices=devices)
     features, diseased, patients = [], [], []
     for study, pixels in make_studies(160, 31, PhantomOptions(size=48, mix=mix)):
-        features.append(border_of(next(iter(pixels.values()))))
+        features.append(measure_border(next(iter(pixels.values()))))
         diseased.append(any(f.certainty != "absent" for f in study.findings))
         patients.append(study.patient)
-    # By patient: the studies of one are alike, and so is their health.
+    # Grouped by patient, because studies of one patient are alike.
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.02, max_iter=2000))
     guess = cross_val_predict(
         model, np.array(features), diseased, groups=patients, cv=GroupKFold(5), method="predict_proba"
@@ -475,7 +479,7 @@ def test_the_border_of_the_picture_does_not_tell_diseased_from_normal():
     assert 0.33 < roc_auc_score(diseased, guess) < 0.62
 
 
-def test_what_is_unchanged_is_called_the_same(courses):
+def test_unchanged_findings_keep_their_severity(courses):
     pairs = 0
     for before, after in (pair for course in courses for pair in pairwise(course)):
         for finding in after.study.findings:

@@ -1,4 +1,4 @@
-"""Synthetic chest radiographs with exact truth: projected from a parametric patient, never painted."""
+"""Synthetic chest radiographs with exact truth, projected from a parametric model of the patient."""
 
 from carina.phantom.make import SOURCE, make_phantoms, make_studies, make_study
 from carina.phantom.options import Mix, PhantomOptions

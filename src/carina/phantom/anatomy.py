@@ -1,67 +1,72 @@
-"""Anatomy regions of an image: the projections of the same solids that made its pixels.
+"""Anatomy regions of an image: projections of the same solids that give its pixels.
 
-The lung field is what a reader outlines: the pleural cavity outside heart, mediastinum, spine and diaphragm,
-opacified parts included. It is complete even where the image cuts it off: parts are cut on the whole lung.
+The lung field is what a reader would outline: the pleural cavity outside heart, mediastinum, spine and diaphragm,
+including opacified parts. Zones and other parts are those of the whole lung, also where the image cuts it off.
 """
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.phantom.attenuation import Outline, Projection, outline
+from carina.phantom.attenuation import OrganSpans, Projection, trace_organs
 from carina.phantom.beam import Beam, Window
 from carina.phantom.thorax import Thorax
 from carina.studies.lungs import lung_parts
 
 Mask = NDArray[np.bool_]
 
-# A bone's region is where it adds at least this attenuation; thinner than that nobody could see it.
-SEEN = 0.015
+# A bone's region is where it adds more than this attenuation; less is not visible.
+LEAST_VISIBLE = 0.015
 
 
-def lung_fields(projection: Outline) -> tuple[Mask, Mask]:
-    """Right and left lung field."""
+def outline_lung_fields(projection: OrganSpans) -> tuple[Mask, Mask]:
+    """Outline the right and the left lung field."""
     beam = projection.beam
-    covered = beam.silhouette(projection.midriff)
-    if projection.frontal:  # from the side heart, mediastinum and spine lie in front of lung, not beside it
-        for organ in (projection.heart, projection.mediastinum, projection.column):
+    covered = beam.silhouette(projection.central_tendon)
+    if projection.frontal:  # in a lateral view heart, mediastinum and spine overlie the lungs
+        for organ in (projection.heart, projection.mediastinum, projection.paraspinal):
             covered[organ.window] |= organ.far > organ.near
     fields = []
     for side in (0, 1):
         field = beam.silhouette(projection.cavities[side]) & ~covered
         dome = projection.domes[side]
         field[dome.window] &= dome.far <= dome.near
-        fields.append(largest_piece(field))
+        fields.append(keep_largest_component(field))
     return fields[0], fields[1]
 
 
-def regions(thorax: Thorax, projection: Projection, *, wide: Beam | None) -> dict[str, Mask]:
-    """All anatomy of one image by name; `wide` is the same beam with a margin, where the image cuts off a lung."""
+def project_regions(thorax: Thorax, projection: Projection, *, wide: Beam | None) -> dict[str, Mask]:
+    """Masks of all anatomy in one image, by name.
+
+    `wide` is the same beam with a margin; None where the image does not cut off a lung.
+    """
     beam = projection.beam
-    cut = (wide.rows - beam.rows) // 2 if wide else 0
-    inner = slice(cut, cut + beam.rows), slice(cut, cut + beam.cols)
-    right, left = lung_fields(outline(thorax, wide, frontal=projection.frontal) if wide else projection)
-    parts = lung_parts(right, left) if projection.frontal else _lateral_parts(right | left)
-    found: dict[str, Mask] = {"right lung": right[inner], "left lung": left[inner]}
-    apex = np.flatnonzero((found["right lung"] | found["left lung"]).any(axis=1))
+    margin = (wide.rows - beam.rows) // 2 if wide else 0
+    inner = slice(margin, margin + beam.rows), slice(margin, margin + beam.cols)
+    right, left = outline_lung_fields(
+        trace_organs(thorax, wide, frontal=projection.frontal) if wide else projection
+    )
+    parts = lung_parts(right, left) if projection.frontal else _divide_lateral_lungs(right | left)
+    regions: dict[str, Mask] = {"right lung": right[inner], "left lung": left[inner]}
+    apex = np.flatnonzero((regions["right lung"] | regions["left lung"]).any(axis=1))
     heart, mediastinum = beam.silhouette(projection.heart), beam.silhouette(projection.mediastinum)
-    mediastinum[: apex[0] if len(apex) else 0] = False  # above the apices it is neck
-    found |= {"heart": heart, "mediastinum": mediastinum}
+    mediastinum[: apex[0] if len(apex) else 0] = False  # above the apices is the neck
+    regions |= {"heart": heart, "mediastinum": mediastinum}
     for k, side in enumerate(("right", "left")):
-        found[f"{side} hilum"] = beam.silhouette(beam.span(thorax.hilar_soft_tissue[k].scaled(1.25)))
-        found[f"{side} hemidiaphragm"] = beam.silhouette(projection.domes[k]) & beam.silhouette(
+        regions[f"{side} hilum"] = beam.silhouette(beam.span(thorax.hilar_soft_tissue[k].scale(1.25)))
+        regions[f"{side} hemidiaphragm"] = beam.silhouette(projection.domes[k]) & beam.silhouette(
             projection.cavities[k]
         )
-        found[f"{side} ribs"] = projection.ribs[k] > SEEN
-        found[f"{side} clavicle"] = projection.clavicles[k] > SEEN
-    found["spine"] = projection.spine > 0.35 * max(float(projection.spine.max()), SEEN)
-    found["trachea"] = projection.trachea > 0.3
-    found |= {name: part[inner] for name, part in parts.items()}
-    return {name: mask for name, mask in found.items() if mask.any()}
+        regions[f"{side} ribs"] = projection.ribs[k] > LEAST_VISIBLE
+        regions[f"{side} clavicle"] = projection.clavicles[k] > LEAST_VISIBLE
+    regions["spine"] = projection.spine > 0.35 * max(float(projection.spine.max()), LEAST_VISIBLE)
+    regions["trachea"] = projection.trachea > 0.3
+    regions |= {name: part[inner] for name, part in parts.items()}
+    return {name: mask for name, mask in regions.items() if mask.any()}
 
 
-def _lateral_parts(lungs: Mask) -> dict[str, Mask]:
-    """From the side there is no medial and lateral: thirds of the height, front and back, the posterior angle."""
+def _divide_lateral_lungs(lungs: Mask) -> dict[str, Mask]:
+    """Divide a lateral view into thirds of the height, front and back, and the posterior costophrenic angle."""
     rows, cols = np.flatnonzero(lungs.any(axis=1)), np.flatnonzero(lungs.any(axis=0))
     if len(rows) == 0:
         return {}
@@ -77,9 +82,9 @@ def _lateral_parts(lungs: Mask) -> dict[str, Mask]:
     return parts
 
 
-def largest_piece(mask: Mask) -> Mask:
-    """Without the crumbs that silhouettes leave where they nearly touch."""
-    window = bounding_window(mask)
+def keep_largest_component(mask: Mask) -> Mask:
+    """Remove the small fragments that remain where silhouettes nearly touch."""
+    window = find_bounding_window(mask)
     inner = mask[window]
     count, labels, stats, _ = cv2.connectedComponentsWithStats(
         np.ascontiguousarray(inner).view(np.uint8), connectivity=4, ltype=cv2.CV_16U
@@ -91,8 +96,8 @@ def largest_piece(mask: Mask) -> Mask:
     return largest
 
 
-def bounding_window(mask: Mask, *, margin: int = 0) -> Window:
-    """The rows and columns that hold a mask (all of them where it is empty)."""
+def find_bounding_window(mask: Mask, *, margin: int = 0) -> Window:
+    """The smallest window around a mask, widened by a margin; the whole image if the mask is empty."""
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if len(rows) == 0:
         return slice(0, mask.shape[0]), slice(0, mask.shape[1])

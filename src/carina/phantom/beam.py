@@ -1,7 +1,6 @@
-"""Rays from a point source through the patient to the detector, and what each solid puts in their way.
+"""Rays from a point source through the patient to the detector, and their path lengths in each solid.
 
-Everything is a line integral along the ray of one pixel: of ellipsoids in closed form, of tubes as in `tubes`.
-Nothing here knows what the solids mean.
+Every value is a line integral along the ray of one pixel: for ellipsoids in closed form, for tubes as in `tubes.py`.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from carina.phantom.solids import Block, Ellipsoid, Plate, Tube, Vector, rotation
-from carina.phantom.tubes import SOLID, Profile, deposit
+from carina.phantom.tubes import SOLID, Profile, add_tubes
 from carina.studies.vocabulary import View
 
 Field = NDArray[np.float32]
 Window = tuple[slice, slice]
 
-# Near and far of a ray that misses: any overlap with such a span is negative, so it counts as nothing.
+# Entry and exit of a ray that misses the solid: the length of any intersection with such a span is negative.
 MISS = np.float32(1e6)
 
 
@@ -82,10 +81,10 @@ class Beam:
         """Exact projected extent of an ellipsoid: u low, u high, v low, v high."""
         seen = self._camera @ solid.axes
         at = self._camera @ (solid.centre - self.source)
-        # The outline's dual conic; its tangents along each axis are the roots of a quadratic.
+        # The dual conic of the outline; its tangents along each axis are the roots of a quadratic.
         (uu, _, uw), (_, vv, vw), (_, _, ww) = (seen @ seen.T - np.outer(at, at)).tolist()
         ru, rv = sqrt(max(uw * uw - uu * ww, 0.0)), sqrt(max(vw * vw - vv * ww, 0.0))
-        # ww is negative for a solid in front of the source, so that the plus sign gives the lower bound.
+        # ww is negative for a solid in front of the source, so the plus sign gives the lower bound.
         return (uw + ru) / ww, (uw - ru) / ww, (vw + rv) / ww, (vw - rv) / ww
 
     @cached_property
@@ -100,7 +99,7 @@ class Beam:
         )
 
     def window(self, low_u: float, high_u: float, low_v: float, high_v: float, *, margin: int = 2) -> Window:
-        """The pixels of a rectangle, clipped to the image; may be empty."""
+        """The pixels of a rectangle, clipped to the image; the window may be empty."""
 
         def clip(low: float, high: float, size: int) -> slice:
             start = min(max(int(np.floor(low)) - margin, 0), size)
@@ -112,10 +111,10 @@ class Beam:
         """Entry and exit of every ray through an ellipsoid."""
         window = self.window(*self.bounds(solid))
         u, v = self._u[:, window[1]], self._v[window[0]]
-        start, d0, du, dv = self._in_frame_of(solid)
+        start, d0, du, dv = self._transform_to_unit_ball(solid)
         length = _squared_length(d0, du, dv)
         b0, bu, bv, c = float(start @ d0), float(start @ du), float(start @ dv), float(start @ start) - 1.0
-        # The discriminant b^2 - a c, expanded first: the plain difference loses the silhouette in float32.
+        # The discriminant b^2 - a c, expanded: in float32 the plain difference would lose the silhouette.
         disc = _Quadratic(
             b0 * b0 - length.k * c,
             2 * b0 * bu - length.u * c,
@@ -123,8 +122,8 @@ class Beam:
             bu * bu - length.uu * c,
             bv * bv - length.vv * c,
             2 * bu * bv - length.uv * c,
-        ).over(u, v)
-        a = length.over(u, v)
+        ).evaluate(u, v)
+        a = length.evaluate(u, v)
         np.reciprocal(a, out=a)
         middle = (np.float32(-b0) - np.float32(bu) * u) - np.float32(bv) * v
         middle *= a
@@ -135,27 +134,27 @@ class Beam:
         np.putmask(half, missed, -MISS)
         return Span(window, middle - half, middle + half)
 
-    def _in_frame_of(self, solid: Ellipsoid) -> tuple[Vector, Vector, Vector, Vector]:
-        """The rays where the ellipsoid is a unit ball: start, and the direction's constant, u and v terms.
+    def _transform_to_unit_ball(self, solid: Ellipsoid) -> tuple[Vector, Vector, Vector, Vector]:
+        """Rays in the frame in which the ellipsoid is a unit ball: start; constant, u and v terms of the direction.
 
-        A ray is source + t (distance towards + u right + v down), so that all its quadratics are polynomials in
-        u and v and only the last few steps touch whole arrays.
+        A ray is source + t (distance towards + u right + v down), so all its quadratics are polynomials in
+        u and v, and only the last few steps work on whole arrays.
         """
         inverse = solid.to_ball
         start = inverse @ (self.source - solid.centre)
         return start, inverse @ (self.distance * self.towards), inverse @ self.right, inverse @ self.down
 
-    def blob(self, solid: Ellipsoid, within: Span) -> tuple[Window, Field]:
-        """Line integral, cm, of a soft ball: a Gaussian whose standard deviations are the semi-axes, of height 1
-        in the middle, counted only where the ray is inside `within`."""
-        reach = self.window(*self.bounds(solid.scaled(3.0)))
+    def integrate_gaussian(self, solid: Ellipsoid, within: Span) -> tuple[Window, Field]:
+        """Line integral, cm, of a 3-D Gaussian with height 1 whose standard deviations are the semi-axes,
+        taken only where the ray is inside `within`."""
+        reach = self.window(*self.bounds(solid.scale(3.0)))
         rows = slice(max(reach[0].start, within.window[0].start), min(reach[0].stop, within.window[0].stop))
         cols = slice(max(reach[1].start, within.window[1].start), min(reach[1].stop, within.window[1].stop))
         if rows.stop <= rows.start or cols.stop <= cols.start:
             return (slice(0, 0), slice(0, 0)), np.zeros((0, 0), np.float32)
         u, v = self._u[:, cols], self._v[rows]
-        start, d0, du, dv = self._in_frame_of(solid)
-        a = _squared_length(d0, du, dv).over(u, v)
+        start, d0, du, dv = self._transform_to_unit_ball(solid)
+        a = _squared_length(d0, du, dv).evaluate(u, v)
         b = np.float32(start @ d0) + np.float32(start @ du) * u + np.float32(start @ dv) * v
         closest = np.maximum(np.float32(start @ start) - b * b / a, 0.0)
         middle, root = -b / a, np.sqrt(a)
@@ -170,7 +169,7 @@ class Beam:
         return (rows, cols), np.asarray(field * self.ray_length[rows, cols], np.float32)
 
     def height_at(self, depth_of: Vector) -> Field:
-        """z of every ray where it passes the plane, parallel to the detector, through a point."""
+        """z of every ray in the plane that is parallel to the detector and contains a point."""
         t = float((depth_of - self.source) @ self.towards) / self.distance
         at = self.source[2] + t * (
             self.distance * self.towards[2] + self._u * self.right[2] + self._v * self.down[2]
@@ -181,13 +180,13 @@ class Beam:
         return np.zeros((self.rows, self.cols), np.float32)
 
     def length(self, *spans: Span) -> Field:
-        """Centimetres of each ray inside the solids, added up where there are several."""
+        """Centimetres of each ray inside the solids, summed over the solids."""
         total = self.blank()
         for span in spans:
             total[span.window] += np.maximum(span.far - span.near, 0) * self.ray_length[span.window]
         return total
 
-    def coarser(self, factor: int) -> Beam:
+    def coarsen(self, factor: int) -> Beam:
         """The same view with pixels `factor` times as wide; the size must be a multiple of it."""
         middle = tuple((c + 0.5) / factor - 0.5 for c in self.centre)
         return replace(
@@ -199,7 +198,7 @@ class Beam:
         )
 
     def hull(self, spans: Sequence[Span]) -> Span:
-        """From the first entry to the last exit of several solids that touch: one organ made of parts."""
+        """Merge touching solids that form one organ: from the first entry to the last exit."""
         rows = slice(min(s.window[0].start for s in spans), max(s.window[0].stop for s in spans))
         cols = slice(min(s.window[1].start for s in spans), max(s.window[1].stop for s in spans))
         shape = (rows.stop - rows.start, cols.stop - cols.start)
@@ -214,19 +213,19 @@ class Beam:
         return Span((rows, cols), near, far)
 
     def silhouette(self, span: Span) -> NDArray[np.bool_]:
-        """Pixels whose ray meets the solid."""
+        """Pixels whose ray passes through the solid."""
         mask = np.zeros((self.rows, self.cols), bool)
         mask[span.window] = span.far > span.near
         return mask
 
-    def tubes(self, tubes: Sequence[Tube], *, profile: Profile = SOLID) -> Field:
-        """Projected thickness of tubes, cm, added up where they cross; see `tubes.deposit`."""
+    def project_tubes(self, tubes: Sequence[Tube], *, profile: Profile = SOLID) -> Field:
+        """Projected thickness of tubes, cm, summed where they cross; see `tubes.add_tubes`."""
         total = self.blank()
-        deposit(self, tubes, total, profile=profile)
+        add_tubes(self, tubes, total, profile=profile)
         return total
 
-    def plates(self, plates: Sequence[Plate], *, soften: float = 0.08) -> Field:
-        """Projected thickness of flat bones: constant over the plate, longer where it is seen edge-on."""
+    def project_plates(self, plates: Sequence[Plate], *, soften: float = 0.08) -> Field:
+        """Projected thickness of flat bones, cm: constant over a plate, larger the more it is seen edge-on."""
         total = self.blank()
         for plate in plates:
             u, v, _ = self.project(plate.corners)
@@ -241,12 +240,12 @@ class Beam:
             at = np.stack([u - window[1].start, v - window[0].start], axis=1)
             cv2.fillPoly(layer, [np.round(at * 16).astype(np.int32)], 1.0, lineType=cv2.LINE_8, shift=4)
             layer = cv2.GaussianBlur(layer, (0, 0), max(soften / self.pixel, 0.6))
-            # Never thicker than a few times the plate: a real one curves out of the edge-on view.
+            # At most four times the thickness of the plate, because a real bone is curved.
             total[window] += layer * np.float32(plate.thickness / max(cosine, 0.25))
         return total
 
-    def blocks(self, blocks: Sequence[Block], *, core: float, rim: float) -> Field:
-        """Attenuation of boxy bones: `core` per cm through the box, and `rim` more near its outline."""
+    def project_blocks(self, blocks: Sequence[Block], *, core: float, rim: float) -> Field:
+        """Attenuation of box-shaped bones: `core` per cm through the box, and `rim` more near its outline."""
         corner = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=float)
         layer = self.blank()
         for block in blocks:
@@ -279,8 +278,8 @@ class _Quadratic(NamedTuple):
     vv: float
     uv: float
 
-    def over(self, row: Field, column: Field) -> Field:
-        """Its values over a row of U and a column of V."""
+    def evaluate(self, row: Field, column: Field) -> Field:
+        """Evaluate the polynomial for a row of U and a column of V."""
         across = np.float32(self.k) + (np.float32(self.u) + np.float32(self.uu) * row) * row
         along = (np.float32(self.v) + np.float32(self.vv) * column) * column
         total = (np.float32(self.uv) * column) * row
@@ -301,8 +300,8 @@ def _squared_length(d0: Vector, du: Vector, dv: Vector) -> _Quadratic:
     )
 
 
-def overlap(first: Span, second: Span) -> Span:
-    """Where a ray is inside both convex solids."""
+def intersect_spans(first: Span, second: Span) -> Span:
+    """The span in which a ray is inside both convex solids."""
     rows = slice(
         max(first.window[0].start, second.window[0].start), min(first.window[0].stop, second.window[0].stop)
     )
@@ -313,7 +312,7 @@ def overlap(first: Span, second: Span) -> Span:
         nothing = np.zeros((0, 0), np.float32)
         return Span((slice(0, 0), slice(0, 0)), nothing, nothing)
 
-    def cut(span: Span, values: Field) -> Field:
+    def crop(span: Span, values: Field) -> Field:
         return values[
             rows.start - span.window[0].start : rows.stop - span.window[0].start,
             cols.start - span.window[1].start : cols.stop - span.window[1].start,
@@ -321,37 +320,37 @@ def overlap(first: Span, second: Span) -> Span:
 
     return Span(
         (rows, cols),
-        np.maximum(cut(first, first.near), cut(second, second.near)),
-        np.minimum(cut(first, first.far), cut(second, second.far)),
+        np.maximum(crop(first, first.near), crop(second, second.near)),
+        np.minimum(crop(first, first.far), crop(second, second.far)),
     )
 
 
-def length_without(beam: Beam, solid: Span, removed: Sequence[Span]) -> Field:
-    """Centimetres inside `solid` and in none of `removed`: exact, by inclusion and exclusion."""
+def measure_length_outside(beam: Beam, solid: Span, excluded: Sequence[Span]) -> Field:
+    """Centimetres of each ray inside `solid` and in none of `excluded`, exact by inclusion and exclusion."""
     total = beam.blank()
     total[solid.window] = np.maximum(solid.far - solid.near, 0)
-    _exclude(total, solid, removed, np.float32(-1))
+    _exclude(total, solid, excluded, np.float32(-1))
     inside = total[solid.window]
     np.maximum(inside, 0, out=inside)
     inside *= beam.ray_length[solid.window]
     return total
 
 
-def _exclude(total: Field, solid: Span, removed: Sequence[Span], sign: np.float32) -> None:
-    for k, other in enumerate(removed):
-        common = overlap(solid, other)
+def _exclude(total: Field, solid: Span, excluded: Sequence[Span], sign: np.float32) -> None:
+    for k, other in enumerate(excluded):
+        common = intersect_spans(solid, other)
         if common.near.size:
             inside = np.maximum(common.far - common.near, 0)
             if inside.any():
                 total[common.window] += sign * inside
-                _exclude(total, common, removed[k + 1 :], np.float32(-sign))
+                _exclude(total, common, excluded[k + 1 :], np.float32(-sign))
 
 
 # Source to detector, cm.
 DISTANCE = {"PA": 180.0, "AP": 100.0, "lateral": 180.0}
 
 
-def beam_for(
+def make_beam(
     view: View,
     *,
     size: int,
@@ -365,9 +364,9 @@ def beam_for(
 ) -> Beam:
     """The geometry of a PA, AP or lateral chest radiograph.
 
-    `centre` is the point that the central ray passes; the image shows `field_cm` at the detector, which touches
-    the patient. `turn_degrees` turns the patient's front to their left (by turning source and detector the
-    other way), `tilt_degrees` turns the cassette in its plane, `margin` adds pixels on every side.
+    The central ray passes through `centre`; the image shows `field_cm` at the detector, which touches
+    the patient. `turn_degrees` turns the patient's front to their left (it turns source and detector the
+    other way), `tilt_degrees` turns the detector in its plane, `margin` adds pixels on every side.
     """
     distance = DISTANCE[view]
     if view == "lateral":  # left side to the detector, shown facing the image's left

@@ -1,7 +1,7 @@
-"""Which findings come together, and how one explains another.
+"""Which findings occur together, and how they are related.
 
-The chances are clinical judgement, not measurements: they make a set in which edema mostly shows with a
-large heart and effusions, and a collapsed base mostly under fluid.
+The probabilities are clinical judgement, not measurements: in the resulting sets, edema mostly occurs with a
+large heart and effusions, and basal atelectasis mostly with an effusion.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,75 +10,75 @@ from typing import Final
 
 import numpy as np
 
-from carina.phantom.placement import draw_lesion, sides_meet
+from carina.phantom.placement import is_side_shared, sample_lesion
 from carina.phantom.plan import LesionPlan, RelationPlan
 from carina.studies.vocabulary import RelationKind
 
 MOST_FINDINGS = 3
-"""Findings in one study."""
+"""Largest number of findings in one study."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Companion:
-    """A finding that may come with another."""
+    """A finding that may occur together with another."""
 
     name: str
-    chance: float
+    probability: float
     same_side: bool = True
     form: str | None = None
-    """The only form that makes sense beside the other; None for any."""
+    """The only plausible form together with the other finding; None for any."""
 
 
 COMPANIONS: Final[dict[str, tuple[Companion, ...]]] = {
-    "atelectasis": (Companion(name="pleural effusion", chance=0.22),),
+    "atelectasis": (Companion(name="pleural effusion", probability=0.22),),
     "cardiomegaly": (
-        Companion(name="edema", chance=0.35),
-        Companion(name="pleural effusion", chance=0.12),
-        Companion(name="atelectasis", chance=0.12),
+        Companion(name="edema", probability=0.35),
+        Companion(name="pleural effusion", probability=0.12),
+        Companion(name="atelectasis", probability=0.12),
     ),
     "consolidation": (
-        Companion(name="pleural effusion", chance=0.26),
-        Companion(name="pneumonia", chance=0.12, same_side=False),
+        Companion(name="pleural effusion", probability=0.26),
+        Companion(name="pneumonia", probability=0.12, same_side=False),
     ),
     "edema": (
-        Companion(name="cardiomegaly", chance=0.60),
-        Companion(name="pleural effusion", chance=0.45),
-        Companion(name="atelectasis", chance=0.12),
+        Companion(name="cardiomegaly", probability=0.60),
+        Companion(name="pleural effusion", probability=0.45),
+        Companion(name="atelectasis", probability=0.12),
     ),
     "fracture": (
-        Companion(name="pneumothorax", chance=0.30),
-        Companion(name="pleural effusion", chance=0.15),
+        Companion(name="pneumothorax", probability=0.30),
+        Companion(name="pleural effusion", probability=0.15),
     ),
     "lung opacity": (
-        Companion(name="pneumonia", chance=0.10, same_side=False),
-        Companion(name="nodule", chance=0.04, same_side=False),
+        Companion(name="pneumonia", probability=0.10, same_side=False),
+        Companion(name="nodule", probability=0.04, same_side=False),
     ),
     "mass": (
-        Companion(name="atelectasis", chance=0.15, form="wedge"),
-        Companion(name="pleural effusion", chance=0.15),
-        Companion(name="nodule", chance=0.15, same_side=False),
+        Companion(name="atelectasis", probability=0.15, form="wedge"),
+        Companion(name="pleural effusion", probability=0.15),
+        Companion(name="nodule", probability=0.15, same_side=False),
     ),
-    "nodule": (Companion(name="nodule", chance=0.10, same_side=False),),
+    "nodule": (Companion(name="nodule", probability=0.10, same_side=False),),
     "pleural effusion": (
-        Companion(name="atelectasis", chance=0.42),
-        Companion(name="cardiomegaly", chance=0.10),
+        Companion(name="atelectasis", probability=0.42),
+        Companion(name="cardiomegaly", probability=0.10),
     ),
     "pneumonia": (
-        Companion(name="pleural effusion", chance=0.30),
-        Companion(name="consolidation", chance=0.12, same_side=False),
-        Companion(name="lung opacity", chance=0.10, same_side=False),
+        Companion(name="pleural effusion", probability=0.30),
+        Companion(name="consolidation", probability=0.12, same_side=False),
+        Companion(name="lung opacity", probability=0.10, same_side=False),
     ),
     "pneumothorax": (
-        Companion(name="fracture", chance=0.12, form="acute"),
-        Companion(name="pleural effusion", chance=0.03),
-        Companion(name="atelectasis", chance=0.08, form="plate"),
+        Companion(name="fracture", probability=0.12, form="acute"),
+        Companion(name="pleural effusion", probability=0.03),
+        Companion(name="atelectasis", probability=0.08, form="plate"),
     ),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """What a report may say about two findings of one study."""
+    """A relation between two findings of one study."""
 
     kind: RelationKind
     same_side: bool = True
@@ -108,47 +108,49 @@ def add_companions(
     allowed: Iterable[str],
     prior: Sequence[LesionPlan] = (),
 ) -> list[LesionPlan]:
-    """The lesions with what comes with those from `start` on, companions of companions included.
+    """Add companions to the lesions from index `start` on, including companions of companions.
 
-    None comes that the study before, with the lesions `prior`, had on the same side.
+    No companion is added that the prior study, with the lesions `prior`, had on the same side.
     """
-    grown = list(lesions)
+    extended = list(lesions)
     names = frozenset(allowed)
     at = start
-    while at < len(grown):
-        for companion in COMPANIONS[grown[at].name]:
-            if len(grown) < MOST_FINDINGS and companion.name in names:
-                grown.extend(_companion(r, companion, grown[at], grown, prior))
+    while at < len(extended):
+        for companion in COMPANIONS[extended[at].name]:
+            if len(extended) < MOST_FINDINGS and companion.name in names:
+                extended.extend(_sample_companion(r, companion, extended[at], extended, prior))
         at += 1
-    return grown
+    return extended
 
 
-def _companion(
+def _sample_companion(
     r: np.random.Generator,
     companion: Companion,
     lesion: LesionPlan,
-    among: Sequence[LesionPlan],
+    others: Sequence[LesionPlan],
     prior: Sequence[LesionPlan],
 ) -> list[LesionPlan]:
-    # An old fracture no longer brings anything.
-    if r.random() >= companion.chance or lesion.form == "healing":
+    # A healing fracture has no companions.
+    if r.random() >= companion.probability or lesion.form == "healing":
         return []
-    beside = lesion if companion.same_side else None
-    drawn = draw_lesion(r, companion.name, among=among, prior=prior, beside=beside, form=companion.form)
-    return [] if drawn is None else [drawn]
+    companion_of = lesion if companion.same_side else None
+    sampled = sample_lesion(
+        r, companion.name, others=others, prior=prior, companion_of=companion_of, form=companion.form
+    )
+    return [] if sampled is None else [sampled]
 
 
-def relate(lesions: Sequence[LesionPlan], since: dict[str, int]) -> tuple[RelationPlan, ...]:
-    """The relations between the lesions of one study; `since` has the order of each key's first study."""
+def relate_lesions(lesions: Sequence[LesionPlan], first_orders: dict[str, int]) -> tuple[RelationPlan, ...]:
+    """The relations between the lesions of one study; `first_orders` has the order of each key's first study."""
     relations: list[RelationPlan] = []
     explained: set[str] = set()
     for subject in lesions:
         for target in lesions:
             link = LINKS.get((subject.name, target.name))
-            if link is None or not _holds(link, subject, target, since):
+            if link is None or not _is_link_valid(link, subject, target, first_orders):
                 continue
             if link.kind == "causes":
-                # One cause is enough: a report that gives two for one finding gives none.
+                # One cause per finding: a report that gives two causes explains nothing.
                 if target.key in explained:
                     continue
                 explained.add(target.key)
@@ -156,9 +158,9 @@ def relate(lesions: Sequence[LesionPlan], since: dict[str, int]) -> tuple[Relati
     return tuple(relations)
 
 
-def _holds(link: Link, subject: LesionPlan, target: LesionPlan, since: dict[str, int]) -> bool:
-    if link.same_side and not sides_meet(subject.side, target.side):
+def _is_link_valid(link: Link, subject: LesionPlan, target: LesionPlan, first_orders: dict[str, int]) -> bool:
+    if link.same_side and not is_side_shared(subject.side, target.side):
         return False
     if link.kind != "causes":
         return True
-    return subject.form != "healing" and since[subject.key] <= since[target.key]
+    return subject.form != "healing" and first_orders[subject.key] <= first_orders[target.key]

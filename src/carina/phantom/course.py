@@ -1,7 +1,7 @@
-"""Who the phantom patients are, when they are imaged, and what is seen each time.
+"""Plans of phantom patients: their bodies, the dates of their studies, and the lesions of each study.
 
-A plan depends on the seed, the patient's index and the options only, so that any worker can make any part of
-a set. Geometry, pixels and words are made from the plan elsewhere.
+A plan depends only on the seed, the patient's index and the options, so any worker can make any part of
+a set. Geometry, pixels and reports are made from the plan in other modules.
 """
 
 import datetime
@@ -10,44 +10,41 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from carina.phantom.chance import between, normal_within, pick, sticky
-from carina.phantom.cooccurrence import relate
-from carina.phantom.devices_plan import plan_devices, relate_tubes
+from carina.phantom.cooccurrence import relate_lesions
+from carina.phantom.device_planning import plan_devices, relate_chest_tubes
 from carina.phantom.evolution import (
     HEALING_DAYS,
     RECOVERY_DAYS,
     SAME_HEALTH,
-    Fate,
-    Tracked,
-    appear,
-    certainty_of,
-    evolve,
-    fate_of,
-    first_weights,
-    open_chance,
-    weights_left,
+    Outcome,
+    TrackedLesion,
+    apply_outcome,
+    compute_all_abnormal_probability,
+    decide_certainty,
+    sample_new_lesions,
+    sample_outcome,
+    weigh_first_findings,
+    weigh_new_findings,
 )
 from carina.phantom.options import Mix, PhantomOptions
-from carina.phantom.placement import FORMS
-from carina.phantom.plan import DevicePlan, Gone, LesionPlan, PatientPlan, RelationPlan, StudyPlan
+from carina.phantom.plan import DevicePlan, LesionPlan, PatientPlan, RelationPlan, ResolvedItem, StudyPlan
+from carina.phantom.sampling import sample_key, sample_persistent, sample_truncated_normal, sample_uniform
 from carina.phantom.technique import Setting, plan_settings, plan_techniques
 from carina.store.seeding import rng
 from carina.studies.vocabulary import Sex
 
-__all__ = ["FORMS", "patient_id", "plan_patient", "plan_studies", "study_count", "study_spans"]
-
 STUDIES_WITH_PRIOR = {2: 0.5, 3: 0.38, 4: 0.12}
-"""Number of studies of a patient with more than one: half of them have more than two."""
+"""Weights of the number of studies of a patient with more than one; half of them have more than two."""
 
 FIRST_DAY = datetime.date(2101, 1, 1)
-"""Nobody takes a date of the next century for a real one."""
+"""Dates of the next century cannot be mistaken for real ones."""
 FIRST_DAYS = 79 * 365
 INPATIENT_GAP = (1, 9)
 FOLLOW_UP_GAP = (15, 120)
 OUTPATIENT_GAP = (40, 1100)
 
 YOUNGEST, OLDEST = 18, 86
-"""Ages at the first study; the longest courses end before 96."""
+"""Limits of the age at the first study; the longest courses end before the age of 96."""
 AGE_OF_HEALTHY = 49.0
 AGE_OF = {
     "atelectasis": 58.0,
@@ -62,7 +59,7 @@ AGE_OF = {
     "pneumonia": 57.0,
     "pneumothorax": 46.0,
 }
-"""Mean age of those who have a finding; the first lesion of a patient decides."""
+"""Mean age of patients by their first lesion."""
 AGE_SPREAD = 15.0
 
 FEMALE = 0.48
@@ -72,56 +69,56 @@ BMI, BMI_SPREAD, BMI_LIMITS = 26.5, 4.6, (17.0, 42.0)
 BMI_PER_CM = -0.03
 RATIO_LIMITS, RATIO_SPREAD = (0.42, 0.48), 0.012
 RATIO_PER_BMI = 0.0015
-"""A higher diaphragm lays the heart flatter."""
+"""With a higher diaphragm, the heart is more horizontal."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Visit:
-    """The lesions of one study, and the days since the one before."""
+    """The lesions of one study, and the days since the prior study."""
 
     gap_days: int
-    lesions: tuple[Tracked, ...]
+    lesions: tuple[TrackedLesion, ...]
 
 
-def patient_id(index: int) -> str:
+def format_patient_id(index: int) -> str:
     return f"p{index:06d}"
 
 
-def study_count(seed: int, index: int, options: PhantomOptions) -> int:
-    """How many studies a patient has, without planning them."""
-    r = rng(seed, patient_id(index), "count")
-    return pick(r, STUDIES_WITH_PRIOR) if r.random() < options.mix.with_prior else 1
+def count_studies(seed: int, index: int, options: PhantomOptions) -> int:
+    """Number of studies of a patient, without planning them."""
+    r = rng(seed, format_patient_id(index), "count")
+    return sample_key(r, STUDIES_WITH_PRIOR) if r.random() < options.mix.with_prior else 1
 
 
-def study_spans(seed: int, n: int, options: PhantomOptions) -> Iterator[tuple[int, int]]:
-    """(index of patient, how many of their studies are in a set of `n`): to share out work unplanned."""
-    index, left = 0, n
-    while left > 0:
-        taken = min(study_count(seed, index, options), left)
-        yield index, taken
-        index, left = index + 1, left - taken
+def count_studies_by_patient(seed: int, n: int, options: PhantomOptions) -> Iterator[tuple[int, int]]:
+    """Yield (index of patient, number of their studies in a set of `n`), without planning the studies."""
+    index, remaining = 0, n
+    while remaining > 0:
+        count = min(count_studies(seed, index, options), remaining)
+        yield index, count
+        index, remaining = index + 1, remaining - count
 
 
 def plan_studies(
     seed: int, n: int, options: PhantomOptions, *, start: int = 0
 ) -> Iterator[tuple[PatientPlan, StudyPlan]]:
-    """Studies `start` to `n` of a set: patients in the order of their index, studies in that of time.
+    """Plan studies `start` to `n` of a set: patients in the order of their index, studies in the order of time.
 
     Only patients with a study in that range are planned. The first studies of a larger set are the same.
     """
     at = 0
-    for index, taken in study_spans(seed, n, options):
-        if at + taken > start:
+    for index, count in count_studies_by_patient(seed, n, options):
+        if at + count > start:
             patient = plan_patient(seed, index, options)
-            for study in patient.studies[max(0, start - at) : taken]:
+            for study in patient.studies[max(0, start - at) : count]:
                 yield patient, study
-        at += taken
+        at += count
 
 
 def plan_patient(seed: int, index: int, options: PhantomOptions) -> PatientPlan:
-    """Everything about one patient, from their body to the trend of each lesion in each study."""
-    key, mix = patient_id(index), options.mix
-    count = study_count(seed, index, options)
+    """Plan one patient, from their body to the trend of each lesion in each study."""
+    key, mix = format_patient_id(index), options.mix
+    count = count_studies(seed, index, options)
     technique = rng(seed, key, "technique")
     settings = plan_settings(technique, count, mix)
     techniques = [plan_techniques(technique, setting.views, mix) for setting in settings]
@@ -129,7 +126,7 @@ def plan_patient(seed: int, index: int, options: PhantomOptions) -> PatientPlan:
     body = rng(seed, key, "body")
     sex: Sex = "F" if body.random() < FEMALE else "M"
     height, bmi, ratio = _plan_body(body, sex)
-    # After the body, which is then the same whatever the findings.
+    # After the body, which must not depend on the findings.
     dates, ages = _plan_calendar(body, visits)
     lesions = [tuple(tracked.lesion for tracked in visit.lesions) for visit in visits]
     devices = plan_devices(rng(seed, key, "devices"), settings, lesions, ages[0], mix)
@@ -150,9 +147,9 @@ def plan_patient(seed: int, index: int, options: PhantomOptions) -> PatientPlan:
                 techniques=techniques[order],
                 lesions=lesions[order],
                 devices=devices[order],
-                relations=_relations(visits[order], devices[order]),
-                resolved=_gone(lesions, order),
-                removed=_gone(devices, order),
+                relations=_relate_all(visits[order], devices[order]),
+                resolved_lesions=_list_missing(lesions, order),
+                removed_devices=_list_missing(devices, order),
                 ecg_leads=settings[order].ecg_leads,
             )
             for order in range(count)
@@ -161,79 +158,81 @@ def plan_patient(seed: int, index: int, options: PhantomOptions) -> PatientPlan:
 
 
 def _plan_body(r: np.random.Generator, sex: Sex) -> tuple[float, float, float]:
-    """Height, BMI and cardiothoracic ratio, without a look at the findings: habitus must not tell them."""
+    """Sample height, BMI and cardiothoracic ratio, independent of the findings: habitus must not reveal them."""
     mean, sd = HEIGHT_CM[sex]
-    height = normal_within(r, mean=mean, sd=sd, within=HEIGHT_LIMITS)
-    # Right-skewed, and a little lower in the tall.
+    height = sample_truncated_normal(r, mean=mean, sd=sd, within=HEIGHT_LIMITS)
+    # Right-skewed, and a little lower in tall patients.
     bmi = BMI + BMI_PER_CM * (height - mean) + BMI_SPREAD * (float(r.standard_gamma(6.0)) - 6.0) / 6.0**0.5
     bmi = min(max(bmi, BMI_LIMITS[0]), BMI_LIMITS[1])
     middle = sum(RATIO_LIMITS) / 2.0 + RATIO_PER_BMI * (bmi - BMI)
-    ratio = normal_within(r, mean=middle, sd=RATIO_SPREAD, within=RATIO_LIMITS)
+    ratio = sample_truncated_normal(r, mean=middle, sd=RATIO_SPREAD, within=RATIO_LIMITS)
     return round(height, 1), round(bmi, 1), round(ratio, 4)
 
 
 def _plan_visits(r: np.random.Generator, settings: Sequence[Setting], mix: Mix) -> list[Visit]:
-    """The lesions of each study. Whether a study is normal comes first, so that its share is met."""
+    """Sample the lesions of each study. Which studies are normal is sampled first, so that their share is met."""
     count = len(settings)
-    normal = [u < mix.normal for u in sticky(r, count, keep=SAME_HEALTH)]
+    normal = [u < mix.normal for u in sample_persistent(r, count, keep=SAME_HEALTH)]
     visits: list[Visit] = []
-    seen = 0
+    lesion_count = 0
     for order in range(count):
         before = visits[-1].lesions if visits else ()
         weights = {}
         if not normal[order]:
-            weights = first_weights(
+            weights = weigh_first_findings(
                 mix.findings,
-                closing=any(normal[order:]),
-                open_chance=open_chance(mix.normal, count - 1 - order),
+                has_normal_follow_up=any(normal[order:]),
+                all_abnormal_probability=compute_all_abnormal_probability(mix.normal, count - 1 - order),
             )
-        gap = 0 if order == 0 else _gap_days(r, settings[order - 1], settings[order])
+        gap = 0 if order == 0 else _sample_gap_days(r, settings[order - 1], settings[order])
         gap, kept = _carry_over(r, before, gap, weights)
         fresh = []
         if weights:
-            fresh = appear(
+            fresh = sample_new_lesions(
                 r,
                 [tracked.lesion for tracked in kept],
                 weights,
                 prior=[tracked.lesion for tracked in before],
-                settled=order == 0 or gap >= HEALING_DAYS,
+                allow_old_fracture=order == 0 or gap >= HEALING_DAYS,
             )
         for lesion in fresh:
-            seen += 1
-            keyed = replace(lesion, key=f"l{seen}", trend=None if order == 0 else "new")
-            kept.append(Tracked(lesion=keyed, since=order, doubt=r.random()))
-        visits.append(Visit(gap_days=gap, lesions=tuple(_hedge(tracked, mix) for tracked in kept)))
+            lesion_count += 1
+            keyed = replace(lesion, key=f"l{lesion_count}", trend=None if order == 0 else "new")
+            kept.append(TrackedLesion(lesion=keyed, first_order=order, doubt=r.random()))
+        visits.append(Visit(gap_days=gap, lesions=tuple(_update_certainty(tracked, mix) for tracked in kept)))
     return visits
 
 
 def _carry_over(
-    r: np.random.Generator, before: Sequence[Tracked], gap: int, weights: dict[str, float]
-) -> tuple[int, list[Tracked]]:
-    """The days since the study before, at least `gap`, and what is left of its lesions.
+    r: np.random.Generator, before: Sequence[TrackedLesion], gap: int, weights: dict[str, float]
+) -> tuple[int, list[TrackedLesion]]:
+    """The days since the prior study, at least `gap`, and those of its lesions that have not resolved.
 
-    `weights` are those of a new finding; a normal study has none.
+    `weights` are the weights of a new finding, empty for a normal study.
     """
-    fates: list[Fate] = [fate_of(r, tracked.lesion, gap) if weights else "resolved" for tracked in before]
+    outcomes: list[Outcome] = [
+        sample_outcome(r, tracked.lesion, gap) if weights else "resolved" for tracked in before
+    ]
     prior = [tracked.lesion for tracked in before]
-    if weights and prior and set(fates) == {"resolved"} and not weights_left(weights, prior):
-        # Nothing could be new in this study, yet it is abnormal: the main finding goes on.
-        fates[0] = fate_of(r, prior[0], gap, lasting=True)
-    # Recovery takes its time: what has resolved puts off the study that no longer shows it.
-    for tracked, fate in zip(before, fates, strict=True):
-        if fate == "resolved":
-            gap = max(gap, RECOVERY_DAYS[tracked.lesion.name] + int(between(r, 0.0, 5.0)))
+    if weights and prior and set(outcomes) == {"resolved"} and not weigh_new_findings(weights, prior):
+        # The study is abnormal but no finding could be new, so the main finding must not resolve.
+        outcomes[0] = sample_outcome(r, prior[0], gap, allow_resolved=False)
+    # Recovery takes time: a study after a resolved lesion is not earlier than the recovery.
+    for tracked, outcome in zip(before, outcomes, strict=True):
+        if outcome == "resolved":
+            gap = max(gap, RECOVERY_DAYS[tracked.lesion.name] + int(sample_uniform(r, 0.0, 5.0)))
     kept = [
-        replace(tracked, lesion=evolve(r, tracked.lesion, fate, gap))
-        for tracked, fate in zip(before, fates, strict=True)
-        if fate != "resolved"
+        replace(tracked, lesion=apply_outcome(r, tracked.lesion, outcome, gap))
+        for tracked, outcome in zip(before, outcomes, strict=True)
+        if outcome != "resolved"
     ]
     return gap, kept
 
 
-def _gap_days(r: np.random.Generator, before: Setting, after: Setting) -> int:
-    if before.portable and after.portable:
+def _sample_gap_days(r: np.random.Generator, before: Setting, after: Setting) -> int:
+    if before.is_portable and after.is_portable:
         low, high = INPATIENT_GAP
-    elif before.portable:
+    elif before.is_portable:
         low, high = FOLLOW_UP_GAP
     else:
         low, high = OUTPATIENT_GAP
@@ -241,43 +240,45 @@ def _gap_days(r: np.random.Generator, before: Setting, after: Setting) -> int:
     return int(low * (high / low) ** r.random())
 
 
-def _hedge(tracked: Tracked, mix: Mix) -> Tracked:
+def _update_certainty(tracked: TrackedLesion, mix: Mix) -> TrackedLesion:
     if tracked.lesion.trend == "unchanged":
-        # As sure as before; also of a fracture, whose healing alone does not make it doubtful.
+        # An unchanged lesion keeps its certainty, also a fracture that has begun to heal.
         return tracked
-    certainty = certainty_of(tracked.lesion, tracked.doubt, mix.hedged)
+    certainty = decide_certainty(tracked.lesion, tracked.doubt, mix.hedged)
     if certainty == tracked.lesion.certainty:
         return tracked
     return replace(tracked, lesion=replace(tracked.lesion, certainty=certainty))
 
 
 def _plan_calendar(r: np.random.Generator, visits: Sequence[Visit]) -> tuple[list[datetime.date], list[int]]:
-    """The date of each study, and the patient's age on it."""
+    """Sample the date of each study, and compute the patient's age at each."""
     first = next((tracked.lesion.name for visit in visits for tracked in visit.lesions), None)
     mean = AGE_OF_HEALTHY if first is None else AGE_OF[first]
-    age = normal_within(r, mean=mean, sd=AGE_SPREAD, within=(YOUNGEST, OLDEST))
-    date = FIRST_DAY + datetime.timedelta(days=int(between(r, 0.0, FIRST_DAYS)))
+    age = sample_truncated_normal(r, mean=mean, sd=AGE_SPREAD, within=(YOUNGEST, OLDEST))
+    date = FIRST_DAY + datetime.timedelta(days=int(sample_uniform(r, 0.0, FIRST_DAYS)))
     birth = date - datetime.timedelta(days=int(age * 365.25) + 1)
     dates = []
     for visit in visits:
         date += datetime.timedelta(days=visit.gap_days)
         dates.append(date)
-    return dates, [_years(birth, date) for date in dates]
+    return dates, [_count_years(birth, date) for date in dates]
 
 
-def _years(birth: datetime.date, date: datetime.date) -> int:
+def _count_years(birth: datetime.date, date: datetime.date) -> int:
     return date.year - birth.year - ((date.month, date.day) < (birth.month, birth.day))
 
 
-def _relations(visit: Visit, devices: Sequence[DevicePlan]) -> tuple[RelationPlan, ...]:
+def _relate_all(visit: Visit, devices: Sequence[DevicePlan]) -> tuple[RelationPlan, ...]:
     lesions = [tracked.lesion for tracked in visit.lesions]
-    since = {tracked.lesion.key: tracked.since for tracked in visit.lesions}
-    return relate(lesions, since) + relate_tubes(devices, lesions)
+    first_orders = {tracked.lesion.key: tracked.first_order for tracked in visit.lesions}
+    return relate_lesions(lesions, first_orders) + relate_chest_tubes(devices, lesions)
 
 
-def _gone(items: Sequence[Sequence[LesionPlan | DevicePlan]], order: int) -> tuple[Gone, ...]:
-    """What the study before had and this one has not."""
+def _list_missing(items: Sequence[Sequence[LesionPlan | DevicePlan]], order: int) -> tuple[ResolvedItem, ...]:
+    """Items of the prior study that this study does not have."""
     if order == 0:
         return ()
-    left = {item.key for item in items[order]}
-    return tuple(Gone(key=item.key, name=item.name) for item in items[order - 1] if item.key not in left)
+    remaining = {item.key for item in items[order]}
+    return tuple(
+        ResolvedItem(key=item.key, name=item.name) for item in items[order - 1] if item.key not in remaining
+    )

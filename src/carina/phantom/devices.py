@@ -1,6 +1,6 @@
-"""Tubes, lines and implants: their course through the patient, where their tip lies, and whether that is right.
+"""Tubes, lines and implants: their course through the patient and the position of their tip.
 
-Also what lies on the patient and means nothing: ECG leads, placed by chance alone.
+Also ECG leads on the skin, whose position is random and independent of every finding.
 """
 
 from dataclasses import dataclass
@@ -11,66 +11,70 @@ from numpy.typing import ArrayLike
 from carina.phantom.attenuation import METAL, PLASTIC
 from carina.phantom.beam import Beam, Field
 from carina.phantom.plan import DevicePlan
-from carina.phantom.solids import Ellipsoid, Tube, Vector, ellipsoid, resampled, smooth_curve, tube
+from carina.phantom.solids import Ellipsoid, Tube, Vector, ellipsoid, resample_curve, smooth_curve, tube
 from carina.phantom.thorax import Thorax
 from carina.studies.model import Measure
 
-# (inset cm, attenuation above what is there): a catheter wall with a radio-opaque stripe reads as a soft line.
+# (inset cm, added attenuation): the wall of a catheter; its radio-opaque stripe is a wire of its own.
 CATHETER = ((0.0, PLASTIC), (0.06, -0.8 * PLASTIC))
 WIRE = ((0.0, METAL),)
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A device in the patient."""
+class DeviceGeometry:
+    """The solids of one device in the patient, and where its tip lies."""
 
     tubes: tuple[Tube, ...]
     wires: tuple[Tube, ...] = ()
     plates: tuple[Ellipsoid, ...] = ()
-    """Solid metal (a pulse generator)."""
+    """Solid metal, as of a pulse generator."""
     tip: Vector | None = None
     site: str | None = None
     measures: tuple[Measure, ...] = ()
 
-    def attenuation(self, beam: Beam) -> Field:
-        total = beam.tubes(self.tubes, profile=CATHETER) + beam.tubes(self.wires, profile=WIRE)
+    def compute_attenuation(self, beam: Beam) -> Field:
+        total = beam.project_tubes(self.tubes, profile=CATHETER) + beam.project_tubes(
+            self.wires, profile=WIRE
+        )
         for plate in self.plates:
             total += np.float32(0.35 * METAL) * beam.length(beam.span(plate))
         return total
 
-    def thickness(self, beam: Beam) -> Field:
-        total = beam.tubes(self.tubes) + beam.tubes(self.wires)
+    def compute_thickness(self, beam: Beam) -> Field:
+        total = beam.project_tubes(self.tubes) + beam.project_tubes(self.wires)
         for plate in self.plates:
             total += beam.length(beam.span(plate))
         return total
 
 
-def place(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
-    """The device's course through this thorax."""
+def place_device(device: DevicePlan, thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
+    """Place a device in this thorax."""
     return {
-        "endotracheal tube": _endotracheal,
-        "nasogastric tube": _nasogastric,
-        "central venous line": _central_line,
-        "pacemaker": _pacemaker,
-        "chest tube": _chest_tube,
-    }[device.name](device, thorax, chance)
+        "endotracheal tube": _place_endotracheal_tube,
+        "nasogastric tube": _place_nasogastric_tube,
+        "central venous line": _place_central_line,
+        "pacemaker": _place_pacemaker,
+        "chest tube": _place_chest_tube,
+    }[device.name](device, thorax, generator)
 
 
-def _endotracheal(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
-    """Right when the tip is 3 to 6 cm above the carina; wrong in the right main bronchus or too high."""
-    airway = resampled(thorax.trachea.points, n=200)
-    drawn = chance.random()
+def _place_endotracheal_tube(
+    device: DevicePlan, thorax: Thorax, generator: np.random.Generator
+) -> DeviceGeometry:
+    """Adequate with the tip 3 to 6 cm above the carina; malpositioned near the carina or too high."""
+    airway = resample_curve(thorax.trachea.points, n=200)
+    uniform = generator.random()
     if device.adequate:
         above = 3.0 + 3.0 * device.depth
-    elif drawn < 0.6:
-        above = 1.4 * device.depth  # at or nearly at the carina
+    elif uniform < 0.6:
+        above = 1.4 * device.depth  # at the carina or just above
     else:
         above = 7.5 + 2.0 * device.depth
     height = airway[:, 2] - thorax.carina[2]
     course = airway[height >= above]
     above = round(above, 1)
     site = f"{above:.1f} cm above the carina"
-    return Placed(
+    return DeviceGeometry(
         tubes=(tube(course, 0.42),),
         wires=(tube(course + (0.36, 0.0, 0.0), 0.022),),
         tip=course[-1],
@@ -79,12 +83,14 @@ def _endotracheal(device: DevicePlan, thorax: Thorax, chance: np.random.Generato
     )
 
 
-def _nasogastric(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
-    """Right when the tip is in the stomach; wrong when it ends in the oesophagus."""
+def _place_nasogastric_tube(
+    device: DevicePlan, thorax: Thorax, generator: np.random.Generator
+) -> DeviceGeometry:
+    """Adequate with the tip in the stomach; malpositioned with the tip in the oesophagus."""
     dome = thorax.domes[1]
     top = dome.centre[2] + dome.axes[2, 2]
-    s = thorax.build.scale
-    wander = chance.normal(0, 0.15, 4)
+    s = thorax.habitus.scale
+    wander = generator.normal(0, 0.15, 4)
     knots = [
         (0.3 + wander[0], -3.2, 36 * s),
         (0.4 + wander[1], -4.4, 20 * s),
@@ -98,16 +104,16 @@ def _nasogastric(device: DevicePlan, thorax: Thorax, chance: np.random.Generator
         whole = smooth_curve(knots, n=160)
         course = whole[whole[:, 2] > top + 2.0 + 5.0 * device.depth]
     site = "in the stomach" if device.adequate else "in the distal esophagus"
-    return Placed(tubes=(tube(course, 0.24),), wires=(tube(course, 0.02),), tip=course[-1], site=site)
+    return DeviceGeometry(tubes=(tube(course, 0.24),), wires=(tube(course, 0.02),), tip=course[-1], site=site)
 
 
-def _central_line(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
-    """From the jugular or subclavian vein into the superior vena cava; wrong deep in the atrium or too short."""
-    s, w = thorax.build.scale, thorax.build.width
-    jugular = chance.random() < 0.6
+def _place_central_line(device: DevicePlan, thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
+    """From the jugular or subclavian vein into the superior vena cava; malpositioned if too deep or too short."""
+    s, w = thorax.habitus.scale, thorax.habitus.width
+    jugular = generator.random() < 0.6
     side = -1.0 if device.side == "right" else 1.0
     entry = (side * 3.4, 0.5, 33 * s) if jugular else (side * 0.72 * w, 6.0, 19.4 * s)
-    deep_wrong = chance.random() < 0.5
+    deep_wrong = generator.random() < 0.5
     junction = 12.0 * s
     tip_z = (
         junction + (1.5 - 3.0 * device.depth)
@@ -125,14 +131,16 @@ def _central_line(device: DevicePlan, thorax: Thorax, chance: np.random.Generato
         if device.adequate
         else ("deep in the right atrium" if deep_wrong else "in the brachiocephalic vein")
     )
-    return Placed(tubes=(tube(course, 0.12),), wires=(tube(course, 0.024),), tip=course[-1], site=site)
+    return DeviceGeometry(
+        tubes=(tube(course, 0.12),), wires=(tube(course, 0.024),), tip=course[-1], site=site
+    )
 
 
-def _pacemaker(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
-    """A generator under the skin of the chest, one lead to the right atrium and one to the ventricle's apex."""
-    s, w, d = thorax.build.scale, thorax.build.width, thorax.build.depth
+def _place_pacemaker(device: DevicePlan, thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
+    """A generator under the skin, one lead to the right atrium and one to the apex of the right ventricle."""
+    s, w, d = thorax.habitus.scale, thorax.habitus.width, thorax.habitus.depth
     side = -1.0 if device.side == "right" else 1.0
-    box = np.array([side * (0.70 + 0.06 * device.depth) * w, d - 1.5, 17.6 * s + chance.normal(0, 0.4)])
+    box = np.array([side * (0.70 + 0.06 * device.depth) * w, d - 1.5, 17.6 * s + generator.normal(0, 0.4)])
     ventricle = thorax.heart[0]
     apex = ventricle.centre + 0.72 * ventricle.axes[:, 0] + (0.0, 0.8, 0.0)
     if not device.adequate:
@@ -159,7 +167,7 @@ def _pacemaker(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) 
             [*vein, (-2.1, 2.2, 11.5 * s), atrium + (-0.8, 1.0, -0.8), atrium + (-0.2, 1.6, 1.3)], n=120
         ),
     )
-    return Placed(
+    return DeviceGeometry(
         tubes=tuple(tube(lead, 0.08) for lead in leads),
         wires=tuple(tube(lead, 0.035) for lead in leads)
         + (tube(leads[0][-8:], 0.11), tube(leads[1][-8:], 0.11)),
@@ -172,11 +180,11 @@ def _pacemaker(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) 
     )
 
 
-def _chest_tube(device: DevicePlan, thorax: Thorax, chance: np.random.Generator) -> Placed:
-    """From the side of the chest up to the apex; wrong when it ends in the chest wall."""
-    s, w = thorax.build.scale, thorax.build.width
+def _place_chest_tube(device: DevicePlan, thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
+    """From the side of the chest up to the apex; malpositioned with the tip in the chest wall."""
+    s, w = thorax.habitus.scale, thorax.habitus.width
     side = -1.0 if device.side == "right" else 1.0
-    low = chance.uniform(4.0, 7.0)
+    low = generator.uniform(4.0, 7.0)
     knots = [
         (side * (w + 4.5), -1.0, (low - 1.0) * s),
         (side * (w + 0.8), -1.5, low * s),
@@ -188,20 +196,20 @@ def _chest_tube(device: DevicePlan, thorax: Thorax, chance: np.random.Generator)
         knots if device.adequate else knots[:2] + [(side * (w + 0.5), -2.5, (low + 3.0) * s)], n=120
     )
     site = "at the apex" if device.adequate else "in the chest wall"
-    return Placed(
+    return DeviceGeometry(
         tubes=(tube(course, 0.40),), wires=(tube(course + (0, 0, 0.1), 0.03),), tip=course[-1], site=site
     )
 
 
-def ecg_leads(thorax: Thorax, chance: np.random.Generator) -> Placed:
-    """Three to five electrodes on the skin with their wires: present or not by chance, never tied to a finding."""
-    s, w, d = thorax.build.scale, thorax.build.width, thorax.build.depth
+def make_ecg_leads(thorax: Thorax, generator: np.random.Generator) -> DeviceGeometry:
+    """Place three to five electrodes with their wires at random on the skin."""
+    s, w, d = thorax.habitus.scale, thorax.habitus.width, thorax.habitus.depth
     wires: list[Tube] = []
-    for _ in range(int(chance.integers(3, 6))):
-        at = np.array([chance.uniform(-0.95, 0.95) * w, d, chance.uniform(1.0, 19.0) * s])
-        away = np.array([np.sign(at[0]) * 1.9 * w, d, at[2] + chance.normal(0, 6.0)])
-        sag = 0.5 * (at + away) + np.array([0.0, 0.5, -chance.uniform(0.0, 4.0)])
+    for _ in range(int(generator.integers(3, 6))):
+        at = np.array([generator.uniform(-0.95, 0.95) * w, d, generator.uniform(1.0, 19.0) * s])
+        away = np.array([np.sign(at[0]) * 1.9 * w, d, at[2] + generator.normal(0, 6.0)])
+        sag = 0.5 * (at + away) + np.array([0.0, 0.5, -generator.uniform(0.0, 4.0)])
         wires.append(tube(smooth_curve([at, sag, away], n=60), 0.03))
         ring = np.linspace(0, 2 * np.pi, 24)
         wires.append(tube(at + 0.45 * np.stack([np.cos(ring), 0 * ring, np.sin(ring)], axis=1), 0.04))
-    return Placed(tubes=(), wires=tuple(wires))
+    return DeviceGeometry(tubes=(), wires=tuple(wires))

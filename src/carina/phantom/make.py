@@ -1,4 +1,4 @@
-"""Makes phantom studies from a seed and a number, in memory or on disk, with any number of workers."""
+"""Make phantom studies from a seed, in memory or on disk, with any number of workers."""
 
 import os
 import shlex
@@ -16,7 +16,7 @@ from carina.phantom import truth
 from carina.phantom.course import plan_patient, plan_studies
 from carina.phantom.options import Mix, PhantomOptions, Wording
 from carina.phantom.plan import PatientPlan, StudyPlan
-from carina.phantom.radiograph import take
+from carina.phantom.radiograph import take_radiograph
 from carina.phantom.reports import write_report
 from carina.sources import SOURCES, Source
 from carina.store import SetBuild
@@ -49,7 +49,7 @@ SOURCE: Final = Source(
 SOURCES.register(SOURCE.name, SOURCE)
 
 PART_SIZE: Final = 32
-"""Studies in a part, which an interrupted command may have to make again."""
+"""Studies in a part; an interrupted command makes unfinished parts again."""
 WORTH_A_POOL: Final = 8
 """Number of studies below which starting processes takes longer than making the studies."""
 SPLITS: Final[tuple[tuple[Split, float], ...]] = (("train", 0.7), ("val", 0.1), ("test", 0.2))
@@ -60,10 +60,13 @@ Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 def make_study(
     patient: PatientPlan, plan: StudyPlan, options: PhantomOptions, seed: int
 ) -> tuple[Study, dict[str, Pixels]]:
-    """One study with all its truth, and the pixels of its images by key."""
-    images = {_key(patient, plan, t.view): take(patient, plan, t, options, seed) for t in plan.techniques}
-    found, finding_ids = truth.findings(plan, images)
-    devices, device_ids = truth.devices(plan, images)
+    """Make one study with all its truth, and the pixels of its images by key."""
+    images = {
+        _make_image_key(patient, plan, t.view): take_radiograph(patient, plan, t, options, seed)
+        for t in plan.techniques
+    }
+    findings, finding_ids = truth.make_findings(plan, images)
+    devices, device_ids = truth.make_devices(plan, images)
     order = plan.order
     study = Study(
         id=plan.id,
@@ -73,7 +76,7 @@ def make_study(
         date=plan.date,
         prior=patient.studies[order - 1].id if order > 0 else None,
         later=patient.studies[order + 1].id if order + 1 < len(patient.studies) else None,
-        split=_split(patient.id, seed),
+        split=_assign_split(patient.id, seed),
         age=plan.age,
         sex=patient.sex,
         images=tuple(
@@ -85,26 +88,28 @@ def make_study(
                 bits=options.bits,
                 monochrome1=options.monochrome1,
                 spacing_mm=(round(radiograph.pixel_mm, 4), round(radiograph.pixel_mm, 4)),
-                quality=truth.quality(radiograph),
+                quality=truth.make_quality(radiograph),
             )
             for key, radiograph in images.items()
         ),
-        findings=tuple(found),
+        findings=tuple(findings),
         devices=tuple(devices),
-        anatomy=tuple(part for key, radiograph in images.items() for part in truth.anatomy(key, radiograph)),
-        relations=tuple(truth.relations(plan, finding_ids | device_ids)),
+        anatomy=tuple(
+            part for key, radiograph in images.items() for part in truth.make_anatomy(key, radiograph)
+        ),
+        relations=tuple(truth.make_relations(plan, finding_ids | device_ids)),
     )
     written = write_report(
-        study, prior=_prior(patient, plan), rng=rng(seed, plan.id, "report"), wording=options.wording
+        study, prior=_make_prior(patient, plan), rng=rng(seed, plan.id, "report"), wording=options.wording
     )
     return written, {key: radiograph.pixels for key, radiograph in images.items()}
 
 
-def _key(patient: PatientPlan, plan: StudyPlan, view: str) -> str:
+def _make_image_key(patient: PatientPlan, plan: StudyPlan, view: str) -> str:
     return f"images/{patient.id}/{plan.id}-{view.lower()}.png"
 
 
-def _prior(patient: PatientPlan, plan: StudyPlan) -> Study | None:
+def _make_prior(patient: PatientPlan, plan: StudyPlan) -> Study | None:
     """The fields of the prior study that a report refers to."""
     if plan.order == 0:
         return None
@@ -114,20 +119,20 @@ def _prior(patient: PatientPlan, plan: StudyPlan) -> Study | None:
     )
 
 
-def _split(patient: str, seed: int) -> Split:
-    """By patient, so that no patient is in two splits."""
-    draw = rng(seed, patient, "split").random()
+def _assign_split(patient: str, seed: int) -> Split:
+    """Assign a split by patient, so that no patient is in two splits."""
+    remaining = rng(seed, patient, "split").random()
     for split, share in SPLITS:
-        if draw < share:
+        if remaining < share:
             return split
-        draw -= share
+        remaining -= share
     return SPLITS[-1][0]
 
 
 def make_studies(
     n: int, seed: int, options: PhantomOptions | None = None
 ) -> Iterator[tuple[Study, dict[str, Pixels]]]:
-    """The first n studies of a seed, in memory, one at a time."""
+    """Make the first n studies of a seed, in memory, one at a time."""
     chosen = options or PhantomOptions()
     for patient, plan in plan_studies(seed, n, chosen):
         yield make_study(patient, plan, chosen, seed)
@@ -208,7 +213,7 @@ def make_phantoms(
     for name, weights in (("findings", findings), ("devices", devices)):
         if weights is not None:
             mix[name] = dict(weights)
-    options = _checked_options(
+    options = _check_options(
         {
             "size": size,
             "bits": bits,
@@ -231,8 +236,8 @@ def make_phantoms(
     return open_studies(directory, verify=False)
 
 
-def _checked_options(given: Mapping[str, Any]) -> PhantomOptions:
-    """Options from plain values, each of the right type and in its range."""
+def _check_options(given: Mapping[str, Any]) -> PhantomOptions:
+    """Convert plain values to options; raise for a wrong type or a value out of range."""
     try:
         return msgspec.convert(given, PhantomOptions)
     except msgspec.ValidationError as error:
@@ -250,19 +255,19 @@ def write_phantom(
     workers: int = 1,
     progress: Callable[[int], object] = lambda _done: None,
 ) -> Manifest:
-    """As `make_phantoms`, with all options in one record; returns the manifest."""
+    """Make a study set as `make_phantoms` does, with all options in one record, and return the manifest."""
     chosen = options or PhantomOptions()
     provenance = Provenance(
-        command=_command(n, seed, chosen),
+        command=_format_command(n, seed, chosen),
         seed=seed,
         options=msgspec.to_builtins(chosen),
         sources=(SOURCE.info(),),
     )
     with create_studies(directory, provenance) as build:
-        return _write(build, n=n, seed=seed, options=chosen, workers=workers, progress=progress)
+        return _write_parts(build, n=n, seed=seed, options=chosen, workers=workers, progress=progress)
 
 
-def _write(
+def _write_parts(
     build: SetBuild[Study, Manifest],
     *,
     n: int,
@@ -290,29 +295,29 @@ def _write(
             progress(part.rows)
         else:
             missing.append(index)
-    made = _make_and_write_images(
+    new_studies = _make_and_write_images(
         directory, [(i * PART_SIZE, min(n, (i + 1) * PART_SIZE)) for i in missing], seed, options, workers
     )
     for index in missing:
         studies: list[Study] = []
-        for study in islice(made, min(PART_SIZE, n - index * PART_SIZE)):
+        for study in islice(new_studies, min(PART_SIZE, n - index * PART_SIZE)):
             studies.append(study)
             progress(1)
         parts[index] = build.write_part(index, studies)
     listed = tuple(parts[index] for index in sorted(parts))
     if manifest and not missing and manifest.parts == listed:
         return manifest
-    for leftover in directory.glob("images/*/.*.tmp"):  # of a process that was killed
+    for leftover in directory.glob("images/*/.*.tmp"):  # temporary files of a killed process
         leftover.unlink()
     return build.close(listed)
 
 
-def _command(n: int, seed: int, options: PhantomOptions) -> str:
-    """The command that makes the same set, without the options that do not change its bytes."""
+def _format_command(n: int, seed: int, options: PhantomOptions) -> str:
+    """Format the command that makes the same set, without options that do not change its bytes."""
     words = [f"carina phantom -n {n} --seed {seed}"]
     usual = PhantomOptions()
-    for name, value in _named(options).items():
-        if value != _named(usual)[name]:
+    for name, value in _flatten_options(options).items():
+        if value != _flatten_options(usual)[name]:
             words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}"))
     for option, given, default in (
         ("--finding", options.mix.findings, usual.mix.findings),
@@ -323,8 +328,8 @@ def _command(n: int, seed: int, options: PhantomOptions) -> str:
     return " ".join(words)
 
 
-def _named(options: PhantomOptions) -> dict[str, object]:
-    """Options and shares of the mix that are one value each, by name."""
+def _flatten_options(options: PhantomOptions) -> dict[str, object]:
+    """Single-valued options and shares of the mix, by name."""
     flat = msgspec.structs.asdict(options) | msgspec.structs.asdict(options.mix)
     return {name: value for name, value in flat.items() if not isinstance(value, dict | Mix)}
 
@@ -332,7 +337,7 @@ def _named(options: PhantomOptions) -> dict[str, object]:
 def _has_images(directory: Path, seed: int, start: int, rows: int, options: PhantomOptions) -> bool:
     """Whether all images of a part exist; they were written before it, but may have been removed since."""
     return all(
-        (directory / _key(patient, plan, technique.view)).exists()
+        (directory / _make_image_key(patient, plan, technique.view)).exists()
         for patient, plan in plan_studies(seed, start + rows, options, start=start)
         for technique in plan.techniques
     )
@@ -341,7 +346,7 @@ def _has_images(directory: Path, seed: int, start: int, rows: int, options: Phan
 def _make_and_write_images(
     directory: Path, ranges: list[tuple[int, int]], seed: int, options: PhantomOptions, workers: int
 ) -> Iterator[Study]:
-    """The studies of these ranges in order, after their images were written, by several processes."""
+    """Make the studies of these ranges in several processes, write their images, and yield the studies in order."""
     wanted = (
         (patient.index, plan.order)
         for start, stop in ranges

@@ -17,7 +17,7 @@ WORDINGS: Final = get_args(Wording)
 SMALLEST, LARGEST = 32, 4096
 MOST_CONSPICUOUS = 2.0
 ROUNDING = 1e-9
-"""Two shares written in decimals may sum to a hair above 1."""
+"""Tolerance for the rounding error of two shares that sum to 1."""
 
 
 def _check_share(field: str, value: float) -> None:
@@ -27,15 +27,15 @@ def _check_share(field: str, value: float) -> None:
 
 def _check_name(field: str, name: str, known: tuple[str, ...]) -> None:
     if name not in known:
-        raise CarinaError(f"{field} has {name!r}, which is not one of {_listed(known)}")
+        raise CarinaError(f"{field} has {name!r}, which is not one of {_join_values(known)}")
 
 
-def _listed(values: tuple[object, ...]) -> str:
+def _join_values(values: tuple[object, ...]) -> str:
     return ", ".join(str(value) for value in values)
 
 
 class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often things occur. All are shares between 0 and 1, but for the weights of the findings."""
+    """How often things occur. All are shares between 0 and 1, except the weights of the findings."""
 
     normal: float = 0.35
     """Studies without any finding; devices do not count as findings."""
@@ -68,8 +68,8 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hedged: float = 0.13
     """Findings that the report hedges; their certainty is `uncertain`.
 
-    Only small or faint ones are hedged, the fainter the more often: what anyone would see never is. So the share
-    cannot exceed about 0.59 with the default findings; above that, every finding that can be in doubt is hedged.
+    Only small or faint findings are uncertain, obvious ones never. So the share
+    cannot exceed about 0.59 with the default findings; above that, every finding that may be uncertain is.
     """
     devices: dict[str, float] = msgspec.field(
         default_factory=lambda: {
@@ -80,7 +80,7 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "chest tube": 0.45,
         }
     )
-    """Tubes and line: share of AP studies. Pacemaker: share of patients of 60 and older. Chest tube: chance
+    """Tubes and line: share of AP studies. Pacemaker: share of patients of 60 and older. Chest tube: probability
     that one is put in for a pneumothorax in an AP study; for an effusion, a fifth of that.
 
     A device that is left out never occurs.
@@ -112,7 +112,7 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PhantomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that decides the bytes of a phantom set, beside the seed and the number of studies."""
+    """All options that decide the bytes of a phantom set, apart from the seed and the number of studies."""
 
     size: int = 512
     """Side of the square images, in pixels."""
@@ -121,7 +121,7 @@ class PhantomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     monochrome1: bool = False
     conspicuity: float = 1.0
     """Contrast of every lesion against the default: 0.5 halves it and moves nothing, so that the same cases can
-    be shown from obvious to subtle. An enlarged heart stays as it is."""
+    be made from obvious to subtle. An enlarged heart does not change."""
     mix: Mix = Mix()
     wording: Wording = "build"
     """Wording set of the reports: "build", or "held-out" for testing report parsers."""
@@ -134,6 +134,6 @@ class PhantomOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"conspicuity must be above 0 and at most {MOST_CONSPICUOUS:g}, not {self.conspicuity!r}"
             )
         if self.bits not in BITS:
-            raise CarinaError(f"bits must be one of {_listed(BITS)}, not {self.bits!r}")
+            raise CarinaError(f"bits must be one of {_join_values(BITS)}, not {self.bits!r}")
         if self.wording not in WORDINGS:
-            raise CarinaError(f"wording must be one of {_listed(WORDINGS)}, not {self.wording!r}")
+            raise CarinaError(f"wording must be one of {_join_values(WORDINGS)}, not {self.wording!r}")

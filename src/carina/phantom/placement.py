@@ -1,6 +1,6 @@
-"""Where a lesion may sit, what forms it takes, and how large and dense it is when first seen.
+"""Side, level, form, extent and density of a lesion in the first study that has it.
 
-One lesion at a time; which findings come together is in `cooccurrence`, what becomes of them in `evolution`.
+Which findings occur together is in `cooccurrence`, how they change from study to study in `evolution`.
 """
 
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from carina.phantom.chance import Spread, pick
 from carina.phantom.plan import LesionPlan, Level
+from carina.phantom.sampling import Kumaraswamy, sample_key
 from carina.studies.vocabulary import Side
 
 FORM_WEIGHTS: Final[dict[str, dict[str, float]]] = {
@@ -25,17 +25,17 @@ FORM_WEIGHTS: Final[dict[str, dict[str, float]]] = {
     "pneumonia": {"lobar": 0.45, "patchy": 0.55},
     "pneumothorax": {"simple": 0.6, "tension": 0.4},
 }
-"""Weights of the forms. Those of edema and pneumothorax also depend on extent, see `_form`."""
+"""Weights of the forms. Those of edema and pneumothorax also depend on extent, see `_sample_form`."""
 
 FORMS: Final[dict[str, tuple[str, ...]]] = {name: tuple(forms) for name, forms in FORM_WEIGHTS.items()}
 
 LARGE = 0.5
 """Extent from which edema fills the alveoli, and a pneumothorax may be under tension."""
 
-EXTENT: Final = Spread(low=0.05, high=1.0, a=1.2, b=2.2)
-"""Mean near 0.37: many mild lesions, few severe ones."""
-DENSITY: Final = Spread(low=0.3, high=1.0, a=1.4, b=1.3)
-"""Mean near 0.68: from subtle to obvious."""
+EXTENT: Final = Kumaraswamy(low=0.05, high=1.0, a=1.2, b=2.2)
+"""Mean about 0.37: many mild lesions, few severe ones."""
+DENSITY: Final = Kumaraswamy(low=0.3, high=1.0, a=1.4, b=1.3)
+"""Mean about 0.68: from subtle to obvious."""
 DECIMALS = 3
 
 ONE_SIDED: Final[dict[Side, float]] = {"right": 0.53, "left": 0.47}
@@ -59,86 +59,86 @@ LEVEL_WEIGHTS: Final[dict[str, dict[Level, float]]] = {
     "pleural effusion": {"lower": 1.0},
     "pneumonia": {"lower": 0.5, "mid": 0.30, "upper": 0.20},
 }
-"""Findings that are not here have no level."""
+"""Findings without an entry have no level."""
 
 IN_LUNG: Final = frozenset(("atelectasis", "consolidation", "lung opacity", "mass", "nodule", "pneumonia"))
-"""Findings that fill a place in the lung: no two of them share a side and level, so masks do not coincide, and
+"""Findings that fill a part of the lung: no two of them share a side and level, so that masks do not coincide, and
 none shares a side with `AIRSPACE` disease."""
 
 AIRSPACE: Final = frozenset(("consolidation", "lung opacity", "pneumonia"))
-"""Findings that look alike, and that may spread over a lung until nothing else in it could be told."""
+"""Findings that look alike and may spread over a lung so that nothing else in it could be recognised."""
 
 ATTEMPTS = 6
-"""Draws of a place before a lesion that finds none free is given up."""
+"""Samples of a location after which a lesion that conflicts with others is given up."""
 
 
-def draw_lesion(
+def sample_lesion(
     r: np.random.Generator,
     name: str,
     *,
-    among: Sequence[LesionPlan],
+    others: Sequence[LesionPlan],
     prior: Sequence[LesionPlan] = (),
-    beside: LesionPlan | None = None,
+    companion_of: LesionPlan | None = None,
     form: str | None = None,
 ) -> LesionPlan | None:
-    """A lesion seen for the first time, without key or trend; None where no place is free among the others.
+    """Sample a new lesion, without key or trend; None if every sampled location conflicts with the `others`.
 
-    `prior` has the lesions of the study before, `beside` is the lesion that it comes with, whose side it takes.
+    `prior` are the lesions of the prior study; `companion_of` is the lesion whose side it takes, if any.
     """
-    sides = _sides(name, prior, beside)
+    sides = _list_sides(name, prior, companion_of)
     if not sides:
         return None
     extent = round(EXTENT.quantile(r.random()), DECIMALS)
     density = round(DENSITY.quantile(r.random()), DECIMALS)
     for _ in range(ATTEMPTS):
-        side = pick(r, sides)
-        shape = form or _form(r, name, extent)
+        side = sample_key(r, sides)
+        shape = form or _sample_form(r, name, extent)
         lesion = LesionPlan(
             key="",
             name=name,
             side=side,
-            level=_level(r, name, shape),
+            level=_sample_level(r, name, shape),
             form=shape,
             extent=extent,
             density=density,
         )
-        if not any(clash(lesion, other) for other in among):
+        if not any(is_conflicting(lesion, other) for other in others):
             return lesion
     return None
 
 
-def sides_left(name: str, prior: Sequence[LesionPlan]) -> dict[Side, float]:
-    """The sides, and their shares, on which a lesion would be new: the study before has no such finding there.
+def list_new_sides(name: str, prior: Sequence[LesionPlan]) -> dict[Side, float]:
+    """The sides, with their shares, on which a lesion would be new: the prior study has no such finding there.
 
     The level does not count: a report compares by name and side.
     """
-    taken = [lesion.side for lesion in prior if lesion.name == name]
+    prior_sides = [lesion.side for lesion in prior if lesion.name == name]
     return {
         side: share
         for side, share in SIDE_WEIGHTS.get(name, ONE_SIDED).items()
-        if not any(sides_meet(side, other) for other in taken)
+        if not any(is_side_shared(side, other) for other in prior_sides)
     }
 
 
-def sides_meet(one: Side, other: Side) -> bool:
-    """Whether two lesions touch the same half of the chest."""
+def is_side_shared(one: Side, other: Side) -> bool:
+    """Whether two lesions affect the same half of the chest."""
     return one == other or not {"bilateral", "midline"}.isdisjoint((one, other))
 
 
-def clash(one: LesionPlan, other: LesionPlan) -> bool:
-    """Whether two lesions cannot be in one study: twice the same, in the same place, or against mechanics."""
-    if not sides_meet(one.side, other.side):
+def is_conflicting(one: LesionPlan, other: LesionPlan) -> bool:
+    """Whether two lesions cannot be in one study: same finding, same place, or physically impossible."""
+    if not is_side_shared(one.side, other.side):
         return False
     if one.name == other.name:
         return True
     if one.name in IN_LUNG and other.name in IN_LUNG:
         return one.level == other.level or not AIRSPACE.isdisjoint((one.name, other.name))
-    # A lung that has fallen away from the chest wall shows no separate lobar collapse.
+    # In a lung that is collapsed by a pneumothorax, no separate lobar collapse is visible.
     return {one.name, other.name} == {"pneumothorax", "atelectasis"} and "wedge" in (one.form, other.form)
 
 
-def form_after(lesion: LesionPlan, extent: float) -> str:
-    """The form of a lesion once its extent has changed."""
+def update_form(lesion: LesionPlan, extent: float) -> str:
+    """The form of a lesion after its extent has changed."""
     if lesion.name == "edema":
         return "alveolar" if extent >= LARGE else "interstitial"
     if lesion.form == "tension" and extent < LARGE:
@@ -146,25 +146,25 @@ def form_after(lesion: LesionPlan, extent: float) -> str:
     return lesion.form
 
 
-def _sides(name: str, prior: Sequence[LesionPlan], beside: LesionPlan | None) -> dict[Side, float]:
-    left = sides_left(name, prior)
-    if beside is None or beside.side not in SIDE_WEIGHTS.get(name, ONE_SIDED):
+def _list_sides(name: str, prior: Sequence[LesionPlan], companion_of: LesionPlan | None) -> dict[Side, float]:
+    left = list_new_sides(name, prior)
+    if companion_of is None or companion_of.side not in SIDE_WEIGHTS.get(name, ONE_SIDED):
         return left
-    return {beside.side: 1.0} if beside.side in left else {}
+    return {companion_of.side: 1.0} if companion_of.side in left else {}
 
 
-def _form(r: np.random.Generator, name: str, extent: float) -> str:
+def _sample_form(r: np.random.Generator, name: str, extent: float) -> str:
     if name == "edema":
         return "alveolar" if extent >= LARGE else "interstitial"
     if name == "pneumothorax" and extent < LARGE:
         return "simple"
-    return pick(r, FORM_WEIGHTS[name])
+    return sample_key(r, FORM_WEIGHTS[name])
 
 
-def _level(r: np.random.Generator, name: str, form: str) -> Level | None:
+def _sample_level(r: np.random.Generator, name: str, form: str) -> Level | None:
     if form == "wedge":
         return "lower"
     if name not in LEVEL_WEIGHTS:
         return None
-    level: Level = pick(r, LEVEL_WEIGHTS[name])
+    level: Level = sample_key(r, LEVEL_WEIGHTS[name])
     return level

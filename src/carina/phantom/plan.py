@@ -1,7 +1,7 @@
-"""What a phantom patient has and when: the plan that anatomy, lesions, devices and text are made from.
+"""The plan of a phantom patient, from which anatomy, lesions, devices and reports are made.
 
-A plan holds decisions, not geometry: which lesion, on which side, how large, in which study. The same lesion
-keeps its key through a patient's studies, so its place and shape stay while its extent changes.
+A plan holds decisions, not geometry: which lesion, on which side, how large, in which study. A lesion has the same
+key in all studies of a patient, so its position and shape stay the same while its extent changes.
 """
 
 import datetime
@@ -20,19 +20,19 @@ MISEXPOSED_STOPS = 0.8
 
 @dataclass(frozen=True, kw_only=True)
 class LesionPlan:
-    """One lesion as it is in one study."""
+    """One lesion in one study."""
 
     key: str
-    """Stable over the patient's studies ("l1"): seeds the lesion's place and shape."""
+    """The same in all studies of the patient ("l1"); seeds the lesion's position and shape."""
     name: str
     """A name from `vocabulary.FINDINGS`."""
     side: Side
     level: Level | None = None
-    """For lesions that sit in a part of the lung."""
+    """For lesions in a part of the lung."""
     form: str = ""
-    """Variant of appearance; see `course.FORMS` for the forms of each finding."""
+    """Variant of appearance; see `placement.FORMS` for the forms of each finding."""
     extent: float
-    """Size from 0 (just there) to 1 (as large as it gets); severity follows from the geometry it makes."""
+    """Size from 0 (smallest) to 1 (largest); severity follows from the resulting geometry."""
     density: float
     """Contrast from 0.3 (subtle) to 1 (obvious)."""
     certainty: Certainty = "present"
@@ -41,14 +41,14 @@ class LesionPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class DevicePlan:
-    """One device as it is in one study."""
+    """One device in one study."""
 
     key: str
     name: str
     side: Side
     adequate: bool
     depth: float
-    """Where in its range of adequate (or inadequate) positions the tip lies, 0-1."""
+    """Position of the tip in the range of adequate (or malpositioned) ones, 0-1."""
     trend: Trend | None = None
 
 
@@ -70,31 +70,31 @@ class Technique:
     inspiration: float
     """0 (full expiration) to 1 (full inspiration)."""
     exposure: float
-    """Stops of exposure from ideal; positive is over."""
+    """Stops from the ideal exposure; positive is overexposed."""
     cut_off: Literal["right", "left"] | None = None
     """Side whose costophrenic angle lies outside the image."""
 
     @property
-    def rotated(self) -> bool:
+    def is_rotated(self) -> bool:
         return abs(self.rotation_degrees) > ROTATED_DEGREES
 
     @property
-    def poorly_inspired(self) -> bool:
+    def is_poorly_inspired(self) -> bool:
         return self.inspiration < POOR_INSPIRATION
 
     @property
-    def misexposed(self) -> bool:
+    def is_misexposed(self) -> bool:
         return abs(self.exposure) > MISEXPOSED_STOPS
 
     @property
-    def defective(self) -> bool:
+    def has_defect(self) -> bool:
         """Whether the image has at least one technical defect."""
-        return self.rotated or self.poorly_inspired or self.misexposed or self.cut_off is not None
+        return self.is_rotated or self.is_poorly_inspired or self.is_misexposed or self.cut_off is not None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gone:
-    """A lesion or device of the prior study that is no longer there."""
+class ResolvedItem:
+    """A lesion or device of the prior study that is no longer present."""
 
     key: str
     name: str
@@ -111,10 +111,10 @@ class StudyPlan:
     lesions: tuple[LesionPlan, ...]
     devices: tuple[DevicePlan, ...]
     relations: tuple[RelationPlan, ...]
-    resolved: tuple[Gone, ...]
+    resolved_lesions: tuple[ResolvedItem, ...]
     """Lesions of the prior study that have resolved."""
-    removed: tuple[Gone, ...]
-    """Devices of the prior study that were taken out."""
+    removed_devices: tuple[ResolvedItem, ...]
+    """Devices of the prior study that have been removed."""
     ecg_leads: bool
 
 

@@ -1,4 +1,4 @@
-"""The solids that a phantom patient is built of, in centimetres.
+"""The solids that make up a phantom patient, in centimetres.
 
 Patient frame: x to the patient's left, y to the front, z up. Solids are plain data; `beam` projects them.
 """
@@ -21,16 +21,16 @@ class Ellipsoid:
     centre: Vector
     axes: Vector
 
-    def scaled(self, factors: ArrayLike) -> "Ellipsoid":
+    def scale(self, factors: ArrayLike) -> "Ellipsoid":
         """The semi-axes multiplied by one factor each (or all by the same)."""
         return replace(self, axes=self.axes * np.asarray(factors, dtype=float))
 
-    def shifted(self, offset: ArrayLike) -> "Ellipsoid":
+    def shift(self, offset: ArrayLike) -> "Ellipsoid":
         return replace(self, centre=self.centre + np.asarray(offset, dtype=float))
 
     @cached_property
     def to_ball(self) -> Vector:
-        """The matrix that makes it a unit ball: the inverse of `axes`, in closed form because it is needed often."""
+        """The matrix that maps it to a unit ball: the inverse of `axes`, in closed form because it is used often."""
         (a, b, c), (d, e, f), (g, h, i) = self.axes.tolist()
         p, q, r = e * i - f * h, f * g - d * i, d * h - e * g
         adjugate = (
@@ -44,8 +44,8 @@ class Ellipsoid:
         local = (points - self.centre) @ self.to_ball.T
         return np.asarray((local * local).sum(axis=1) <= 1.0)
 
-    def across_at(self, z: float) -> tuple[float, float] | None:
-        """From where to where along x it reaches at a height, at whatever depth; None above and below it."""
+    def x_range_at(self, z: float) -> tuple[float, float] | None:
+        """Lowest and highest x at a height, over all depths; None above and below the solid."""
         (xx, _, xz), _, (_, _, zz) = (self.axes @ self.axes.T).tolist()
         rise = z - float(self.centre[2])
         if rise * rise >= zz:
@@ -54,13 +54,13 @@ class Ellipsoid:
         half = sqrt((xx - xz * xz / zz) * (1 - rise * rise / zz))
         return middle - half, middle + half
 
-    def extent(self, axis: int) -> float:
+    def half_width(self, axis: int) -> float:
         """Half of the width along one axis of the patient frame."""
         return float(np.linalg.norm(self.axes[axis]))
 
 
 def ellipsoid(centre: ArrayLike, semi: ArrayLike, *, tilt_degrees: ArrayLike = (0.0, 0.0, 0.0)) -> Ellipsoid:
-    """An ellipsoid with semi-axes along x, y, z, then turned about x, y and z in that order."""
+    """Make an ellipsoid with semi-axes along x, y, z, then turn it about x, y and z in that order."""
     return Ellipsoid(
         np.asarray(centre, dtype=float), rotation(tilt_degrees) @ np.diag(np.asarray(semi, dtype=float))
     )
@@ -77,7 +77,7 @@ def rotation(degrees: ArrayLike) -> Vector:
 
 @dataclass(frozen=True)
 class Tube:
-    """A swept ball: a curve of points (n, 3) with a radius at each, or a bundle of k such curves (k, n, 3).
+    """A ball swept along a curve of points (n, 3) with a radius at each, or a bundle of k such curves (k, n, 3).
 
     `flat` scales the thickness along the ray without changing the width seen: 1 is round, 0.5 a flat rib; an
     array gives it point by point.
@@ -108,14 +108,14 @@ class Plate:
 
 @dataclass(frozen=True)
 class Block:
-    """An upright box (a vertebral body); `half` its half sizes along x, y, z."""
+    """An upright box (a vertebral body); `half` holds its half sizes along x, y, z."""
 
     centre: Vector
     half: Vector
 
 
-def mirrored(points: Vector) -> Vector:
-    """The same points on the patient's other side."""
+def mirror_points(points: Vector) -> Vector:
+    """Mirror points to the patient's other side."""
     return np.asarray(points * np.array([-1.0, 1.0, 1.0]))
 
 
@@ -128,11 +128,11 @@ def smooth_curve(knots: Sequence[ArrayLike], *, n: int = 48) -> Vector:
     curve = 0.5 * (
         2 * p1 + (p2 - p0) * t + (2 * p0 - 5 * p1 + 4 * p2 - p3) * t**2 + (3 * p1 - p0 - 3 * p2 + p3) * t**3
     )
-    return resampled(np.vstack([curve.reshape(-1, 3), p[-2]]), n=n)
+    return resample_curve(np.vstack([curve.reshape(-1, 3), p[-2]]), n=n)
 
 
-def resampled(curve: Vector, *, n: int) -> Vector:
-    """The same curve with n points of equal spacing along it."""
+def resample_curve(curve: Vector, *, n: int) -> Vector:
+    """Sample a curve at n points of equal spacing along it."""
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])
     at = np.linspace(0.0, length[-1], n)
     return np.stack([np.interp(at, length, curve[:, axis]) for axis in range(3)], axis=1)

@@ -1,6 +1,6 @@
-"""How each image of a patient was taken: view, position, and now and then a technical defect.
+"""Technique of each image: view, posture, and in some images technical defects.
 
-Chosen without knowing the findings: neither the projection nor a defect may tell diseased from normal.
+Technique is independent of the findings: neither the view nor a defect may reveal them.
 """
 
 from collections.abc import Sequence
@@ -9,21 +9,21 @@ from typing import Final, Literal
 
 import numpy as np
 
-from carina.phantom.chance import between, pick, sticky
 from carina.phantom.options import Mix
 from carina.phantom.plan import Technique
+from carina.phantom.sampling import sample_key, sample_persistent, sample_uniform
 from carina.studies.vocabulary import View
 
 SAME_SETTING = 0.6
-"""Chance that the next study is taken in the same setting as this one; else it is drawn anew."""
+"""Probability that the next study is taken in the same setting; otherwise the setting is sampled again."""
 SUPINE = 0.6
-"""Share of AP studies taken lying; the others are taken sitting."""
+"""Share of supine AP studies; the others are taken sitting."""
 ECG_LEADS = 0.35
 """Share of AP studies with monitoring leads on the chest."""
 SECOND_DEFECT = 0.15
 """Share of defective images with a second defect."""
 
-# Drawn clear of what plan.py calls inadequate, so that no image is on the edge.
+# At a distance from the limits in plan.py, so that no image is a borderline case.
 ADEQUATE_ROTATION = 1.95
 POOR_ROTATION = (4.05, 12.0)
 ADEQUATE_EXPOSURE = 0.39
@@ -47,24 +47,26 @@ LATERAL_DEFECTS: Final[dict[Defect, float]] = {"rotation": 0.5, "exposure": 0.5}
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Where a study was taken."""
+    """Views, posture and monitoring of one study."""
 
     views: tuple[View, ...]
     supine: bool
     ecg_leads: bool
 
     @property
-    def portable(self) -> bool:
+    def is_portable(self) -> bool:
         return "AP" in self.views
 
 
 def plan_settings(r: np.random.Generator, n: int, mix: Mix) -> list[Setting]:
-    """The settings of a patient's `n` studies; an inpatient tends to stay one."""
+    """Sample the settings of a patient's `n` studies; they tend to persist, as for an inpatient."""
     upright = mix.pa_with_lateral + mix.pa_alone
-    return [_setting(r, upright=u < upright, mix=mix) for u in sticky(r, n, keep=SAME_SETTING)]
+    return [
+        _sample_setting(r, upright=u < upright, mix=mix) for u in sample_persistent(r, n, keep=SAME_SETTING)
+    ]
 
 
-def _setting(r: np.random.Generator, *, upright: bool, mix: Mix) -> Setting:
+def _sample_setting(r: np.random.Generator, *, upright: bool, mix: Mix) -> Setting:
     if not upright:
         return Setting(views=("AP",), supine=r.random() < SUPINE, ecg_leads=r.random() < ECG_LEADS)
     lateral = r.random() * (mix.pa_with_lateral + mix.pa_alone) < mix.pa_with_lateral
@@ -72,34 +74,34 @@ def _setting(r: np.random.Generator, *, upright: bool, mix: Mix) -> Setting:
 
 
 def plan_techniques(r: np.random.Generator, views: Sequence[View], mix: Mix) -> tuple[Technique, ...]:
-    """How the images of one study were taken."""
-    return tuple(_technique(r, view, mix) for view in views)
+    """Sample the technique of each image of one study."""
+    return tuple(_sample_technique(r, view, mix) for view in views)
 
 
-def _technique(r: np.random.Generator, view: View, mix: Mix) -> Technique:
+def _sample_technique(r: np.random.Generator, view: View, mix: Mix) -> Technique:
     technique = Technique(
         view=view,
-        rotation_degrees=round(between(r, -ADEQUATE_ROTATION, ADEQUATE_ROTATION), 2),
-        inspiration=round(between(r, *ADEQUATE_INSPIRATION[view]), 3),
-        exposure=round(between(r, -ADEQUATE_EXPOSURE, ADEQUATE_EXPOSURE), 3),
+        rotation_degrees=round(sample_uniform(r, -ADEQUATE_ROTATION, ADEQUATE_ROTATION), 2),
+        inspiration=round(sample_uniform(r, *ADEQUATE_INSPIRATION[view]), 3),
+        exposure=round(sample_uniform(r, -ADEQUATE_EXPOSURE, ADEQUATE_EXPOSURE), 3),
     )
     if r.random() >= mix.quality_defect:
         return technique
     kinds = LATERAL_DEFECTS if view == "lateral" else FRONTAL_DEFECTS
-    first = pick(r, kinds)
-    technique = _spoil(r, technique, first)
+    first = sample_key(r, kinds)
+    technique = _apply_defect(r, technique, first)
     if r.random() < SECOND_DEFECT:
         others = {kind: weight for kind, weight in kinds.items() if kind != first}
-        technique = _spoil(r, technique, pick(r, others))
+        technique = _apply_defect(r, technique, sample_key(r, others))
     return technique
 
 
-def _spoil(r: np.random.Generator, technique: Technique, defect: Defect) -> Technique:
+def _apply_defect(r: np.random.Generator, technique: Technique, defect: Defect) -> Technique:
     sign = 1.0 if r.random() < 0.5 else -1.0
     if defect == "rotation":
-        return replace(technique, rotation_degrees=round(sign * between(r, *POOR_ROTATION), 2))
+        return replace(technique, rotation_degrees=round(sign * sample_uniform(r, *POOR_ROTATION), 2))
     if defect == "inspiration":
-        return replace(technique, inspiration=round(between(r, *POOR_INSPIRATION), 3))
+        return replace(technique, inspiration=round(sample_uniform(r, *POOR_INSPIRATION), 3))
     if defect == "exposure":
-        return replace(technique, exposure=round(sign * between(r, *POOR_EXPOSURE), 3))
+        return replace(technique, exposure=round(sign * sample_uniform(r, *POOR_EXPOSURE), 3))
     return replace(technique, cut_off="right" if sign > 0 else "left")

@@ -1,6 +1,6 @@
-"""From a plan and its radiographs to the truth of a study: findings, devices, relations, anatomy, quality.
+"""The truth of a study from its plan and radiographs: findings, devices, relations, anatomy, quality.
 
-Words follow from geometry: side, zones and severity are computed from the masks that are stored.
+Side, zones and severity are computed from the stored masks and measures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from carina.phantom.anatomy import Mask
-from carina.phantom.lesions import cardiothoracic_ratio
+from carina.phantom.lesions import compute_cardiothoracic_ratio
 from carina.phantom.plan import DevicePlan, LesionPlan, StudyPlan
-from carina.phantom.radiograph import LesionSeen, Radiograph
+from carina.phantom.radiograph import Radiograph, VisibleLesion
 from carina.studies.lungs import locate
 from carina.studies.model import (
     Anatomy,
@@ -29,8 +29,8 @@ from carina.studies.vocabulary import FINDINGS, SIDES, ZONES, Distribution, Seve
 
 ANNOTATOR: Final = "phantom"
 
-# Lower bounds of moderate and severe, by the measure that decides. Where the picture's own measure depends on view,
-# posture and breath, the lesion's extent decides, so that what is unchanged is called the same in every study.
+# The measure that decides severity, and the lower limits of moderate and severe. Where measures of the image depend on
+# view, posture and inspiration, the extent decides, so that an unchanged lesion has the same severity in every study.
 SEVERITY: Final[dict[str, tuple[str, float, float]]] = {
     "cardiomegaly": ("cardiothoracic ratio", 0.55, 0.60),
     "pleural effusion": ("extent", 0.20, 0.60),
@@ -43,86 +43,86 @@ SEVERITY: Final[dict[str, tuple[str, float, float]]] = {
 }
 
 
-def quality(radiograph: Radiograph) -> Quality:
-    """Technical adequacy as a reader judges it."""
+def make_quality(radiograph: Radiograph) -> Quality:
+    """Technical adequacy as a reader would judge it."""
     technique = radiograph.technique
     turn = technique.rotation_degrees
     return Quality(
-        rotation=("left" if turn > 0 else "right") if technique.rotated else "none",
+        rotation=("left" if turn > 0 else "right") if technique.is_rotated else "none",
         rotation_degrees=round(abs(turn), 1),
-        inspiration="poor" if technique.poorly_inspired else "adequate",
+        inspiration="poor" if technique.is_poorly_inspired else "adequate",
         posterior_ribs=radiograph.posterior_ribs,
-        exposure=("over" if technique.exposure > 0 else "under") if technique.misexposed else "adequate",
+        exposure=("over" if technique.exposure > 0 else "under") if technique.is_misexposed else "adequate",
         cut_off=radiograph.cut_off,
     )
 
 
-def anatomy(key: str, radiograph: Radiograph) -> list[Anatomy]:
+def make_anatomy(key: str, radiograph: Radiograph) -> list[Anatomy]:
     return [
         Anatomy(name=name, image=key, region=Region.from_mask(mask), annotator=ANNOTATOR)
         for name, mask in radiograph.anatomy.items()
     ]
 
 
-def findings(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[list[Finding], dict[str, str]]:
-    """Every finding of the vocabulary: those there, then those not; and ids by lesion key."""
+def make_findings(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[list[Finding], dict[str, str]]:
+    """Every finding of the vocabulary, present and uncertain ones first, then absent ones; and ids by lesion key."""
     found: list[Finding] = []
     ids: dict[str, str] = {}
     for lesion in study.lesions:
         ids[lesion.key] = f"f{len(found) + 1}"
-        found.append(_finding(ids[lesion.key], lesion, images))
-    there = {finding.name for finding in found}
-    resolved = {gone.name for gone in study.resolved}
+        found.append(_make_finding(ids[lesion.key], lesion, images))
+    present = {finding.name for finding in found}
+    resolved = {item.name for item in study.resolved_lesions}
     for name in FINDINGS:
-        if name not in there:
+        if name not in present:
             trend: Trend | None = "resolved" if name in resolved else None
             found.append(Finding(id=f"f{len(found) + 1}", name=name, certainty="absent", trend=trend))
     return found, ids
 
 
-def _finding(identity: str, lesion: LesionPlan, images: Mapping[str, Radiograph]) -> Finding:
+def _make_finding(identity: str, lesion: LesionPlan, images: Mapping[str, Radiograph]) -> Finding:
     annotations = tuple(
         Annotation(
             image=key,
-            region=Region.from_mask(seen.mask),
+            region=Region.from_mask(visible.mask),
             drawn="mask",
             annotator=ANNOTATOR,
-            conspicuity=seen.conspicuity,
-            threshold=seen.shadow.threshold if seen.shadow else None,
+            conspicuity=visible.conspicuity,
+            threshold=visible.shadow.threshold if visible.shadow else None,
         )
         for key, radiograph in images.items()
-        if (seen := radiograph.lesions[lesion.key]).mask.any()
+        if (visible := radiograph.lesions[lesion.key]).mask.any()
     )
     frontal = next(iter(images.values()))
-    seen = frontal.lesions[lesion.key]
-    location = _location(lesion, seen, frontal.anatomy)
-    measures = _measures(lesion, seen, frontal)
+    visible = frontal.lesions[lesion.key]
+    location = _make_location(lesion, visible, frontal.anatomy)
+    measures = _make_measures(lesion, visible, frontal)
     return Finding(
         id=identity,
         name=lesion.name,
         certainty=lesion.certainty,
         location=location,
-        severity=_severity(lesion.name, measures),
-        distribution=_distribution(lesion.name, location, seen.mask),
+        severity=_grade_severity(lesion.name, measures),
+        distribution=_classify_distribution(lesion.name, location, visible.mask),
         trend=lesion.trend,
-        appearance=seen.shadow.appearance if seen.shadow else (lesion.form,),
+        appearance=visible.shadow.appearance if visible.shadow else (lesion.form,),
         measures=measures,
         annotations=annotations,
     )
 
 
-def _location(lesion: LesionPlan, seen: LesionSeen, regions: Mapping[str, Mask]) -> Location:
+def _make_location(lesion: LesionPlan, visible: VisibleLesion, regions: Mapping[str, Mask]) -> Location:
     if lesion.name == "cardiomegaly":
         return Location(side="midline")
-    empty = np.zeros(seen.mask.shape, bool)
+    empty = np.zeros(visible.mask.shape, bool)
     lungs = {side: regions.get(f"{side} lung", empty) for side in SIDES}
     parts = {name: regions.get(name, empty) for name in _PARTS}
-    # Each lung for itself, so that the smaller half of a bilateral finding has its zones too.
+    # Each lung separately, so that zones of the smaller part of a bilateral finding are included.
     sides = SIDES if lesion.side == "bilateral" else (lesion.side,)
     found = {
-        side: locate(seen.mask & lungs[side], parts, lungs["right"], lungs["left"])
+        side: locate(visible.mask & lungs[side], parts, lungs["right"], lungs["left"])
         for side in sides
-        if (seen.mask & lungs[side]).any()
+        if (visible.mask & lungs[side]).any()
     }
     side: Side = lesion.side
     if lesion.side == "bilateral" and len(found) == 1:
@@ -131,7 +131,7 @@ def _location(lesion: LesionPlan, seen: LesionSeen, regions: Mapping[str, Mask])
         side=side,
         zones=tuple(zone for location in found.values() for zone in location.zones),
         parts=tuple(part for location in found.values() for part in location.parts),
-        site=seen.shadow.site if seen.shadow else None,
+        site=visible.shadow.site if visible.shadow else None,
     )
 
 
@@ -143,28 +143,30 @@ _PARTS: Final = (
 )
 
 
-def _measures(lesion: LesionPlan, seen: LesionSeen, frontal: Radiograph) -> tuple[Measure, ...]:
+def _make_measures(lesion: LesionPlan, visible: VisibleLesion, frontal: Radiograph) -> tuple[Measure, ...]:
     if lesion.name == "cardiomegaly":
-        # The first is that of a straight PA view, whatever the view; a portable AP view magnifies the heart, so that
-        # what can be read off it is the second.
+        # The first is the ratio on an unrotated PA view; the second can be measured in this image, where an AP view
+        # magnifies the heart.
         return (
-            Measure(name="cardiothoracic ratio", value=cardiothoracic_ratio(lesion), unit="1"),
-            Measure(name="apparent cardiothoracic ratio", value=_apparent_ratio(frontal.anatomy), unit="1"),
+            Measure(name="cardiothoracic ratio", value=compute_cardiothoracic_ratio(lesion), unit="1"),
+            Measure(
+                name="apparent cardiothoracic ratio", value=_measure_apparent_ratio(frontal.anatomy), unit="1"
+            ),
         )
-    measures = list(seen.shadow.measures) if seen.shadow else []
+    measures = list(visible.shadow.measures) if visible.shadow else []
     if SEVERITY.get(lesion.name, ("",))[0] == "extent":
         measures.append(Measure(name="extent", value=round(lesion.extent, 3), unit="1"))
-    share = _share_of_lung(lesion, seen.mask, frontal.anatomy)
+    share = _measure_share_of_lung(lesion, visible.mask, frontal.anatomy)
     if lesion.name in ("consolidation", "pneumonia", "lung opacity", "edema"):
         measures.append(Measure(name="share of lung", value=share, unit="1"))
-    elif lesion.name == "pneumothorax" or "meniscus" in (seen.shadow.appearance if seen.shadow else ()):
-        # A layering effusion veils the whole lung however little it is: there the area says nothing.
+    elif lesion.name == "pneumothorax" or "meniscus" in (visible.shadow.appearance if visible.shadow else ()):
+        # A layering effusion covers the whole lung even if it is small, so its area is not informative.
         measures.append(Measure(name="share of hemithorax", value=share, unit="1"))
     return tuple(measures)
 
 
-def _apparent_ratio(regions: Mapping[str, Mask]) -> float:
-    """Width of the heart over width of both lungs, as they are on this image."""
+def _measure_apparent_ratio(regions: Mapping[str, Mask]) -> float:
+    """Width of the heart over width of both lungs in this image."""
     lungs = [regions[name] for name in ("right lung", "left lung") if name in regions]
     if not lungs or "heart" not in regions:
         return 0.0
@@ -173,15 +175,15 @@ def _apparent_ratio(regions: Mapping[str, Mask]) -> float:
     return round(float((heart[-1] - heart[0] + 1) / (thorax[-1] - thorax[0] + 1)), 3)
 
 
-def _share_of_lung(lesion: LesionPlan, mask: Mask, regions: Mapping[str, Mask]) -> float:
-    """Of the lung fields of its side, or of both."""
+def _measure_share_of_lung(lesion: LesionPlan, mask: Mask, regions: Mapping[str, Mask]) -> float:
+    """Area of the mask inside the lung fields of its sides, as a share of their area."""
     sides = ("right", "left") if lesion.side == "bilateral" else (lesion.side,)
     lungs = [regions[f"{side} lung"] for side in sides if f"{side} lung" in regions]
     area = sum(int(lung.sum()) for lung in lungs)
     return round(sum(int((mask & lung).sum()) for lung in lungs) / area, 3) if area else 0.0
 
 
-def _severity(name: str, measures: Sequence[Measure]) -> Severity | None:
+def _grade_severity(name: str, measures: Sequence[Measure]) -> Severity | None:
     if name not in SEVERITY:
         return None
     decisive, moderate, severe = SEVERITY[name]
@@ -189,7 +191,7 @@ def _severity(name: str, measures: Sequence[Measure]) -> Severity | None:
     return "severe" if value >= severe else "moderate" if value >= moderate else "mild"
 
 
-def _distribution(name: str, location: Location, mask: Mask) -> Distribution | None:
+def _classify_distribution(name: str, location: Location, mask: Mask) -> Distribution | None:
     if name in ("cardiomegaly", "fracture", "pneumothorax", "pleural effusion"):
         return None
     if name == "edema" or len(location.zones) >= 4:
@@ -198,40 +200,40 @@ def _distribution(name: str, location: Location, mask: Mask) -> Distribution | N
     return "multifocal" if pieces > 1 else "focal"
 
 
-def devices(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[list[Device], dict[str, str]]:
-    """Devices that are in place, then those taken out since the prior; and ids by key."""
+def make_devices(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[list[Device], dict[str, str]]:
+    """Devices that are present, then those removed since the prior study; and ids by device key."""
     found: list[Device] = []
     ids: dict[str, str] = {}
     for device in study.devices:
         ids[device.key] = f"d{len(found) + 1}"
-        found.append(_device(ids[device.key], device, images))
-    for gone in study.removed:
-        found.append(Device(id=f"d{len(found) + 1}", name=gone.name, certainty="absent", trend="resolved"))
+        found.append(_make_device(ids[device.key], device, images))
+    for item in study.removed_devices:
+        found.append(Device(id=f"d{len(found) + 1}", name=item.name, certainty="absent", trend="resolved"))
     return found, ids
 
 
-def _device(identity: str, device: DevicePlan, images: Mapping[str, Radiograph]) -> Device:
-    seen = {key: radiograph.devices[device.key] for key, radiograph in images.items()}
-    placed = next(iter(seen.values())).placed
+def _make_device(identity: str, device: DevicePlan, images: Mapping[str, Radiograph]) -> Device:
+    visible = {key: radiograph.devices[device.key] for key, radiograph in images.items()}
+    geometry = next(iter(visible.values())).geometry
     return Device(
         id=identity,
         name=device.name,
         certainty="present",
         side=device.side,
         position="adequate" if device.adequate else "malpositioned",
-        site=placed.site,
+        site=geometry.site,
         trend=device.trend,
-        measures=placed.measures,
-        tips=tuple(Tip(image=key, x=s.tip[0], y=s.tip[1]) for key, s in seen.items() if s.tip),
+        measures=geometry.measures,
+        tips=tuple(Tip(image=key, x=s.tip[0], y=s.tip[1]) for key, s in visible.items() if s.tip),
         annotations=tuple(
             Annotation(image=key, region=Region.from_mask(s.mask), drawn="mask", annotator=ANNOTATOR)
-            for key, s in seen.items()
+            for key, s in visible.items()
             if s.mask.any()
         ),
     )
 
 
-def relations(study: StudyPlan, ids: Mapping[str, str]) -> list[Relation]:
+def make_relations(study: StudyPlan, ids: Mapping[str, str]) -> list[Relation]:
     return [
         Relation(
             id=f"x{k + 1}", subject=ids[relation.subject], kind=relation.kind, object=ids[relation.object]

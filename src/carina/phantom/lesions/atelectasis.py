@@ -4,14 +4,14 @@ import numpy as np
 
 from carina.phantom.attenuation import LUNG, SOFT
 from carina.phantom.lesions.shadow import (
-    Scene,
+    LesionContext,
     Shadow,
-    ball,
-    inside_lung,
+    fill_lung,
+    list_sides,
+    make_ball,
+    measure_inside_lung,
     place_in_lung,
-    sides_of,
-    sizes_by_side,
-    soft_cluster,
+    sample_sizes_by_side,
 )
 from carina.phantom.plan import LesionPlan
 from carina.phantom.solids import ellipsoid
@@ -19,72 +19,78 @@ from carina.studies.model import Measure
 
 PLATES = 3
 RIGHT = 0.78
-"""Size in the right lung of what looks the same in both: the heart hides much of a left lower lobe."""
+"""Size in the right lung that looks like size 1 in the left, where the heart hides much of the lower lobe."""
 EVEN = 0.5
-"""Share of the bilateral collapses that are about as large on both sides."""
+"""Share of bilateral lesions that are about as large on both sides."""
 
 
-def atelectasis(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
-    return _plates(lesion, scene, chance) if lesion.form == "plate" else _wedge(lesion, scene, chance)
+def project_atelectasis(lesion: LesionPlan, context: LesionContext, generator: np.random.Generator) -> Shadow:
+    return (
+        _project_plates(lesion, context, generator)
+        if lesion.form == "plate"
+        else _project_wedge(lesion, context, generator)
+    )
 
 
-def volume_lost(lesion: LesionPlan) -> float:
-    """Share of the lung; what raises the dome and draws the mediastinum over."""
+def compute_volume_loss(lesion: LesionPlan) -> float:
+    """Volume loss as a share of the lung; it raises the dome and shifts the mediastinum."""
     return round(
         (0.02 + 0.05 * lesion.extent) if lesion.form == "plate" else (0.08 + 0.27 * lesion.extent), 3
     )
 
 
-def _measure(lesion: LesionPlan) -> tuple[Measure, ...]:
-    return (Measure(name="volume lost", value=volume_lost(lesion), unit="1"),)
+def _make_measures(lesion: LesionPlan) -> tuple[Measure, ...]:
+    return (Measure(name="volume lost", value=compute_volume_loss(lesion), unit="1"),)
 
 
-def _plates(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
-    """Thin discs, nearly edge-on to a horizontal ray: bright bands."""
-    beam = scene.projection.beam
-    thickness = scene.blank
-    for side in sides_of(lesion):
-        centre = place_in_lung(scene.thorax, side, lesion.level, chance)
+def _project_plates(lesion: LesionPlan, context: LesionContext, generator: np.random.Generator) -> Shadow:
+    """Thin discs, nearly edge-on to a horizontal ray, which appear as bright bands."""
+    beam = context.projection.beam
+    thickness = context.blank
+    for side in list_sides(lesion):
+        centre = place_in_lung(context.thorax, side, lesion.level, generator)
         for k in range(PLATES):
             at = centre + np.array(
-                [chance.normal(0, 0.5), chance.normal(0, 1.0), 1.4 * k + 0.3 + chance.normal(0, 0.3)]
+                [generator.normal(0, 0.5), generator.normal(0, 1.0), 1.4 * k + 0.3 + generator.normal(0, 0.3)]
             )
-            tilt = (chance.normal(0, 4), chance.normal(0, 14), 0)
+            tilt = (generator.normal(0, 4), generator.normal(0, 14), 0)
             semi = (
-                chance.uniform(1.4, 2.0) + 1.6 * lesion.extent,
-                chance.uniform(1.5, 2.5),
+                generator.uniform(1.4, 2.0) + 1.6 * lesion.extent,
+                generator.uniform(1.5, 2.5),
                 0.12 + 0.12 * lesion.extent,
             )
-            if (
-                k <= 2.2 * lesion.extent
-            ):  # the number of plates grows with the extent; every plate is drawn all the same
-                thickness += inside_lung(scene, side, beam.span(ellipsoid(at, semi, tilt_degrees=tilt)))
+            # The number of plates grows with the extent; random numbers are used for every plate.
+            if k <= 2.2 * lesion.extent:
+                thickness += measure_inside_lung(
+                    context, side, beam.span(ellipsoid(at, semi, tilt_degrees=tilt))
+                )
     strength = np.float32(0.45 + 0.55 * lesion.density)
     return Shadow(
         (SOFT - LUNG) * strength * thickness,
         thickness,
         0.25,
-        measures=_measure(lesion),
+        measures=_make_measures(lesion),
         appearance=("plate-like",),
     )
 
 
-def _wedge(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
-    """Airless lung at the base: dense below, fading upwards, beside a raised dome."""
-    filled, textured = scene.blank, scene.blank
-    for side, share in sizes_by_side(lesion, chance, even=EVEN, right=RIGHT).items():
-        base = place_in_lung(scene.thorax, side, "lower", chance)
+def _project_wedge(lesion: LesionPlan, context: LesionContext, generator: np.random.Generator) -> Shadow:
+    """Airless lung at the base next to a raised dome: dense below, less dense above."""
+    filled, textured = context.blank, context.blank
+    for side, share in sample_sizes_by_side(lesion, generator, even=EVEN, right=RIGHT).items():
+        base = place_in_lung(context.thorax, side, "lower", generator)
         size, tall = 1.5 + 1.2 * lesion.extent, 0.75 + 0.2 * lesion.extent
         blobs = [
-            ball(
-                # Spread sideways and down onto the dome, where the lung cuts them off.
-                base + (chance.normal(0.0, 1.0), chance.normal(-1.0, 1.0), chance.uniform(-1.6, 0.3)),
-                np.array([1.5 * share, 1.2, tall * share]) * size * chance.uniform(0.8, 1.15),
-                chance,
+            make_ball(
+                # Spread sideways and down to the dome, which clips them.
+                base
+                + (generator.normal(0.0, 1.0), generator.normal(-1.0, 1.0), generator.uniform(-1.6, 0.3)),
+                np.array([1.5 * share, 1.2, tall * share]) * size * generator.uniform(0.8, 1.15),
+                generator,
             )
             for _ in range(5)
         ]
-        plain, with_texture = soft_cluster(scene, side, blobs, texture=chance, grain_cm=0.9)
+        plain, with_texture = fill_lung(context, side, blobs, texture=generator, grain_cm=0.9)
         filled += plain
         textured += with_texture
     strength = np.float32(0.35 + 0.55 * lesion.density)
@@ -92,6 +98,6 @@ def _wedge(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Sha
         (SOFT - LUNG) * strength * textured,
         filled,
         0.45,
-        measures=_measure(lesion),
+        measures=_make_measures(lesion),
         appearance=("volume loss",),
     )

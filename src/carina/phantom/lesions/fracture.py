@@ -1,43 +1,45 @@
-"""Rib fractures: a gap and a step in one or more neighbouring ribs, callus when they heal."""
+"""Rib fractures: a gap and a step in one or more neighbouring ribs, and callus in healing ones."""
 
 import numpy as np
 
 from carina.phantom.attenuation import RIB
-from carina.phantom.lesions.shadow import Scene, Shadow, sides_of
+from carina.phantom.lesions.shadow import LesionContext, Shadow, list_sides
 from carina.phantom.plan import LesionPlan
 from carina.phantom.solids import Tube
 from carina.studies.model import Measure
 
-# First rib to break at each level, counted from 0, and how far round from the spine.
+# First fractured rib at each level, counted from 0.
 FIRST_RIB = {"upper": 2, "mid": 4, "lower": 6}
 CALLUS = 0.12
 ORDINAL = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th", "11th", "12th")
 
 
-def broken_ribs(lesion: LesionPlan) -> int:
+def count_fractured_ribs(lesion: LesionPlan) -> int:
     return 1 + int(lesion.extent >= 0.45) + int(lesion.extent >= 0.8)
 
 
-def fracture(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> Shadow:
-    side = sides_of(lesion)[0]
-    beam, bone = scene.projection.beam, np.float32(scene.thorax.build.bone)
-    first = FIRST_RIB[lesion.level or "mid"] + int(chance.integers(0, 2))
-    along = chance.uniform(0.30, 0.50)
-    step_mm = round(2.0 + 6.0 * lesion.density * chance.uniform(0.6, 1.0), 1)
-    attenuation, site = scene.blank, scene.blank
-    count = broken_ribs(lesion)
+def project_fracture(lesion: LesionPlan, context: LesionContext, generator: np.random.Generator) -> Shadow:
+    side = list_sides(lesion)[0]
+    beam, bone = context.projection.beam, np.float32(context.thorax.habitus.bone)
+    first = FIRST_RIB[lesion.level or "mid"] + int(generator.integers(0, 2))
+    along = generator.uniform(0.30, 0.50)
+    step_mm = round(2.0 + 6.0 * lesion.density * generator.uniform(0.6, 1.0), 1)
+    attenuation, site = context.blank, context.blank
+    count = count_fractured_ribs(lesion)
     ribs = range(first, first + count)
     for number in ribs:
-        rib = scene.thorax.skeleton.ribs[side].curve(number)
-        before = beam.tubes([rib], profile=RIB)
-        pieces = _broken(rib, along, 0.1 * step_mm)
-        attenuation += bone * (beam.tubes(pieces, profile=RIB) - before)
+        rib = context.thorax.skeleton.ribs[side].curve(number)
+        before = beam.project_tubes([rib], profile=RIB)
+        pieces = _split_rib(rib, along, 0.1 * step_mm)
+        attenuation += bone * (beam.project_tubes(pieces, profile=RIB) - before)
         at = int(along * (len(rib.points) - 1))
         near = slice(max(at - 2, 0), at + 3)
         around = Tube(rib.points[near], rib.radius[near] * 1.5)
         if lesion.form == "healing":
-            attenuation += np.float32(CALLUS) * beam.tubes([Tube(rib.points[near], rib.radius[near] * 1.35)])
-        site += beam.tubes([around])
+            attenuation += np.float32(CALLUS) * beam.project_tubes(
+                [Tube(rib.points[near], rib.radius[near] * 1.35)]
+            )
+        site += beam.project_tubes([around])
     names = [ORDINAL[number] for number in ribs]
     measures = (
         Measure(name="fractured ribs", value=float(count), unit="1"),
@@ -49,8 +51,8 @@ def fracture(lesion: LesionPlan, scene: Scene, chance: np.random.Generator) -> S
     )
 
 
-def _broken(rib: Tube, along: float, step_cm: float) -> list[Tube]:
-    """Two pieces with a gap between, the outer one pushed down."""
+def _split_rib(rib: Tube, along: float, step_cm: float) -> list[Tube]:
+    """Split a rib into two fragments with a gap, the outer one displaced downwards."""
     at = int(along * (len(rib.points) - 1))
     flat = np.broadcast_to(rib.flat, len(rib.points))
     spacing = float(np.linalg.norm(rib.points[at + 1] - rib.points[at]))

@@ -1,4 +1,4 @@
-"""What a lesion does to one image: the attenuation it adds, and the solid whose projection is its mask."""
+"""The shadow of a lesion in one image, and what lesions share: sides, positions in the lung, clusters of balls."""
 
 from dataclasses import dataclass
 
@@ -7,55 +7,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.phantom.attenuation import Projection
-from carina.phantom.beam import Field, Span, length_without, overlap
+from carina.phantom.beam import Field, Span, intersect_spans, measure_length_outside
 from carina.phantom.plan import LesionPlan, Level
 from carina.phantom.solids import Ellipsoid, Vector, ellipsoid
 from carina.phantom.thorax import Thorax
 from carina.studies.model import Measure
 
-# The lung field reaches this far below the top of the dome, at the costophrenic angle.
+# Depth of the costophrenic angle below the top of the dome, cm.
 ANGLE_BELOW_DOME = 4.4
-# Where lesions of a level sit, as shares of the height of the lung field from its lowest point: inside that third
-# and, for the lowest, above the dome.
+# Height of lesions of each level, as shares of the height of the lung field from its lowest point: inside that third
+# and, for the lower level, above the dome.
 SHARE_OF_HEIGHT = {"lower": (0.20, 0.28), "mid": (0.42, 0.58), "upper": (0.72, 0.82)}
 
-# Size of a lesion in one lung against the other, as lengths: where both are alike, and where one is clearly less.
+# Ratio of the size (length) of a bilateral lesion in one lung to that in the other: symmetric and asymmetric.
 ALIKE, LESS = (0.96, 1.04), (0.54, 0.70)
 # Width of the patches of patchy disease, cm.
 PATCH_CM = 2.6
-# Half of the extent over which a step is taken, see `stepwise`.
+# Half of the width of a step in extent, see `interpolate_steps`.
 HALF_A_STEP = 0.02
-# Where one lung is less affected: how often that is the left one, in which the heart hides a part of it anyway.
+# Share of asymmetric lesions with the left lung less affected; the heart hides part of the left lung anyway.
 LEFT_LESS = 0.42
-# Disease that all but stops in one lung: how far it comes, as share of the extent of its first step, and how much of
-# the rest of the way it goes all the same.
+# Extent in the less affected lung: up to STOP times the extent of the first step it grows as in the other lung, above
+# that by CREEP times the further growth.
 STOP, CREEP = 0.7, 0.05
 
 
 @dataclass(frozen=True)
 class Shadow:
-    """One lesion in one image."""
+    """Attenuation and thickness of one lesion in one image."""
 
     attenuation: Field
-    """Added to the patient's; negative where the lesion is air."""
+    """Added to the patient's attenuation; negative where the lesion is air."""
     thickness: Field
-    """Of the lesion's solid along each ray, cm."""
+    """Thickness of the lesion along each ray, cm."""
     threshold: float
-    """The mask is where the thickness exceeds this share of its maximum."""
+    """Share of the greatest thickness above which a pixel belongs to the mask."""
     in_lung_field: bool = True
-    """Whether a frontal mask is what shows in the lung field, not behind heart or diaphragm."""
+    """Whether the mask of a frontal image is limited to the lung field, without parts behind heart or diaphragm."""
     measures: tuple[Measure, ...] = ()
     appearance: tuple[str, ...] = ()
     site: str | None = None
 
-    def mask(self) -> NDArray[np.bool_]:
+    def make_mask(self) -> NDArray[np.bool_]:
         top = float(self.thickness.max(initial=0.0))
         return self.thickness > max(self.threshold * top, 1e-3)
 
 
 @dataclass(frozen=True)
-class Scene:
-    """Everything a lesion is placed in: the solids, and their rays in one image."""
+class LesionContext:
+    """What a lesion is placed in: the solids of the patient and their projection in one image."""
 
     thorax: Thorax
     projection: Projection
@@ -66,96 +66,97 @@ class Scene:
         return self.projection.beam.blank()
 
 
-def sides_of(lesion: LesionPlan) -> tuple[int, ...]:
-    """0 for the right lung, 1 for the left."""
+def list_sides(lesion: LesionPlan) -> tuple[int, ...]:
+    """Indices of the affected lungs: 0 for the right, 1 for the left."""
     return {"right": (0,), "left": (1,)}.get(lesion.side, (0, 1))
 
 
-def across_lung(thorax: Thorax, side: int, z: float, share: float) -> float:
-    """x at a share of the way from the mediastinum to the chest wall, at a height."""
+def locate_across_lung(thorax: Thorax, side: int, z: float, share: float) -> float:
+    """x at a height and at a share of the distance from the mediastinum to the chest wall."""
     outward = 1.0 if side else -1.0
-    edges = [solid.across_at(z) for solid in (*thorax.heart, *thorax.mediastinum, *thorax.column)]
+    edges = [solid.x_range_at(z) for solid in (*thorax.heart, *thorax.mediastinum, *thorax.paraspinal)]
     inner = max((outward * edge[side] for edge in edges if edge), default=0.0)
-    wall = thorax.lungs[side].across_at(z)
+    wall = thorax.lungs[side].x_range_at(z)
     outer = outward * wall[side] if wall else inner + 1.0
     return float(outward * (inner + (outer - inner) * share))
 
 
-def stepwise(extent: float, steps: tuple[float, float], values: tuple[float, ...]) -> float:
-    """A size that grows slowly but for two steps: its `values` at extent 0, about the first step, the second, and at 1.
+def interpolate_steps(extent: float, steps: tuple[float, float], values: tuple[float, ...]) -> float:
+    """Interpolate a size that grows slowly except at two steps.
 
-    Disease fills a lobe until a fissure holds it up, so that most is found short of a fissure or well beyond it.
+    `values` are those at extent 0, below and above the first step, below and above the second step, and at extent 1.
+    A fissure limits disease to a lobe, so most lesions end before a fissure or well beyond it.
     """
     (one, two), half = steps, HALF_A_STEP
     return float(np.interp(extent, (0.0, one - half, one + half, two - half, two + half, 1.0), values))
 
 
-def extents_by_side(
-    lesion: LesionPlan, chance: np.random.Generator, *, even: float, first_step: float
+def sample_extents_by_side(
+    lesion: LesionPlan, generator: np.random.Generator, *, even: float, first_step: float
 ) -> dict[int, float]:
-    """How far a lesion has come in each lung that it affects.
+    """Sample the extent of a lesion in each lung that it affects.
 
-    Where it affects both, it goes the same way in both in a share `even` of the lesions; else it all but stops in one
-    lung, short of its `first_step`, and goes on in the other.
+    A share `even` of bilateral lesions has the same extent in both lungs; in the others, one lung is less affected and
+    hardly grows beyond `STOP` times its `first_step`.
     """
-    alike, left_less = _balance(chance, even)
+    alike, left_less = _sample_balance(generator, even)
     if lesion.side != "bilateral":
-        return dict.fromkeys(sides_of(lesion), lesion.extent)
+        return dict.fromkeys(list_sides(lesion), lesion.extent)
     stop = STOP * first_step
     beyond = max(lesion.extent - stop, 0.0)
     less = lesion.extent if alike else lesion.extent - (1.0 - CREEP) * beyond
     return {0: lesion.extent, 1: less} if left_less else {0: less, 1: lesion.extent}
 
 
-def sizes_by_side(
-    lesion: LesionPlan, chance: np.random.Generator, *, even: float, right: float
+def sample_sizes_by_side(
+    lesion: LesionPlan, generator: np.random.Generator, *, even: float, right: float
 ) -> dict[int, float]:
-    """How large a lesion is in each lung that it affects, as lengths against the size that its extent says.
+    """Sample the size of a lesion in each lung that it affects, as a factor of the length that its extent implies.
 
-    Where it affects both, it is about the same in a share `even` of the lesions; else one lung is clearly less
-    affected. `right` is the size in the right lung of what looks the same in both.
+    A share `even` of bilateral lesions is about as large in both lungs; in the others, one lung is clearly less
+    affected. `right` is the size in the right lung that looks like size 1 in the left.
     """
-    alike, left_less = _balance(chance, even)
-    near, less = chance.uniform(*ALIKE), chance.uniform(*LESS)
+    alike, left_less = _sample_balance(generator, even)
+    near, less = generator.uniform(*ALIKE), generator.uniform(*LESS)
     if lesion.side != "bilateral":
-        return dict.fromkeys(sides_of(lesion), 1.0)
+        return dict.fromkeys(list_sides(lesion), 1.0)
     if alike:
         return {0: right * near, 1: 1.0}
     return {0: right, 1: less} if left_less else {0: right * less, 1: 1.0}
 
 
-def _balance(chance: np.random.Generator, even: float) -> tuple[bool, bool]:
-    """Whether disease of both lungs is alike in both, and else whether it is less in the left one.
+def _sample_balance(generator: np.random.Generator, even: float) -> tuple[bool, bool]:
+    """Sample whether bilateral disease is symmetric, and whether the left lung is less affected if it is not.
 
-    Drawn whatever the side of the lesion, so that all that is drawn later stays the same.
+    Sampled for unilateral lesions too, so that the random numbers that follow are the same.
     """
-    return chance.random() < even, chance.random() < LEFT_LESS
+    return generator.random() < even, generator.random() < LEFT_LESS
 
 
-def heights_of_lung(thorax: Thorax, side: int) -> tuple[float, float]:
-    """The lowest and the highest point of a lung field, cm."""
+def measure_lung_heights(thorax: Thorax, side: int) -> tuple[float, float]:
+    """Heights of the lowest and the highest point of a lung field, cm."""
     cavity, dome = thorax.lungs[side], thorax.domes[side]
     base = dome.centre[2] + dome.axes[2, 2] - ANGLE_BELOW_DOME
-    return float(base), float(cavity.centre[2] + cavity.extent(2))
+    return float(base), float(cavity.centre[2] + cavity.half_width(2))
 
 
-def place_in_lung(thorax: Thorax, side: int, level: Level | None, chance: np.random.Generator) -> Vector:
-    """A point of a lung at a level, away from heart, mediastinum and diaphragm.
+def place_in_lung(thorax: Thorax, side: int, level: Level | None, generator: np.random.Generator) -> Vector:
+    """Sample a point of a lung at a level, away from heart, mediastinum and diaphragm.
 
-    The level's third of the lung is the third of its height as seen, so that the stored zone is the planned one.
+    Levels are thirds of the visible height of the lung, so the zone in the truth is the planned one.
     """
     cavity = thorax.lungs[side]
-    base, top = heights_of_lung(thorax, side)
-    z = base + (top - base) * chance.uniform(*SHARE_OF_HEIGHT[level or "mid"])
-    x = across_lung(thorax, side, z, chance.uniform(0.30, 0.72))
-    rise = (z - cavity.centre[2]) / cavity.extent(2)
-    depth = cavity.extent(1) * np.sqrt(max(1 - rise**2, 0.05))
-    y = cavity.centre[1] + depth * chance.uniform(-0.55, 0.4)
+    base, top = measure_lung_heights(thorax, side)
+    z = base + (top - base) * generator.uniform(*SHARE_OF_HEIGHT[level or "mid"])
+    x = locate_across_lung(thorax, side, z, generator.uniform(0.30, 0.72))
+    rise = (z - cavity.centre[2]) / cavity.half_width(2)
+    depth = cavity.half_width(1) * np.sqrt(max(1 - rise**2, 0.05))
+    y = cavity.centre[1] + depth * generator.uniform(-0.55, 0.4)
     return np.array([x, y, z])
 
 
-def soft_cluster(
-    scene: Scene,
+def fill_lung(
+    context: LesionContext,
     side: int,
     blobs: list[Ellipsoid],
     *,
@@ -164,60 +165,62 @@ def soft_cluster(
     deep_cm: float = np.inf,
     patches: float = 0.0,
 ) -> tuple[Field, Field]:
-    """Centimetres of lung filled by a cluster of soft balls, never more than the lung: plain, and with texture.
+    """Centimetres of lung along each ray that a cluster of Gaussian balls fills: without and with texture.
 
-    Nor more than `deep_cm` along a ray. The plain one makes the mask: texture is what filled lung looks like, not
-    where it ends, and so are `patches`, by how much the filling varies over `PATCH_CM`.
+    At most the lung itself and at most `deep_cm` are filled. The mask is made without texture, because texture and
+    `patches` (the amplitude of variation over `PATCH_CM`) change the look of filled lung, not its border.
     """
-    beam = scene.projection.beam
-    filled = _sum_of_balls(scene, side, blobs)
+    beam = context.projection.beam
+    filled = _sum_balls(context, side, blobs)
     rows, cols = np.flatnonzero(filled.any(axis=1)), np.flatnonzero(filled.any(axis=0))
     if len(rows) == 0:
         return filled, filled
     window = slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
-    room = np.minimum(scene.projection.lung_length[side][window], np.float32(deep_cm)) + np.float32(1e-3)
-    grain = 1 + 0.17 * _grain(filled[window].shape, grain_cm / beam.pixel, texture)
-    textured = scene.blank
+    room = np.minimum(context.projection.lung_length[side][window], np.float32(deep_cm)) + np.float32(1e-3)
+    grain = 1 + 0.17 * _make_grain(filled[window].shape, grain_cm / beam.pixel, texture)
+    textured = context.blank
     textured[window] = room * (1 - np.exp(-np.maximum(filled[window] * grain, 0) / room))
     if patches:
-        spots = _grain(filled[window].shape, PATCH_CM / beam.pixel, texture)
+        spots = _make_grain(filled[window].shape, PATCH_CM / beam.pixel, texture)
         textured[window] *= np.clip(1 + np.float32(patches) * spots, 0.1, 1.4)
     filled[window] = room * (1 - np.exp(-filled[window] / room))
     return filled, textured
 
 
-def _sum_of_balls(scene: Scene, side: int, blobs: list[Ellipsoid]) -> Field:
-    """Soft balls in a pleural cavity, overlaps counted twice. They have no edge: every second ray is enough."""
-    full = scene.projection.beam
+def _sum_balls(context: LesionContext, side: int, blobs: list[Ellipsoid]) -> Field:
+    """Sum Gaussian balls in a pleural cavity. They have no sharp edge, so every second ray is enough."""
+    full = context.projection.beam
     halved = full.rows % 2 == 0 and full.cols % 2 == 0
-    beam = full.coarser(2) if halved else full
-    cavity = beam.span(scene.thorax.lungs[side])
+    beam = full.coarsen(2) if halved else full
+    cavity = beam.span(context.thorax.lungs[side])
     total = beam.blank()
     for blob in blobs:
-        window, amount = beam.blob(blob, cavity)
+        window, amount = beam.integrate_gaussian(blob, cavity)
         total[window] += amount
     if not halved:
         return total
     return np.asarray(cv2.resize(total, (full.cols, full.rows), interpolation=cv2.INTER_LINEAR), np.float32)
 
 
-def _grain(shape: tuple[int, int], step: float, chance: np.random.Generator) -> Field:
-    # A fixed number of draws, whatever the size of the window: later draws must not depend on it.
-    grain = chance.standard_normal((24, 24), dtype=np.float32)
+def _make_grain(shape: tuple[int, int], step: float, generator: np.random.Generator) -> Field:
+    # A fixed number of random values for every size of the window, because later ones must not depend on it.
+    grain = generator.standard_normal((24, 24), dtype=np.float32)
     rows, cols = (max(int(np.ceil(length / max(step, 1.0))), 2) for length in shape)
     tiled = np.tile(grain, (rows // 24 + 1, cols // 24 + 1))[:rows, :cols]
     return np.asarray(cv2.resize(tiled, (shape[1], shape[0]), interpolation=cv2.INTER_CUBIC), np.float32)
 
 
-def ball(
-    centre: Vector, semi: tuple[float, float, float] | Vector | float, chance: np.random.Generator
+def make_ball(
+    centre: Vector, semi: tuple[float, float, float] | Vector | float, generator: np.random.Generator
 ) -> Ellipsoid:
-    """An ellipsoid turned at random."""
+    """Make an ellipsoid with a random orientation."""
     sizes = np.broadcast_to(np.asarray(semi, dtype=float), 3)
-    return ellipsoid(centre, sizes, tilt_degrees=chance.uniform(-35, 35, 3))
+    return ellipsoid(centre, sizes, tilt_degrees=generator.uniform(-35, 35, 3))
 
 
-def inside_lung(scene: Scene, side: int, span: Span) -> Field:
-    """Centimetres of a solid that lie in aerated lung."""
-    within = overlap(span, scene.projection.cavities[side])
-    return length_without(scene.projection.beam, within, scene.projection.removed(side))
+def measure_inside_lung(context: LesionContext, side: int, span: Span) -> Field:
+    """Centimetres of a solid inside the lung along each ray."""
+    within = intersect_spans(span, context.projection.cavities[side])
+    return measure_length_outside(
+        context.projection.beam, within, context.projection.get_bounding_organs(side)
+    )

@@ -1,4 +1,4 @@
-"""Reports in words for phantom studies, every sentence linked to the facts it states."""
+"""Reports of phantom studies; every sentence is linked to the facts it states."""
 
 from carina.phantom.reports.wording import WordingName
 from carina.phantom.reports.writer import write_report

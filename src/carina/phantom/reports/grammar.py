@@ -1,4 +1,4 @@
-"""Small rules of English that filled frames need: articles, lists, capital letters, spaces."""
+"""Rules of English for filled templates: articles, lists, capital letters, spaces, dates."""
 
 import datetime
 import re
@@ -8,7 +8,7 @@ from typing import Final
 _ARTICLE: Final = re.compile(r"\b([Aa]) (?=(\S+))")
 _SPACES: Final = re.compile(r" {2,}")
 _SPACE_BEFORE: Final = re.compile(r" +([.,;:])")
-# Numbers that are said with a vowel first: eight, eleven, eighteen, eighty-one.
+# Numbers that begin with a vowel sound: eight, eleven, eighteen, eighty-one.
 _VOWEL_NUMBER: Final = re.compile(r"(8|11|18|8\d)(\D|$)")
 _DAY_ZERO: Final = re.compile(r"\b0(?=\d[ ,])")
 _VOWEL_INITIALS: Final = ("NG", "ET")
@@ -16,7 +16,7 @@ _CONSONANT_U: Final = ("uni", "use", "usu", "one")
 
 
 class Noun:
-    """From "effusion / effusions" (count), "edema" (mass: no article) or "/ markings" (plural only)."""
+    """A noun, parsed from "effusion / effusions" (count), "edema" (mass: no article) or "/ markings" (plural only)."""
 
     __slots__ = ("mass", "plural", "singular")
 
@@ -27,31 +27,31 @@ class Noun:
         self.mass = not self.plural
 
 
-def polish(text: str) -> str:
-    """The text as a sentence: a or an, single spaces, a capital letter first."""
+def polish_sentence(text: str) -> str:
+    """Turn text into a sentence: "a" or "an", single spaces, a capital letter first."""
     text = _SPACE_BEFORE.sub(r"\1", _SPACES.sub(" ", text)).strip()
-    text = _ARTICLE.sub(_with_article, text)
+    text = _ARTICLE.sub(_add_article, text)
     return text[:1].upper() + text[1:]
 
 
-def _with_article(match: re.Match[str]) -> str:
-    return f"{match[1]}n " if _starts_with_vowel_sound(match[2]) else match[0]
+def _add_article(match: re.Match[str]) -> str:
+    return f"{match[1]}n " if _has_vowel_sound(match[2]) else match[0]
 
 
-def _starts_with_vowel_sound(word: str) -> bool:
+def _has_vowel_sound(word: str) -> bool:
     if word.startswith(_VOWEL_INITIALS) or _VOWEL_NUMBER.match(word):
         return True
     lower = word.lower()
     return lower[0] in "aeiou" and not lower.startswith(_CONSONANT_U)
 
 
-def say_date(date: datetime.date, style: str) -> str:
-    """The date in a style of `strftime`, without the zero of "March 04, 2021"."""
+def format_date(date: datetime.date, style: str) -> str:
+    """Format a date as `strftime` does, without the leading zero of "March 04, 2021"."""
     return _DAY_ZERO.sub("", date.strftime(style))
 
 
-def join(items: Sequence[str], word: str) -> str:
-    """ "a", "a or b", "a, b, or c"."""
+def join_items(items: Sequence[str], word: str) -> str:
+    """Join items with a conjunction: "a", "a or b", "a, b, or c"."""
     if len(items) <= 2:
         return f" {word} ".join(items)
     return f"{', '.join(items[:-1])}, {word} {items[-1]}"

@@ -1,14 +1,14 @@
-"""Faults of a wording file that would show in a report: told at load time, by file and key.
+"""Checks of a wording file when it is loaded; errors name file and key.
 
-Checked are slots that do not exist, braces that do not pair, doubled words, groups that are missing, and
-above all words that name a finding in a sentence that is not linked to it.
+Checked are unknown slots, unbalanced braces, doubled words, missing groups, and
+words that name a finding in a sentence that is not linked to it.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from carina.phantom.reports.template import Frame, Optional, Slot
+from carina.phantom.reports.template import OptionalPart, Slot, Template
 from carina.store.errors import CarinaError
 from carina.studies.vocabulary import DEVICES, FINDINGS
 
@@ -16,7 +16,7 @@ AGREEMENT: Final = {"a", "be", "has", "s"}
 FINDING: Final = AGREEMENT | {
     *("noun", "np", "a_np", "the"),
     *("side", "zone", "place", "flank", "area", "angles", "site"),
-    *("severity", "degree", "distribution", "size", "measure", "look", "with"),
+    *("severity", "degree", "distribution", "size", "measure", "appearance", "with"),
     *("trend", "tail", "since"),
 }
 DEVICE: Final = AGREEMENT | {"noun", "np", "a_np", "the", "side", "tip", "tail", "since"}
@@ -54,7 +54,7 @@ SLOTS: Final[Mapping[str, set[str]]] = {
     "comparison": {"date"},
     "indications": {"patient"},
 }
-"""Slots that each group of a file may use; the longest matching key counts, no key means no slots."""
+"""Slots that each group of a file may use, by the longest matching key; none without a matching key."""
 
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "findings": FINDINGS,
@@ -85,29 +85,29 @@ REQUIRED_COMMON: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 _DOUBLED: Final = re.compile(r"\b([a-z]+)\s+\1\b", re.IGNORECASE)
-# Sentences that must end like one; the rest are words and phrases.
+# Keys of sentences, which must end with a period; other texts are words and phrases.
 _SENTENCES: Final = re.compile(
     r"^(findings\..*\.(sentences|fragments|normal)|hedges\.(sentences|fragments)|resolved|relations|devices\..*"
-    r"\.(adequate|malpositioned)|device\.(?!tail)\w+|trends\.\w+\.sentences|denials\..*(lists|pairs|frames)"
+    r"\.(adequate|malpositioned)|device\.(?!tail)\w+|trends\.\w+\.sentences|denials\..*(lists|pairs|templates)"
     r"|quality\.(?!views)\w+|impression|recommendations|technique|comparison\.(dated|undated|none)|indications)(\.|$)"
 )
 
 
-def lint(document: object, *, file: str, terms: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise for the first fault of a wording set."""
-    _require(document, REQUIRED, file=file)
-    patterns = {name: term_pattern(words) for name, words in terms.items()}
-    for key, text in _texts(document):
-        _check_text(key, text, allowed=_allowed(key), file=file)
+def lint_wording(document: object, *, file: str, terms: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise CarinaError for the first problem of a wording set."""
+    _require_groups(document, REQUIRED, file=file)
+    patterns = {name: compile_terms(words) for name, words in terms.items()}
+    for key, text in _list_texts(document):
+        _check_text(key, text, allowed=_get_allowed_slots(key), file=file)
         if _SENTENCES.match(key) and not text.endswith("."):
             raise CarinaError(f"{file}: {key}: {text!r} does not end with a period")
         _check_terms(key, text, patterns=patterns, document=document, file=file)
 
 
 def lint_common(document: object, *, file: str) -> None:
-    """Raise for the first fault of a language's common file."""
-    _require(document, REQUIRED_COMMON, file=file)
-    for key, text in _texts(document):
+    """Raise CarinaError for the first problem of the common file of a language."""
+    _require_groups(document, REQUIRED_COMMON, file=file)
+    for key, text in _list_texts(document):
         group = key.split(".", 1)[0]
         allowed = (
             FINDING if group in {"phrases", "references"} else DEVICE if group == "device_phrase" else set()
@@ -115,12 +115,12 @@ def lint_common(document: object, *, file: str) -> None:
         _check_text(key, text, allowed=allowed, file=file)
 
 
-def term_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Matches any of the terms at the start of a word: "nodul" finds "nodular" and "Nodules"."""
+def compile_terms(words: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern that matches any of the terms at the start of a word: "nodul" finds "nodular" and "Nodules"."""
     return re.compile(r"\b(?:" + "|".join(re.escape(word) for word in words) + ")", re.IGNORECASE)
 
 
-def _require(document: object, required: Mapping[str, tuple[str, ...]], *, file: str) -> None:
+def _require_groups(document: object, required: Mapping[str, tuple[str, ...]], *, file: str) -> None:
     for path, names in required.items():
         group = document
         for part in path.split("."):
@@ -130,19 +130,19 @@ def _require(document: object, required: Mapping[str, tuple[str, ...]], *, file:
                 raise CarinaError(f"{file}: {path}: {name!r} is missing or empty")
 
 
-def _texts(document: object, key: str = "") -> Iterator[tuple[str, str]]:
+def _list_texts(document: object, key: str = "") -> Iterator[tuple[str, str]]:
     """Every text of the document with its key: ("findings.mass.nouns.0", "mass / masses")."""
     if isinstance(document, dict):
         for name, value in document.items():
-            yield from _texts(value, f"{key}.{name}" if key else str(name))
+            yield from _list_texts(value, f"{key}.{name}" if key else str(name))
     elif isinstance(document, list):
         for index, value in enumerate(document):
-            yield from _texts(value, f"{key}.{index}")
+            yield from _list_texts(value, f"{key}.{index}")
     elif isinstance(document, str):
         yield key, document
 
 
-def _allowed(key: str) -> set[str]:
+def _get_allowed_slots(key: str) -> set[str]:
     parts = key.split(".")
     for length in range(len(parts), 0, -1):
         slots = SLOTS.get(".".join(parts[:length]))
@@ -153,11 +153,11 @@ def _allowed(key: str) -> set[str]:
 
 def _check_text(key: str, text: str, *, allowed: set[str], file: str) -> None:
     try:
-        frame = Frame(text)
+        template = Template(text)
     except ValueError as error:
         raise CarinaError(f"{file}: {key}: {error} in {text!r}") from None
-    used = {part.name for part in frame.parts if isinstance(part, Slot)}
-    used.update(*(part.slots for part in frame.parts if isinstance(part, Optional)))
+    used = {part.name for part in template.parts if isinstance(part, Slot)}
+    used.update(*(part.slots for part in template.parts if isinstance(part, OptionalPart)))
     if unknown := used - allowed:
         raise CarinaError(f"{file}: {key}: unknown slot {min(unknown)!r} in {text!r}")
     if doubled := _DOUBLED.search(text):
@@ -180,7 +180,7 @@ def _check_terms(
             raise CarinaError(
                 f"{file}: {key}: {text!r} is not among the terms of {parts[1]!r} in common.yaml"
             )
-    elif parts[0] == "denials" and parts[-2] in {"frames", "denies"} and isinstance(document, dict):
+    elif parts[0] == "denials" and parts[-2] in {"templates", "denies"} and isinstance(document, dict):
         linked = set(document["denials"][parts[1]].get("denies", ()))
     elif parts[0] == "headings":
         return

@@ -1,101 +1,116 @@
-"""What can be said about one finding or device: its slots, each with the words and the facts it states."""
+"""Mentions of one finding or device: its slots, each with text and the facts that the text states."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from carina.phantom.reports import places
-from carina.phantom.reports.grammar import Noun, say_date
-from carina.phantom.reports.measures import say_measure, sayable
-from carina.phantom.reports.template import Draw, Frame, Said, Slots, merge, render
-from carina.phantom.reports.wording import Grades, Language, Trends, TrendWords, Wording
+from carina.phantom.reports import attributes
+from carina.phantom.reports.grammar import Noun, format_date
+from carina.phantom.reports.template import (
+    Fillers,
+    Phrase,
+    Sampler,
+    Slots,
+    Template,
+    merge_statements,
+    render_template,
+)
+from carina.phantom.reports.wording import Language, SeverityWords, TrendGroup, TrendWords, Wording
 from carina.studies.model import Device, Finding, Measure, Statement, Study
 from carina.studies.vocabulary import Severity, Side, Trend
 
 NAMING = frozenset({"noun", "np", "a_np", "the"})
-"""Slots that name the thing, and with which the verbs of the frame agree."""
+"""Slots that name the thing; the verbs of a template agree with them in number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What every writer of a report needs."""
+class ReportContext:
+    """What every function that writes a part of a report needs."""
 
     study: Study
     prior: Study | None
     language: Language
-    draw: Draw
+    sampler: Sampler
     date_format: str
-    """How this report writes dates, for `strftime`."""
+    """Format of dates in this report, for `strftime`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One thing, called by one noun for the length of a sentence."""
+    """The slots of one thing, with one noun for a whole sentence."""
 
     slots: Slots
     plural: bool
     uncertain: bool
 
 
-def mention(context: Context, thing: Finding | Device) -> Mention:
+def make_mention(context: ReportContext, thing: Finding | Device) -> Mention:
     return _mention_finding(context, thing) if isinstance(thing, Finding) else _mention_device(context, thing)
 
 
-def say(context: Context, frames: tuple[Frame, ...], thing: Finding | Device) -> Said | None:
-    """A sentence about one thing from one of the frames; None where no frame fits what is known."""
-    slots = mention(context, thing).slots
-    frame = context.draw.frame(frames, slots)
-    if frame is None:
+def write_sentence(
+    context: ReportContext, templates: tuple[Template, ...], thing: Finding | Device
+) -> Phrase | None:
+    """Write a sentence about one thing from one of the templates; None if no template fits what is known."""
+    slots = make_mention(context, thing).slots
+    template = context.sampler.pick_template(templates, slots)
+    if template is None:
         return None
-    if not frame.slots & NAMING:
-        # The frame has a noun of its own, always a singular one: "haziness is seen, which has increased".
-        _add_number(slots.fill, context, plural=False)
-    return render(frame, slots, context.draw)
+    if not template.slots & NAMING:
+        # The template has its own noun, always singular: "haziness is seen, which has increased".
+        _add_number(slots.fillers, context, plural=False)
+    return render_template(template, slots, context.sampler)
 
 
-def since(context: Context) -> Callable[[], Said] | None:
-    """The slot {since}; None without a prior."""
-    prior, draw, words = context.prior, context.draw, context.language.words.comparison
+def make_since_filler(context: ReportContext) -> Callable[[], Phrase] | None:
+    """Make the filler of the slot {since}; None without a prior study."""
+    prior, sampler, words = context.prior, context.sampler, context.language.words.comparison
     if prior is None:
         return None
     date = prior.date
 
-    def fill() -> Said:
-        frames = words.since if date else tuple(frame for frame in words.since if not frame.needs)
-        text = draw.pick(frames).text
+    def fill_since() -> Phrase:
+        templates = words.since if date else Slots().select_fitting(words.since)
+        text = sampler.pick(templates).text
         if date and "{date}" in text:
-            text = text.format(date=say_date(date, context.date_format))
-        return Said(text, (Statement(kind="comparison", about=prior.id),))
+            text = text.format(date=format_date(date, context.date_format))
+        return Phrase(text, (Statement(kind="comparison", about=prior.id),))
 
-    return fill
+    return fill_since
 
 
-def _mention_finding(context: Context, finding: Finding) -> Mention:
-    language, draw = context.language, context.draw
+def _mention_finding(context: ReportContext, finding: Finding) -> Mention:
+    language, sampler = context.language, context.sampler
     words = language.words.findings[finding.name]
-    named = [noun for look in finding.appearance for noun in words.looks.nouns.get(look, ())]
-    noun = draw.pick(named or words.nouns)
+    named = [noun for appearance in finding.appearance for noun in words.appearance.nouns.get(appearance, ())]
+    noun = sampler.pick(named or words.nouns)
     plural = _is_plural(finding, noun)
     base = Statement(kind="finding", about=finding.id, certainty=finding.certainty)
-    slots = Slots(fill={}, base=(base,), always=_never_left_out(context, finding))
-    fill = slots.fill
-    _add_agreement(fill, context, noun, plural=plural)
-    _add_location(fill, context, finding)
+    slots = Slots(base=(base,), required_families=_list_required_families(context, finding))
+    fillers = slots.fillers
+    _add_agreement(fillers, context, noun, plural=plural)
+    _add_location(fillers, context, finding)
     grades = words.severity
     if finding.severity is not None and grades is not None:
         grade = finding.severity
         stated = (Statement(kind="finding", about=finding.id, severity=grade),)
-        fill["severity"] = lambda: Said(draw.pick(_grade(grades, grade)), stated)
-        fill["degree"] = lambda: Said(draw.pick(_grade(language.words.degree, grade)), stated)
+        fillers["severity"] = lambda: Phrase(sampler.pick(_get_severity_words(grades, grade)), stated)
+        fillers["degree"] = lambda: Phrase(
+            sampler.pick(_get_severity_words(language.words.degree, grade)), stated
+        )
     if finding.distribution is not None:
         spread = language.words.distribution[finding.distribution]
-        fill["distribution"] = lambda: Said(draw.pick(spread))
-    adjectives = [word for look in finding.appearance for word in words.looks.adjectives.get(look, ())]
+        fillers["distribution"] = lambda: Phrase(sampler.pick(spread))
+    adjectives = [
+        word for appearance in finding.appearance for word in words.appearance.adjectives.get(appearance, ())
+    ]
     if adjectives:
-        fill["look"] = lambda: Said(draw.pick(adjectives))
-    clauses = [word for look in finding.appearance for word in words.looks.clauses.get(look, ())]
+        fillers["appearance"] = lambda: Phrase(sampler.pick(adjectives))
+    clauses = [
+        word for appearance in finding.appearance for word in words.appearance.clauses.get(appearance, ())
+    ]
     if clauses:
-        fill["with"] = lambda: Said(draw.pick(clauses))
-    _add_measures(fill, context, finding)
+        fillers["with"] = lambda: Phrase(sampler.pick(clauses))
+    _add_measures(fillers, context, finding)
     _add_trend(slots, context, finding)
     common = language.common
     uncertain = finding.certainty == "uncertain"
@@ -110,35 +125,35 @@ def _mention_finding(context: Context, finding: Finding) -> Mention:
     return Mention(slots=slots, plural=plural, uncertain=uncertain)
 
 
-def _never_left_out(context: Context, finding: Finding) -> frozenset[str]:
-    """Families of slots that a sentence about the finding says wherever it can."""
+def _list_required_families(context: ReportContext, finding: Finding) -> frozenset[str]:
+    """Families of slots that a sentence about the finding uses wherever it can."""
     location = {"location"} if _has_namesake(context, finding) else set[str]()
     return frozenset(location | ({"severity"} if finding.severity == "severe" else set()))
 
 
-def _has_namesake(context: Context, finding: Finding) -> bool:
-    """Whether only its place tells the finding from another one of the same name."""
+def _has_namesake(context: ReportContext, finding: Finding) -> bool:
+    """Whether only its location distinguishes the finding from another one of the same name."""
     return any(
         other.name == finding.name and other.id != finding.id and other.certainty != "absent"
         for other in context.study.findings
     )
 
 
-def _mention_device(context: Context, device: Device) -> Mention:
-    language, draw = context.language, context.draw
-    noun = draw.pick(language.words.devices[device.name].nouns)
-    slots = Slots(fill={}, base=(Statement(kind="device", about=device.id, certainty=device.certainty),))
-    fill = slots.fill
-    _add_agreement(fill, context, noun, plural=False)
+def _mention_device(context: ReportContext, device: Device) -> Mention:
+    language, sampler = context.language, context.sampler
+    noun = sampler.pick(language.words.devices[device.name].nouns)
+    slots = Slots(base=(Statement(kind="device", about=device.id, certainty=device.certainty),))
+    fillers = slots.fillers
+    _add_agreement(fillers, context, noun, plural=False)
     if device.side in ("right", "left"):
         side = device.side
         stated = (Statement(kind="device", about=device.id, side=side),)
-        fill["side"] = lambda: Said(draw.pick(language.words.sides[side]), stated)
+        fillers["side"] = lambda: Phrase(sampler.pick(language.words.sides[side]), stated)
     if device.site:
-        tip = _tip(device.site, language)
-        measured = _measure_in(device.site, device.measures)
-        tip_said = (Statement(kind="device", about=device.id, measure=measured),)
-        fill["tip"] = lambda: Said(tip, tip_said)
+        tip = _format_tip(device.site, language)
+        measured = _find_measure_in_site(device.site, device.measures)
+        tip_statement = (Statement(kind="device", about=device.id, measure=measured),)
+        fillers["tip"] = lambda: Phrase(tip, tip_statement)
     _add_trend(slots, context, device)
     uncertain = device.certainty == "uncertain"
     phrase = language.common.device_phrase
@@ -153,119 +168,116 @@ def _is_plural(finding: Finding, noun: Noun) -> bool:
     many = location is not None and (
         location.side == "bilateral" or (location.site is not None and location.site.endswith("ribs"))
     )
-    # A mask in several pieces makes a haze "opacities", but one nodule behind a rib stays one nodule.
+    # A haze in several pieces is written as "opacities", but a nodule that a rib divides is one nodule.
     spread = finding.distribution == "multifocal" and finding.name not in ("nodule", "mass")
     return not noun.mass and (many or spread)
 
 
-def _add_agreement(
-    fill: dict[str, Callable[[], Said]], context: Context, noun: Noun, *, plural: bool
-) -> None:
+def _add_agreement(fillers: Fillers, context: ReportContext, noun: Noun, *, plural: bool) -> None:
     article = "" if plural or noun.mass else context.language.common.article
-    fill["noun"] = lambda: Said(noun.plural if plural else noun.singular)
-    fill["a"] = lambda: Said(article)
-    _add_number(fill, context, plural=plural)
+    fillers["noun"] = lambda: Phrase(noun.plural if plural else noun.singular)
+    fillers["a"] = lambda: Phrase(article)
+    _add_number(fillers, context, plural=plural)
 
 
-def _add_number(fill: dict[str, Callable[[], Said]], context: Context, *, plural: bool) -> None:
+def _add_number(fillers: Fillers, context: ReportContext, *, plural: bool) -> None:
     agreement, number = context.language.common.agreement, 1 if plural else 0
-    fill["be"] = lambda: Said(agreement.be[number])
-    fill["has"] = lambda: Said(agreement.has[number])
-    fill["s"] = lambda: Said(agreement.s[number])
+    fillers["be"] = lambda: Phrase(agreement.be[number])
+    fillers["has"] = lambda: Phrase(agreement.has[number])
+    fillers["s"] = lambda: Phrase(agreement.s[number])
 
 
-def _add_location(fill: dict[str, Callable[[], Said]], context: Context, finding: Finding) -> None:
-    location, language, draw = finding.location, context.language, context.draw
+def _add_location(fillers: Fillers, context: ReportContext, finding: Finding) -> None:
+    location, language, sampler = finding.location, context.language, context.sampler
     if location is None:
         return
     side = location.side
-    sided = _side_said(finding.id, side)
+    side_statement = _make_side_statement(finding.id, side)
     if side is not None and side != "midline":
         known = side
-        fill["side"] = lambda: Said(draw.pick(language.words.sides[known]), sided)
-        fill["flank"] = lambda: Said(places.flank(known, language, draw), sided)
-        fill["place"] = fill["flank"]
-        if _angles_seen(context, finding, known):
-            fill["angles"] = lambda: Said(draw.pick(language.words.angles[known]), sided)
+        fillers["side"] = lambda: Phrase(sampler.pick(language.words.sides[known]), side_statement)
+        fillers["flank"] = lambda: Phrase(attributes.write_flank(known, language, sampler), side_statement)
+        fillers["place"] = fillers["flank"]
+        if _has_visible_angles(context, finding, known):
+            fillers["angles"] = lambda: Phrase(sampler.pick(language.words.angles[known]), side_statement)
     if location.site:
         site = location.site
-        fill["site"] = lambda: Said(site, sided if side and site.startswith(side) else ())
-    zones = places.zones_of(location)
+        fillers["site"] = lambda: Phrase(site, side_statement if side and site.startswith(side) else ())
+    zones = attributes.get_zones(location)
     if zones is None:
         return
     agreed = side if zones.side == side else None
-    zoned = (Statement(kind="finding", about=finding.id, side=agreed, zones=zones.names),)
-    fill["place"] = lambda: Said(places.place(zones, language, draw), zoned)
-    fill["area"] = lambda: Said(places.area(zones, language, draw), zoned)
-    if places.has_adjective(zones):
-        fill["zone"] = lambda: Said(places.adjective(zones, language, draw), zoned)
+    zone_statement = (Statement(kind="finding", about=finding.id, side=agreed, zones=zones.names),)
+    fillers["place"] = lambda: Phrase(attributes.write_place(zones, language, sampler), zone_statement)
+    fillers["area"] = lambda: Phrase(attributes.write_area(zones, language, sampler), zone_statement)
+    if attributes.has_adjective(zones):
+        fillers["zone"] = lambda: Phrase(attributes.write_adjective(zones, language, sampler), zone_statement)
 
 
-def _side_said(about: str, side: Side | None) -> tuple[Statement, ...]:
+def _make_side_statement(about: str, side: Side | None) -> tuple[Statement, ...]:
     return (Statement(kind="finding", about=about, side=side),)
 
 
-def _angles_seen(context: Context, finding: Finding, side: Side) -> bool:
-    """Whether blunted angles can be told: the finding reaches them and the image shows them."""
+def _has_visible_angles(context: ReportContext, finding: Finding, side: Side) -> bool:
+    """Whether blunting of the angles is visible: the finding reaches them and the image includes them."""
     wanted = [f"{one} costophrenic angle" for one in ("right", "left") if side in (one, "bilateral")]
     cut = {part for image in context.study.images if image.quality for part in image.quality.cut_off or ()}
     parts = finding.location.parts if finding.location else ()
     return all(angle in parts and angle not in cut for angle in wanted)
 
 
-def _add_measures(fill: dict[str, Callable[[], Said]], context: Context, finding: Finding) -> None:
-    language, draw = context.language, context.draw
+def _add_measures(fillers: Fillers, context: ReportContext, finding: Finding) -> None:
+    language, sampler = context.language, context.sampler
     words = language.words.measures
     pa = any(image.view == "PA" for image in context.study.images)
-    measures = sayable(finding.measures, language, pa=pa)
-    if _site_counts(finding):
+    measures = attributes.select_reportable_measures(finding.measures, language, pa=pa)
+    if _has_numbered_site(finding):
         measures = tuple(measure for measure in measures if language.common.measures[measure.name] != "count")
     sizes = [(measure, words[measure.name].size) for measure in measures if words[measure.name].size]
     clauses = [(measure, words[measure.name].clause) for measure in measures if words[measure.name].clause]
 
-    def say_one(options: list[tuple[Measure, tuple[Frame, ...]]]) -> Said:
-        measure, frames = draw.pick(options)
-        said = say_measure(measure, frames, language, draw)
-        return Said(said.text, (Statement(kind="finding", about=finding.id, measure=said.measure),))
+    def write_one(options: list[tuple[Measure, tuple[Template, ...]]]) -> Phrase:
+        measure, templates = sampler.pick(options)
+        phrase = attributes.write_measure(measure, templates, language, sampler)
+        return Phrase(phrase.text, (Statement(kind="finding", about=finding.id, measure=phrase.measure),))
 
     if sizes:
-        fill["size"] = lambda: say_one(sizes)
+        fillers["size"] = lambda: write_one(sizes)
     if clauses:
-        fill["measure"] = lambda: say_one(clauses)
+        fillers["measure"] = lambda: write_one(clauses)
 
 
-def _site_counts(finding: Finding) -> bool:
-    """Whether the site names each rib, so that their number would be said twice."""
+def _has_numbered_site(finding: Finding) -> bool:
+    """Whether the site names each rib, so that their number would be a repetition."""
     site = finding.location.site if finding.location else None
     return site is not None and any(character.isdigit() for character in site)
 
 
-def _add_trend(slots: Slots, context: Context, thing: Finding | Device) -> None:
-    """Words of comparison: only with a prior, whatever the truth says of a trend."""
-    told = since(context)
-    if told is None or thing.trend is None:
+def _add_trend(slots: Slots, context: ReportContext, thing: Finding | Device) -> None:
+    """Add words of comparison, only if there is a prior study."""
+    since_filler = make_since_filler(context)
+    if since_filler is None or thing.trend is None:
         return
-    slots.fill["since"] = told
-    stated = trend_said(thing)
-    tails = _tails(context.language.words, thing)
+    slots.fillers["since"] = since_filler
+    tails = _get_trend_clauses(context.language.words, thing)
     if not tails:
         return
-    draw = context.draw
+    sampler = context.sampler
 
-    def tail() -> Said:
-        said = render(draw.pick(tails), slots, draw)
-        return Said(said.text, merge((*said.states, stated)))
-
-    slots.fill["tail"] = tail
-    words = trend_words(context.language.words.trends, thing.trend)
-    # Nobody writes "a decreased effusion cannot be excluded": a doubt takes its change as a tail.
+    slots.fillers["tail"] = lambda: add_trend_statement(
+        render_template(sampler.pick(tails), slots, sampler), thing
+    )
+    words = get_trend_words(context.language.words.trends, thing.trend)
+    # An uncertain finding has its change in a clause: "a decreased effusion cannot be excluded" is not idiomatic.
     doubtful = thing.certainty == "uncertain" and thing.trend in ("worse", "improved")
     if words is not None and not doubtful:
-        slots.fill["trend"] = lambda: Said(draw.pick(words.adjectives), (stated,))
+        slots.fillers["trend"] = lambda: Phrase(
+            sampler.pick(words.adjectives), (make_trend_statement(thing),)
+        )
 
 
-def _tails(words: Wording, thing: Finding | Device) -> tuple[Frame, ...]:
-    """Clauses that end a sentence with its trend; none for what has gone."""
+def _get_trend_clauses(words: Wording, thing: Finding | Device) -> tuple[Template, ...]:
+    """Clauses that state a trend at the end of a sentence; none for resolved things."""
     if isinstance(thing, Device):
         tails = {
             "new": words.device.tail_new,
@@ -274,19 +286,24 @@ def _tails(words: Wording, thing: Finding | Device) -> tuple[Frame, ...]:
             "improved": words.device.tail_improved,
         }
         return tails.get(thing.trend or "", ())
-    trend = trend_words(words.trends, thing.trend) if thing.trend else None
+    trend = get_trend_words(words.trends, thing.trend) if thing.trend else None
     return trend.tails if trend else ()
 
 
-def trend_said(thing: Finding | Device) -> Statement:
-    """That the thing has its trend."""
+def make_trend_statement(thing: Finding | Device) -> Statement:
+    """Make the statement that the thing has its trend."""
     if isinstance(thing, Finding):
         return Statement(kind="finding", about=thing.id, trend=thing.trend)
     return Statement(kind="device", about=thing.id, trend=thing.trend)
 
 
-def trend_words(trends: Trends, trend: Trend) -> TrendWords | None:
-    """None for `resolved`, which has sentences of its own."""
+def add_trend_statement(phrase: Phrase, thing: Finding | Device) -> Phrase:
+    """The phrase with the statement that the thing has its trend."""
+    return Phrase(phrase.text, merge_statements((*phrase.statements, make_trend_statement(thing))))
+
+
+def get_trend_words(trends: TrendGroup, trend: Trend) -> TrendWords | None:
+    """The words for a trend; None for "resolved", which has its own sentences."""
     known = {
         "new": trends.new,
         "worse": trends.worse,
@@ -298,39 +315,38 @@ def trend_words(trends: Trends, trend: Trend) -> TrendWords | None:
 
 def _add_phrases(
     slots: Slots,
-    context: Context,
+    context: ReportContext,
     *,
-    phrase: tuple[Frame, ...],
-    reference: tuple[Frame, ...],
+    phrase: tuple[Template, ...],
+    reference: tuple[Template, ...],
     bare: bool,
     uncertain: bool,
 ) -> None:
-    """Whole noun phrases: {np} and {a_np} as they are, the others with their own hedge where one is due."""
-    draw, common = context.draw, context.language.common
-    hedge = f"{draw.pick(context.language.words.hedges.adjectives)} " if uncertain else ""
+    """Add noun phrases: {np} and {a_np} without a hedge, the others with a hedge if the thing is uncertain."""
+    sampler, common = context.sampler, context.language.common
+    hedge = f"{sampler.pick(context.language.words.hedges.adjectives)} " if uncertain else ""
     article = "" if bare else f"{common.article} "
 
-    def build(frames: tuple[Frame, ...], before: str) -> Said:
-        able = [frame for frame in frames if all(need in slots.fill for need in frame.needs)]
-        said = render(draw.pick(able), slots, draw)
-        return Said(before + said.text, said.states)
+    def build(templates: tuple[Template, ...], before: str) -> Phrase:
+        phrase = render_template(sampler.pick(slots.select_fitting(templates)), slots, sampler)
+        return Phrase(before + phrase.text, phrase.statements)
 
-    slots.fill["np"] = lambda: build(phrase, "")
-    slots.fill["a_np"] = lambda: build(phrase, article)
-    slots.fill["the"] = lambda: build(reference, f"{common.definite} {hedge}")
-    slots.fill["kind"] = lambda: Said(f"{article}{hedge}{slots.fill['noun']().text}", slots.base)
-    slots.fill["plain_kind"] = lambda: Said(f"{article}{slots.fill['noun']().text}", slots.base)
-    slots.fill["bare_kind"] = lambda: Said(slots.fill["noun"]().text, slots.base)
-    slots.fill["hedged"] = lambda: build(phrase, hedge)
-    slots.fill["bare"] = lambda: build(reference, hedge)
+    slots.fillers["np"] = lambda: build(phrase, "")
+    slots.fillers["a_np"] = lambda: build(phrase, article)
+    slots.fillers["the"] = lambda: build(reference, f"{common.definite} {hedge}")
+    slots.fillers["kind"] = lambda: Phrase(f"{article}{hedge}{slots.fillers['noun']().text}", slots.base)
+    slots.fillers["plain_kind"] = lambda: Phrase(f"{article}{slots.fillers['noun']().text}", slots.base)
+    slots.fillers["bare_kind"] = lambda: Phrase(slots.fillers["noun"]().text, slots.base)
+    slots.fillers["hedged"] = lambda: build(phrase, hedge)
+    slots.fillers["bare"] = lambda: build(reference, hedge)
 
 
-def _grade(grades: Grades, severity: Severity) -> tuple[str, ...]:
+def _get_severity_words(grades: SeverityWords, severity: Severity) -> tuple[str, ...]:
     return {"mild": grades.mild, "moderate": grades.moderate, "severe": grades.severe}[severity]
 
 
-def _tip(site: str, language: Language) -> str:
-    """The site as words that can follow "its tip": "4 cm above the carina", "in the stomach"."""
+def _format_tip(site: str, language: Language) -> str:
+    """The site as a phrase that can follow "its tip": "4 cm above the carina", "in the stomach"."""
     first = site.split(" ", 1)[0].lower()
     if first[0].isdigit() or first in language.common.site_starts:
         return site
@@ -338,10 +354,7 @@ def _tip(site: str, language: Language) -> str:
     return f"{language.common.site_joint} {bare}"
 
 
-def _measure_in(site: str, measures: tuple[Measure, ...]) -> Measure | None:
-    """The measure that the site's words give, if any: "4.1 cm above the carina"."""
+def _find_measure_in_site(site: str, measures: tuple[Measure, ...]) -> Measure | None:
+    """The measure that the text of the site contains, if any: "4.1 cm above the carina"."""
     numbers = {word for word in site.replace(",", " ").split() if word[0].isdigit()}
-    return next(
-        (m for m in measures if {f"{m.value:g}", f"{m.value:.1f}", f"{m.value:.0f}"} & numbers),
-        None,
-    )
+    return next((m for m in measures if {f"{m.value:g}", f"{m.value:.1f}", f"{m.value:.0f}"} & numbers), None)

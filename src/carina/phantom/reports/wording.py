@@ -1,7 +1,7 @@
-"""The wording sets as typed records: what each YAML file must hold, loaded, linted and parsed once.
+"""Wording sets as typed records: the content of each YAML file, checked and parsed once.
 
-A set lies in `wording/<language>/<name>.yaml`; what all sets of a language share (the words that name a
-finding, the order of words in a phrase) lies in `common.yaml` beside them.
+A set is in `wording/<language>/<name>.yaml`; what all sets of a language share (the words that name a
+finding, the order of words in a phrase) is in `common.yaml` in the same directory.
 """
 
 import functools
@@ -12,29 +12,29 @@ import msgspec
 import yaml
 
 from carina.phantom.reports.grammar import Noun
-from carina.phantom.reports.lint import lint, lint_common
-from carina.phantom.reports.template import Frame
+from carina.phantom.reports.lint import lint_common, lint_wording
+from carina.phantom.reports.template import Template
 from carina.store.errors import CarinaError
 
 WordingName = Literal["build", "held-out"]
 Words = tuple[str, ...]
-Frames = tuple[Frame, ...]
+Templates = tuple[Template, ...]
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Common settings: every group of a file is there, and nothing else is."""
+    """Base class of the groups of a file: all fields are required unless they have a default, others are forbidden."""
 
 
-class Grades(Group, frozen=True):
+class SeverityWords(Group, frozen=True):
     mild: Words
     moderate: Words
     severe: Words
 
 
-class Looks(Group, frozen=True):
-    """Words for `Finding.appearance`: adjectives, "with ..." clauses, and nouns of its own.
+class AppearanceWords(Group, frozen=True):
+    """Words for `Finding.appearance`: adjectives, "with ..." clauses, and nouns.
 
-    An appearance with a noun is never left out: a tension pneumothorax is called that wherever it is named.
+    An appearance with a noun is always stated: a tension pneumothorax is called that wherever it is named.
     """
 
     adjectives: dict[str, Words] = {}
@@ -46,157 +46,157 @@ class FindingWords(Group, frozen=True):
     nouns: tuple[Noun, ...]
     denied: Words
     """Nouns for "no ..."."""
-    sentences: Frames
-    fragments: Frames
-    severity: Grades | None = None
-    """Adjectives; None where a grade has no natural word."""
-    looks: Looks = Looks()
-    normal: Frames = ()
-    """Sentences that deny this finding alone in words of their own."""
+    sentences: Templates
+    fragments: Templates
+    severity: SeverityWords | None = None
+    """Adjectives; None if the finding is not graded in words."""
+    appearance: AppearanceWords = AppearanceWords()
+    normal: Templates = ()
+    """Sentences that deny this finding alone."""
 
 
 class DeviceWords(Group, frozen=True):
     nouns: tuple[Noun, ...]
-    adequate: Frames
-    malpositioned: Frames
+    adequate: Templates
+    malpositioned: Templates
 
 
 class SharedDeviceWords(Group, frozen=True):
-    adequate: Frames
-    malpositioned: Frames
-    plain: Frames
-    fragments: Frames
-    new: Frames
-    unchanged: Frames
-    removed: Frames
-    uncertain: Frames
-    tail_new: Frames
-    tail_unchanged: Frames
-    tail_worse: Frames
-    tail_improved: Frames
-    change_new: Frames
-    """Sentences for the change alone, where the description has not told it."""
-    change_worse: Frames
-    change_improved: Frames
-    group_adequate: Frames
-    group_unchanged: Frames
+    adequate: Templates
+    malpositioned: Templates
+    plain: Templates
+    fragments: Templates
+    new: Templates
+    unchanged: Templates
+    removed: Templates
+    uncertain: Templates
+    tail_new: Templates
+    tail_unchanged: Templates
+    tail_worse: Templates
+    tail_improved: Templates
+    change_new: Templates
+    """Sentences for the change alone, if the description has not stated it."""
+    change_worse: Templates
+    change_improved: Templates
+    group_adequate: Templates
+    group_unchanged: Templates
 
 
 class MeasureWords(Group, frozen=True):
-    size: Frames = ()
-    clause: Frames = ()
+    size: Templates = ()
+    clause: Templates = ()
 
 
-class Levels(Group, frozen=True):
-    """Phrases for the zones of one side, or of both sides at one height."""
+class LevelTemplates(Group, frozen=True):
+    """Phrases for the zones of one side, or of both sides at one level."""
 
-    upper: Frames
-    mid: Frames
-    lower: Frames
+    upper: Templates
+    mid: Templates
+    lower: Templates
 
 
 class ZoneWords(Group, frozen=True):
-    """Zones as a noun phrase (`area`), as where something is (`place`), and as an adjective."""
+    """Zones as a noun phrase (`area`), as an adverbial phrase (`place`), and as an adjective."""
 
-    area: Levels
-    area_both: Levels
-    area_levels: Frames
-    area_levels_both: Frames
-    area_lung: Frames
-    area_lungs: Frames
-    place: Frames
-    place_lung: Frames
-    place_lungs: Frames
-    adjective: Levels
-    adjective_both: Levels
-    flank: Frames
-    flank_both: Frames
+    area: LevelTemplates
+    area_both: LevelTemplates
+    area_levels: Templates
+    area_levels_both: Templates
+    area_lung: Templates
+    area_lungs: Templates
+    place: Templates
+    place_lung: Templates
+    place_lungs: Templates
+    adjective: LevelTemplates
+    adjective_both: LevelTemplates
+    flank: Templates
+    flank_both: Templates
 
 
 class TrendWords(Group, frozen=True):
     adjectives: Words
-    tails: Frames
-    sentences: Frames
+    tails: Templates
+    sentences: Templates
 
 
-class Trends(Group, frozen=True):
+class TrendGroup(Group, frozen=True):
     new: TrendWords
     worse: TrendWords
     improved: TrendWords
     unchanged: TrendWords
 
 
-class Resolved(Group, frozen=True):
-    whole: Frames
-    other: Frames
-    """Where another finding of the same name is still there."""
+class ResolvedWords(Group, frozen=True):
+    whole: Templates
+    other: Templates
+    """If another finding of the same name is still present."""
 
 
-class Hedges(Group, frozen=True):
+class HedgeWords(Group, frozen=True):
     adjectives: Words
-    sentences: Frames
-    fragments: Frames
+    sentences: Templates
+    fragments: Templates
 
 
 class RelationWords(Group, frozen=True):
-    causes: Frames
-    accompanies: Frames
-    suggests: Frames
-    suggests_uncertain: Frames
-    device_causes: Frames
-    device_accompanies: Frames
-    joint_causes: Frames
-    """For the impression: both things and their relation in one sentence."""
-    joint_accompanies: Frames
-    joint_suggests: Frames
-    joint_suggests_uncertain: Frames
+    causes: Templates
+    accompanies: Templates
+    suggests: Templates
+    suggests_uncertain: Templates
+    device_causes: Templates
+    device_accompanies: Templates
+    joint_causes: Templates
+    """For the impression: two findings and their relation in one sentence."""
+    joint_accompanies: Templates
+    joint_suggests: Templates
+    joint_suggests_uncertain: Templates
 
 
-class Panel(Group, frozen=True):
-    """Normal sentences that deny several findings at once."""
+class JointDenial(Group, frozen=True):
+    """Sentences about normal organs that deny several findings together."""
 
     denies: Words
-    frames: Frames
+    templates: Templates
 
 
-class Denials(Group, frozen=True):
-    lists: Frames
-    pairs: Frames
-    lungs: Panel
-    pleura: Panel
-    angles: Panel
-    no_acute: Panel
-    normal_chest: Panel
+class DenialWords(Group, frozen=True):
+    lists: Templates
+    pairs: Templates
+    lungs: JointDenial
+    pleura: JointDenial
+    angles: JointDenial
+    no_acute: JointDenial
+    normal_chest: JointDenial
 
 
 class QualityWords(Group, frozen=True):
-    rotation: Frames
-    inspiration: Frames
-    over: Frames
-    under: Frames
-    cut_off: Frames
-    adequate: Frames
+    rotation: Templates
+    inspiration: Templates
+    over: Templates
+    under: Templates
+    cut_off: Templates
+    adequate: Templates
     views: dict[str, Words]
 
 
 class ImpressionWords(Group, frozen=True):
-    present: Frames
-    uncertain: Frames
-    pair: Frames
-    stable: Frames
+    present: Templates
+    uncertain: Templates
+    pair: Templates
+    stable: Templates
 
 
 class TechniqueWords(Group, frozen=True):
-    views: dict[str, Frames]
-    other: Frames
+    views: dict[str, Templates]
+    other: Templates
 
 
 class ComparisonWords(Group, frozen=True):
-    dated: Frames
-    undated: Frames
+    dated: Templates
+    undated: Templates
     none: Words
     dates: Words
-    since: Frames
+    since: Templates
 
 
 class Headings(Group, frozen=True):
@@ -213,43 +213,43 @@ class Wording(Group, frozen=True):
 
     sides: dict[str, Words]
     distribution: dict[str, Words]
-    degree: Grades
+    degree: SeverityWords
     angles: dict[str, Words]
     zones: ZoneWords
     measures: dict[str, MeasureWords]
-    trends: Trends
-    resolved: Resolved
-    hedges: Hedges
+    trends: TrendGroup
+    resolved: ResolvedWords
+    hedges: HedgeWords
     relations: RelationWords
     findings: dict[str, FindingWords]
     devices: dict[str, DeviceWords]
     device: SharedDeviceWords
-    denials: Denials
+    denials: DenialWords
     quality: QualityWords
     impression: ImpressionWords
-    recommendations: dict[str, Frames]
+    recommendations: dict[str, Templates]
     technique: TechniqueWords
     comparison: ComparisonWords
-    indications: dict[str, Frames]
+    indications: dict[str, Templates]
     headings: Headings
 
 
 class Agreement(Group, frozen=True):
-    """Forms that follow the number of the noun: singular, plural."""
+    """Forms that agree with the number of the noun: singular, plural."""
 
     be: tuple[str, str]
     has: tuple[str, str]
     s: tuple[str, str]
 
 
-class Common(Group, frozen=True):
-    """What all wording sets of a language share."""
+class CommonWords(Group, frozen=True):
+    """Words that all wording sets of a language share."""
 
     terms: dict[str, Words]
     device_terms: dict[str, Words]
-    phrases: dict[str, Frames]
-    references: dict[str, Frames]
-    device_phrase: Frames
+    phrases: dict[str, Templates]
+    references: dict[str, Templates]
+    device_phrase: Templates
     measures: dict[str, Literal["length", "ratio", "percent", "count"]]
     levels: dict[str, str]
     agreement: Agreement
@@ -262,27 +262,27 @@ class Common(Group, frozen=True):
 
 
 class Language(msgspec.Struct, frozen=True):
-    """A wording set with what its language shares."""
+    """A wording set with the common words of its language."""
 
-    common: Common
+    common: CommonWords
     words: Wording
 
 
 @functools.cache
 def load_wording(language: str, name: WordingName) -> Language:
-    """The named set, checked; CarinaError names the file and key of the first fault."""
+    """Load and check a wording set; CarinaError names the file and key of the first problem."""
     folder = f"wording/{language}"
     common, words = _read(f"{folder}/common.yaml"), _read(f"{folder}/{name}.yaml")
     return build_wording(common, words, folder=folder, name=name)
 
 
 def build_wording(common: object, words: object, *, folder: str, name: str) -> Language:
-    """The records from two parsed YAML documents, after linting both."""
+    """Check two parsed YAML documents and convert them to records."""
     common_file, words_file = f"{folder}/common.yaml", f"{folder}/{name}.yaml"
-    # Linted first: its messages name the key, which those of the conversion do inside mappings only by index.
+    # Checked before conversion, because errors of the conversion do not name keys inside mappings.
     lint_common(common, file=common_file)
-    shared = _convert(common, Common, file=common_file)
-    lint(words, file=words_file, terms=shared.terms | shared.device_terms)
+    shared = _convert(common, CommonWords, file=common_file)
+    lint_wording(words, file=words_file, terms=shared.terms | shared.device_terms)
     return Language(common=shared, words=_convert(words, Wording, file=words_file))
 
 
@@ -291,9 +291,9 @@ def _read(path: str) -> object:
     try:
         return yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise CarinaError(f"there is no wording file {path}") from None
+        raise CarinaError(f"{path}: there is no such wording file") from None
     except yaml.YAMLError as error:
-        raise CarinaError(f"{path} is not YAML: {error}") from None
+        raise CarinaError(f"{path}: not valid YAML: {error}") from None
 
 
 T = TypeVar("T")
@@ -306,7 +306,7 @@ def _convert(document: object, kind: type[T], *, file: str) -> T:
         raise CarinaError(f"{file}: {error}") from None
 
 
-def _decode(kind: type, text: object) -> Frame | Noun:
+def _decode(kind: type, text: object) -> Template | Noun:
     if not isinstance(text, str):
         raise TypeError(f"expected a text, got {text!r}")
-    return Noun(text) if kind is Noun else Frame(text)
+    return Noun(text) if kind is Noun else Template(text)

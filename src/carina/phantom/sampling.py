@@ -1,7 +1,7 @@
-"""Small laws of chance that the plan of a patient is drawn from.
+"""Distributions that the plan of a patient is sampled from.
 
-All have closed forms: planning must cost less than a millisecond a patient, and a lesion's rank among all
-lesions must be computable back from its size. Nothing here knows about findings.
+All have closed forms: planning must take less than a millisecond per patient, and the rank of a lesion among all
+lesions must be computable from its size.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread:
-    """A Kumaraswamy law stretched to [low, high]: Beta-like, with quantile and rank in closed form."""
+class Kumaraswamy:
+    """A Kumaraswamy distribution on [low, high]: similar to Beta, with quantile and rank in closed form."""
 
     low: float
     high: float
@@ -31,8 +31,8 @@ class Spread:
         return 1.0 - float((1.0 - unit**self.a) ** self.b)
 
 
-def pick(r: np.random.Generator, weights: Mapping[K, float]) -> K:
-    """One key, by relative weight."""
+def sample_key(r: np.random.Generator, weights: Mapping[K, float]) -> K:
+    """Sample one key by relative weight."""
     left = r.random() * sum(weights.values())
     chosen: K | None = None
     for key, weight in weights.items():
@@ -43,19 +43,19 @@ def pick(r: np.random.Generator, weights: Mapping[K, float]) -> K:
         if left < 0.0:
             break
     if chosen is None:
-        raise ValueError("nothing to pick from: no weight is positive")
+        raise ValueError("weights: none is positive, so that no key can be sampled")
     return chosen
 
 
-def between(r: np.random.Generator, low: float, high: float) -> float:
-    """Uniform over [low, high)."""
+def sample_uniform(r: np.random.Generator, low: float, high: float) -> float:
+    """Sample uniformly from [low, high)."""
     return low + (high - low) * r.random()
 
 
-def sticky(r: np.random.Generator, n: int, *, keep: float) -> list[float]:
-    """`n` numbers, each uniform over [0, 1), each the same as the one before with probability `keep`.
+def sample_persistent(r: np.random.Generator, n: int, *, keep: float) -> list[float]:
+    """Sample `n` numbers, each uniform over [0, 1) and equal to the one before with probability `keep`.
 
-    `u < share` then holds for exactly `share` of the studies at every order, yet tends to persist.
+    `u < share` then has probability `share` at every position, but tends to persist from one to the next.
     """
     values = [r.random()]
     while len(values) < n:
@@ -64,11 +64,13 @@ def sticky(r: np.random.Generator, n: int, *, keep: float) -> list[float]:
     return values
 
 
-def normal_within(r: np.random.Generator, *, mean: float, sd: float, within: tuple[float, float]) -> float:
-    """Normal, drawn again until it lies within the limits, so that nothing piles up at them."""
+def sample_truncated_normal(
+    r: np.random.Generator, *, mean: float, sd: float, within: tuple[float, float]
+) -> float:
+    """Sample from a normal distribution truncated to the limits."""
     low, high = within
     if not low < mean < high:
-        raise ValueError(f"a mean of {mean} outside {within} could keep drawing for ever")
+        raise ValueError(f"mean: {mean} must lie inside {within}, or sampling may never end")
     while True:
         value = mean + sd * r.standard_normal()
         if low <= value <= high:
