@@ -147,8 +147,8 @@ def demo(
     *,
     studies: int = STUDIES,
     seed: int = SEED,
-    image_size: int = PhantomOptions().size,
-    cases_per_cell: int = CASES_PER_CELL,
+    size: int = PhantomOptions().size,
+    per_cell: int = CASES_PER_CELL,
     workers: int | None = None,
     progress: Progress = no_progress,
 ) -> Demo:
@@ -160,8 +160,8 @@ def demo(
         out: Directory for everything.
         studies: Number of synthetic studies.
         seed: Seed for the studies, the benchmarks and the models.
-        image_size: Longest side of the images in pixels.
-        cases_per_cell: Percept cases for each lesion and path.
+        size: Side of the square images, in pixels.
+        per_cell: Percept cases per cell; a cell is one lesion on one path.
         workers: Processes; one per core unless given.
         progress: Opens a progress display for each phase.
 
@@ -172,14 +172,14 @@ def demo(
         CarinaError: `out` holds something else.
 
     Example:
-        >>> tour = demo("demo", studies=4, image_size=64, cases_per_cell=1)
+        >>> tour = demo("demo", studies=4, size=64, per_cell=1)
         >>> tour.path.name
         'index.html'
     """
     target = as_path(out)
     setup = _Setup(out=target, seed=seed, workers=workers or os.cpu_count() or 1, progress=progress)
     opened = make_phantoms(
-        target / "studies", n=studies, seed=seed, size=image_size, workers=setup.workers, progress=progress
+        target / "studies", n=studies, seed=seed, size=size, workers=setup.workers, progress=progress
     )
     study_pages = write_study_pages(
         opened,
@@ -188,7 +188,7 @@ def demo(
         title="Carina demo: studies",
         progress=setup.titled("Pages of studies"),
     )
-    counts = {"studies": studies, **_build_benchmarks(setup, opened, cases_per_cell)}
+    counts = {"studies": studies, **_build_benchmarks(setup, opened, per_cell)}
     percept_pages, trek_pages, ground_pages = (
         _write_benchmark_pages(setup, name, limit)
         for name, limit in (
@@ -220,14 +220,14 @@ def demo(
     return made
 
 
-def _build_benchmarks(setup: _Setup, studies: Studies, cases_per_cell: int) -> dict[str, int]:
+def _build_benchmarks(setup: _Setup, studies: Studies, per_cell: int) -> dict[str, int]:
     """Build the three benchmarks, and count their cases and questions."""
     out, seed, workers = setup.out, setup.seed, setup.workers
     percept = build_percept(
         studies,
         out / "percept",
         seed=seed,
-        per_cell=cases_per_cell,
+        per_cell=per_cell,
         workers=workers,
         progress=setup.titled("Percept: lesions"),
     )

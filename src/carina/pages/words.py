@@ -17,11 +17,6 @@ def format_number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def format_count(count: int, noun: str, plural: str | None = None) -> str:
-    """ "1 step", "3 steps", "2 studies"."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
-
-
 def format_measure(item: Measure) -> str:
     """Name, value and unit: "volume 930 mL"."""
     unit = "" if item.unit in ("", "1") else f" {item.unit}"

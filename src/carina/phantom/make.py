@@ -42,7 +42,7 @@ from carina.studies.vocabulary import Split
 SOURCE: Final = Source(
     name="phantom",
     title="Synthetic chest radiographs with exact truth",
-    needs="Nothing: made by `carina phantom`.",
+    needs="nothing (made by `carina phantom`)",
     licence="CC0-1.0",
     truth=("masks", "anatomy", "attributes", "devices", "relations", "priors", "quality", "reports"),
 )
@@ -243,7 +243,11 @@ def _check_options(given: Mapping[str, Any]) -> PhantomOptions:
     except msgspec.ValidationError as error:
         message, _, rest = explain(error, PhantomOptions).partition(" - at `$.")
         place, _, expected = rest.partition("`")
-        raise CarinaError(f"{place.removeprefix('mix.')}: {message.lower()}{expected}") from None
+        name = place.removeprefix("mix.")
+        value = message.removeprefix("Invalid enum value ")
+        if value != message:
+            raise CarinaError(f"{name} {value}: {expected.removeprefix('; ')}") from None
+        raise CarinaError(f"{name}: {message.lower()}{expected}") from None
 
 
 def write_phantom(

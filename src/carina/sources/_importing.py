@@ -151,7 +151,7 @@ def import_source(
     """
     found = SOURCES[source]
     if found.read is None:
-        raise CarinaError(f"source {source} cannot be imported. {found.needs}")
+        raise CarinaError(f"{source}: is not imported; make {source} studies with `carina {source}`")
     if on_error not in ("skip", "stop"):
         raise CarinaError(f"on_error: expected skip or stop, found {on_error!r}")
     if limit is not None and limit < 1:
