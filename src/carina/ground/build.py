@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -29,6 +29,7 @@ from carina.store.results import Location, as_path
 from carina.store.workers import in_order
 from carina.studies import Studies, Study, open_studies
 from carina.studies.lookalikes import looks_like
+from carina.studies.vocabulary import SHORT_NAMES
 
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other probes."""
@@ -77,7 +78,8 @@ def build_ground(
         out: Directory of the benchmark.
         per_target: Most positive probes for each finding; all by default.
         absent: Negative probes for each positive probe, 0 to 10.
-        targets: Findings to ask about; by default all that are drawn.
+        targets: Findings to ask about, as studies call them; "effusion" and "opacity" stand for "pleural effusion" and
+            "lung opacity". By default all that are drawn.
         ask: "finding" asks for a finding by its name, "phrase" for what a sentence of the report says of it.
         fusion: How regions of several annotators are joined: "union", "majority", "intersection" or "first".
         lateral: Whether lateral views are asked about too.
@@ -133,6 +135,7 @@ def _build(
     on_error: OnError,
     progress: Callable[[int], object],
 ) -> None:
+    options = _resolve_targets(studies, options)
     provenance = provenance_of(
         studies,
         directory,
@@ -140,7 +143,6 @@ def _build(
         seed=options.seed,
         options={"protocol": "ground", "version": PROTOCOL_VERSION, **asdict(options)},
     )
-    _check_targets(studies, options)
     with building(studies, directory, provenance) as build:
         there = finished(build, GroundBuildReport)
         if there is not None:
@@ -170,17 +172,19 @@ def _build(
         write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
 
 
-def _check_targets(studies: Studies, options: GroundOptions) -> None:
-    """Refuse a finding that no study names, before anything is written."""
+def _resolve_targets(studies: Studies, options: GroundOptions) -> GroundOptions:
+    """Targets by the names that studies have for them; refuse one that no study names, before anything is written."""
     if not options.targets:
-        return
+        return options
     known = {finding.name for study in studies.without(*_UNNAMED) for finding in study.findings}
-    for target in options.targets:
-        if target not in known:
+    targets = [target if target in known else SHORT_NAMES.get(target, target) for target in options.targets]
+    for target, name in zip(options.targets, targets, strict=True):
+        if name not in known:
             raise CarinaError(
                 f"target {target!r}: no study of {studies.directory} names it; they name "
                 f"{', '.join(sorted(known)) or 'nothing'}"
             )
+    return replace(options, targets=tuple(targets))
 
 
 def _placed(studies: Studies, options: GroundOptions) -> Iterator[tuple[int, Study]]:

@@ -109,7 +109,8 @@ def build_percept(
         out: Directory of the benchmark.
         per_cell: Cases for each lesion on each path.
         seed: Seed for sampling; the same seed gives the same bytes.
-        targets: Lesions to ask about; all of `LESIONS` by default.
+        targets: Lesions to ask about, by the names of `LESIONS` or as studies call them ("effusion" or
+            "pleural effusion"); all by default.
         split: Use only studies of this split: "train", "val" or "test".
         segmenter: Model that draws the masks, such as "sam:weights"; the studies' own masks by default.
         deformer: Model that deforms the masks; a signed-distance warp by default.
@@ -129,10 +130,11 @@ def build_percept(
         >>> [(cell.path, cell.built) for cell in bench.build_report.cells]
         [('LF', 1), ('RF', 0), ('RR', 1)]
     """
+    short_names = {lesion.finding: lesion.name for lesion in LESIONS.values()}
     options = BuildOptions(
         seed=seed,
         per_cell=per_cell,
-        targets=tuple(LESIONS if targets is None else targets),
+        targets=tuple(LESIONS if targets is None else (short_names.get(name, name) for name in targets)),
         split=split,
         rules=rules or Rules(),
         segmenter=segmenter,
