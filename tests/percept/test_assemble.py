@@ -14,12 +14,12 @@ from carina.cases.draw import MARKS
 from carina.cases.faults import faults
 from carina.percept import wording
 from carina.percept.anatomy import REGIONS
-from carina.percept.assemble import case_id, lesion_case, lesion_free
+from carina.percept.assemble import case_id, make_lesion_case, make_lesion_free_case
 from carina.percept.facts import PerceptCaseFacts, PerceptStepFacts
 from carina.percept.lesions import LESIONS
 from carina.percept.rules import Rules
-from carina.percept.select import places_due
-from carina.percept.steps import with_key_at
+from carina.percept.select import assign_key_positions
+from carina.percept.steps import shuffle_with_first_at
 from carina.store.seeding import rng
 
 RULES = Rules()
@@ -34,11 +34,11 @@ ORDER = {
 
 def made(one, path, index=0, seed=1):
     """The case of an analysed lesion on a path."""
-    due = places_due(one.target, path, index, seed=seed)
+    due = assign_key_positions(one.target, path, index, seed=seed)
     if path == "LF":
-        return lesion_free(one.subject, one.target, seed=seed, rules=RULES, due=due)
+        return make_lesion_free_case(one.subject, one.target, seed=seed, rules=RULES, key_position=due)
     right = sorted(one.attributes.locations)[index % len(one.attributes.locations)] if one.attributes else 0
-    return lesion_case(one, path, right_regions=right, seed=seed, rules=RULES, due=due)
+    return make_lesion_case(one, path, right_regions=right, seed=seed, rules=RULES, key_position=due)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_the_right_option_sits_where_it_is_due(analyses):
     for one in analyses[:4]:
         for index in range(8):
             case = made(one, "RR", index)
-            due = places_due(one.target, "RR", index, seed=1)
+            due = assign_key_positions(one.target, "RR", index, seed=1)
             for step in case.steps:
                 if not step.multiple:
                     assert step.right == (due(step.id, len(step.options)) + 1,), step.id
@@ -350,7 +350,7 @@ def test_ids_tell_studies_lesions_and_seeds_apart():
 def test_a_random_order_has_its_first_thing_where_it_is_wanted():
     seen = set()
     for seed in range(20):
-        order = with_key_at(2, 4, rng(seed))
+        order = shuffle_with_first_at(2, 4, rng(seed))
         assert sorted(order) == [0, 1, 2, 3]
         assert order[2] == 0
         seen.add(tuple(order))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from carina.percept import mask_options
-from carina.percept.deform import applied, edge_length
-from carina.percept.layout import lay_out
-from carina.percept.mask_options import KEY, RULES_OF_THUMB, option_sets
+from carina.percept.deform import apply_changes, edge_length
+from carina.percept.layout import make_layout
+from carina.percept.mask_options import KEY, RULES_OF_THUMB, make_option_sets
 from carina.percept.outline import draw_outline
 from carina.percept.rules import Ineligible, Rules
 from carina.store.seeding import rng
@@ -30,8 +30,8 @@ def layouts(chest):
             scene = chest.scene(chest.lesions()[name])
             outline = draw_outline(scene, RULES, rng(seed, name))
             try:
-                layout = lay_out(outline, scene.anatomy, RULES, wanted=wanted, chance=rng(seed, "edits"))
-                sets = option_sets(outline, layout, RULES, rng(seed, "options"))
+                layout = make_layout(outline, scene.anatomy, RULES, wanted=wanted, chance=rng(seed, "edits"))
+                sets = make_option_sets(outline, layout, RULES, rng(seed, "options"))
             except Ineligible:
                 continue
             made.append((outline, layout, sets))
@@ -158,7 +158,7 @@ def test_measures_without_drawing_equal_those_of_the_drawn_masks(layouts, seed):
     masks = []
     for row in rows:
         changes = [sites[site][state].change for site, state in enumerate(row)]
-        masks.append(applied(outline.mask, [change for change in changes if change is not None]))
+        masks.append(apply_changes(outline.mask, [change for change in changes if change is not None]))
     for a in range(len(masks)):
         assert measured.areas[a] == masks[a].sum()
         length = edge_length(masks[a])
@@ -171,7 +171,7 @@ def test_the_state_of_every_edit_left_as_shown_is_the_shown_mask(layouts):
     for outline, layout, _ in layouts:
         sites = mask_options._states(layout)
         edits = [sites[n][1].change for n in range(len(layout.edits))]
-        np.testing.assert_array_equal(applied(outline.mask, edits), layout.shown)
+        np.testing.assert_array_equal(apply_changes(outline.mask, edits), layout.shown)
         assert all(states[0].change is None for states in sites)
 
 
@@ -189,17 +189,17 @@ def test_the_pixels_have_the_last_word(layouts):
 def test_masks_that_cannot_be_told_apart_are_refused(layouts):
     outline, layout, _ = layouts[0]
     with pytest.raises(Ineligible) as found:
-        option_sets(outline, layout, Rules(option_iou_key=0.2), rng(1))
+        make_option_sets(outline, layout, Rules(option_iou_key=0.2), rng(1))
     assert found.value.reason == "no mask options"
     assert found.value.detail == "0 wrong masks are far enough from the right one"
     with pytest.raises(Ineligible) as found:
-        option_sets(outline, layout, Rules(option_iou_key=0.949, option_iou=0.5), rng(1))
+        make_option_sets(outline, layout, Rules(option_iou_key=0.949, option_iou=0.5), rng(1))
     assert found.value.reason == "no mask options"
 
 
 def test_the_same_seed_makes_the_same_choices(layouts):
     outline, layout, _ = layouts[0]
-    one, same = (option_sets(outline, layout, RULES, rng(7)) for _ in range(2))
+    one, same = (make_option_sets(outline, layout, RULES, rng(7)) for _ in range(2))
     for a, b in zip(one, same, strict=True):
         assert a.stands_out == b.stands_out
         for x, y in zip(a.options, b.options, strict=True):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from carina.percept.outline import coarser, draw_outline, iou, signed_distance, smoothed
+from carina.percept.outline import coarsen, draw_outline, iou, signed_distance, smooth_mask
 from carina.percept.rules import Ineligible, Rules
 from carina.store.seeding import rng
 
@@ -91,15 +91,15 @@ def test_signed_distance_is_half_a_pixel_on_either_side(chest):
 def test_ironing_rounds_corners_and_keeps_to_the_field(chest):
     square = chest.rectangle(80, 80, 60, 60)
     field = chest.rectangle(80, 80, 60, 50)
-    flat = smoothed(square, np.ones_like(square), 6.0)
+    flat = smooth_mask(square, np.ones_like(square), 6.0)
     assert not flat[80, 80]
     assert flat[110, 110]
-    assert not (smoothed(square, field, 6.0) & ~field).any()
+    assert not (smooth_mask(square, field, 6.0) & ~field).any()
 
 
 def test_a_coarser_copy_has_whole_pixels_of_the_same_things(chest):
     outline = draw_outline(chest.scene(chest.lesions()["bilateral"]), RULES, rng(1))
-    half = coarser(outline, 2)
+    half = coarsen(outline, 2)
     assert half.scale == outline.scale / 2
     assert half.shape == (128, 128)
     assert half.mask.shape == half.field.shape == half.depth.shape

@@ -6,8 +6,8 @@ import pytest
 from tests.percept import painted
 
 from carina.percept import analyse_lesion
-from carina.percept.deform import applied, change_of, warp
-from carina.percept.deformers import SegmenterDeformers, SegmenterReluctance, grown
+from carina.percept.deform import apply_changes, make_change, warp
+from carina.percept.deformers import SegmenterDeformers, SegmenterEffort, grow_from_contour
 from carina.percept.outline import Outline, signed_distance
 from carina.percept.records import LesionAnalysis
 from carina.percept.rules import Rules
@@ -48,7 +48,7 @@ def around_the_point(_image, prompts):
 
 def asked(outline, answer, operation, *, place=None, width=50.0, seed=1):
     segmenter = painted.Scripted(answer)
-    give = SegmenterReluctance(segmenter, painted.pixels())
+    give = SegmenterEffort(segmenter, painted.pixels())
     place = place or (250 - TOP, 150 - LEFT + 70)
     chance = np.random.default_rng(seed)
     window, effort = give(outline, place, operation, width=width, chance=chance)
@@ -95,9 +95,9 @@ def test_what_the_model_gives_most_readily_goes_first(outline, operation, sign):
 @pytest.mark.parametrize("area", [900, 1800])
 def test_changes_are_of_the_wanted_area_and_touch_the_contour(outline, operation, area):
     _, window, effort = asked(outline, around_the_point, operation)
-    change = change_of(outline, window, effort, operation, area)
+    change = make_change(outline, window, effort, operation, area)
     assert 0.8 * area <= change.area <= 1.02 * area
-    after = applied(outline.mask, [change])
+    after = apply_changes(outline.mask, [change])
     assert ((after ^ outline.mask).sum(), after[0].any()) == (change.area, False)
     # Neither an island nor a hole.
     assert cv2.connectedComponents(after.view(np.uint8), connectivity=4)[0] == 2
@@ -106,9 +106,9 @@ def test_changes_are_of_the_wanted_area_and_touch_the_contour(outline, operation
 
 def test_a_smaller_change_lies_within_a_larger_one(outline):
     _, window, effort = asked(outline, around_the_point, "expansion")
-    small, large = (change_of(outline, window, effort, "expansion", area) for area in (600, 1500))
+    small, large = (make_change(outline, window, effort, "expansion", area) for area in (600, 1500))
     nothing = np.zeros_like(outline.mask)
-    assert not (applied(nothing, [small]) & ~applied(nothing, [large])).any()
+    assert not (apply_changes(nothing, [small]) & ~apply_changes(nothing, [large])).any()
 
 
 def test_a_model_without_an_opinion_leaves_it_to_the_warp(outline):
@@ -116,27 +116,27 @@ def test_a_model_without_an_opinion_leaves_it_to_the_warp(outline):
     _, plain = warp(
         outline, (250 - TOP, 220 - LEFT), "expansion", width=50.0, chance=np.random.default_rng(1)
     )
-    by_model, by_warp = (change_of(outline, window, field, "expansion", 900) for field in (effort, plain))
-    one, other = applied(outline.mask, [by_model]), applied(outline.mask, [by_warp])
+    by_model, by_warp = (make_change(outline, window, field, "expansion", 900) for field in (effort, plain))
+    one, other = apply_changes(outline.mask, [by_model]), apply_changes(outline.mask, [by_warp])
     assert (one ^ other).sum() <= 5
 
 
 def test_an_island_waits_for_its_bridge():
     cost = np.array([[0, 5, 1, 1, np.inf, 0]], np.float32)
     contour = np.array([[True, False, False, False, False, False]])
-    effort = grown(cost, contour, np.arange(6, dtype=np.float32)[None])
+    effort = grow_from_contour(cost, contour, np.arange(6, dtype=np.float32)[None])
     assert effort[0, 0] < effort[0, 1] < effort[0, 2] < effort[0, 3] < np.inf
     assert np.isinf(effort[0, 4:]).all()
 
 
 def test_a_model_that_gives_no_numbers_moves_nothing():
     cost = np.full((3, 3), np.nan, np.float32)
-    assert np.isinf(grown(cost, np.ones((3, 3), bool), np.ones((3, 3), np.float32))).all()
+    assert np.isinf(grow_from_contour(cost, np.ones((3, 3), bool), np.ones((3, 3), np.float32))).all()
 
 
 def test_the_same_place_is_asked_about_once(outline):
     segmenter = painted.Scripted(around_the_point)
-    give = SegmenterReluctance(segmenter, painted.pixels())
+    give = SegmenterEffort(segmenter, painted.pixels())
     for _ in range(3):
         give(outline, (190, 190), "expansion", width=50.0, chance=np.random.default_rng(1))
     assert len(segmenter.asked) == 1

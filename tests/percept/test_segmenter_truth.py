@@ -126,16 +126,16 @@ def test_provenance_says_who_drew_what_and_that_nobody_looked():
 
 @pytest.mark.parametrize("path", ["RF", "RR"])
 def test_the_case_says_so_too(path):
-    from carina.percept.assemble import lesion_case
-    from carina.percept.select import places_due
+    from carina.percept.assemble import make_lesion_case
+    from carina.percept.select import assign_key_positions
 
     for made, reviewed in (
         (outcome(painted.study_of(), painted.Scripted(right)), "no"),
         (analyse_lesion(painted.study_of(), "consolidation", seed=3, rules=RULES), "yes"),
     ):
         regions = min(made.attributes.locations)
-        due = places_due("consolidation", path, 0, seed=3)
-        case = lesion_case(made, path, right_regions=regions, seed=3, rules=RULES, due=due)
+        due = assign_key_positions("consolidation", path, 0, seed=3)
+        case = make_lesion_case(made, path, right_regions=regions, seed=3, rules=RULES, key_position=due)
         facts = PerceptCaseFacts.of(case)
         truth, shown = (facts.sources[facts.region(role)] for role in ("truth", "shown"))
         assert truth.reviewed == reviewed

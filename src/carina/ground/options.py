@@ -15,6 +15,8 @@ Ask = Literal["finding", "phrase"]
 
 @dataclass(frozen=True, kw_only=True)
 class GroundOptions:
+    """Options of `build_ground`, checked."""
+
     seed: int = 0
     per_target: int | None = None
     """Most positive probes for each finding; None for all."""
@@ -42,4 +44,4 @@ class GroundOptions:
         if self.split is not None and self.split not in get_args(Split):
             raise CarinaError(f"split {self.split!r}: expected one of {', '.join(get_args(Split))}")
         if len(set(self.targets)) < len(self.targets):
-            raise CarinaError(f"targets {', '.join(self.targets)}: a finding is named twice")
+            raise CarinaError(f"targets {', '.join(self.targets)}: a finding is named twice; name each once")
