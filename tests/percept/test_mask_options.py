@@ -151,10 +151,10 @@ def test_the_choices_let_the_right_mask_stand_out_in_different_ways(layouts):
 @settings(max_examples=25)
 def test_measures_without_drawing_equal_those_of_the_drawn_masks(layouts, seed):
     outline, layout, _ = layouts[seed % len(layouts)]
-    sites = mask_options._states(layout)
+    sites = mask_options._list_states(layout)
     chance = np.random.default_rng(seed)
     rows = np.array([[chance.integers(len(states)) for states in sites] for _ in range(6)])
-    measured = mask_options._measure(rows, sites, outline)
+    measured = mask_options._measure_masks(rows, sites, outline)
     masks = []
     for row in rows:
         changes = [sites[site][state].change for site, state in enumerate(row)]
@@ -169,7 +169,7 @@ def test_measures_without_drawing_equal_those_of_the_drawn_masks(layouts, seed):
 
 def test_the_state_of_every_edit_left_as_shown_is_the_shown_mask(layouts):
     for outline, layout, _ in layouts:
-        sites = mask_options._states(layout)
+        sites = mask_options._list_states(layout)
         edits = [sites[n][1].change for n in range(len(layout.edits))]
         np.testing.assert_array_equal(apply_changes(outline.mask, edits), layout.shown)
         assert all(states[0].change is None for states in sites)

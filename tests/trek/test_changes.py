@@ -3,13 +3,13 @@
 import pytest
 
 from carina.cases import Evidence
-from carina.trek.changes import changes_between, tells_all
+from carina.trek.changes import covers_all_changes, find_changes
 
 
 @pytest.fixture
 def trends(made):
     def between(before, now, known=(), prior=None):
-        changes = changes_between(
+        changes = find_changes(
             made.subject(made.study(*before, name="a"), known=known),
             made.subject(made.study(*now, name="b", prior=prior), known=known),
         )
@@ -95,7 +95,7 @@ def test_whether_everything_of_both_studies_is_told(made, before, now, all_told)
         made.subject(made.study(*(made.finding(n, severity="mild") for n in names), name=name))
         for names, name in ((before, "a"), (now, "b"))
     )
-    assert tells_all(changes_between(one, other), one, other) == all_told
+    assert covers_all_changes(find_changes(one, other), one, other) == all_told
 
 
 def test_a_name_is_the_same_in_any_spelling(made, trends):
@@ -169,7 +169,7 @@ def test_order_ids_and_evidence(made):
         made.device("chest tube", "absent", number="y4"),
         name="b",
     )
-    changes = changes_between(made.subject(before), made.subject(now))
+    changes = find_changes(made.subject(before), made.subject(now))
     assert [(c.name, c.trend, c.id, c.kind_of_answer) for c in changes] == [
         ("fracture", "new", "y1", "new"),
         ("mass", "unchanged", "y2", "unchanged"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from carina.studies import Location
 from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
-from carina.trek.language import Name, capitalised, sentence
+from carina.trek.language import Name, capitalise, make_sentence
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +200,9 @@ def test_one_spelling_of_a_name(words, written, name):
 
 
 def test_sentences():
-    assert capitalised("the heart") == "The heart"
-    assert capitalised("") == ""
-    assert capitalised("CT of the chest") == "CT of the chest"
-    assert sentence("it grew") == "It grew."
-    assert sentence("It grew.") == "It grew."
-    assert sentence("did it?") == "Did it?"
+    assert capitalise("the heart") == "The heart"
+    assert capitalise("") == ""
+    assert capitalise("CT of the chest") == "CT of the chest"
+    assert make_sentence("it grew") == "It grew."
+    assert make_sentence("It grew.") == "It grew."
+    assert make_sentence("did it?") == "Did it?"

@@ -20,8 +20,8 @@ from carina.cases import (
 from carina.models.served import AnswerCache
 from carina.store.errors import CarinaError
 from carina.trek.paraphrase import ParaphraseCounts, core_by_template, paraphrase
-from carina.trek.paraphrase.families import Families, families, family_of, masked
-from carina.trek.paraphrase.same_key import why_not
+from carina.trek.paraphrase.families import Families, family_of, load_families, mask_slots
+from carina.trek.paraphrase.same_key import find_rejection
 from carina.trek.wording import load_wording
 
 pytest.importorskip("inspect_ai", reason="the extra served is not installed")
@@ -63,7 +63,7 @@ EFFUSION = step(
     ],
 )
 def test_other_words_for_the_same_question_pass(new):
-    assert why_not(EFFUSION, PRESENCE, new) is None
+    assert find_rejection(EFFUSION, PRESENCE, new) is None
 
 
 @pytest.mark.parametrize(
@@ -116,21 +116,21 @@ def test_other_words_for_the_same_question_pass(new):
     ],
 )
 def test_each_way_to_move_the_key_is_refused(reason, new):
-    assert why_not(EFFUSION, PRESENCE, new) == reason
+    assert find_rejection(EFFUSION, PRESENCE, new) == reason
 
 
 def test_a_negation_may_not_be_dropped():
     old = "Which of these is not seen on this radiograph?"
     asked = step(old, variant="choice", slots={"images": "this radiograph"})
-    assert why_not(asked, old, "Which of these is seen on this radiograph?") == "negation"
-    assert why_not(asked, old, "On this radiograph, which of these is not seen?") is None
+    assert find_rejection(asked, old, "Which of these is seen on this radiograph?") == "negation"
+    assert find_rejection(asked, old, "On this radiograph, which of these is not seen?") is None
 
 
 def test_a_number_may_not_be_dropped_or_changed():
     old = "What lies at (10, 20, 30, 40) on this radiograph?"
     asked = step(old, task="box content", variant="open", stage=3, slots={"images": "this radiograph"})
-    assert why_not(asked, old, "On this radiograph, what lies at (10, 20, 30)?") == "number"
-    assert why_not(asked, old, "On this radiograph, what lies at (10, 20, 30, 41)?") == "number"
+    assert find_rejection(asked, old, "On this radiograph, what lies at (10, 20, 30)?") == "number"
+    assert find_rejection(asked, old, "On this radiograph, what lies at (10, 20, 30, 41)?") == "number"
 
 
 def test_an_option_may_be_neither_named_nor_dropped():
@@ -138,17 +138,18 @@ def test_an_option_may_be_neither_named_nor_dropped():
     old = "Which of these is seen on this radiograph?"
     asked = step(old, variant="choice", options=options, key=Key(options=("B",)))
     assert (
-        why_not(asked, old, "Which of these, such as Kerley lines, is seen on this radiograph?") == "option"
+        find_rejection(asked, old, "Which of these, such as Kerley lines, is seen on this radiograph?")
+        == "option"
     )
     named = "Is it Kerley lines that this radiograph shows, or which of these?"
-    assert why_not(step(named, variant="choice", options=options), named, old) == "option"
+    assert find_rejection(step(named, variant="choice", options=options), named, old) == "option"
 
 
 def test_words_of_the_right_option_may_not_enter():
     options = (Option(id="A", text="thickened septa"), Option(id="B", text="tram tracks"))
     old = "Which of these is seen on this radiograph?"
     asked = step(old, variant="choice", options=options, key=Key(options=("B",)))
-    assert why_not(asked, old, "Which of these tracks is seen on this radiograph?") == "key told"
+    assert find_rejection(asked, old, "Which of these tracks is seen on this radiograph?") == "key told"
 
 
 def test_structured_truth_may_not_enter():
@@ -156,13 +157,14 @@ def test_structured_truth_may_not_enter():
     slots = {"the_finding": "the mass", "images": "this radiograph"}
     fact = Fact(name="appearance", about="f1", text="spiculated")
     asked = step(old, task="appearance", variant="open", stage=3, slots=slots, facts=(fact,))
-    assert why_not(asked, old, "How spiculated does the mass look on this radiograph?") == "key told"
+    assert find_rejection(asked, old, "How spiculated does the mass look on this radiograph?") == "key told"
 
 
 def test_a_question_of_no_known_family_is_left_alone():
     unknown = msgspec.structs.replace(EFFUSION, template="s9.weather.open.001")
     assert (
-        why_not(unknown, PRESENCE, "Do you see a pleural effusion on this radiograph?") == "another question"
+        find_rejection(unknown, PRESENCE, "Do you see a pleural effusion on this radiograph?")
+        == "another question"
     )
 
 
@@ -175,14 +177,14 @@ def test_questions_of_other_families_are_told_apart():
         others = Families((t, x) for t, x in questions if t != template)
         right += others.nearest(text) == family_of(template)
     assert right / len(sample) > 0.5
-    known = sum(families().nearest(text) == family_of(template) for template, text in sample)
+    known = sum(load_families().nearest(text) == family_of(template) for template, text in sample)
     assert known / len(sample) > 0.9
 
 
 def test_values_are_masked_by_the_longest_first():
     slots = {"finding": "effusion", "a_finding": "a pleural effusion"}
     assert (
-        masked("Is A pleural effusion an effusion or effusions?", slots)
+        mask_slots("Is A pleural effusion an effusion or effusions?", slots)
         == "Is {a_finding} an {finding} or effusions?"
     )
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from carina.cases import Box
 from carina.studies import ReportSection
-from carina.trek.phrasing import phrase, word_count
+from carina.trek.phrasing import count_words, phrase_turn
 from carina.trek.sampling import Sampler
 from carina.trek.turn import Choice, Turn
 from carina.trek.wording import Template, load_wording
@@ -34,7 +34,7 @@ def turn(format_, **more):
 @pytest.fixture(scope="module")
 def said(made):
     def phrased(asked, *, seed=0, frame="percent"):
-        return phrase(asked, Sampler(seed), made.words.wording.common, frame)
+        return phrase_turn(asked, Sampler(seed), made.words.wording.common, frame)
 
     return phrased
 
@@ -270,5 +270,5 @@ def test_reports_are_asked_for_as_they_stand(said):
 
 
 def test_words_are_what_stands_between_spaces():
-    assert word_count("") == 0
-    assert word_count("  a-b  c,\nd ") == 3
+    assert count_words("") == 0
+    assert count_words("  a-b  c,\nd ") == 3

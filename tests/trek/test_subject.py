@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from carina.studies import Location, Measure
 from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
 from carina.trek.confusable import MAY_BE_CALLED
-from carina.trek.subject import select_images, spread, trend_between
+from carina.trek.subject import select_images, trend_between, zones_with_borders
 
 KNOWN = (*(("finding", name) for name in FINDINGS), *(("device", name) for name in DEVICES))
 
@@ -328,7 +328,12 @@ def test_without_a_place_no_zone_is_surely_clear(made):
     ],
 )
 def test_zones_that_touch_have_a_border_in_common(one, other, share):
-    assert bool(spread(frozenset({f"{one} zone"})) & spread(frozenset({f"{other} zone"}))) == share
+    assert (
+        bool(
+            zones_with_borders(frozenset({f"{one} zone"})) & zones_with_borders(frozenset({f"{other} zone"}))
+        )
+        == share
+    )
 
 
 def test_zones_of_another_vocabulary_may_be_any(made):
@@ -336,7 +341,7 @@ def test_zones_of_another_vocabulary_may_be_any(made):
     thing = made.replace(made.finding("mass"), location=foreign)
     read = made.subject(made.study(thing))
     assert read.findings[0].zones is None
-    assert read.findings[0].means("location") == spread(frozenset(ZONES))
+    assert read.findings[0].means("location") == zones_with_borders(frozenset(ZONES))
     assert read.held_zones() is None
     assert read.clear_zones() == []
 
@@ -350,7 +355,7 @@ def test_a_site_may_lie_in_any_zone_and_of_two_distances_none_is_surely_wrong(ma
         )
     )
     assert [thing.means("location") for thing in read.things] == [
-        spread(frozenset(ZONES)),
+        zones_with_borders(frozenset(ZONES)),
         {"measured"},
         {"in the left pleural space"},
     ]

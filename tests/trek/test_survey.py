@@ -72,7 +72,7 @@ def test_the_order_of_the_studies_does_not_matter(made):
     assert one.wrong == other.wrong
     assert one.descriptions == other.descriptions
     for kind in ("finding", "device"):
-        for field in ("asked", "negative", "in_company"):
+        for field in ("asked", "negative", "frequency_among_several"):
             assert getattr(one.balance[kind], field) == pytest.approx(
                 getattr(other.balance[kind], field), rel=1e-6
             )
@@ -104,7 +104,7 @@ def test_nothing_at_all_is_a_survey_too(made):
     assert (empty.studies, empty.known, dict(empty.wrong), dict(empty.descriptions)) == (0, (), {}, {})
     bare = made.survey([made.study(), made.study(name="b")])
     assert bare.known == ()
-    assert bare.balance["device"].opening["PA"].any_asked == {True: 0.0, False: 0.0}
+    assert bare.balance["device"].opening["PA"].any_probability == {True: 0.0, False: 0.0}
 
 
 def test_what_only_one_study_says_has_nothing_wrong_to_say_instead(made):

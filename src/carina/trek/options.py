@@ -15,7 +15,7 @@ PART_SIZE: Final = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Quotas:
-    """How much is asked, on average, where there is enough to ask about."""
+    """Average numbers and shares of questions, where a study has enough to ask about."""
 
     view: float = 0.5
     """Questions about the projection in each conversation."""
@@ -86,7 +86,7 @@ class TrekOptions:
             raise CarinaError(f"split {self.split!r}: expected one of {', '.join(get_args(Split))}")
         if self.language not in languages():
             raise CarinaError(
-                f"language {self.language!r}: there is no wording in it; choose from {', '.join(languages())}"
+                f"language {self.language!r}: there is no wording for it; choose from {', '.join(languages())}"
             )
         if self.extractor != "rules" and not self.extractor.startswith("model:"):
             raise CarinaError(f"extractor {self.extractor!r}: expected 'rules' or 'model:NAME'")

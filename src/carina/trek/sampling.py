@@ -1,4 +1,4 @@
-"""Chance for one conversation: a stream of numbers that depends only on the seed and what it is for."""
+"""Random choices for one conversation: a stream of numbers that depends only on the seed and its purpose."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Sampler:
         rest = list(items)
         size = len(rest)
         share = self.share
-        # The last of all has no choice.
+        # The last remaining item needs no random number.
         for place in range(number if number < size else size - 1):
             other = place + int(share() * (size - place))
             rest[place], rest[other] = rest[other], rest[place]
@@ -57,6 +57,6 @@ class Sampler:
         return items[place]
 
     def rounded(self, mean: float) -> int:
-        """A whole number next to `mean`, which it is on average."""
+        """`mean` rounded up or down at random, so that the average is `mean`."""
         whole = int(mean)
         return whole + (self.share() < mean - whole)

@@ -14,11 +14,11 @@ from carina.percept.select import assign_key_positions
 from carina.phantom import PhantomOptions, make_studies
 from carina.runs.records import Parsed
 from carina.runs.score import chance, score
-from carina.trek.conversation import conversation
-from carina.trek.language import language
+from carina.trek.conversation import make_conversation
+from carina.trek.language import load_language
 from carina.trek.options import TrekOptions
 from carina.trek.subject import subject_of
-from carina.trek.survey import survey
+from carina.trek.survey import survey_studies
 
 RULES = Rules()
 
@@ -26,12 +26,12 @@ RULES = Rules()
 @pytest.fixture(scope="module")
 def conversations():
     """Phantoms, each with its neighbours in time."""
-    words = language()
+    words = load_language()
     studies = [study for study, _ in make_studies(24, 7, PhantomOptions(size=96))]
-    among = survey(studies, words)
+    among = survey_studies(studies, words)
     subjects = {study.id: subject_of(study, words, known=among.known, most_images=2) for study in studies}
     return [
-        conversation(
+        make_conversation(
             subjects[study.id],
             subjects.get(study.prior),
             subjects.get(study.later),

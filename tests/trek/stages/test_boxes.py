@@ -8,7 +8,7 @@ import pytest
 
 from carina.cases import Box
 from carina.studies import Annotation, Region
-from carina.trek.stages.boxes import box_in_frame, coordinates, said
+from carina.trek.stages.boxes import convert_box, format_box, format_corners
 
 SPOKEN = re.compile(
     r"<\|ref\|> (.+?) <\|/ref\|> <\|box\|>\(([\d.]+), ([\d.]+)\), \(([\d.]+), ([\d.]+)\)<\|/box\|>"
@@ -201,25 +201,25 @@ def test_the_content_of_a_box_is_asked_with_the_units_of_its_corners(conversatio
 )
 def test_units(made, frame, corners, text):
     image = made.study().images[0]
-    box = box_in_frame((30, 10, 50, 20), image, frame, name="heart", of="anatomy")
+    box = convert_box((30, 10, 50, 20), image, frame, name="heart", of="anatomy")
     assert box == Box(image="s.png", xyxy=corners, frame=frame, name="heart", of="anatomy")
-    assert coordinates(box) == text
-    assert said(box, "the heart") == f"<|ref|> the heart <|/ref|> <|box|>{text}<|/box|>"
+    assert format_corners(box) == text
+    assert format_box(box, "the heart") == f"<|ref|> the heart <|/ref|> <|box|>{text}<|/box|>"
 
 
 def test_rounding_to_the_units_of_the_frame(made):
     image = made.study().images[0]
-    assert box_in_frame((1, 33, 2, 1), image, "percent", name="dot").xyxy == (0.5, 33.0, 1.5, 34.0)
-    assert box_in_frame((1, 33, 2, 1), image, "thousand", name="dot").xyxy == (5, 330, 15, 340)
+    assert convert_box((1, 33, 2, 1), image, "percent", name="dot").xyxy == (0.5, 33.0, 1.5, 34.0)
+    assert convert_box((1, 33, 2, 1), image, "thousand", name="dot").xyxy == (5, 330, 15, 340)
     odd = made.replace(image, width=333, height=777)
-    assert box_in_frame((1, 1, 100, 100), odd, "percent", name="dot").xyxy == (0.3, 0.13, 30.33, 13.0)
-    assert box_in_frame((0, 0, 333, 777), odd, "thousand", name="all").xyxy == (0, 0, 1000, 1000)
+    assert convert_box((1, 1, 100, 100), odd, "percent", name="dot").xyxy == (0.3, 0.13, 30.33, 13.0)
+    assert convert_box((0, 0, 333, 777), odd, "thousand", name="all").xyxy == (0, 0, 1000, 1000)
 
 
 def test_what_rounds_to_nothing_has_no_box(made):
     large = made.replace(made.study().images[0], width=5000, height=5000)
-    assert box_in_frame((3, 3, 1, 1), large, "thousand", name="dot") is None
-    assert box_in_frame((3, 3, 1, 1), large, "pixel", name="dot").xyxy == (3, 3, 4, 4)
+    assert convert_box((3, 3, 1, 1), large, "thousand", name="dot") is None
+    assert convert_box((3, 3, 1, 1), large, "pixel", name="dot").xyxy == (3, 3, 4, 4)
 
 
 def test_an_empty_region_is_not_asked_for(made):

@@ -7,7 +7,7 @@ import pytest
 
 from carina.studies.vocabulary import DEVICES, FINDINGS
 from carina.trek.confusable import COMPANIONS, MAY_BE_CALLED
-from carina.trek.stages.findings import ask_findings, options_wanted, with_none
+from carina.trek.stages.findings import add_none_option, ask_findings, sample_option_count
 from carina.trek.turn import Choice
 
 
@@ -516,8 +516,8 @@ def test_none_of_these_is_right_as_often_as_any_other_option(made):
     draft = made.draft(made.study(made.finding("mass")))
     right = {}
     for _ in range(9000):
-        number = options_wanted(draft)
-        options = with_none(
+        number = sample_option_count(draft)
+        options = add_none_option(
             draft, Choice("right", right=True), [Choice(f"wrong {n}") for n in range(number - 1)]
         )
         assert sum(option.right for option in options) == 1
@@ -536,7 +536,7 @@ def test_none_of_these_is_right_as_often_as_any_other_option(made):
 
 def test_numbers_of_options_are_spread(made):
     draft = made.draft(made.study(made.finding("mass")))
-    counted = Counter(options_wanted(draft) for _ in range(3000))
+    counted = Counter(sample_option_count(draft) for _ in range(3000))
     assert set(counted) == {2, 3, 4, 5, 6}
     assert max(counted.values()) < 2000
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from carina.studies.vocabulary import DEVICES, FINDINGS
 from carina.trek.wording import lint, load_wording, slots_of
-from carina.trek.wording.lint import faults
-from carina.trek.wording.shape import PHRASES, POOLS, SAMPLES, Texts
+from carina.trek.wording.lint import find_problems
+from carina.trek.wording.shape import PHRASES, POOLS, SAMPLES, TextShape
 
 NAMES = ("common", "grammar", *(f"stage-{stage}" for stage in range(1, 9)))
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -41,11 +41,11 @@ def spoil(folder: Path, name: str, change: Change) -> list[str]:
     change(content)
     text = yaml.dump(content, Dumper=DUMPER, sort_keys=False, allow_unicode=True, width=10_000)
     file.write_text(text, "utf-8")
-    return list(faults(folder, [name]))
+    return list(find_problems(folder, [name]))
 
 
 def test_the_shipped_files_have_no_fault() -> None:
-    assert list(faults(ENGLISH)) == []
+    assert list(find_problems(ENGLISH)) == []
 
 
 # ---- what must be there ---------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def test_the_shipped_files_have_no_fault() -> None:
 def test_a_missing_file(folder: Path) -> None:
     (folder / "stage-6.yaml").unlink()
     (folder / "grammar.yaml").unlink()
-    assert list(faults(folder)) == [
+    assert list(find_problems(folder)) == [
         "stage-6.yaml: there is no such file",
         "grammar.yaml: there is no such file",
     ]
@@ -168,7 +168,7 @@ def test_a_wrong_shape(folder: Path, change: Change, fault: str) -> None:
 def test_a_file_that_is_no_yaml_or_no_mapping(folder: Path) -> None:
     (folder / "stage-1.yaml").write_text("view: [", "utf-8")
     (folder / "stage-2.yaml").write_text("- view\n", "utf-8")
-    found = list(faults(folder))
+    found = list(find_problems(folder))
     assert len(found) == 2
     assert found[0].startswith("stage-1.yaml: not YAML: ")
     assert found[1] == "stage-2.yaml: must be a mapping"
@@ -177,7 +177,7 @@ def test_a_file_that_is_no_yaml_or_no_mapping(folder: Path) -> None:
 def test_a_key_that_comes_twice(folder: Path) -> None:
     with (folder / "stage-1.yaml").open("a", encoding="utf-8") as file:
         file.write("\nview:\n  open: {}\n")
-    found = list(faults(folder))
+    found = list(find_problems(folder))
     assert len(found) == 1
     assert found[0].startswith("stage-1.yaml: not YAML: the key 'view' comes twice")
 
@@ -186,7 +186,7 @@ def test_a_line_that_ends_in_a_space(folder: Path, shipped: dict[str, str]) -> N
     lines = shipped["stage-3"].splitlines()
     lines[6] += " "
     (folder / "stage-3.yaml").write_text("\n".join(lines), "utf-8")
-    assert list(faults(folder)) == ["stage-3.yaml: line 7: ends in a space"]
+    assert list(find_problems(folder)) == ["stage-3.yaml: line 7: ends in a space"]
 
 
 # ---- single texts ---------------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_a_clause_that_ends_as_a_sentence(folder: Path) -> None:
 
 @pytest.mark.parametrize("text", ["The blank is ____", 'It says: "{phrase}"', "Here it is: {boxes}", "Done."])
 def test_ends_that_are_fine(text: str) -> None:
-    assert list(lint._form(text, whole=True)) == []
+    assert list(lint._check_form(text, whole=True)) == []
 
 
 def test_blanks_that_nothing_fits_into(folder: Path) -> None:
@@ -333,28 +333,30 @@ def test_repeats() -> None:
         "Please search for {a_finding} in both lungs and at the pleura on {images}.",
         "Would you report {a_finding} from {images}?",
     ]
-    assert list(lint._repeats("here", texts)) == [
+    assert list(lint._find_repeats("here", texts)) == [
         f"here / 3: is the same as 1: {texts[2]!r}",
         f"here / 4: is nearly the same as 2: {texts[3]!r}",
     ]
 
 
 def test_one_other_word_in_a_short_text_is_no_repeat() -> None:
-    assert list(lint._repeats("here", ["No, there is no {finding}.", "No, I see no {finding}."])) == []
+    assert list(lint._find_repeats("here", ["No, there is no {finding}.", "No, I see no {finding}."])) == []
 
 
 @given(st.lists(st.sampled_from(("heart", "lung", "rib", "tube", "line", "mass", "left")), min_size=1))
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_text_repeats_itself_however_it_is_written(words: list[str]) -> None:
     text = " ".join(words)
-    assert list(lint._repeats("here", [text, f"  {text.upper()}?"])) != []
+    assert list(lint._find_repeats("here", [text, f"  {text.upper()}?"])) != []
 
 
 def test_openings() -> None:
     alike = [f"What do you make of number {n}?" for n in range(6)]
     others = [f"Remark {n} is made here." for n in range(20)]
-    assert list(lint._openings("here", [*alike, *others])) == ["here: 6 of 26 texts begin with 'what do you'"]
-    assert list(lint._openings("here", [*alike[1:], *others])) == []
+    assert list(lint._find_openings("here", [*alike, *others])) == [
+        "here: 6 of 26 texts begin with 'what do you'"
+    ]
+    assert list(lint._find_openings("here", [*alike[1:], *others])) == []
 
 
 def test_a_repeat_in_a_file_is_told_by_place(folder: Path) -> None:
@@ -371,7 +373,7 @@ def test_a_repeat_in_a_file_is_told_by_place(folder: Path) -> None:
 # ---- the tables -----------------------------------------------------------------------------------------------------
 
 
-def texts_of_the_table() -> list[Texts]:
+def texts_of_the_table() -> list[TextShape]:
     asked = [pool for families in POOLS.values() for pools in families.values() for pool in pools.values()]
     return [
         *(pool.questions for pool in asked),

@@ -13,7 +13,15 @@ from typing import Final
 import msgspec
 
 from carina.audits.answer_options import read_choices, task_of
-from carina.audits.chance import at_least, at_most, equal_neighbours, expected, normal_tail, separation
+from carina.audits.chance import (
+    at_least,
+    at_most,
+    equal_neighbours,
+    expected,
+    hit_row,
+    normal_tail,
+    separation,
+)
 from carina.audits.facts import region_roles
 from carina.audits.gate import AuditContext, Gate, NoLimits, gate
 from carina.audits.result import EXAMPLES, GateResult, Objection, Objections, Row, Status, worst_status
@@ -142,19 +150,8 @@ class RevealingNames(Gate[NoLimits]):
         for rank, trials in self._trials[what].items():
             hits, n, mean = self._hits[what][rank], sum(trials.values()), expected(trials)
             tail = at_least(hits, trials) if hits > mean else at_most(hits, trials)
-            interval = wilson(hits, n)
-            rows.append(
-                Row(
-                    name=what,
-                    n=n,
-                    value=hits / n,
-                    low=interval.low,
-                    high=interval.high,
-                    chance=mean / n,
-                    p=2 * tail,
-                    note=f"number {rank} is right {hits} times in {n}, expected {mean:.1f}",
-                )
-            )
+            note = f"number {rank} is right {hits} times in {n}, expected {mean:.1f}"
+            rows.append(hit_row(what, hits, trials, p=2 * tail, note=note))
         return self._judge(min(rows, key=lambda row: row.p or 0.0), tests)
 
     def _order_rows(self) -> Iterator[Row]:

@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from carina.audits.gate import AuditContext, Gate, NoLimits, gate
-from carina.audits.percept.facts import read_rules, severity_shares, side_shares, size_ratios, zone_shares
-from carina.audits.percept.masks import MaskDecoder, step_of
-from carina.audits.result import GateResult, Objections
+from carina.audits.gate import NoLimits, gate
+from carina.audits.percept.base import MaskGate
+from carina.audits.percept.facts import severity_shares, side_shares, size_ratios, zone_shares
+from carina.audits.percept.masks import CaseMasks, step_of
+from carina.audits.result import GateResult
 from carina.cases.model import Case, Step
 from carina.percept.rules import Rules
 
@@ -19,19 +20,10 @@ _CUTS: Final = (1 / 3, 2 / 3)
     protocols=("percept",),
     order=240,
 )
-class AttributeKeys(Gate[NoLimits]):
+class AttributeKeys(MaskGate[NoLimits]):
     """Distribution, severity and comparison; `option-separation` examines location."""
 
-    def __init__(self, context: AuditContext, limits: NoLimits) -> None:
-        super().__init__(context, limits)
-        self._rules = context.shared(read_rules)
-        self.decoder = self._decoder = context.shared(MaskDecoder)
-        self._objections = Objections()
-        self._n = 0
-
-    def see(self, case: Case) -> None:
-        if self._decoder.read(case) is None:
-            return
+    def examine(self, case: Case, masks: CaseMasks) -> None:  # noqa: ARG002 - attributes need no mask
         steps = [(task, step_of(case, task)) for task in ("distribution", "severity", "comparison")]
         self._n += any(step is not None for _, step in steps)
         for task, step in steps:

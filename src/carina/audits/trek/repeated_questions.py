@@ -1,15 +1,15 @@
 """Gate: is any question asked twice within a conversation?"""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Annotated, Final
 
 from msgspec import Meta
 
 from carina.audits.gate import AuditContext, Limits, Share, gate
-from carina.audits.result import GateResult, Objections
-from carina.audits.trek.base import ConversationGate
+from carina.audits.result import GateResult
+from carina.audits.trek.base import DefectGate
 from carina.audits.trek.conversation import Conversation, Turn
-from carina.audits.trek.proportions import limited_row, with_status_of_rows
+from carina.audits.trek.proportions import with_status_of_rows
 from carina.cases.model import Case, Step
 
 _SAME_WORDS: Final = "the same words"
@@ -39,13 +39,11 @@ class RepeatedQuestionsLimits(Limits, frozen=True):
     protocols=("trek",),
     order=370,
 )
-class RepeatedQuestions(ConversationGate[RepeatedQuestionsLimits]):
+class RepeatedQuestions(DefectGate[RepeatedQuestionsLimits]):
     """The same question, nearly the same question, or the same thing about one target in other words."""
 
     def __init__(self, context: AuditContext, limits: RepeatedQuestionsLimits) -> None:
         super().__init__(context, limits)
-        self._objections = Objections()
-        self._counts: Counter[str] = Counter()
         self._turns = 0
 
     def examine(self, conversation: Conversation) -> None:
@@ -83,16 +81,12 @@ class RepeatedQuestions(ConversationGate[RepeatedQuestionsLimits]):
 
     def result(self) -> GateResult:
         limits = self.limits
-        rows = tuple(
-            limited_row(
-                how,
-                self._counts[how],
-                self._turns,
-                limit=limit,
-                context=self.context,
-                note=f"{self._counts[how]} of {self._turns} turns",
+        rows = self.limited_rows(
+            (
+                (_SAME_WORDS, self._turns, 0.0),
+                (_SIMILAR_WORDS, self._turns, 0.0),
+                (_OTHER_WORDS, self._turns, limits.max_share),
             )
-            for how, limit in ((_SAME_WORDS, 0.0), (_SIMILAR_WORDS, 0.0), (_OTHER_WORDS, limits.max_share))
         )
         return with_status_of_rows(
             self.report_defects(
