@@ -4,7 +4,7 @@ import pytest
 
 from carina.reports import read_report, with_report_truth
 from carina.reports.lexicon import lexicon
-from carina.reports.phrases import spelled
+from carina.reports.phrases import spell_out
 from carina.studies.faults import faults
 from carina.studies.model import Device, Finding, Image, Location, Report, ReportSection, Study
 from carina.studies.vocabulary import DEVICES, FINDINGS
@@ -405,10 +405,10 @@ def test_structured_truth_is_left_alone() -> None:
 
 
 def test_phrases_are_spelled_out() -> None:
-    assert set(spelled("(a) b/c d(s)")) == {
+    assert set(spell_out("(a) b/c d(s)")) == {
         (*first, second, third) for first in ((), ("a",)) for second in "bc" for third in ("d", "ds")
     }
-    assert set(spelled("cannot/can_not x-ray")) == {("cannot", "x", "ray"), ("can", "not", "x", "ray")}
+    assert set(spell_out("cannot/can_not x-ray")) == {("cannot", "x", "ray"), ("can", "not", "x", "ray")}
 
 
 def test_every_name_of_the_vocabulary_is_understood() -> None:

@@ -4,17 +4,18 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Final, Literal, get_args
 
 from carina.cases import Benchmark, Case, Manifest, open_benchmark
 from carina.cases.building import (
-    building,
-    finished,
-    opened_studies,
+    check_choice,
+    ensure_open,
+    open_build,
+    open_in_worker,
     provenance_of,
+    read_finished,
     write_report,
     write_skipped,
 )
@@ -27,7 +28,7 @@ from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.workers import in_order
-from carina.studies import Studies, Study, open_studies
+from carina.studies import Studies, Study
 from carina.studies.lookalikes import looks_like
 
 PROTOCOL_VERSION: Final = 2
@@ -115,12 +116,11 @@ def build_ground(
         ask=ask,
         lateral=lateral,
     )
-    if on_error not in get_args(OnError):
-        raise CarinaError(f"on_error {on_error!r}: expected one of {', '.join(get_args(OnError))}")
+    check_choice("on_error", on_error, get_args(OnError))
     directory = as_path(out)
     with progress("Probes", None) as advance:
         _build(
-            opened_studies(studies),
+            ensure_open(studies),
             directory,
             options,
             workers=workers or os.cpu_count() or 1,
@@ -147,8 +147,8 @@ def _build(
         options={"protocol": "ground", "version": PROTOCOL_VERSION, **asdict(options)},
     )
     _check_targets(studies, options)
-    with building(studies, directory, provenance) as build:
-        earlier = finished(build, GroundBuildReport)
+    with open_build(studies, directory, provenance) as build:
+        earlier = read_finished(build, GroundBuildReport)
         if earlier is not None:
             progress(earlier[0].counts.cases)
             return
@@ -202,7 +202,8 @@ def _make_cases(task: _Task) -> tuple[list[Case], list[tuple[str, str, str]]]:
     made: list[Case] = []
     unfit: list[tuple[str, str, str]] = []
     by_place = {place: list(group) for place, group in groupby(task.chosen, key=lambda probe: probe.place)}
-    for place, study in zip(sorted(by_place), _opened(task.studies).at(by_place), strict=True):
+    studies = open_in_worker(task.studies, *_NOT_NEEDED, "report")
+    for place, study in zip(sorted(by_place), studies.at(by_place), strict=True):
         for chosen in by_place[place]:
             try:
                 made.append(make_case(_make_probe(study, chosen, task.options), task.options))
@@ -230,12 +231,6 @@ def _make_probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> 
         alike=tuple(sorted(present)),
         yes_first=chosen.yes_first,
     )
-
-
-@lru_cache(maxsize=1)
-def _opened(directory: str) -> Studies:
-    """Each process opens the set once; the command that began the work has verified it."""
-    return open_studies(directory, verify=False).without(*_NOT_NEEDED, "report")
 
 
 def _make_report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildReport:

@@ -19,10 +19,12 @@ from carina.cases import (
     write_part,
 )
 from carina.cases.building import (
-    building,
-    finished,
-    opened_studies,
+    check_choice,
+    ensure_open,
+    open_build,
+    open_in_worker,
     provenance_of,
+    read_finished,
     write_report,
     write_skipped,
 )
@@ -52,7 +54,7 @@ from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.workers import in_order
-from carina.studies import Studies, open_studies
+from carina.studies import Studies
 from carina.studies.vocabulary import Split
 
 PROTOCOL_VERSION: Final = 2
@@ -81,8 +83,7 @@ class BuildOptions:
                 raise CarinaError(f"target {target!r}: unknown lesion; choose from {', '.join(LESIONS)}")
         if len(set(self.targets)) < len(self.targets):
             raise CarinaError(f"targets {', '.join(self.targets)}: a lesion is named twice; name each once")
-        if self.split is not None and self.split not in get_args(Split):
-            raise CarinaError(f"split {self.split!r}: expected one of {', '.join(get_args(Split))}")
+        check_choice("split", self.split, get_args(Split))
 
 
 def build_percept(
@@ -141,7 +142,7 @@ def build_percept(
     directory = as_path(out)
     with progress("Lesions", analyses_needed(per_cell) * len(options.targets)) as advance:
         _build(
-            opened_studies(studies),
+            ensure_open(studies),
             directory,
             options,
             workers=workers or os.cpu_count() or 1,
@@ -159,8 +160,8 @@ def _build(
     progress: Callable[[int], object],
 ) -> None:
     provenance = _provenance(studies, directory, options)
-    with building(studies, directory, provenance) as build:
-        if finished(build, PerceptBuildReport) is not None:
+    with open_build(studies, directory, provenance) as build:
+        if read_finished(build, PerceptBuildReport) is not None:
             progress(analyses_needed(options.per_cell) * len(options.targets))
             return
         narrowed = studies.without(*_NOT_NEEDED)
@@ -296,7 +297,7 @@ def _analyse_candidates(
 
 
 def _analyse_one(task: _Task) -> Outcome:
-    studies = _opened(task.directory)
+    studies = open_in_worker(task.directory, *_NOT_NEEDED)
     truth_of: TruthSource = masks_as_drawn
     if task.segmenter is not None:
         truth_of = SegmenterTruth(_open_segmenter(task.segmenter), grey_reader(studies), task.rules)
@@ -318,12 +319,6 @@ def _open_segmenter(named: str) -> Segmenter:
     """Each process opens a model once."""
     segmenter: Segmenter = models.open(named, needs="segments")
     return segmenter
-
-
-@lru_cache(maxsize=1)
-def _opened(directory: str) -> Studies:
-    """Each process opens the set once; the command that began the work has verified it."""
-    return open_studies(directory, verify=False).without(*_NOT_NEEDED)
 
 
 # ---- assembling ---------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def add_trends(sentence: SentenceText, *, advice: bool) -> None:
     words = sentence.words
     if not advice:
         for item, _ in sentence.of_kind("gone"):
-            for mention in _changed_by(sentence, item):
+            for mention in _find_changed(sentence, item):
                 if mention.certainty != "absent" or mention.how == "named":
                     mention.certainty, mention.trend = "absent", "resolved"
     for item, role in sentence.of_kind("trend"):
@@ -39,14 +39,14 @@ def add_trends(sentence: SentenceText, *, advice: bool) -> None:
         following = words[item.end].text if item.end < len(words) else ""
         if words[item.end - 1].text in ("larger", "smaller") and following == "on":
             continue  # "larger on the right"
-        for mention in _changed_by(sentence, item):
+        for mention in _find_changed(sentence, item):
             if mention.certainty == "absent" and mention.how != "named":
                 continue
             if mention.trend is None and not (mention.certainty == "absent" and role.key != "resolved"):
                 mention.trend = cast(Trend, role.key)
 
 
-def _changed_by(sentence: SentenceText, item: Item) -> list[Mention]:
+def _find_changed(sentence: SentenceText, item: Item) -> list[Mention]:
     """Mentions that a word of change speaks of: what follows "of" or the adjective, else what stands before."""
     last = sentence.words[item.end - 1].text
     if last in ("of", "in", "residual"):
@@ -76,7 +76,7 @@ def drop_partial_denials(sentence: SentenceText) -> None:
                 continue  # not even a small one
             target = sentence.adjective_of(item)
             if target is not None:
-                _drop_denied(sentence, target)
+                _drop_partly_denied(sentence, target)
                 continue
             target = sentence.before(item.start)
             if target is not None and _can_be_graded(sentence, target, item) and target.denied:
@@ -89,7 +89,7 @@ def drop_partial_denials(sentence: SentenceText) -> None:
             mention.looks.clear()
 
 
-def _drop_denied(sentence: SentenceText, target: Mention) -> None:
+def _drop_partly_denied(sentence: SentenceText, target: Mention) -> None:
     for mention in sentence.listed_after(target):
         if mention is not target and sentence.words[mention.start - 1].text not in ("or", "and", ",", "/"):
             return
@@ -168,12 +168,17 @@ def add_places(sentence: SentenceText) -> None:
                 target = None
         target = target or back or sentence.after(place.end)
         inside = next((m for m in sentence.mentions if m.start <= place.start < m.end), None)
-        target = inside or _with_organ(sentence, place) or _shown_by(sentence, place) or target
+        target = (
+            inside
+            or _find_mention_with_organ(sentence, place)
+            or _find_shown_mention(sentence, place)
+            or target
+        )
         if target is not None and not _is_of_a_tip(sentence, target, place):
             target.places.append(place)
 
 
-def _with_organ(sentence: SentenceText, place: Place) -> Mention | None:
+def _find_mention_with_organ(sentence: SentenceText, place: Place) -> Mention | None:
     """The mention whose organ stands at the place: "... and the right costophrenic angle is sharp"."""
     return next(
         (
@@ -185,7 +190,7 @@ def _with_organ(sentence: SentenceText, place: Place) -> Mention | None:
     )
 
 
-def _shown_by(sentence: SentenceText, place: Place) -> Mention | None:
+def _find_shown_mention(sentence: SentenceText, place: Place) -> Mention | None:
     """The mention that a place shows as the subject of the sentence: "the left lung shows consolidation"."""
     words, index = sentence.words, place.end
     while index < len(words) and words[index].text in LUNG:
@@ -224,7 +229,7 @@ NO_SITE: Final = frozenset(
 )
 
 
-def position_of(sentence: SentenceText, mention: Mention) -> Position | None:
+def read_device_position(sentence: SentenceText, mention: Mention) -> Position | None:
     """Judgement of the position that stands nearest to the device; one judgement may serve several devices."""
     found = sentence.of_kind("position")
     if not found:
@@ -236,7 +241,7 @@ def position_of(sentence: SentenceText, mention: Mention) -> Position | None:
     return cast(Position, role.key)
 
 
-def tip_site(sentence: SentenceText, mention: Mention) -> str | None:
+def read_tip_site(sentence: SentenceText, mention: Mention) -> str | None:
     """Words of the sentence that say where the tip lies: "4.1 cm above the carina"."""
     words = sentence.words
     following = next((m.start for m in sentence.mentions if m.start > mention.start), len(words))
@@ -246,22 +251,24 @@ def tip_site(sentence: SentenceText, mention: Mention) -> str | None:
         return None
     tips = [index for index in near if words[index].text in STRICT_TIP_WORDS]
     for end in (*tips, near[0]):
-        site = _site_behind(sentence, max(mention.end, end + (words[end].text not in SITE_STARTS)), following)
+        site = _read_site_behind(
+            sentence, max(mention.end, end + (words[end].text not in SITE_STARTS)), following
+        )
         if site is not None:
             return site
     return None
 
 
-def _site_behind(sentence: SentenceText, first: int, following: int) -> str | None:
+def _read_site_behind(sentence: SentenceText, first: int, following: int) -> str | None:
     words = sentence.words
     for index in range(first, min(following, first + 6)):
         word = words[index].text
         if word in SITE_STARTS or word[0].isdigit():
-            return _until_stop(sentence, index, following)
+            return _read_until_stop(sentence, index, following)
     return None
 
 
-def _until_stop(sentence: SentenceText, start: int, end: int) -> str | None:
+def _read_until_stop(sentence: SentenceText, start: int, end: int) -> str | None:
     words = sentence.words
     stop = start
     while stop < end and words[stop].text not in SITE_ENDS and not _starts_new_phrase(sentence, stop):

@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 
 from carina.cases import Benchmark, Manifest, Provenance, complete_part, open_benchmark
 from carina.cases.building import (
-    building,
-    finished,
-    opened_studies,
+    check_choice,
+    ensure_open,
+    open_build,
     provenance_of,
+    read_finished,
     write_report,
     write_skipped,
 )
@@ -129,14 +130,10 @@ def build_trek(
     )
     if address is not None and engine != "ray":
         raise CarinaError(f"address {address!r}: this is for a Ray cluster; choose the engine 'ray', too")
-    for name, value, allowed in (
-        ("engine", engine, get_args(Engine)),
-        ("on_error", on_error, get_args(OnError)),
-    ):
-        if value not in allowed:
-            raise CarinaError(f"{name} {value!r}: expected one of {', '.join(allowed)}")
+    check_choice("engine", engine, get_args(Engine))
+    check_choice("on_error", on_error, get_args(OnError))
     directory = as_path(out)
-    opened = opened_studies(studies)
+    opened = ensure_open(studies)
     with progress("Conversations", opened.manifest.counts.studies) as advance:
         _build(
             opened,
@@ -165,8 +162,8 @@ def _build(
     reader = None if options.extractor == "rules" else model_name(options.extractor, "--extractor")
     rewriter = None if options.paraphrase is None else model_name(options.paraphrase, "--paraphrase")
     provenance = _provenance(studies, directory, options)
-    with building(studies, directory, provenance) as build:
-        earlier = finished(build, TrekBuildReport)
+    with open_build(studies, directory, provenance) as build:
+        earlier = read_finished(build, TrekBuildReport)
         if earlier is not None:
             progress(earlier[1].conversations)
             return

@@ -7,18 +7,18 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 
 from carina.cases import Case, complete_part
+from carina.cases.building import open_in_worker
 from carina.reports import with_report_truth
 from carina.store import PartInfo
 from carina.store.errors import CarinaError
 from carina.store.workers import Pool
-from carina.studies import Studies, Study, open_studies
+from carina.studies import Studies, Study
 from carina.trek.conversation import make_conversation
 from carina.trek.language import Language, load_language
 from carina.trek.neighbours import NONE, Neighbours
@@ -99,7 +99,7 @@ class Sample:
 
 def count_sample(sample: Sample) -> SurveyCounts:
     """The counts that the survey needs, for the studies of a sample."""
-    read = _open_studies(sample.studies).without(*_NOT_SURVEYED).at(sample.places)
+    read = open_in_worker(sample.studies, *_NOT_NEEDED).without(*_NOT_SURVEYED).at(sample.places)
     with _pause_garbage_collection():
         return count_studies(
             (with_report_truth(study) for study in read if study.images),
@@ -217,7 +217,7 @@ def read_part_studies(task: Task) -> Iterator[tuple[int, Study, Structures]]:
     """The studies of a part by place, with their anatomy: neighbours from other parts first, then its own in order."""
     own = set(task.places)
     apart = {place for place in (*task.before, *task.after) if place != NONE and place not in own}
-    studies = _open_studies(task.job.studies)
+    studies = open_in_worker(task.job.studies, *_NOT_NEEDED)
     for places in (sorted(apart), task.places):
         drawn = (
             each
@@ -242,9 +242,3 @@ def _pause_garbage_collection() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-@lru_cache(maxsize=1)
-def _open_studies(directory: str) -> Studies:
-    """Each process opens the set once; the command that began the work has verified it."""
-    return open_studies(directory, verify=False).without(*_NOT_NEEDED)
