@@ -60,7 +60,7 @@ def pictures(bundle):
 
 
 @pytest.mark.parametrize("copy_images", [False, True])
-def test_a_bundle_comes_back_as_it_was(bundle, tmp_path, copy_images):
+def test_an_imported_bundle_is_exported_unchanged(bundle, tmp_path, copy_images):
     bench = bring(bundle, tmp_path / "bench", copy_images=copy_images)
     assert bench.ids() == list(records(bundle))
     assert list(bench.check(images=True)) == []
@@ -70,7 +70,7 @@ def test_a_bundle_comes_back_as_it_was(bundle, tmp_path, copy_images):
     assert pictures(tmp_path / "again") == pictures(bundle)
 
 
-def test_copied_pictures_need_the_bundle_no_more(bundle, tmp_path):
+def test_copied_pictures_are_exported_without_the_bundle(bundle, tmp_path):
     bench = bring(bundle, tmp_path / "bench", copy_images=True)
     assert bench.manifest.image_root == "images"
     bundle.rename(tmp_path / "elsewhere")
@@ -177,7 +177,7 @@ UNKNOWN = st.dictionaries(
 
 @settings(max_examples=25)
 @given(path=st.sampled_from(["LF", "RF", "RR"]), unknown=UNKNOWN, attributed=st.booleans())
-def test_any_field_comes_back(path, unknown, attributed):
+def test_any_unknown_field_is_exported_unchanged(path, unknown, attributed):
     record = {**unknown, **published.record(path, pair_id="x", attributed=attributed)}
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
@@ -317,7 +317,7 @@ def test_the_record_of_a_built_case_field_by_field():
     ]
 
 
-def test_paths_show_in_which_blocks_there_are():
+def test_the_blocks_of_a_record_depend_on_the_path():
     assert list(make_record(percept_cases.case("LF"), None)) == ["detection_qa", "pair_id", "dicom_id"]
     good = make_record(percept_cases.case("RF"), None)
     assert good["contour_qa"]["no_deformation"] is True
@@ -327,7 +327,7 @@ def test_paths_show_in_which_blocks_there_are():
     )
 
 
-def test_names_of_built_cases_tell_only_the_lesion():
+def test_names_of_built_cases_reveal_only_the_lesion():
     names = {make_key_id(percept_cases.case(path, target="edema")) for path in ("LF", "RF", "RR")}
     assert names == {"edema_c-0000000000000001"}
     files = sorted(list_files(percept_cases.case("RR")).values())
@@ -371,7 +371,7 @@ def rendered(monkeypatch):
     return found
 
 
-def test_an_interrupted_export_leaves_nothing_and_goes_on(tmp_path, rendered):
+def test_an_interrupted_export_leaves_no_folder_and_resumes(tmp_path, rendered):
     cases = [percept_cases.case("RR", number=n) for n in (1, 2)]
     bench = percept_cases.write(tmp_path / "bench", cases)
     out = tmp_path / "bundle"
@@ -401,7 +401,7 @@ def test_leftovers_of_a_killed_command_do_not_come_along(tmp_path, rendered):
     assert not list((tmp_path / "bundle").rglob(".*"))
 
 
-def test_what_was_begun_in_another_way_is_begun_anew(tmp_path, rendered):
+def test_an_unfinished_export_with_other_options_is_started_again(tmp_path, rendered):
     bench = percept_cases.write(tmp_path / "bench", [percept_cases.case("RR")])
     rendered.fail_at = (3,)
     with pytest.raises(KeyboardInterrupt):
@@ -411,7 +411,7 @@ def test_what_was_begun_in_another_way_is_begun_anew(tmp_path, rendered):
     assert len(rendered) == 7
 
 
-def test_the_same_export_again_is_done_already_and_another_is_refused(tmp_path):
+def test_a_finished_export_is_kept_and_another_one_is_refused(tmp_path):
     bench = percept_cases.write(tmp_path / "bench", [percept_cases.case("LF")])
     first = export_bundle(bench, tmp_path / "bundle")
     before = (tmp_path / "bundle" / "carina.json").stat().st_mtime_ns

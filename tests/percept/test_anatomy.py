@@ -81,7 +81,7 @@ def test_coded_shares_are_those_counted_from_masks(chest, made):
 
 @given(chests())
 @settings(max_examples=10)
-def test_how_much_two_regions_share_is_counted_too(chest, made):
+def test_the_overlap_of_two_regions_is_counted_from_masks(chest, made):
     coded, parts = chest.anatomy(*made[:2]), lung_parts(*made[:2])
     for n, one in enumerate(REGIONS):
         for other in REGIONS[n + 1 :]:
@@ -145,7 +145,7 @@ def read(drawn):
     return read_anatomy(drawn, drawn.images[0])
 
 
-def test_lungs_that_are_not_there_or_not_lungs_are_told(chest):
+def test_missing_and_implausible_lungs_are_ineligible(chest):
     right, left = chest.lungs()
     of = lambda *fields: reason(read, chest.study(fields=fields))  # noqa: E731
     assert reason(read, chest.study(fields=())) == ("no lungs", "the image has no region 'right lung'")
@@ -168,7 +168,7 @@ def test_lungs_that_are_not_there_or_not_lungs_are_told(chest):
     )
 
 
-def test_lungs_at_the_limits_are_taken(chest):
+def test_lungs_at_the_limits_are_accepted(chest):
     # 2% of 256 x 256 is 1310.72 px; 4 times the smaller is the most.
     left = chest.rectangle(100, 170, 42, 32)
     right = chest.rectangle(100, 20, 84, 64)
@@ -178,7 +178,7 @@ def test_lungs_at_the_limits_are_taken(chest):
     assert reason(chest.anatomy, right, left) == ("implausible lungs", "right 5377 px, left 1344 px")
 
 
-def test_a_region_of_another_image_or_damaged_is_told(chest):
+def test_a_damaged_region_or_one_of_another_image_is_ineligible(chest):
     right, left = chest.lungs()
     image = chest.image(right)
     assert reason(decode_mask, image, Region.empty(256, 300), "right lung") == (
@@ -193,7 +193,7 @@ def test_a_region_of_another_image_or_damaged_is_told(chest):
     np.testing.assert_array_equal(decode_mask(image, Region.from_mask(left), "left lung"), left)
 
 
-def test_a_scene_needs_a_lesion_of_some_size_where_it_can_be(chest):
+def test_a_lesion_that_is_too_small_or_outside_the_lungs_is_ineligible(chest):
     coded, rules = chest.anatomy(), Rules()
     nothing = np.zeros((256, 256), bool)
     lesion = LESIONS["edema"]
@@ -219,7 +219,7 @@ def test_a_contour_may_run_in_the_lungs_and_where_the_lesion_is(chest):
     np.testing.assert_array_equal(made.field, coded.lungs | truth)
 
 
-def test_a_heart_may_reach_as_far_as_the_hull_of_the_lungs(chest):
+def test_the_contour_of_a_heart_may_run_in_the_convex_hull_of_the_lungs(chest):
     coded = chest.anatomy()
     truth = chest.ellipse(135, 170, 45, 35)
     field = make_geometry(LESIONS["cardiomegaly"], truth, coded, Rules()).field

@@ -75,7 +75,7 @@ def test_shares_and_keys_of_a_lesion_worked_by_hand(square):
     assert found.outside_share == 100 / 3600
 
 
-def test_a_zone_is_affected_from_a_quarter_on_and_grey_above_three_twentieths(square):
+def test_a_zone_is_affected_from_a_quarter_on_and_undecided_above_three_twentieths(square):
     whole = ("right", 50, ZONE)
     for pixels, affected in ((300, False), (500, True), (501, True), (299, False)):
         found = measure_attributes(filled(whole, ("right", 0, pixels)), square, RULES)
@@ -84,7 +84,7 @@ def test_a_zone_is_affected_from_a_quarter_on_and_grey_above_three_twentieths(sq
         assert refused(filled(whole, ("right", 0, pixels)), square) == "zone on a cut"
 
 
-def test_no_zone_is_refused_and_never_called_four_or_more(square):
+def test_a_lesion_in_no_zone_is_refused_and_not_called_four_or_more(square):
     # 300 px in each of the six zones: 15% of each.
     sparse = [(side, row, 300) for side in ("right", "left") for row in (0, 50, 100)]
     assert refused(filled(*sparse), square) == "no zone covered"
@@ -119,14 +119,14 @@ def test_a_lung_holds_the_lesion_from_a_fiftieth_on_and_is_free_of_it_up_to_a_fi
         (6000, "high"),
     ],
 )
-def test_severity_is_told_by_thirds_with_a_margin(square, pixels, severity):
+def test_severity_is_classified_by_thirds_with_a_margin(square, pixels, severity):
     # Severity alone is asked here: zones and presence are without a band.
     rules = Rules(region=without_margins(RULES).region)
     found = measure_attributes(filled(("left", 0, pixels)), square, rules)
     assert found.severity.get("left") == severity
 
 
-def test_a_lesion_whose_every_severity_is_grey_is_refused(square):
+def test_a_lesion_whose_severity_is_undecided_in_every_lung_is_refused(square):
     rules = Rules(region=without_margins(RULES).region)
     with pytest.raises(Ineligible) as found:
         measure_stable_attributes(filled(("left", 0, 2000)), (), square, rules, scale=0.25)
@@ -360,7 +360,7 @@ def test_a_mask_whose_key_would_flip_is_refused(square):
     assert found.value.reason == "unstable attribute"
 
 
-def test_a_redrawn_contour_that_says_otherwise_refuses_the_mask_or_its_regions(square):
+def test_a_redrawn_contour_with_another_key_excludes_the_mask_or_its_regions(square):
     mask = filled(("right", 0, 5000))
     with pytest.raises(Ineligible) as found:
         measure_stable_attributes(mask, (filled(("right", 0, 3500)),), square, RULES, scale=0.25)
@@ -400,7 +400,7 @@ def test_regions_to_choose_from_are_clear_and_never_near_duplicates(chest, mask,
         assert 10 * (a & b).sum() <= min(a.sum(), b.sum())
 
 
-def test_as_many_right_regions_as_there_are_apart(chest):
+def test_location_questions_have_zero_to_three_right_regions_where_these_do_not_overlap(chest):
     coded = chest.anatomy()
     filling = measure_stable_attributes(coded.right, (), coded, RULES, scale=0.25)
 

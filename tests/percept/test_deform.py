@@ -137,7 +137,7 @@ def test_a_smaller_change_lies_within_a_larger_one_at_the_same_place(outlines, n
         assert not (small & ~large).any()
 
 
-def test_there_is_no_change_larger_than_there_is_room(outlines):
+def test_a_change_larger_than_the_room_is_not_made(outlines):
     outline = outlines["large"]
     window, effort = warp(outline, somewhere(outline, 0), "contraction", width=4.0, chance=rng(1))
     room = int(np.isfinite(effort).sum())

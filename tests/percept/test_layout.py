@@ -143,7 +143,7 @@ def test_the_same_seed_gives_the_same_layout(chest):
 
 @given(truth=lesions(), seed=st.integers(0, 10**6))
 @settings(max_examples=15)
-def test_what_wrong_revisions_would_do_keeps_clear_of_every_other_site(chest, truth, seed):
+def test_changes_by_wrong_revisions_do_not_touch_other_sites(chest, truth, seed):
     found = laid_out(chest, truth & chest.anatomy().lungs, "both", seed)
     if found is None:
         return
@@ -198,7 +198,7 @@ def ground_of(chest, name="lower", rules=RULES, seed=1):
     return EditSpace(outline, scene.anatomy, rules, warp, rng(seed, "space"))
 
 
-def test_a_recipe_enlarged_is_the_same_place_on_finer_pixels():
+def test_enlarged_parameters_are_at_the_same_place_on_finer_pixels():
     recipe = ChangeParameters((10, 20), "expansion", 50.0, 6.0, seed=3)
     assert recipe.enlarge(4) == ChangeParameters((42, 82), "expansion", 800.0, 24.0, seed=3)
     assert recipe.enlarge(1) == recipe
@@ -222,7 +222,7 @@ def test_a_site_is_only_where_the_change_is_major(chest):
     assert any(space.make_site(recipe) is not None for recipe in seeds)
 
 
-def test_taken_ground_is_not_free_and_points_crowd(chest):
+def test_reserved_pixels_are_not_free_and_near_points_are_crowded(chest):
     space = ground_of(chest)
     occupancy = Occupancy.blank(space.outline)
     edits = find_edits(space, "both", most=3, wide=1.0)
@@ -239,7 +239,7 @@ def test_taken_ground_is_not_free_and_points_crowd(chest):
     assert not space.is_crowded(occupancy, (50, 50 + int(gap)))
 
 
-def test_no_room_for_edits_or_points_is_told(chest):
+def test_a_lesion_without_room_for_edits_or_points_is_ineligible(chest):
     small = chest.ellipse(75, 130, 9, 9)
     scene = chest.scene(small)
     outline = draw_outline(scene, RULES, rng(1))
@@ -271,7 +271,7 @@ def test_an_edit_that_would_cut_a_lesion_in_two_is_not_made(chest):
 
 
 @pytest.mark.parametrize(("most", "wanted"), [(1, "expansion"), (3, "contraction"), (2, "both")])
-def test_no_more_edits_than_allowed_and_the_area_that_makes_a_major_revision(chest, most, wanted):
+def test_edits_are_at_most_as_many_as_allowed_and_make_a_major_revision(chest, most, wanted):
     counts = set()
     for seed in range(5):
         space = ground_of(chest, "bilateral", seed=seed)

@@ -43,7 +43,7 @@ def overlap(one, other):
     return (one & other).sum() / (one | other).sum()
 
 
-def test_four_masks_apart_from_each_other_and_from_what_is_shown(analyses):
+def test_the_four_masks_differ_from_each_other_and_from_the_shown_contour(analyses):
     for one in analyses:
         shown, revised = one.shown.to_mask(), one.revised.to_mask()
         assert one.mask_sets
@@ -88,7 +88,7 @@ def seen_kinds(option, shown, revised):
     return kinds
 
 
-def test_kinds_are_what_can_be_seen(analyses):
+def test_the_kind_of_an_option_states_its_errors(analyses):
     right, total = 0, 0
     for one in analyses:
         shown, revised = one.shown.to_mask(), one.revised.to_mask()
@@ -141,7 +141,7 @@ def test_what_stands_out_is_recomputed_from_the_masks(layouts):
                 assert (low in choice.stands_out) == (score[0] == min(score))
 
 
-def test_the_choices_let_the_right_mask_stand_out_in_different_ways(layouts):
+def test_option_sets_differ_in_how_the_right_mask_stands_out(layouts):
     for _, _, sets in layouts:
         assert 1 <= len(sets) <= 4
     assert any(len({choice.stands_out for choice in sets}) > 1 for _, _, sets in layouts)
@@ -175,7 +175,7 @@ def test_the_state_of_every_edit_left_as_shown_is_the_shown_mask(layouts):
         assert all(states[0].change is None for states in sites)
 
 
-def test_the_pixels_have_the_last_word(layouts):
+def test_masks_are_compared_again_on_their_pixels(layouts):
     for _, layout, sets in layouts:
         made = list(sets[0].options)
         assert mask_options._are_apart(made, layout.shown, RULES)
@@ -186,7 +186,7 @@ def test_the_pixels_have_the_last_word(layouts):
             assert not mask_options._are_apart(other, layout.shown, RULES)
 
 
-def test_masks_that_cannot_be_told_apart_are_refused(layouts):
+def test_masks_that_are_too_similar_are_refused(layouts):
     outline, layout, _ = layouts[0]
     with pytest.raises(Ineligible) as found:
         make_option_sets(outline, layout, Rules(option_iou_key=0.2), rng(1))

@@ -69,7 +69,7 @@ def test_the_segmenter_is_pointed_beside_the_contour_on_the_right_side(outline, 
 
 
 @pytest.mark.parametrize("operation", ["expansion", "contraction"])
-def test_only_what_the_warp_could_move_moves(outline, operation):
+def test_only_pixels_that_the_warp_could_move_are_moved(outline, operation):
     _, window, effort = asked(outline, around_the_point, operation)
     plain_window, plain = warp(
         outline, (250 - TOP, 220 - LEFT), operation, width=50.0, chance=np.random.default_rng(1)
@@ -83,7 +83,7 @@ def test_only_what_the_warp_could_move_moves(outline, operation):
 
 
 @pytest.mark.parametrize(("operation", "sign"), [("expansion", 1), ("contraction", -1)])
-def test_what_the_model_gives_most_readily_goes_first(outline, operation, sign):
+def test_pixels_that_the_model_is_surest_about_move_first(outline, operation, sign):
     """Surest below: an expansion begins at the bottom of the window, a contraction at its top."""
     _, _, effort = asked(outline, below, operation)
     rows = np.nonzero(np.isfinite(effort))[0]
@@ -111,7 +111,7 @@ def test_a_smaller_change_lies_within_a_larger_one(outline):
     assert not (apply_changes(nothing, [small]) & ~apply_changes(nothing, [large])).any()
 
 
-def test_a_model_without_an_opinion_leaves_it_to_the_warp(outline):
+def test_equal_logits_give_the_order_of_the_warp(outline):
     _, window, effort = asked(outline, lambda *_: np.zeros((painted.HEIGHT, painted.WIDTH)), "expansion")
     _, plain = warp(
         outline, (250 - TOP, 220 - LEFT), "expansion", width=50.0, chance=np.random.default_rng(1)
@@ -121,7 +121,7 @@ def test_a_model_without_an_opinion_leaves_it_to_the_warp(outline):
     assert (one ^ other).sum() <= 5
 
 
-def test_an_island_waits_for_its_bridge():
+def test_a_change_never_includes_an_island_before_the_pixels_that_connect_it():
     cost = np.array([[0, 5, 1, 1, np.inf, 0]], np.float32)
     contour = np.array([[True, False, False, False, False, False]])
     effort = grow_from_contour(cost, contour, np.arange(6, dtype=np.float32)[None])
@@ -129,7 +129,7 @@ def test_an_island_waits_for_its_bridge():
     assert np.isinf(effort[0, 4:]).all()
 
 
-def test_a_model_that_gives_no_numbers_moves_nothing():
+def test_a_model_that_returns_nan_moves_nothing():
     cost = np.full((3, 3), np.nan, np.float32)
     assert np.isinf(grow_from_contour(cost, np.ones((3, 3), bool), np.ones((3, 3), np.float32))).all()
 
@@ -163,7 +163,7 @@ def test_a_lesion_is_analysed_with_contours_by_a_segmenter():
     assert plain.deformer == "signed-distance warp"
 
 
-def test_random_weights_end_in_a_reason_or_a_case(tmp_path):
+def test_random_weights_give_an_analysis_or_a_reason(tmp_path):
     pytest.importorskip("torch", reason="the extra torch is not installed")
     from tests.models import tiny  # needs torch
 

@@ -110,7 +110,7 @@ def test_whatever_was_answered_before_the_next_answer_is_as_likely_yes_as_no(mad
     assert checked > 400
 
 
-def test_what_the_projection_tells_is_balanced_too(made):
+def test_answers_are_balanced_within_each_projection(made):
     counted = defaultdict(Counter)
     for study, turns in asked(made, population(made, 1200), seeds=2):
         for turn in turns:
@@ -126,14 +126,14 @@ def test_what_the_projection_tells_is_balanced_too(made):
         assert abs(labels["yes"] / n - 0.5) < 4 / (2 * math.sqrt(n)) + 0.03, (what, labels)
 
 
-def test_negatives_beside_something_are_asked_for_rather():
+def test_companions_of_present_findings_are_negatives_more_often():
     # Atelectasis goes with an effusion, so it is looked for there rather than beside a nodule.
     studies = Counter({seen("pleural effusion"): 100, seen("pneumothorax"): 100, seen(): 50})
     fitted = fit_balance(["pleural effusion", "pneumothorax"], studies, choices=0.0)
     assert all(weight > 0 for weight in fitted.negative.values())
 
 
-def test_of_two_names_neither_is_offered_more_often_where_it_is_there():
+def test_of_two_offered_names_each_is_right_equally_often():
     studies = Counter(
         {seen("alpha"): 60, seen("beta"): 20, seen("alpha", "gamma"): 30, seen("gamma"): 10, seen(): 9}
     )
@@ -155,7 +155,7 @@ def test_of_two_names_neither_is_offered_more_often_where_it_is_there():
     assert fitted.frequency_among_several == {"alpha": 1.0, "beta": 0.0, "gamma": 1.0}
 
 
-def test_two_that_may_be_taken_for_each_other_are_never_offered_together():
+def test_names_that_may_be_confused_are_never_offered_together():
     studies = Counter({seen("consolidation"): 50, seen("pneumonia"): 50, seen("fracture"): 10, seen(): 20})
     fitted = fit_balance(["consolidation", "fracture", "pneumonia"], studies, choices=0.25)
     assert ("consolidation", "pneumonia") not in fitted.pair_probability
@@ -170,7 +170,7 @@ def test_a_finding_without_possible_negatives_is_not_asked_about_by_name():
     assert fitted.asked == {"consolidation": 0.0, "pneumonia": 0.0}
 
 
-def test_nothing_is_asked_in_vain_for_what_has_resolved():
+def test_resolved_findings_are_no_negatives():
     studies = Counter({seen("alpha"): 50, seen(settled=("alpha",)): 50})
     assert fit_balance(["alpha"], studies, choices=0.0).asked == {"alpha": 0.0}
 
@@ -189,7 +189,7 @@ def test_nothing_is_asked_in_vain_for_what_has_resolved():
     ],
 )
 @pytest.mark.parametrize("names", [[], ["alpha"], ["alpha", "beta", "consolidation"]])
-def test_what_cannot_be_balanced_is_no_error(studies, names):
+def test_a_set_that_cannot_be_balanced_is_no_error(studies, names):
     fitted = fit_balance(names, Counter(studies), choices=0.25)
     assert list(fitted.asked) == list(fitted.negative) == list(fitted.frequency_among_several) == names
     for share in (
@@ -229,7 +229,7 @@ def test_shares_stay_shares_whatever_the_set(studies, choices):
         assert bool(rates[True]) == bool(having and lacking)
 
 
-def test_in_vain_studies_that_have_nothing_never_outnumber_those_that_say_yes():
+def test_negative_questions_of_studies_without_findings_never_outnumber_yes():
     fitted = fit_balance(
         ["alpha", "beta"], Counter({seen("alpha"): 10, seen("beta"): 10, seen(): 1000}), choices=0.0
     )
@@ -245,11 +245,11 @@ def test_in_vain_studies_that_have_nothing_never_outnumber_those_that_say_yes():
 @pytest.mark.parametrize(
     ("rare", "common", "share"), [(0, 9, 0.0), (9, 0, 0.0), (3, 9, 1 / 3), (9, 3, 1.0), (0, 0, 0.0)]
 )
-def test_as_often(rare, common, share):
+def test_matching_share_is_the_ratio_of_rare_to_common_up_to_one(rare, common, share):
     assert matching_share(rare, common) == share
 
 
-def test_a_stratum_that_nobody_has_seen_asks_for_nothing():
+def test_a_stratum_outside_the_survey_asks_for_nothing():
     assert NO_OPENING.negatives_first == ()
     assert set(NO_OPENING.any_probability.values()) == {0.0}
 
@@ -276,7 +276,7 @@ values = st.dictionaries(st.sampled_from("abcdefg"), st.integers(1, 400), min_si
 
 @quick
 @given(values)
-def test_of_two_values_neither_is_the_likelier_to_be_right(common):
+def test_of_two_values_each_is_right_equally_often(common):
     wrong = balance_wrong_values(sorted(common.items()), apart(common))
     flows = pairs(wrong)
     for one, other in flows:
@@ -302,7 +302,7 @@ def test_a_value_more_common_than_all_others_is_asked_about_as_often_as_they_are
     assert said_wrongly == pytest.approx(wrong.asked["a"] * 0.8, abs=1e-3)
 
 
-def test_what_is_right_in_part_is_never_said_to_be_wrong():
+def test_a_partly_right_value_is_never_offered_as_wrong():
     meaning = {
         "low": frozenset({"l"}),
         "both": frozenset({"l", "u"}),

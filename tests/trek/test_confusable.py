@@ -44,11 +44,11 @@ def test_the_tables_name_what_the_vocabulary_names_and_nothing_itself():
         ("rare thing", {"rare thing"}, False),
     ],
 )
-def test_clearly_absent(name, noticed, clear):
+def test_a_name_is_clearly_absent_unless_a_present_finding_may_be_called_by_it(name, noticed, clear):
     assert is_clearly_absent(name, frozenset(noticed)) is clear
 
 
-def test_companions_are_asked_for_rather():
+def test_companions_have_a_higher_weight_as_negatives():
     assert "atelectasis" in find_companions(frozenset({"pleural effusion"}))
     assert "atelectasis" not in find_companions(frozenset({"cardiomegaly"}))
     assert find_companions(frozenset()) == frozenset()

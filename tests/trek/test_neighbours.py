@@ -36,7 +36,7 @@ def row(name, patient="p", order=0, date=None, split="train"):
     return (name, patient, order, date, split)
 
 
-def test_order_decides_and_not_the_name(linked):
+def test_the_order_of_studies_decides_and_not_their_names(linked):
     table, chosen = linked([row("z9", order=0), row("a1", order=2), row("m5", order=1)])
     assert table == {"z9": (None, "m5"), "m5": ("z9", "a1"), "a1": ("m5", None)}
     assert chosen == ["z9", "a1", "m5"]
@@ -51,7 +51,7 @@ def test_an_id_that_two_studies_have_is_named(made, tmp_path):
         find_neighbours(open_studies(directory, verify=False), None)
 
 
-def test_rows_in_any_order_give_the_same(linked):
+def test_rows_in_any_order_give_the_same_neighbours(linked):
     rows = [
         row(f"s{patient}{order}", f"p{patient}", order, f"2100-0{order + 1}-0{patient + 1}")
         for patient in range(5)
@@ -81,12 +81,12 @@ def test_dates_that_contradict_the_order_break_the_link(linked):
     assert table == {"a": (None, None), "b": (None, "c"), "c": ("b", None)}
 
 
-def test_what_has_the_same_order_is_not_in_time(linked):
+def test_studies_of_the_same_order_are_not_neighbours(linked):
     table, _ = linked([row("a"), row("b"), row("c", patient="q")])
     assert table == {"a": (None, None), "b": (None, None), "c": (None, None)}
 
 
-def test_of_several_with_the_same_order_the_rows_do_not_choose(linked):
+def test_the_order_of_rows_does_not_choose_a_neighbour(linked):
     rows = [row("a", date="2100-01-01"), row("b", date="2100-01-05"), row("c", order=1, date="2100-02-01")]
     first, _ = linked(rows)
     again, _ = linked([rows[1], rows[0], rows[2]])
@@ -94,7 +94,7 @@ def test_of_several_with_the_same_order_the_rows_do_not_choose(linked):
     assert first["c"][0] in ("b", None)
 
 
-def test_patients_and_splits_are_borders(linked):
+def test_studies_of_other_patients_and_splits_are_not_linked(linked):
     rows = [
         row("a", order=0, split="train"),
         row("b", order=1, split="test"),
@@ -147,7 +147,7 @@ def test_links_are_mutual(linked):
     assert linked_ones > 10
 
 
-def test_an_empty_set(linked):
+def test_an_empty_set_has_no_neighbours(linked):
     assert linked([]) == ({}, [])
 
 
@@ -177,7 +177,7 @@ def test_studies_of_one_day_without_order_are_not_put_in_order(linked):
     assert table == {"a": (None, None), "b": (None, None)}
 
 
-def test_a_study_that_cannot_be_placed_does_not_part_those_that_can(linked):
+def test_a_study_without_order_and_date_does_not_separate_the_others(linked):
     table, _ = linked([row("a", order=0), row("x", order=None), row("b", order=1)])
     assert table == {"a": (None, "b"), "b": ("a", None), "x": (None, None)}
 

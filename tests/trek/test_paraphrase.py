@@ -62,7 +62,7 @@ EFFUSION = step(
         "Does this radiograph show a pleural effusion?",
     ],
 )
-def test_other_words_for_the_same_question_pass(new):
+def test_a_rewording_with_the_same_meaning_is_accepted(new):
     assert find_rejection(EFFUSION, PRESENCE, new) is None
 
 
@@ -115,7 +115,7 @@ def test_other_words_for_the_same_question_pass(new):
         ("another question", "Describe a pleural effusion on this radiograph."),
     ],
 )
-def test_each_way_to_move_the_key_is_refused(reason, new):
+def test_a_rewording_that_may_change_the_key_is_refused(reason, new):
     assert find_rejection(EFFUSION, PRESENCE, new) == reason
 
 
@@ -168,7 +168,7 @@ def test_a_question_of_no_known_family_is_left_alone():
     )
 
 
-def test_questions_of_other_families_are_told_apart():
+def test_questions_are_assigned_to_their_family():
     """Every template, with its own left out of the count, against what its family is; by chance about 1 in 30."""
     questions = [(t.id, t.text) for pool in load_wording().pools.values() for t in pool.questions]
     sample = questions[:: max(1, len(questions) // 16)]
@@ -320,14 +320,14 @@ def test_two_questions_of_a_case_do_not_become_one():
         {"slots": ()},
     ],
 )
-def test_what_no_rule_worded_or_has_no_core_is_not_sent(change):
+def test_questions_without_a_template_or_a_core_are_not_sent(change):
     before = case("s1", presence(1, "mass", **change))
     (after,), counts, service = reworded(politely, [before])
     assert after == before
     assert (counts.left, service.asked) == (1, [])
 
 
-def test_a_core_that_stands_twice_is_not_touched():
+def test_a_core_that_occurs_twice_is_not_reworded():
     twice = presence(1, "mass")
     core = core_by_template(twice)
     twice = msgspec.structs.replace(twice, question=f"{core} {core}")
@@ -335,7 +335,7 @@ def test_a_core_that_stands_twice_is_not_touched():
     assert (after.steps[0], counts.left, service.asked) == (twice, 1, [])
 
 
-def test_a_share_is_drawn_by_seed():
+def test_the_reworded_share_depends_on_the_seed():
     cases = [case(f"s{n}", presence(1, "mass"), presence(2, "nodule")) for n in range(30)]
     out, counts, _ = reworded(politely, cases, share=0.3, seed=5)
     assert 8 <= counts.reworded <= 28
@@ -346,7 +346,7 @@ def test_a_share_is_drawn_by_seed():
     assert other != out
 
 
-def test_with_its_cache_the_same_set_comes_out_without_the_model(tmp_path):
+def test_the_cache_gives_the_same_cases_without_the_model(tmp_path):
     cases = [case(f"s{n}", presence(1, "mass"), presence(2, "nodule")) for n in range(6)]
     number = iter(range(1000))
 

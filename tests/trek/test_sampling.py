@@ -132,7 +132,7 @@ def test_what_has_no_weight_is_never_drawn(weights, share):
 
 
 @pytest.mark.parametrize("share", [0.0, 1 - 2**-53])
-def test_the_ends_of_the_stream_stay_within(share):
+def test_extreme_random_numbers_give_valid_choices(share):
     extreme = fixed(share)
     assert extreme.below(6) == (5 if share else 0)
     assert extreme.pick("abc") == ("c" if share else "a")

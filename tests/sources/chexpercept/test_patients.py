@@ -14,7 +14,7 @@ def table(tmp_path, text, name="patients.csv"):
     return path
 
 
-def test_patients_by_image_or_by_record(tmp_path):
+def test_patients_are_found_by_image_or_by_record(tmp_path):
     by_image = read_patients(table(tmp_path, "x,dicom_id,patient\n1,d-1,p9\n\n2,d-2,p9\n"))
     assert by_image.find(key_id="k", dicom_id="d-2") == "p9"
     assert by_image.find(key_id="d-2", dicom_id="k") is None

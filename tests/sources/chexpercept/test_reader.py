@@ -32,7 +32,7 @@ def bomb(side):
     return content
 
 
-def test_counts_by_lesion_and_path(bundle, tmp_path):
+def test_cases_are_counted_by_lesion_and_path(bundle, tmp_path):
     result = bring(bundle, tmp_path / "bench")
     assert result.counts.records == 6
     assert result.counts.cells == {
@@ -91,7 +91,7 @@ def test_a_link_out_of_the_bundle_is_not_followed(bundle, tmp_path):
     assert "leads out of the image root" in found.message
 
 
-def test_names_given_twice_are_refused(bundle, tmp_path):
+def test_records_with_repeated_names_are_skipped(bundle, tmp_path):
     text = (bundle / "chexpercept.json").read_text()
     records = json.loads(text)
     double = f'"edema_s3_negative_0": {json.dumps(records["edema_s3_negative_0"])}'

@@ -123,7 +123,7 @@ def test_nothing_is_written_where_nothing_can_be_used(tmp_path):
         bring(write(tmp_path / "b.json", []), tmp_path / "bench")
 
 
-def test_limit_and_folder(tmp_path):
+def test_a_limit_applies_to_all_files_of_a_folder(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
     write(folder / "b.jsonl", [sample.numbered(3)], lines=True)
