@@ -19,7 +19,7 @@ from carina.sources import import_source
 from carina.sources.chexpercept import read_case
 from carina.sources.chexpercept.case import Picture
 from carina.sources.chexpercept.layout import is_key_field
-from carina.store.errors import BenchmarkError
+from carina.store.errors import BenchmarkError, ImageError
 from carina.store.files import sha256
 
 
@@ -152,7 +152,7 @@ def test_a_picture_that_changed_since_is_not_exported(bundle, tmp_path):
     bring(bundle, tmp_path / "bench")
     file = bundle / "chexpercept/edema_s3_negative_0/detection_qa/xray.png"
     cv2.imwrite(str(file), np.zeros((24, 24), np.uint8))
-    with pytest.raises(Exception, match="not the picture that was imported"):
+    with pytest.raises(ImageError, match=r"edema_s3_negative_0/detection_qa/xray\.png: .*SHA-256"):
         export_bundle(tmp_path / "bench", tmp_path / "again")
     assert not (tmp_path / "again").exists()
 
@@ -417,7 +417,7 @@ def test_a_finished_export_is_kept_and_another_one_is_refused(tmp_path):
     before = (tmp_path / "bundle" / "carina.json").stat().st_mtime_ns
     assert export_bundle(bench, tmp_path / "bundle") == first
     assert (tmp_path / "bundle" / "carina.json").stat().st_mtime_ns == before
-    with pytest.raises(BenchmarkError, match="holds something else already"):
+    with pytest.raises(BenchmarkError, match="bundle: "):
         export_bundle(bench, tmp_path / "bundle", keys="separate")
     (tmp_path / "empty").mkdir()
     export_bundle(bench, tmp_path / "empty")
@@ -434,9 +434,7 @@ def test_workers_write_the_same_bytes(tmp_path):
 
 def test_cases_of_another_protocol_are_refused(tmp_path):
     bench = percept_cases.write(tmp_path / "bench", [replace(percept_cases.case("LF"), protocol="trek")])
-    with pytest.raises(
-        BenchmarkError, match="holds cases of trek; the CheXpercept layout holds percept cases only"
-    ):
+    with pytest.raises(BenchmarkError, match=r"bench: .*\btrek\b.*\bpercept\b"):
         export_bundle(bench, tmp_path / "bundle")
 
 
@@ -445,8 +443,6 @@ def test_a_case_that_the_layout_cannot_hold_is_named(tmp_path):
     other = replace(case.step("3c"), question="Which?\nOptions:\n(1) A\n(2) B\n(3) C\n(4) D")
     steps = tuple(other if step.id == "3c" else step for step in case.steps)
     bench = percept_cases.write(tmp_path / "bench", [replace(case, steps=steps)])
-    with pytest.raises(
-        BenchmarkError, match=r"case 'c-0000000000000001': cannot be written .*lists 'A' as option 1"
-    ):
+    with pytest.raises(BenchmarkError, match=r"case 'c-0000000000000001': .*question: .*'A'"):
         export_bundle(bench, tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()

@@ -146,7 +146,7 @@ def test_pieces_are_parts_of_masks_and_boxes_as_drawn():
 
 def test_a_region_of_another_image_size_is_refused():
     wrong = drawn(Region.full(10, 10))
-    with pytest.raises(CarinaError, match="a region of 10 x 10 is drawn on an image of 40 x 60"):
+    with pytest.raises(CarinaError, match=f"image {IMAGE.key}: .*10 x 10.*40 x 60"):
         truth_of([finding("mass", wrong)], IMAGE, "union")
 
 
@@ -294,7 +294,7 @@ def test_a_study_that_cannot_be_used_is_listed_and_the_others_are_built(bench):
     (target,) = built.build_report.targets
     assert target.left_out == {"its regions are empty or do not fit the image": 1}
     assert "s2,pleural effusion,its regions" in (root / "bench" / "skipped.csv").read_text()
-    with pytest.raises(CarinaError, match=r"study s2, pleural effusion: image 2\.png: a region of 9 x 9"):
+    with pytest.raises(CarinaError, match=r"study s2, pleural effusion: image 2\.png: .*9 x 9"):
         build_ground(studies, root / "stopped", workers=1, on_error="stop")
 
 
@@ -329,8 +329,6 @@ def test_a_question_does_not_reveal_its_answer(bench):
 def test_an_unknown_target_is_refused_before_anything_is_written(tmp_path):
     studies = write_studies(tmp_path / "studies", [study(1, EFFUSION)], Provenance(command="test"))
     assert studies.counts.studies == 1
-    with pytest.raises(
-        CarinaError, match=r"target 'efusion': no study .* names it; they name pleural effusion"
-    ):
+    with pytest.raises(CarinaError, match=r"target 'efusion': .*studies\b.*pleural effusion"):
         build_ground(tmp_path / "studies", tmp_path / "probes", targets=["efusion"])
     assert not (tmp_path / "probes").exists()

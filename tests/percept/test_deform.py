@@ -67,7 +67,7 @@ def test_effort_is_the_amplitude_at_which_the_warped_distance_changes_sign(
     outline = outlines[name]
     place, width = somewhere(outline, n), 12.0
     kernels = []
-    real = deform._kernel
+    real = deform._make_kernel
 
     def remembered(*args, **kwargs):
         kernels.append(real(*args, **kwargs))

@@ -216,14 +216,14 @@ def test_a_damaged_part_is_made_again(studies, bench, place, harm):
 def test_a_place_that_holds_another_benchmark_is_refused(studies, bench):
     before = digests(bench.directory)
     for other in ({**SMALL, "seed": 4}, {**SMALL, "frame": "pixel"}):
-        with pytest.raises(BenchmarkError, match=f"already holds {len(studies)} cases made in another way"):
+        with pytest.raises(BenchmarkError, match=rf"{bench.directory.name}: .*\b{len(studies)} cases\b"):
             build_trek(studies, bench.directory, **other, workers=1)
     assert digests(bench.directory) == before
 
 
 def test_a_place_within_the_study_set_is_refused(studies):
     for place in (studies.directory, studies.directory / "bench"):
-        with pytest.raises(CarinaError, match="lies in the study set"):
+        with pytest.raises(CarinaError, match=f"{place.name}: "):
             build_trek(studies, place, **SMALL, workers=1)
 
 
@@ -286,7 +286,7 @@ def test_studies_without_a_conversation_are_listed_with_the_reason(made, tmp_pat
 
 def test_a_contradiction_can_stop_the_build_and_names_the_study(made, tmp_path):
     directory = made.write(tmp_path / "studies", [*made.crowd(10), contradictory(made)])
-    with pytest.raises(CarinaError, match="study torn: its records contradict each other"):
+    with pytest.raises(CarinaError, match="study torn: "):
         build_trek(open_studies(directory), tmp_path / "bench", on_error="stop", workers=1)
     assert not (tmp_path / "bench" / "bench.json").exists()
     # What only cannot be asked about is no contradiction.

@@ -136,10 +136,10 @@ def test_items_are_joined_with_commas_and_and(words, items, joined):
 
 
 def test_the_appearance_is_a_phrase_after_the_noun(words):
-    assert words.looks(()) == ""
-    assert words.looks(("patchy",)) == "of patchy appearance"
-    assert words.looks(("patchy", "calcified")) == "of patchy appearance and with calcification"
-    assert words.looks(("bizarre",)) == "described as bizarre"
+    assert words.phrase_appearance(()) == ""
+    assert words.phrase_appearance(("patchy",)) == "of patchy appearance"
+    assert words.phrase_appearance(("patchy", "calcified")) == "of patchy appearance and with calcification"
+    assert words.phrase_appearance(("bizarre",)) == "described as bizarre"
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,14 @@ def test_the_appearance_is_a_phrase_after_the_noun(words):
         ("nodule", True, {"at": "on the left"}, "a possible nodule on the left"),
     ],
 )
-def test_a_description_has_severity_distribution_place_and_appearance(words, name, possible, attributes, said):
-    assert words.described(words.name(name, possible=possible), **attributes) == said
+def test_a_description_has_severity_distribution_place_and_appearance(
+    words, name, possible, attributes, said
+):
+    assert words.describe(words.name(name, possible=possible), **attributes) == said
 
 
 def test_a_hedge_stays_in_a_description_with_all_attributes(words):
-    said = words.described(words.name("nodule", possible=True), severity="mild", distribution="focal")
+    said = words.describe(words.name("nodule", possible=True), severity="mild", distribution="focal")
     assert sorted(said.split()) == ["a", "focal", "mild", "nodule", "possible"]
 
 
@@ -183,7 +185,7 @@ def test_a_hedge_stays_in_a_description_with_all_attributes(words):
     ],
 )
 def test_a_hedge_goes_before_everything_else(words, described, hedged):
-    assert words.hedged(described) == hedged
+    assert words.hedge(described) == hedged
 
 
 @pytest.mark.parametrize(

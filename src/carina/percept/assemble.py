@@ -10,7 +10,7 @@ from carina.percept.contour_steps import (
     make_points_step,
     make_revision_step,
 )
-from carina.percept.drawing import Drawing, raw_view
+from carina.percept.drawing import Drawing, make_raw_view
 from carina.percept.lesions import LESIONS
 from carina.percept.records import LesionAnalysis, Subject
 from carina.percept.rules import Rules
@@ -37,7 +37,7 @@ def make_lesion_free_case(
         assembly,
         seed=seed,
         regions=(),
-        views=(raw_view(subject.image),),
+        views=(make_raw_view(subject.image),),
         steps=(make_detection_step(assembly),),
     )
 

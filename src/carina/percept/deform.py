@@ -88,14 +88,14 @@ def warp(
         slice(max(0, row - reach), min(rows, row + reach + 1)),
         slice(max(0, column - reach), min(columns, column + reach + 1)),
     )
-    kernel = _kernel(window, place, axes=(along, across), angle=angle, chance=chance)
+    kernel = _make_kernel(window, place, axes=(along, across), angle=angle, chance=chance)
     depth = outline.depth[window]
     effort = np.abs(depth) / np.maximum(kernel, np.float32(1e-6))
     movable = (kernel > 0) & (outline.mask[window] == (operation == "contraction")) & outline.field[window]
     return window, np.where(movable, effort, np.float32(np.inf))
 
 
-def _kernel(
+def _make_kernel(
     window: Window,
     place: tuple[int, int],
     *,

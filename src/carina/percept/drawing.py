@@ -17,7 +17,7 @@ _REDRAWN: Final = "truth, redrawn"
 """Provenance of the truth as a careful reader might have drawn it."""
 
 
-def raw_view(image: CaseImage) -> CaseView:
+def make_raw_view(image: CaseImage) -> CaseView:
     return CaseView(id="v1", panels=(Panel(image=image.key),))
 
 
@@ -77,16 +77,16 @@ class Drawing:
     @property
     def views(self) -> tuple[CaseView, ...]:
         shown = (Overlay(region=self.name("shown")),)
-        made = [raw_view(self.analysis.subject.image), self._view("v2", shown)]
+        made = [make_raw_view(self.analysis.subject.image), self._make_view("v2", shown)]
         if self.assembly.path == "RR":
-            made.append(self._view("v3", shown, self.marks))
+            made.append(self._make_view("v3", shown, self.marks))
             made += [
-                self._view(f"v{n}", (Overlay(region=name),))
+                self._make_view(f"v{n}", (Overlay(region=name),))
                 for n, name in enumerate(self.option_names, start=4)
             ]
         return tuple(made)
 
-    def _view(self, name: str, overlays: tuple[Overlay, ...], marks: tuple[Mark, ...] = ()) -> CaseView:
+    def _make_view(self, name: str, overlays: tuple[Overlay, ...], marks: tuple[Mark, ...] = ()) -> CaseView:
         return CaseView(id=name, panels=(Panel(image=self.key, overlays=overlays, marks=marks),))
 
     # Points

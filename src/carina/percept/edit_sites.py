@@ -151,7 +151,7 @@ class EditSpace:
             parameters=parameters,
         )
 
-    def with_variants(self, site: Site, others: Sequence[Site]) -> Site:
+    def add_variants(self, site: Site, others: Sequence[Site]) -> Site:
         """The site with those of its other changes that do not come too near to the other sites."""
         taken = Occupancy.blank(self.outline)
         for other in others:

@@ -286,7 +286,7 @@ def _complete_layout(space: EditSpace, edits: list[Site], *, wide: float) -> Lay
     occupancy, shown, distance, distractors = _place_points(space, edits)
     sites = list(edits)
     for n, site in enumerate(sites):
-        sites[n] = space.with_variants(site, sites[:n] + sites[n + 1 :])
+        sites[n] = space.add_variants(site, sites[:n] + sites[n + 1 :])
         for change in changes_at(sites[n]):
             space.reserve(occupancy, change)
     return Layout(

@@ -52,14 +52,16 @@ def _find_changed(sentence: SentenceText, item: Item) -> list[Mention]:
     if last in ("of", "in", "residual"):
         target = sentence.after(item.end)
         if target is not None:
-            return sentence.listed_after(target)
+            return sentence.find_listed_after(target)
     before = sentence.words[item.start - 1].text if item.start else ""
-    target = sentence.adjective_of(item)
+    target = sentence.find_described(item)
     if target is not None and before not in ("is", "are", "has", "have", "been"):
         return [target]
     target = sentence.before(item.start)
     if target is not None:
-        return [mention for mention in sentence.listed_before(target) if mention.how == "named"] or [target]
+        return [mention for mention in sentence.find_listed_before(target) if mention.how == "named"] or [
+            target
+        ]
     target = sentence.after(item.end)
     return [target] if target else []
 
@@ -74,7 +76,7 @@ def drop_partial_denials(sentence: SentenceText) -> None:
         for item, role in sentence.of_kind(kind):
             if role.key == "mild":
                 continue  # not even a small one
-            target = sentence.adjective_of(item)
+            target = sentence.find_described(item)
             if target is not None:
                 _drop_partly_denied(sentence, target)
                 continue
@@ -90,7 +92,7 @@ def drop_partial_denials(sentence: SentenceText) -> None:
 
 
 def _drop_partly_denied(sentence: SentenceText, target: Mention) -> None:
-    for mention in sentence.listed_after(target):
+    for mention in sentence.find_listed_after(target):
         if mention is not target and sentence.words[mention.start - 1].text not in ("or", "and", ",", "/"):
             return
         if not mention.denied or mention.trend == "resolved":
@@ -110,11 +112,11 @@ def _names_a_part(sentence: SentenceText, mention: Mention) -> bool:
 def add_distribution_and_severity(sentence: SentenceText) -> None:
     """Add severity, distribution and appearance."""
     for item, role in sentence.of_kind("severity"):
-        target = sentence.adjective_of(item) or sentence.before(item.start)
+        target = sentence.find_described(item) or sentence.before(item.start)
         if target is not None and target.severity is None and _can_be_graded(sentence, target, item):
             target.severity = cast(Severity, role.key)
     for item, role in sentence.of_kind("distribution"):
-        target = sentence.adjective_of(item) or sentence.before(item.start)
+        target = sentence.find_described(item) or sentence.before(item.start)
         if target is not None and target.distribution is None:
             target.distribution = cast(Distribution, role.key)
     for item in sentence.items:
@@ -122,7 +124,7 @@ def add_distribution_and_severity(sentence: SentenceText) -> None:
             continue
         for role in item.roles:
             if role.kind == "look":
-                target = sentence.adjective_of(item) or sentence.before(item.start)
+                target = sentence.find_described(item) or sentence.before(item.start)
                 if target is not None and role.key not in target.looks:
                     target.looks.append(role.key)
 
@@ -161,7 +163,7 @@ def add_places(sentence: SentenceText) -> None:
             before = words[place.start].text
         item = Item(place.start, place.end, ())
         back = sentence.before(place.start)
-        target = sentence.adjective_of(item)
+        target = sentence.find_described(item)
         if before in lexicon.into_place and back is not None and target is not None:
             between = range(place.end, target.start)
             if not all(sentence.is_modifier(index) for index in between):

@@ -35,7 +35,7 @@ def apply_denials(sentence: SentenceText) -> None:
             _make_absent(mention)
     for item, _ in sentence.of_kind("denied"):
         target = sentence.before(item.start)
-        for mention in sentence.listed_before(target) if target else _find_scope(sentence, item):
+        for mention in sentence.find_listed_before(target) if target else _find_scope(sentence, item):
             _make_absent(mention)
 
 
@@ -112,9 +112,9 @@ def apply_doubts(sentence: SentenceText) -> None:
     for item, _ in sentence.of_kind("doubted"):
         target = sentence.before(item.start)
         if target is not None:
-            for mention in sentence.listed_before(target):
+            for mention in sentence.find_listed_before(target):
                 mention.certainty = "uncertain"
-        elif (target := sentence.adjective_of(item)) is not None:
+        elif (target := sentence.find_described(item)) is not None:
             _make_uncertain(target)  # "There is questionable atelectasis."
     _doubt_alternatives(sentence)
     for item, _ in sentence.of_kind("same"):
@@ -128,7 +128,7 @@ def _doubt_noun(sentence: SentenceText, item: Item) -> None:
     words, target = sentence.words, sentence.after(item.end)
     if (
         target is None
-        or not sentence.listed(item.end, target.start)
+        or not sentence.is_list(item.end, target.start)
         or _has_comma(words, item.end, target.start)
     ):
         back = sentence.before(item.start)
@@ -147,7 +147,7 @@ def _has_comma(words: list[Word], start: int, end: int) -> bool:
 
 
 def _is_joined_by_or(sentence: SentenceText, start: int, end: int) -> bool:
-    if not sentence.listed(start, end):
+    if not sentence.is_list(start, end):
         return False
     between = {word.text for word in sentence.words[start:end]}
     return bool(between & {"or", "versus", "vs", "/", "than"}) and "and" not in between and len(between) <= 6
@@ -159,7 +159,7 @@ def _doubt_alternatives(sentence: SentenceText) -> None:
         if first.how != "named" or second.how != "named" or first.clause != second.clause:
             continue
         between = [word.text for word in sentence.words[first.end : second.start]]
-        if "and" in between or not sentence.listed(first.end, second.start):
+        if "and" in between or not sentence.is_list(first.end, second.start):
             continue
         if {"versus", "vs"} & set(between) or (len(between) <= 5 and {"or", "/"} & set(between)):
             _make_uncertain(first)
@@ -189,9 +189,9 @@ def _compares_studies(sentence: SentenceText, index: int) -> bool:
 def _doubt_beside(sentence: SentenceText, index: int, *, before: bool, after: bool) -> None:
     left = sentence.before(index) if before else None
     right = sentence.after(index + 1) if after else None
-    if left and index - left.end <= MOST_WORDS_BETWEEN and sentence.listed(left.end, index):
+    if left and index - left.end <= MOST_WORDS_BETWEEN and sentence.is_list(left.end, index):
         _make_uncertain(left)
-    if right and right.start - index <= MOST_WORDS_BETWEEN and sentence.listed(index, right.start):
+    if right and right.start - index <= MOST_WORDS_BETWEEN and sentence.is_list(index, right.start):
         _make_uncertain(right)
 
 

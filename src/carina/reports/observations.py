@@ -214,7 +214,7 @@ def _find_explanation(sentence: SentenceText, weak: Mention) -> Mention | None:
         ):
             continue
         start, end = min(weak.end, mention.end), max(weak.start, mention.start)
-        if not sentence.listed(start, end):
+        if not sentence.is_list(start, end):
             return mention
     return None
 
@@ -226,5 +226,5 @@ def _mark_past(sentence: SentenceText) -> None:
             continue
         article = sentence.words[target.start - 1].text if target.start else ""
         if article != "the" and sentence.words[item.end].text != "the":
-            for mention in sentence.listed_after(target):
+            for mention in sentence.find_listed_after(target):
                 mention.past = True

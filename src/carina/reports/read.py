@@ -343,7 +343,7 @@ def _find_mentions_after(read: SentenceFacts, item: Item) -> list[int]:
         if found:
             last = read.mentions[found[-1]]
             between = {word.text for word in read.text.words[last.end : mention.start]}
-            if not read.text.listed(last.end, mention.start) or not between & {
+            if not read.text.is_list(last.end, mention.start) or not between & {
                 "or",
                 "versus",
                 "vs",

@@ -119,7 +119,7 @@ class SentenceText:
                     broken[item.start] = True
         return [0, *accumulate(map(int, broken))]
 
-    def listed(self, start: int, end: int) -> bool:
+    def is_list(self, start: int, end: int) -> bool:
         """Whether nothing but a list lies between two words."""
         return self._breaks[max(start, end)] == self._breaks[start]
 
@@ -156,25 +156,25 @@ class SentenceText:
             self._last_or = {self.clauses[index]: index for index in listed}
         return self._last_or.get(self.clauses[word], -1)
 
-    def listed_before(self, mention: Mention) -> list[Mention]:
+    def find_listed_before(self, mention: Mention) -> list[Mention]:
         """The mention and those listed before it."""
         index = self.mentions.index(mention)
         found = [mention]
-        while index > 0 and self.listed(self.mentions[index - 1].end, found[-1].start):
+        while index > 0 and self.is_list(self.mentions[index - 1].end, found[-1].start):
             index -= 1
             found.append(self.mentions[index])
         return found
 
-    def listed_after(self, mention: Mention) -> list[Mention]:
+    def find_listed_after(self, mention: Mention) -> list[Mention]:
         """The mention and those listed behind it."""
         index = self.mentions.index(mention)
         found = [mention]
-        while index + 1 < len(self.mentions) and self.listed(found[-1].end, self.mentions[index + 1].start):
+        while index + 1 < len(self.mentions) and self.is_list(found[-1].end, self.mentions[index + 1].start):
             index += 1
             found.append(self.mentions[index])
         return found
 
-    def adjective_of(self, item: Item) -> Mention | None:
+    def find_described(self, item: Item) -> Mention | None:
         """The mention that an adjective stands before."""
         target = self.after(item.end)
         if target is None:
@@ -278,7 +278,7 @@ class SentenceText:
             return []
         found = [before]
         for organ in reversed(organs[: index - 1]):
-            if not self.listed(organ.end, found[-1].start) or self._is_cut(organ.end, found[-1].start):
+            if not self.is_list(organ.end, found[-1].start) or self._is_cut(organ.end, found[-1].start):
                 break
             found.append(organ)
         return found

@@ -87,7 +87,7 @@ def _ask_all(draft: ConversationDraft, changes: list[Change] | None) -> None:
     turns = draft.turns
     boxes = [turn.format for turn in turns].count("boxes")
     wanted = draft.quotas.box_share * (len(turns) - boxes)
-    ask_for_regions(draft, max(0, draft.sampler.rounded(wanted) - boxes))
+    ask_for_regions(draft, max(0, draft.sampler.round_randomly(wanted) - boxes))
 
 
 # ---- order ----------------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def _order_by_stage(draft: ConversationDraft) -> list[Turn]:
 def _order_at_random(draft: ConversationDraft) -> list[Turn]:
     """Turns in random order, each after the turns that it depends on or whose keys it reveals; the report is last."""
     _add_order_constraints(draft.turns)
-    waiting = draft.sampler.shuffled(draft.turns)
+    waiting = draft.sampler.shuffle(draft.turns)
     placed: list[Turn] = []
     done: set[int] = set()
     while waiting:

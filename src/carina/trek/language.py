@@ -110,7 +110,7 @@ class Language:
         """Whether a place is a whole lung, or both."""
         return at in self._grammar["throughout"].values()
 
-    def hedged(self, described: str) -> str:
+    def hedge(self, described: str) -> str:
         """A noun phrase for an uncertain finding."""
         counted = _is_counted(described)
         noun = self._grammar["possible"].format(finding=described.partition(" ")[2] if counted else described)
@@ -125,11 +125,11 @@ class Language:
             return items[0] if items else ""
         return f"{', '.join(items[:-1])} {self._and} {items[-1]}"
 
-    def looks(self, appearance: Iterable[str]) -> str:
+    def phrase_appearance(self, appearance: Iterable[str]) -> str:
         """The appearance as a phrase that follows the noun."""
         return self.join([self._looks.get(look) or f"described as {look}" for look in appearance])
 
-    def described(
+    def describe(
         self,
         name: Name,
         *,
@@ -148,7 +148,7 @@ class Language:
                 noun = _add_article(noun)
         if at:
             noun = f"{noun} {at}"
-        looks = self.looks(appearance)
+        looks = self.phrase_appearance(appearance)
         return f"{noun}, {looks}" if looks else noun
 
 

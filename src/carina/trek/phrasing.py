@@ -113,9 +113,9 @@ _MARKS: Final = {
 
 def _phrase_choice(turn: Turn, sampler: Sampler, instruction: Mapping[str, Any]) -> PhrasedTurn:
     choices = _order_choices(turn.choices, sampler)
-    marks = _MARKS[sampler.weighted(*_LABELS)]
+    marks = _MARKS[sampler.pick_weighted(*_LABELS)]
     shown = [marks[place] + choice.text for place, choice in enumerate(choices)]
-    separator = sampler.weighted(*_SEPARATORS)
+    separator = sampler.pick_weighted(*_SEPARATORS)
     between = (",", "or") if separator == " or " else (separator.strip(),)
     texts = "\n".join([choice.text for choice in choices])
     if separator != "\n" and any(mark in texts for mark in between):
@@ -160,4 +160,4 @@ def _order_choices(choices: Sequence[Choice], sampler: Sampler) -> list[Choice]:
     for choice in choices:
         unlike.setdefault(" ".join(choice.text.lower().split()), choice)
     kept = list(unlike.values())
-    return [*sampler.shuffled([c for c in kept if not c.none]), *(c for c in kept if c.none)]
+    return [*sampler.shuffle([c for c in kept if not c.none]), *(c for c in kept if c.none)]

@@ -42,11 +42,11 @@ class Sampler:
             rest[place], rest[other] = rest[other], rest[place]
         return rest[:number] if number < size else rest
 
-    def shuffled(self, items: Sequence[T]) -> list[T]:
+    def shuffle(self, items: Sequence[T]) -> list[T]:
         """All items in random order."""
         return self.sample(items, len(items)) if len(items) > 1 else list(items)
 
-    def weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
+    def pick_weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
         """One of the items, by weight; all weights zero count as equal."""
         bounds = list(accumulate(weights))
         if not bounds or bounds[-1] <= 0:
@@ -56,7 +56,7 @@ class Sampler:
             place = bisect_left(bounds, bounds[-1])
         return items[place]
 
-    def rounded(self, mean: float) -> int:
+    def round_randomly(self, mean: float) -> int:
         """`mean` rounded up or down at random, so that the average is `mean`."""
         whole = int(mean)
         return whole + (self.share() < mean - whole)

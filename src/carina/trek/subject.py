@@ -251,14 +251,14 @@ def _read_finding(finding: Finding, words: Language) -> Thing:
         values["appearance"] = ", ".join(finding.appearance)
     if finding.distribution is not None:
         values["distribution"] = finding.distribution
-    plain = words.described(
+    plain = words.describe(
         words.name(called),
         severity=finding.severity,
         distribution=finding.distribution,
         at=at,
         appearance=finding.appearance,
     )
-    described = words.hedged(plain) if uncertain else plain
+    described = words.hedge(plain) if uncertain else plain
     place, sides, zones = _find_place(finding.location)
     return Thing(
         finding.id,

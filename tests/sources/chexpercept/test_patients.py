@@ -48,10 +48,10 @@ def test_a_table_that_cannot_be_used_is_refused(tmp_path, text, sentence):
 
 
 def test_a_missing_or_damaged_table_is_refused(tmp_path):
-    with pytest.raises(SourceError, match="cannot be read: No such file"):
+    with pytest.raises(SourceError, match=r"nowhere\.csv: "):
         read_patients(tmp_path / "nowhere.csv")
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(SourceError, match=r"x\.csv\.gz: "):
         read_patients(table(tmp_path, "not gzip", "x.csv.gz"))
     (tmp_path / "latin.csv").write_bytes(b"dicom_id,patient\n\xe9,p\n")
-    with pytest.raises(SourceError, match="not a table in CSV"):
+    with pytest.raises(SourceError, match=r"latin\.csv: "):
         read_patients(tmp_path / "latin.csv")

@@ -250,7 +250,7 @@ def test_a_vignette_has_five_descriptions_or_six_of_which_one_fits(made, asked):
         about = {fact.about for fact in value_facts(step, *CLOSED)}
         (thing,) = (record(study, name) for name in about)
         at = place(made.words, thing)
-        expected = made.words.described(
+        expected = made.words.describe(
             made.words.name(thing.name),
             severity=thing.severity,
             distribution=thing.distribution,
@@ -514,7 +514,9 @@ def test_no_zone_is_asked_about_where_none_is_certainly_clear(made):
         ("extent", "present", False),
     ],
 )
-def test_a_measure_is_asked_for_only_if_the_finding_is_present_and_no_scale_is_needed(made, name, certainty, said):
+def test_a_measure_is_asked_for_only_if_the_finding_is_present_and_no_scale_is_needed(
+    made, name, certainty, said
+):
     measured = made.finding(
         "cardiomegaly",
         certainty,

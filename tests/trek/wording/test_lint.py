@@ -312,7 +312,9 @@ def test_a_wording_that_names_a_finding_is_reported(folder: Path, text: str, nam
         ("uncertain", "It is hard to tell {a_finding} from the rest."),
     ],
 )
-def test_an_answer_that_does_not_begin_with_its_label_is_reported(folder: Path, label: str, text: str) -> None:
+def test_an_answer_that_does_not_begin_with_its_label_is_reported(
+    folder: Path, label: str, text: str
+) -> None:
     def replace(content: Any) -> None:
         content["presence"]["yes_no"]["answers"][label][0] = text
 

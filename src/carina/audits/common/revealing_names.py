@@ -90,7 +90,7 @@ class RevealingNames(Gate[NoLimits]):
         if len(known) < 2:
             return
         listed = [region.name for region in case.regions]
-        for ordering, order in (("by name", sorted(listed, key=_natural)), ("in the list", listed)):
+        for ordering, order in (("by name", sorted(listed, key=_natural_sort_key)), ("in the list", listed)):
             for role, times in Counter(roles.values()).items():
                 for rank, name in enumerate(order, start=1):
                     is_hit = roles.get(name) == role
@@ -107,8 +107,8 @@ class RevealingNames(Gate[NoLimits]):
                     continue
                 share = len(set(step.key.options) & set(labels)) / len(labels)
                 for ordering, order in (
-                    (f"{kind}s", sorted(labels, key=lambda option: _natural(labels[option]))),
-                    ("option ids", sorted(labels, key=_natural)),
+                    (f"{kind}s", sorted(labels, key=lambda option: _natural_sort_key(labels[option]))),
+                    ("option ids", sorted(labels, key=_natural_sort_key)),
                 ):
                     for rank, option in enumerate(order, start=1):
                         is_hit = option in step.key.options
@@ -210,6 +210,6 @@ def list_names(case: Case) -> Iterator[tuple[str, str]]:
         yield from (("option", option.id) for option in step.options)
 
 
-def _natural(name: str) -> list[tuple[int, int, str]]:
+def _natural_sort_key(name: str) -> list[tuple[int, int, str]]:
     """Sort key that puts v10 after v9."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in _PART.split(name) if part]

@@ -50,7 +50,7 @@ class AttributeKeys(MaskGate[NoLimits]):
         )
 
 
-def _distribution(step: Step, rules: Rules) -> str:
+def _expected_distribution(step: Step, rules: Rules) -> str:
     shares = zone_shares(step)
     grey = [share for share in shares if rules.region.low < share < rules.region.high]
     if not shares:
@@ -61,7 +61,7 @@ def _distribution(step: Step, rules: Rules) -> str:
     return "no zone" if not zones else str(zones) if zones < 4 else "4+"
 
 
-def _severity(step: Step, rules: Rules) -> str:
+def _expected_severity(step: Step, rules: Rules) -> str:
     shares = severity_shares(step)
     if len(shares) != 1:
         return "no share is stated"
@@ -70,7 +70,7 @@ def _severity(step: Step, rules: Rules) -> str:
     return ("low", "mid", "high")[sum(shares[0] > cut for cut in _CUTS)]
 
 
-def _comparison(step: Step, rules: Rules) -> str:
+def _expected_comparison(step: Step, rules: Rules) -> str:
     sides = {side: side_shares(step, side) for side in ("right", "left")}
     if any(len(values) != 1 for values in sides.values()):
         return "no share of a side is stated"
@@ -80,10 +80,10 @@ def _comparison(step: Step, rules: Rules) -> str:
     holding = [side for side, share in shares.items() if share >= rules.presence.high]
     if len(holding) < 2:
         return "one" if holding else "no lung"
-    return _larger(step, rules)
+    return _expected_larger_side(step, rules)
 
 
-def _larger(step: Step, rules: Rules) -> str:
+def _expected_larger_side(step: Step, rules: Rules) -> str:
     """The key for a lesion in both lungs."""
     ratios = size_ratios(step)
     if len(ratios) != 1:
@@ -99,4 +99,8 @@ def _larger(step: Step, rules: Rules) -> str:
     return key if key in ("left", "right") else "one side larger"
 
 
-_EXPECTED_KEYS: Final = {"distribution": _distribution, "severity": _severity, "comparison": _comparison}
+_EXPECTED_KEYS: Final = {
+    "distribution": _expected_distribution,
+    "severity": _expected_severity,
+    "comparison": _expected_comparison,
+}

@@ -73,7 +73,7 @@ class ContourShortcuts(MaskGate[ContourShortcutsLimits]):
         self._n += 1
         shown = masks.mask("shown")
         truth = masks.mask("truth") if masks.has("truth") else None
-        for name, value in _measures(shown, truth, masks.pixel):
+        for name, value in _measure_contour(shown, truth, masks.pixel):
             self._measures[name][case.target or ""][case.path].add(case.id, value)
         if masks.key is not None and len(masks.options) > 1:
             self._try_options(masks)
@@ -166,7 +166,7 @@ class ContourShortcuts(MaskGate[ContourShortcutsLimits]):
         )
 
 
-def _measures(shown: Mask, truth: Mask | None, pixel: float) -> Iterator[tuple[str, float]]:
+def _measure_contour(shown: Mask, truth: Mask | None, pixel: float) -> Iterator[tuple[str, float]]:
     area, length = int(np.count_nonzero(shown)), perimeter(shown)
     yield "area of the contour", float(area)
     yield "roughness (perimeter² / area)", length**2 / max(area, 1)

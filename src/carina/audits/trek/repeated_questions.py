@@ -53,7 +53,7 @@ class RepeatedQuestions(DefectGate[RepeatedQuestionsLimits]):
         for turn in conversation.turns:
             step = turn.step
             first = questions.setdefault((step.question, step.depends_on), turn)
-            if first is not turn and _options(step) == _options(first.step):
+            if first is not turn and _option_texts(step) == _option_texts(first.step):
                 self._report(conversation.case, turn, first, _SAME_WORDS)
                 continue
             here = by_target[step.task, step.format, turn.name, turn.kind]
@@ -62,12 +62,12 @@ class RepeatedQuestions(DefectGate[RepeatedQuestionsLimits]):
             here.append(turn)
 
     def _compare(self, conversation: Conversation, turn: Turn, here: list[Turn]) -> None:
-        words = _words(conversation, turn)
-        subject = _subject(turn.step)
+        words = _question_words(conversation, turn)
+        subject = _question_subject(turn.step)
         for before in here:
-            if _subject(before.step) != subject:
+            if _question_subject(before.step) != subject:
                 continue  # another image, site or grade
-            other = _words(conversation, before)
+            other = _question_words(conversation, before)
             is_similar = len(words & other) > self.limits.word_overlap * len(words | other)
             self._report(conversation.case, turn, before, _SIMILAR_WORDS if is_similar else _OTHER_WORDS)
             return
@@ -103,15 +103,15 @@ class RepeatedQuestions(DefectGate[RepeatedQuestionsLimits]):
         )
 
 
-def _options(step: Step) -> list[str]:
+def _option_texts(step: Step) -> list[str]:
     return [option.text for option in step.options]
 
 
-def _words(conversation: Conversation, turn: Turn) -> set[str]:
+def _question_words(conversation: Conversation, turn: Turn) -> set[str]:
     return set(conversation.text[turn.start : turn.answer_start].split())
 
 
-def _subject(step: Step) -> tuple[object, ...]:
+def _question_subject(step: Step) -> tuple[object, ...]:
     """What distinguishes two questions of one task and target: facts, options, label, images and dependencies."""
     key = step.key
-    return step.facts, key.label, key.boxes, step.uses, step.depends_on, tuple(sorted(_options(step)))
+    return step.facts, key.label, key.boxes, step.uses, step.depends_on, tuple(sorted(_option_texts(step)))

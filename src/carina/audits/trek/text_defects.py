@@ -73,7 +73,7 @@ class TextDefects(DefectGate[TextDefectsLimits]):
 
     def _report_repetitions(self, case: Case, turn: Turn) -> None:
         for text in (turn.step.question, turn.step.key.text or ""):
-            tokens = _prose(text, turn)
+            tokens = _split_prose(text, turn)
             if word := find_doubled_word(tokens):
                 self._report(case, turn, "doubled words", f"{word!r} twice in a row")
             if phrase := find_repeated_phrase(tokens):
@@ -128,7 +128,7 @@ def _has_repetition(words: list[str], size: int) -> bool:
     return b"\x01" * size in bytes(map(eq, words, words[size:]))
 
 
-def _prose(text: str, turn: Turn) -> list[str]:
+def _split_prose(text: str, turn: Turn) -> list[str]:
     """Words of a text without its options, because lists of options repeat words by nature."""
     text = text.lower()
     for option in turn.step.options:

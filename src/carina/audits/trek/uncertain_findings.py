@@ -8,7 +8,7 @@ from msgspec import Meta
 from carina.audits.gate import AuditContext, Limits, Share, gate
 from carina.audits.result import GateResult
 from carina.audits.trek.base import DefectGate
-from carina.audits.trek.conversation import Conversation, Turn, flat, forms
+from carina.audits.trek.conversation import Conversation, Turn, flatten_text, list_forms
 from carina.audits.trek.facts import is_recorded_uncertain
 from carina.audits.trek.proportions import with_status_of_rows
 from carina.cases.model import Case
@@ -115,7 +115,7 @@ def _find_hedge(conversation: Conversation, turn: Turn, clauses: list[str]) -> s
     answer = conversation.text[turn.answer_start : turn.end]
     if any(hedge in answer for hedge in HEDGES):
         return _ANSWER
-    if any(form in clause for clause in clauses for form in forms(turn.name)):
+    if any(form in clause for clause in clauses for form in list_forms(turn.name)):
         return _REPORT
     return None
 
@@ -127,6 +127,6 @@ def _hedged_clauses(case: Case) -> list[str]:
         for section in step.key.sections:
             text = section.text.lower()
             if any(hedge.strip() in text for hedge in HEDGES):
-                clauses = (f" {flat(clause)} " for clause in _CLAUSE.split(text))
+                clauses = (f" {flatten_text(clause)} " for clause in _CLAUSE.split(text))
                 found += [clause for clause in clauses if any(hedge in clause for hedge in HEDGES)]
     return found

@@ -13,7 +13,7 @@ from carina.cases.facts import Margin
 from carina.cases.model import Case, Panel, Step
 from carina.percept.facts import PerceptStepFacts
 from carina.sources.chexpercept import layout
-from carina.sources.chexpercept.case import ATTRIBUTE_STEPS, PROTOCOL, picture_folder
+from carina.sources.chexpercept.case import ATTRIBUTE_STEPS, PROTOCOL, find_picture_folder
 from carina.store.errors import BenchmarkError
 from carina.studies.vocabulary import SIDES
 
@@ -52,7 +52,7 @@ def make_record(case: Case, size: Size, *, neutral_names: bool = False) -> Recor
 def list_files(case: Case, *, neutral_names: bool = False) -> dict[str, str]:
     """The file of the picture of each view, relative to the bundle."""
     _check_protocol(case)
-    start = picture_folder(make_key_id(case))
+    start = find_picture_folder(make_key_id(case))
     if not is_from_bundle(case):
         return _name_files(case, start)
     files = {view.id: view.panels[0].image for view in case.views}

@@ -67,7 +67,7 @@ def inspect_picture(bundle: Path, key: str) -> Picture:
     return Picture(key, header.width, header.height, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def picture_folder(key_id: str) -> PurePosixPath:
+def find_picture_folder(key_id: str) -> PurePosixPath:
     """The folder of a record's pictures, relative to the bundle."""
     if (
         not key_id.strip()
@@ -80,7 +80,7 @@ def picture_folder(key_id: str) -> PurePosixPath:
     return PurePosixPath(layout.PICTURES, key_id)
 
 
-def picture_key(start: PurePosixPath, relative: str, field: str) -> str:
+def find_picture_key(start: PurePosixPath, relative: str, field: str) -> str:
     """The key of the file that a relative path leads to, which must lie below `start`."""
     path = PurePosixPath(relative)
     windows = PureWindowsPath(relative)
@@ -185,7 +185,7 @@ class _CaseReader:
         self._key_id = key_id
         self._record = Fields(record)
         self._extra = _record_text(record)
-        self._folder = picture_folder(key_id)
+        self._folder = find_picture_folder(key_id)
         self._inspect = inspect
         self._pictures: dict[str, Picture] = {}
         """By view."""
@@ -255,7 +255,7 @@ class _CaseReader:
         block = contour.fields(layout.CONTOUR_EVAL)
         field = block.full_name("relative_path")
         start = self._folder / layout.OVERLAY_FROM
-        self._add_view(_OVERLAY, picture_key(start, block.text("relative_path"), field), field)
+        self._add_view(_OVERLAY, find_picture_key(start, block.text("relative_path"), field), field)
         step = self._ask_yes_no(CONTOUR_EVAL_STEP, block, path, shows=(_OVERLAY,))
         expected = "yes" if path == "RR" else "no"
         if step.key.options != (expected,):
@@ -334,7 +334,7 @@ class _CaseReader:
         for number, option in enumerate(block.objects("answer_options"), start=1):
             view = f"v{_FIRST_OPTION + number - 1}"
             field = option.full_name("relative_path")
-            key = picture_key(self._folder / layout.OPTIONS_FROM, option.text("relative_path"), field)
+            key = find_picture_key(self._folder / layout.OPTIONS_FROM, option.text("relative_path"), field)
             self._add_view(view, key, field)
             kind = option.text("type")
             if kind not in ("true", "fake"):

@@ -67,7 +67,7 @@ def _restate_presence(draft: ConversationDraft, turn: Turn, thing: Thing) -> Tur
 
 def _ask_each(draft: ConversationDraft, thing: Thing) -> None:
     sampler = draft.sampler
-    attributes = sampler.shuffled([name for name in thing.values if name not in _PLACE_ATTRIBUTES])
+    attributes = sampler.shuffle([name for name in thing.values if name not in _PLACE_ATTRIBUTES])
     placed = [name for name in _PLACE_ATTRIBUTES if name in thing.values]
     if "position" in placed and _ask_whether_placed(draft, thing):
         placed = []
@@ -82,7 +82,7 @@ def _ask_each(draft: ConversationDraft, thing: Thing) -> None:
         if attribute == "position":
             _ask_position(draft, thing)
             continue
-        form = sampler.weighted(_FORMS, _SHARES)
+        form = sampler.pick_weighted(_FORMS, _SHARES)
         if form == "open" or not _ask_closed(draft, thing, attribute, form):
             _ask_open(draft, thing, attribute)
         if attribute == "side":
@@ -94,14 +94,16 @@ def _noun_phrase(thing: Thing, attribute: str) -> str:
     return thing.tip if attribute == "location" and thing.tip is not None else thing.the
 
 
-def _facts(thing: Thing, attribute: str) -> list[Fact]:
+def _attribute_facts(thing: Thing, attribute: str) -> list[Fact]:
     return [thing.target, attribute_row(attribute, thing.id, thing.values[attribute])]
 
 
 def _ask_open(draft: ConversationDraft, thing: Thing, attribute: str) -> None:
     slots = {"the_finding": _noun_phrase(thing, attribute)}
     turn = _restate_presence(
-        draft, draft.add_question(3, attribute, "open", slots, facts=_facts(thing, attribute)), thing
+        draft,
+        draft.add_question(3, attribute, "open", slots, facts=_attribute_facts(thing, attribute)),
+        thing,
     )
     slots[_OPEN_SLOT[attribute]] = thing.values[attribute]
     turn.answer = draft.fill_answer(turn, "any", slots)
@@ -126,15 +128,15 @@ def _ask_closed(draft: ConversationDraft, thing: Thing, attribute: str, form: st
     if not sum(wrong.weights[value]):
         return False
     if form == "yes_no":
-        _ask_yes_no(draft, thing, attribute, sampler.weighted(wrong.values, wrong.weights[value]))
+        _ask_yes_no(draft, thing, attribute, sampler.pick_weighted(wrong.values, wrong.weights[value]))
     elif form == "choice":
-        _ask_choice(draft, thing, attribute, _wrong_options(draft, wrong, value))
+        _ask_choice(draft, thing, attribute, _sample_wrong_options(draft, wrong, value))
     else:
-        _ask_statement(draft, thing, attribute, _wrong_options(draft, wrong, value))
+        _ask_statement(draft, thing, attribute, _sample_wrong_options(draft, wrong, value))
     return True
 
 
-def _wrong_options(draft: ConversationDraft, wrong: WrongValues, value: str) -> list[str]:
+def _sample_wrong_options(draft: ConversationDraft, wrong: WrongValues, value: str) -> list[str]:
     """Wrong values such that no option is more likely to be right than another.
 
     For a pair of options, the weights ensure this. A longer list is drawn with equal probabilities and accepted with a
@@ -154,7 +156,7 @@ def _wrong_options(draft: ConversationDraft, wrong: WrongValues, value: str) -> 
             right, *others = [wrong.shares[wrong.values.index(text)] for text in (value, *drawn)]
             if sampler.chance(min(others) / right):
                 return drawn
-    return [sampler.weighted(wrong.values, wrong.weights[value])]
+    return [sampler.pick_weighted(wrong.values, wrong.weights[value])]
 
 
 def _ask_yes_no(draft: ConversationDraft, thing: Thing, attribute: str, other: str) -> None:
@@ -163,7 +165,9 @@ def _ask_yes_no(draft: ConversationDraft, thing: Thing, attribute: str, other: s
     value = thing.values[attribute] if true else other
     slots = {"the_finding": _noun_phrase(thing, attribute), said: value}
     turn = _restate_presence(
-        draft, draft.add_question(3, attribute, "yes_no", slots, facts=_facts(thing, attribute)), thing
+        draft,
+        draft.add_question(3, attribute, "yes_no", slots, facts=_attribute_facts(thing, attribute)),
+        thing,
     )
     turn.label = "yes" if true else "no"
     slots[right] = thing.values[attribute]
@@ -173,7 +177,9 @@ def _ask_yes_no(draft: ConversationDraft, thing: Thing, attribute: str, other: s
 def _ask_choice(draft: ConversationDraft, thing: Thing, attribute: str, wrong: list[str]) -> None:
     slots = {"the_finding": _noun_phrase(thing, attribute)}
     turn = _restate_presence(
-        draft, draft.add_question(3, attribute, "choice", slots, facts=_facts(thing, attribute)), thing
+        draft,
+        draft.add_question(3, attribute, "choice", slots, facts=_attribute_facts(thing, attribute)),
+        thing,
     )
     turn.choices = add_none_option(
         draft, Choice(thing.values[attribute], right=True), [Choice(text) for text in wrong]
@@ -190,7 +196,7 @@ def _ask_zones(draft: ConversationDraft, thing: Thing) -> bool:
     if not (right and wrong):
         return False
     slots = {"the_finding": thing.the}
-    facts = _facts(thing, "location")
+    facts = _attribute_facts(thing, "location")
     turn = _restate_presence(
         draft, draft.add_question(3, "location", "choice/multiple", slots, facts=facts), thing
     )
@@ -203,7 +209,9 @@ def _ask_statement(draft: ConversationDraft, thing: Thing, attribute: str, wrong
     """Ask which statement about the attribute is right; the wrong ones state values of other findings or studies."""
     slots = {"the_finding": _noun_phrase(thing, attribute)}
     turn = _restate_presence(
-        draft, draft.add_question(3, "statement", "choice", slots, facts=_facts(thing, attribute)), thing
+        draft,
+        draft.add_question(3, "statement", "choice", slots, facts=_attribute_facts(thing, attribute)),
+        thing,
     )
     texts = [thing.values[attribute], *wrong]
     slot = _OPEN_SLOT[attribute]
@@ -219,7 +227,7 @@ def _ask_whether_placed(draft: ConversationDraft, thing: Thing) -> bool:
         return False
     variant = draft.sampler.pick(("yes_no", "choice"))
     slots = {"the_finding": thing.the, "at": at}
-    facts = _facts(thing, "position")
+    facts = _attribute_facts(thing, "position")
     turn = _restate_presence(draft, draft.add_question(3, "position", variant, slots, facts=facts), thing)
     adequate = position == "adequate"
     if variant == "choice":
@@ -238,7 +246,9 @@ def _ask_position(draft: ConversationDraft, thing: Thing) -> None:
         return
     slots = {"the_finding": thing.the, "at": at}
     turn = _restate_presence(
-        draft, draft.add_question(3, "position", "open", slots, facts=_facts(thing, "position")), thing
+        draft,
+        draft.add_question(3, "position", "open", slots, facts=_attribute_facts(thing, "position")),
+        thing,
     )
     turn.answer = draft.fill_answer(turn, thing.values["position"], slots)
 
@@ -318,7 +328,7 @@ def ask_about_zone(draft: ConversationDraft) -> None:
         zone = sampler.pick(sorted(held))
     else:
         # A zone is asked about as often where it is clear as where it is affected.
-        zone = sampler.weighted(clear, [draft.survey.zones[zone] for zone in clear])
+        zone = sampler.pick_weighted(clear, [draft.survey.zones[zone] for zone in clear])
     inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
     facts = [target_row("region", zone)]
     facts += [thing.truth for thing in inside]
@@ -343,7 +353,7 @@ def ask_about_regions(draft: ConversationDraft) -> None:
     told = {turn.slots["the_region"] for turn in draft.turns if turn.task == "region content"}
     known = {*held, *subject.clear_zones()}
     fit = [zone for zone in ZONES if zone in known and f"the {zone}" not in told]
-    for zone in sampler.sample(fit, sampler.rounded(draft.quotas.regions)):
+    for zone in sampler.sample(fit, sampler.round_randomly(draft.quotas.regions)):
         inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
         facts = [target_row("region", zone)]
         facts += [thing.truth for thing in inside]

@@ -24,7 +24,7 @@ def ask_comparison(draft: ConversationDraft, changes: list[Change]) -> None:
     """Ask about changes of single findings first, then about the comparison as a whole."""
     reference, sampler = draft.reference, draft.sampler
     assert reference is not None  # noqa: S101 - the caller has checked it
-    number = sampler.rounded(draft.quotas.comparison)
+    number = sampler.round_randomly(draft.quotas.comparison)
     if changes and number > 1:
         change = sampler.pick(changes)
         if sampler.chance(0.25) and _ask_choice(draft, change):
@@ -55,7 +55,7 @@ def _noun_phrase(change: Change) -> str:
     return thing.the
 
 
-def _facts(change: Change) -> list[Fact]:
+def _trend_facts(change: Change) -> list[Fact]:
     return [target_row(change.kind, change.name), trend_row(change.id, change.trend)]
 
 
@@ -85,7 +85,7 @@ def _change_clause(draft: ConversationDraft, change: Change) -> str:
 
 def _ask_trend(draft: ConversationDraft, change: Change) -> None:
     slots = {"the_finding": _noun_phrase(change), "reference": _reference_phrase(draft)}
-    turn = draft.add_question(5, "trend", "open", slots, facts=_facts(change))
+    turn = draft.add_question(5, "trend", "open", slots, facts=_trend_facts(change))
     _add_comparison(draft, turn, [change])
     turn.restates = True
     slots["described"] = "" if change.now is None else change.now.described
@@ -117,7 +117,7 @@ def _ask_choice(draft: ConversationDraft, change: Change) -> bool:
         if change.now is None:
             return False
     wrong = sampler.sample(wrong, sample_option_count(draft) - 1)
-    turn = draft.add_question(5, "change", "choice", slots, facts=_facts(change))
+    turn = draft.add_question(5, "change", "choice", slots, facts=_trend_facts(change))
     _add_comparison(draft, turn, [change])
     turn.restates = True
     turn.choices = add_none_option(draft, Choice(right, right=True), [Choice(text) for text in wrong])

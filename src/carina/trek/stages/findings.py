@@ -134,12 +134,12 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
         told = kind in draft.answered_kinds
         rest = [missing for missing in absent if missing.name not in taken]
         if named:
-            _ask_chain(draft, sampler.shuffled(named), rest, taken, () if told else opening.negatives_first)
+            _ask_chain(draft, sampler.shuffle(named), rest, taken, () if told else opening.negatives_first)
         elif not things and not told and held is None and (kind == "device" or not subject.devices):
             for step in opening.negatives_first:
                 if not sampler.chance(step.continues) or not _ask_negative(draft, rest, taken):
                     break
-        for thing in sampler.shuffled([t for t in things if t.certainty == "uncertain" and t.alone]):
+        for thing in sampler.shuffle([t for t in things if t.certainty == "uncertain" and t.alone]):
             _ask_named(draft, thing)
     return left_for_choices
 
@@ -180,7 +180,7 @@ def _ask_negative(draft: ConversationDraft, rest: list[AbsentThing], taken: set[
 def _sample_negative(draft: ConversationDraft, absent: list[AbsentThing]) -> AbsentThing | None:
     """Something absent, sampled by the weights that balance the set; None where nothing can be asked about."""
     weights = _negative_weights(draft, absent)
-    return draft.sampler.weighted(absent, weights) if absent and sum(weights) > 0 else None
+    return draft.sampler.pick_weighted(absent, weights) if absent and sum(weights) > 0 else None
 
 
 def _negative_weights(draft: ConversationDraft, absent: list[AbsentThing]) -> list[float]:
@@ -222,7 +222,7 @@ def _ask_absent(draft: ConversationDraft, missing: AbsentThing) -> None:
     places = draft.survey.wrong.get((missing.name, "location"))
     sited = missing.kind == "finding" and places is not None and draft.sampler.chance(_SITED_SHARE)
     if sited and places is not None:
-        slots["at"] = draft.sampler.weighted(places.values, places.shares)
+        slots["at"] = draft.sampler.pick_weighted(places.values, places.shares)
     turn = draft.add_question(2, task, "yes_no/sited" if sited else "yes_no", slots, facts=facts)
     _set_answer(draft, turn, "no", slots)
     turn.evidence = cite("current", missing.evidence)
@@ -235,10 +235,10 @@ def _ask_choices(draft: ConversationDraft, things: list[Thing], taken: set[str])
     """Ask which of several names is present: findings that were not asked about by name, among absent ones."""
     sampler, subject = draft.sampler, draft.subject
     for kind, absent in (("finding", subject.absent_findings), ("device", subject.absent_devices)):
-        right = sampler.shuffled([thing for thing in things if thing.kind == kind])
+        right = sampler.shuffle([thing for thing in things if thing.kind == kind])
         if not right:
             continue
-        rest = sampler.shuffled([missing for missing in absent if missing.name not in taken])
+        rest = sampler.shuffle([missing for missing in absent if missing.name not in taken])
         if len(right) > 1:
             _ask_several(draft, right, rest)
         else:
@@ -302,7 +302,7 @@ _OPTIONS: Final = ((2, 3, 4, 5, 6), (0.15, 0.25, 0.3, 0.24, 0.06))
 
 def sample_option_count(draft: ConversationDraft) -> int:
     """Sample the number of options of a choice."""
-    return draft.sampler.weighted(*_OPTIONS)
+    return draft.sampler.pick_weighted(*_OPTIONS)
 
 
 def add_none_option(draft: ConversationDraft, right: Choice, wrong: list[Choice]) -> list[Choice]:
@@ -395,7 +395,7 @@ def _may_be_nothing(draft: ConversationDraft, kind: Kind) -> bool:
 
 def _ask_lists(draft: ConversationDraft, reserved: ReservedName | None) -> None:
     """Ask for lists: one as a choice where a name is reserved for it, the others in open questions."""
-    number = draft.sampler.rounded(draft.quotas.lists)
+    number = draft.sampler.round_randomly(draft.quotas.lists)
     # Where an answer has revealed that nothing of the kind is present, no list is asked for.
     tasks = []
     if draft.subject.findings or "finding" not in draft.answered_kinds:
@@ -441,7 +441,7 @@ def _choose_list(draft: ConversationDraft, task: str, reserved: ReservedName) ->
     turn, things = _add_list_turn(draft, task, "choice")
     turn.facts += [listed_row(thing.id, name(thing.name).a) for thing in things]
     # In the order of the records, the position of a replaced name would be visible.
-    order = sorted(sampler.shuffled(things), key=lambda thing: thing.kind != "finding")
+    order = sorted(sampler.shuffle(things), key=lambda thing: thing.kind != "finding")
     wrong = reserved.wrong
     choices: list[Choice] = []
     if reserved.nothing:

@@ -20,8 +20,8 @@ def ask_relations(draft: ConversationDraft) -> None:
     ]
     if not relations:
         return
-    number = sampler.rounded(draft.quotas.relations)
-    pairs = sampler.shuffled(relations)
+    number = sampler.round_randomly(draft.quotas.relations)
+    pairs = sampler.shuffle(relations)
     general = number > 1 or sampler.chance(0.5)
     if general:
         _ask_in_general(draft, relations)

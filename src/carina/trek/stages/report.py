@@ -33,7 +33,7 @@ def ask_report(draft: ConversationDraft) -> None:
             second.after = [first]
         return
     tasks = [one for one in _ONE_TURN if all(name in texts for name in one[1])]
-    task, names, _ = sampler.weighted(tasks, [share for _, _, share in tasks])
+    task, names, _ = sampler.pick_weighted(tasks, [share for _, _, share in tasks])
     _ask_sections(draft, task, names, sections)
 
 
