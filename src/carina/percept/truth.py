@@ -94,7 +94,7 @@ def annotations_on(study: Study, image: Image, lesion: Lesion) -> Iterator[tuple
 def complete_annotations(
     study: Study, image: Image, lesion: Lesion
 ) -> dict[str, list[tuple[str, Annotation]]]:
-    """By annotator, the annotations of those who drew every finding of the name; `Ineligible` where nobody did."""
+    """By annotator, the annotations of those who drew every finding of the name; `Ineligible` where none did."""
     by_annotator: dict[str, list[tuple[str, Annotation]]] = {}
     for finding, drawn in annotations_on(study, image, lesion):
         by_annotator.setdefault(drawn.annotator, []).append((finding, drawn))

@@ -38,7 +38,7 @@ class EntityMatch(Record, frozen=True, kw_only=True):
     credit: float
     """From 0, where the two contradict each other, to 1."""
     differences: tuple[str, ...] = ()
-    """Attributes of the reference that the candidate states otherwise or leaves out, such as ("side", "severity")."""
+    """Attributes of the reference that the candidate states differently or not at all, such as ("side", "severity")."""
 
 
 class ReportScore(Record, frozen=True, kw_only=True):

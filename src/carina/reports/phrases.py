@@ -200,7 +200,7 @@ class Phrases:
 
 
 def _find_longest(node: _Node, spelling: list[str], position: int, last: int) -> tuple[int, tuple[Role, ...]]:
-    """End and roles of the longest phrase that goes on from a node, up to a word; no roles where there is none."""
+    """End and roles of the longest phrase that continues from a node, up to a word; no roles where there is none."""
     best = (position, node.roles)
     if position == last:
         return best

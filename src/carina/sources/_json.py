@@ -86,11 +86,10 @@ def decode(content: bytes) -> Any:  # noqa: ANN401 - JSON
 
 
 def decode_checked(content: bytes) -> Any:  # noqa: ANN401 - JSON
-    """As `decode`, and nothing that JSON libraries accept in silence: no name twice in one object, no number that a
-    float cannot hold.
+    """As `decode`, but stricter than JSON libraries: no name twice in one object, no number that a float cannot hold.
 
     Raises:
-        RecordError: It is not JSON, or has such a fault.
+        RecordError: It is not JSON, or breaks one of these rules.
     """
     faults: list[str] = []
     try:

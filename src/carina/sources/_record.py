@@ -30,7 +30,7 @@ class RecordError(SourceError):
 
 
 def printable(text: str, *, longest: int = 100) -> str:
-    """A text of unknown origin for a message: one line without control codes, shortened to so many characters."""
+    """A text of unknown origin for a message: one line without control codes, shortened to `longest` characters."""
     # Shortened twice: before escaping, so that a megabyte is not escaped, and after it, since it lengthens the text.
     escaped = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text[: longest + 1])
     return escaped if len(escaped) <= longest else f"{escaped[: longest - 3]}..."

@@ -35,7 +35,7 @@ OnError = Literal["skip", "stop"]
 IMAGES: Final = "images"
 """Folder of copied images."""
 PART_SIZE: Final = 1024
-"""Records in a part; an interrupted import may have to read so many again."""
+"""Records in a part; an interrupted import may have to read this many again."""
 _NOTES: Final = ".import"
 
 

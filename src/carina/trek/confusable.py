@@ -1,4 +1,4 @@
-"""Which findings cannot be told apart on a radiograph, and so must not be asked about as absent."""
+"""Findings that cannot be distinguished on a radiograph, and so must not be asked about as absent."""
 
 from functools import lru_cache
 from typing import Final

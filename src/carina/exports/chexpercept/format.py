@@ -47,7 +47,7 @@ def chexpercept(
     *,
     neutral_names: Annotated[
         bool,
-        Meta(description="Give option files of imported bundles names that do not tell the right answer."),
+        Meta(description="Give option files of imported bundles names that do not reveal the right answer."),
     ] = False,
     keys: Annotated[
         Keys,

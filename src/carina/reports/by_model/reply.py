@@ -1,4 +1,4 @@
-"""The JSON that a model must reply with, and its parser; facts that are malformed are counted and left out."""
+"""The JSON that a model must reply with, and its parser; malformed facts are counted and dropped."""
 
 import re
 from typing import Final, Literal, TypeVar

@@ -1,4 +1,4 @@
-"""A published conversation as a case. What the record does not tell stays unknown.
+"""A published conversation as a case. Facts that the record does not state stay unknown.
 
 | unknown | stored as |
 |---|---|
@@ -117,7 +117,7 @@ def read_case(content: bytes, *, images: Path | None = None) -> CaseResult:
     if wrong is not None:
         raise RecordError("record", wrong)
     for item in items:
-        item.has("num_of_images")  # read only where folders do not tell the study of an image
+        item.has("num_of_images")  # read only where folders do not show the study of an image
     unmapped = [*record.unknown(), *(f"content.{name}" for item in items for name in item.unknown())]
     defects["unmapped field"] += len(unmapped)
     return CaseResult(case=case, defects=+defects, unmapped=unmapped)

@@ -52,7 +52,7 @@ def ask_attributes(draft: ConversationDraft) -> None:
         _ask_description(draft, thing, asked)
 
 
-def _restate_presence(draft: ConversationDraft, turn: Turn, thing: Thing) -> Turn:
+def restate_presence(draft: ConversationDraft, turn: Turn, thing: Thing) -> Turn:
     """Mark a question that states a finding as present: it restates the key of an earlier question."""
     turn.restates = True
     turn.evidence = thing.marks
@@ -100,7 +100,7 @@ def _attribute_facts(thing: Thing, attribute: str) -> list[Fact]:
 
 def _ask_open(draft: ConversationDraft, thing: Thing, attribute: str) -> None:
     slots = {"the_finding": _noun_phrase(thing, attribute)}
-    turn = _restate_presence(
+    turn = restate_presence(
         draft,
         draft.add_question(3, attribute, "open", slots, facts=_attribute_facts(thing, attribute)),
         thing,
@@ -164,7 +164,7 @@ def _ask_yes_no(draft: ConversationDraft, thing: Thing, attribute: str, other: s
     true = draft.sampler.chance(0.5)
     value = thing.values[attribute] if true else other
     slots = {"the_finding": _noun_phrase(thing, attribute), said: value}
-    turn = _restate_presence(
+    turn = restate_presence(
         draft,
         draft.add_question(3, attribute, "yes_no", slots, facts=_attribute_facts(thing, attribute)),
         thing,
@@ -176,7 +176,7 @@ def _ask_yes_no(draft: ConversationDraft, thing: Thing, attribute: str, other: s
 
 def _ask_choice(draft: ConversationDraft, thing: Thing, attribute: str, wrong: list[str]) -> None:
     slots = {"the_finding": _noun_phrase(thing, attribute)}
-    turn = _restate_presence(
+    turn = restate_presence(
         draft,
         draft.add_question(3, attribute, "choice", slots, facts=_attribute_facts(thing, attribute)),
         thing,
@@ -197,7 +197,7 @@ def _ask_zones(draft: ConversationDraft, thing: Thing) -> bool:
         return False
     slots = {"the_finding": thing.the}
     facts = _attribute_facts(thing, "location")
-    turn = _restate_presence(
+    turn = restate_presence(
         draft, draft.add_question(3, "location", "choice/multiple", slots, facts=facts), thing
     )
     turn.multiple = True
@@ -208,7 +208,7 @@ def _ask_zones(draft: ConversationDraft, thing: Thing) -> bool:
 def _ask_statement(draft: ConversationDraft, thing: Thing, attribute: str, wrong: list[str]) -> None:
     """Ask which statement about the attribute is right; the wrong ones state values of other findings or studies."""
     slots = {"the_finding": _noun_phrase(thing, attribute)}
-    turn = _restate_presence(
+    turn = restate_presence(
         draft,
         draft.add_question(3, "statement", "choice", slots, facts=_attribute_facts(thing, attribute)),
         thing,
@@ -228,7 +228,7 @@ def _ask_whether_placed(draft: ConversationDraft, thing: Thing) -> bool:
     variant = draft.sampler.pick(("yes_no", "choice"))
     slots = {"the_finding": thing.the, "at": at}
     facts = _attribute_facts(thing, "position")
-    turn = _restate_presence(draft, draft.add_question(3, "position", variant, slots, facts=facts), thing)
+    turn = restate_presence(draft, draft.add_question(3, "position", variant, slots, facts=facts), thing)
     adequate = position == "adequate"
     if variant == "choice":
         words = draft.words.wording.grammar["position"]
@@ -245,7 +245,7 @@ def _ask_position(draft: ConversationDraft, thing: Thing) -> None:
     if at is None:
         return
     slots = {"the_finding": thing.the, "at": at}
-    turn = _restate_presence(
+    turn = restate_presence(
         draft,
         draft.add_question(3, "position", "open", slots, facts=_attribute_facts(thing, "position")),
         thing,
@@ -276,7 +276,7 @@ def _ask_vignette(draft: ConversationDraft, thing: Thing) -> bool:
     facts = [thing.target]
     facts += [attribute_row(name, thing.id, value) for name, value in thing.values.items()]
     slots = {"indication": indication}
-    turn = _restate_presence(draft, draft.add_question(3, "vignette", "choice", slots, facts=facts), thing)
+    turn = restate_presence(draft, draft.add_question(3, "vignette", "choice", slots, facts=facts), thing)
     turn.choices = [Choice(thing.plain, right=True)]
     turn.choices += [Choice(text) for text in draft.sampler.sample(wrong, number - 1)]
     return True
@@ -296,7 +296,7 @@ def _ask_measure(draft: ConversationDraft, thing: Thing) -> None:
     value = f"{measure.value:.2f}" if measure.unit == "1" else f"{measure.value:g} {measure.unit}"
     slots = {"the_finding": thing.the, "quantity": quantity}
     facts = [thing.target, measure_row(thing.id, measure.name, measure.value)]
-    turn = _restate_presence(draft, draft.add_question(3, "measure", "open", slots, facts=facts), thing)
+    turn = restate_presence(draft, draft.add_question(3, "measure", "open", slots, facts=facts), thing)
     turn.answer = draft.fill_answer(turn, "any", {**slots, "value": value})
 
 
@@ -306,7 +306,7 @@ def _ask_description(draft: ConversationDraft, thing: Thing, asked: list[Turn]) 
     facts = [thing.target]
     facts += [attribute_row(name, thing.id, value) for name, value in thing.values.items()]
     slots = {"the_finding": thing.the}
-    turn = _restate_presence(draft, draft.add_question(3, "description", "open", slots, facts=facts), thing)
+    turn = restate_presence(draft, draft.add_question(3, "description", "open", slots, facts=facts), thing)
     kind = "any" if thing.is_present else "uncertain"
     turn.answer = draft.fill_answer(turn, kind, {"described": thing.plain, **slots})
 
@@ -340,7 +340,7 @@ def ask_about_zone(draft: ConversationDraft) -> None:
     turn.answer = draft.fill_answer(turn, turn.label, slots)
     turn.evidence = cite_things(inside)
     draft.has_place_answers = True
-    # Where the whole place of something is told, it is not asked for at all.
+    # A place that the answer reveals completely is not asked for at all.
     draft.answered_places.update(thing.id for thing in inside if thing.zones == frozenset({zone}))
 
 

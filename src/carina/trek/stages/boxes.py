@@ -8,6 +8,7 @@ from carina.cases.model import Frame
 from carina.studies.model import Image
 from carina.studies.region import Region, bounding_boxes
 from carina.trek.facts import target_row
+from carina.trek.stages.attributes import restate_presence
 from carina.trek.subject import Thing
 from carina.trek.turn import ConversationDraft, Turn
 
@@ -103,11 +104,7 @@ def _ask_box(draft: ConversationDraft, thing: Thing, boxes: tuple[Box, ...], pla
     if phrase is not None:
         variant, slots["phrase"] = "boxes/phrase", phrase
     turn = draft.add_question(3, "finding box", variant, slots, facts=[thing.target])
-    turn.restates = True
-    turn.evidence = thing.marks
-    settled = draft.presence.get(thing.id)
-    if settled is not None:
-        turn.depends = (settled,)
+    restate_presence(draft, turn, thing)
     _set_key(draft, turn, boxes, place)
     return turn
 
