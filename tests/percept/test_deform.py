@@ -74,7 +74,7 @@ def test_effort_is_the_amplitude_at_which_the_warped_distance_changes_sign(
         return kernels[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deform, "_kernel", remembered)
+        patch.setattr(deform, "_make_kernel", remembered)
         window, effort = warp(outline, place, operation, width=width, chance=rng(seed))
     kernel, depth = kernels[0], outline.depth[window]
     mask, field = outline.mask[window], outline.field[window]
