@@ -30,11 +30,11 @@ from carina.runs.records import Parsed
 from carina.runs.score import score
 from carina.runs.score.rouge import rouge_l
 from carina.runs.score.text import read_text
-from carina.trek.conversation import conversation
-from carina.trek.language import language
+from carina.trek.conversation import make_conversation
+from carina.trek.language import load_language
 from carina.trek.options import TrekOptions
 from carina.trek.subject import subject_of
-from carina.trek.survey import survey
+from carina.trek.survey import survey_studies
 
 Answer = tuple[Case, Step, Parsed, str]
 CACHES = (
@@ -75,12 +75,12 @@ def main() -> None:
 
 def answers_of(studies: int) -> list[Answer]:
     """Every step of conversations about phantoms, answered with the key of the next one of its task."""
-    words = language()
+    words = load_language()
     made = [study for study, _ in make_studies(studies, 3, PhantomOptions(size=96))]
-    among = survey(made, words)
+    among = survey_studies(made, words)
     subjects = [subject_of(study, words, known=among.known, most_images=2) for study in made]
     cases = [
-        conversation(subject, None, None, survey=among, words=words, options=TrekOptions(seed=seed))
+        make_conversation(subject, None, None, survey=among, words=words, options=TrekOptions(seed=seed))
         for seed in range(4)
         for subject in subjects
     ]

@@ -66,8 +66,8 @@ def export(
 ) -> ExportResult:
     """Write a benchmark in the format of another tool.
 
-    The folder gets its name when all is written. An export that was interrupted goes on with the first part that is
-    not finished; the same export that is there already is left as it is.
+    The folder gets its name when everything is written. An interrupted export resumes with the first part that is not
+    finished; a folder that already holds the same export is not changed.
 
     Args:
         bench: Directory of a benchmark, or an opened one.
