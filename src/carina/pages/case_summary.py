@@ -19,7 +19,6 @@ from carina.cases.draw import (
     blank,
     fit_size,
     legend,
-    line_height,
     put_image,
     put_text,
     scale,
@@ -32,6 +31,7 @@ from carina.cases.model import Case
 from carina.pages.case import CaseContent, StepContent
 from carina.pages.case_text import path_title, target_colour
 from carina.pages.contour_difference import ContourDifference
+from carina.pages.summary_text import Line, lines_height, put_lines
 from carina.pages.words import join_parts
 
 _COLUMNS: Final = 4
@@ -48,8 +48,6 @@ _ANSWER: Final = Colour(110, 214, 178)
 
 _FRAME: Final = 5
 
-Line = tuple[str, Colour, int]
-"""Text, colour and size."""
 _SPACE: Final[Line] = ("", MUTED, 8)
 
 
@@ -178,11 +176,8 @@ def _title(lines: Sequence[Line]) -> list[Rgb]:
     """A band of lines across the image, or nothing."""
     if not lines:
         return []
-    band = blank(Size(width=_WIDTH, height=sum(map(_pitch, lines)) + 2), PANEL)
-    y = 0
-    for line in lines:
-        put_text(band, line[0], x=GAP, y=y, size=line[2], colour=line[1])
-        y += _pitch(line)
+    band = blank(Size(width=_WIDTH, height=lines_height(lines) + 2), PANEL)
+    put_lines(band, lines, x=GAP, y=0)
     return [band]
 
 
@@ -205,7 +200,7 @@ def _row(cells: Sequence[Cell]) -> Rgb:
     ]
     top = max((image.shape[0] for image in images if image is not None), default=0)
     below = max(
-        sum(map(_pitch, cell.lines)) + (0 if cell.legend is None else cell.legend.shape[0]) for cell in cells
+        lines_height(cell.lines) + (0 if cell.legend is None else cell.legend.shape[0]) for cell in cells
     )
     start = _FRAME + 1 if top else 0
     row = blank(Size(width=_WIDTH, height=start + top + below + 8 + 2 * GAP), PANEL)
@@ -218,16 +213,10 @@ def _row(cells: Sequence[Cell]) -> Rgb:
                 row[up - _FRAME : up + high + _FRAME, left - _FRAME : left + wide + _FRAME] = _RIGHT
             put_image(row, image, x=left, y=up)
         y = start + top + (8 if top else 0)
-        for line in cell.lines:
-            put_text(row, line[0], x=x, y=y, size=line[2], colour=line[1])
-            y += _pitch(line)
+        put_lines(row, cell.lines, x=x, y=y)
         if cell.legend is not None:
-            put_image(row, cell.legend, x=x, y=y)
+            put_image(row, cell.legend, x=x, y=y + lines_height(cell.lines))
     return row
-
-
-def _pitch(line: Line) -> int:
-    return line_height(line[2]) + 1
 
 
 def _heading(case: Case, width: int) -> Rgb:

@@ -30,6 +30,7 @@ from carina.cases.draw import (
 from carina.pages.case_text import plain_answer
 from carina.pages.conversation import ConversationContent, ConversationImage, Turn
 from carina.pages.figures import Figure, PixelStore
+from carina.pages.summary_text import Line, lines_height, put_lines
 from carina.pages.words import join_parts
 from carina.studies.region import Region
 
@@ -50,9 +51,6 @@ _ANSWER: Final = Colour(110, 214, 178)
 _QUESTION: Final = Colour(214, 220, 226)
 _ACCENT: Final = HUES["sky blue"]
 _LABELS: Final = {"yes": HUES["orange"], "no": _ACCENT, "uncertain": Colour(227, 156, 195)}
-
-Line = tuple[str, Colour, int]
-"""Text, colour and size."""
 
 
 def draw_conversation_summary(content: ConversationContent) -> Rgb:
@@ -220,16 +218,9 @@ def _wrapped(text: str, width: int, colour: Colour, size: int = _TEXT) -> list[L
 
 def _lines(lines: Sequence[Line], *, indent: int = 0) -> Rgb:
     """Lines below each other on a strip as wide as a column."""
-    band = blank(Size(width=_COLUMN, height=sum(map(_pitch, lines))), PANEL)
-    y = 0
-    for line in lines:
-        put_text(band, line[0], x=indent, y=y, size=line[2], colour=line[1])
-        y += _pitch(line)
+    band = blank(Size(width=_COLUMN, height=lines_height(lines)), PANEL)
+    put_lines(band, lines, x=indent, y=0)
     return band
-
-
-def _pitch(line: Line) -> int:
-    return line_height(line[2]) + 1
 
 
 def _heading(content: ConversationContent, width: int) -> Rgb:

@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 from carina.pages.charts.canvas import CHANCE, LEFT, LINE, WIDTH, Box, Canvas
 from carina.pages.charts.figure import Figure
 from carina.pages.charts.style import SeriesStyle
-from carina.pages.charts.text import SMALL, TEXT, cut_text, join_names, wrap_text
+from carina.pages.charts.text import SMALL, TEXT, cut_text, wrap_text
+from carina.pages.words import join_names
 
 Point = tuple[float, float]
 _AXIS: Final = 44.0
@@ -236,5 +237,5 @@ def _name_coinciding(panels: Sequence[LinePanel]) -> str:
         where = "" if len(panels) == 1 else " in every panel"
         if len(titles) < len(panels):
             where = f" in: {'; '.join(titles)}"
-        sentences.append(f"{join_names(list(names))} coincide (striped line){where}.")
+        sentences.append(f"{join_names(names)} coincide (striped line){where}.")
     return " ".join(sentences)

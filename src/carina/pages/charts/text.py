@@ -45,8 +45,3 @@ def wrap_text(text: str, width: float, size: float, *, bold: bool = False) -> li
         else:
             lines.append(word)
     return [cut_text(line, width + 6, size, bold=bold) for line in lines]
-
-
-def join_names(names: list[str]) -> str:
-    """Names as a list in a sentence: "a", "a and b", "a, b and c"."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

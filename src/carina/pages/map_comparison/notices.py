@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from carina.explanations.analysis.comparisons import RIVALS
 from carina.explanations.analysis.maps_analysis import MapsAnalysis
 from carina.explanations.analysis.measures import leading_measure
-from carina.pages.charts.text import join_names
 from carina.pages.map_comparison.gallery import Gallery
 from carina.pages.run_comparison.cells import format_points, format_points_interval
 from carina.pages.run_comparison.notices import Notice, sort_notices
+from carina.pages.words import join_names
 from carina.runs.analysis.estimates import Difference
 
 

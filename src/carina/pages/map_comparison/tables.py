@@ -1,6 +1,7 @@
 """The tables of a comparison of maps: headline, breakdowns, comparisons and checks."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from carina.explanations.analysis.checks import PAIRED_CHECKS, RunChecks
@@ -17,9 +18,7 @@ from carina.pages.run_comparison.cells import (
     Row,
     Table,
     difference_cell,
-    difference_key,
     format_interval,
-    format_p,
     format_percent,
 )
 from carina.runs.analysis.estimates import Difference
@@ -534,26 +533,16 @@ def _cells(one: RunChecks, names: Sequence[str], form: str) -> list[Cell]:
 def _cell(figure: MapEstimate | None, form: str) -> Cell:
     if figure is None or figure.value is None:
         return Cell()
-    return Cell(
-        text=_number(figure.value, form),
-        sub=_range(figure.low, figure.high, form),
-        n=f"n {figure.n:,}",
-        key=estimate_key(figure),
-        title=f"{figure.metric}, n = {figure.n:,} of {figure.patients:,} patients",
-    )
+    bounds = _range(figure.low, figure.high, form)
+    return replace(map_share_cell(figure), text=_number(figure.value, form), sub=bounds, bar=None)
 
 
 def _minus_random_cell(item: Difference | None) -> Cell:
     if item is None:
         return Cell()
-    return Cell(
-        text=_number(item.value, f"+{_AREA_FORMAT}"),
-        sub=_range(item.low, item.high, f"+{_AREA_FORMAT}"),
-        p=format_p(item.adjusted),
-        is_bold=item.is_significant,
-        key=difference_key(item),
-        title=f"n = {item.n}, p = {item.p:.4f} before and {item.adjusted:.4f} after Holm's correction",
-    )
+    form = f"+{_AREA_FORMAT}"
+    bounds = _range(item.low, item.high, form)
+    return replace(difference_cell(item), text=_number(item.value, form), sub=bounds)
 
 
 def _number(value: float, form: str) -> str:
