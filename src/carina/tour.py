@@ -122,7 +122,7 @@ class _Setup:
     workers: int
     progress: Progress
 
-    def titled(self, phase: str) -> Progress:
+    def with_title(self, phase: str) -> Progress:
         """The progress display with another title."""
 
         def display(title: str, total: int | None) -> AbstractContextManager[Advance]:
@@ -186,7 +186,7 @@ def demo(
         target / "pages",
         limit=STUDY_PAGES,
         title="Carina demo: studies",
-        progress=setup.titled("Pages of studies"),
+        progress=setup.with_title("Pages of studies"),
     )
     counts = {"studies": studies, **_build_benchmarks(setup, opened, cases_per_cell)}
     percept_pages, trek_pages, ground_pages = (
@@ -229,10 +229,10 @@ def _build_benchmarks(setup: _Setup, studies: Studies, cases_per_cell: int) -> d
         seed=seed,
         per_cell=cases_per_cell,
         workers=workers,
-        progress=setup.titled("Percept: lesions"),
+        progress=setup.with_title("Percept: lesions"),
     )
     trek = build_trek(
-        studies, out / "trek", seed=seed, workers=workers, progress=setup.titled("Trek: conversations")
+        studies, out / "trek", seed=seed, workers=workers, progress=setup.with_title("Trek: conversations")
     )
     ground = build_ground(
         studies,
@@ -240,7 +240,7 @@ def _build_benchmarks(setup: _Setup, studies: Studies, cases_per_cell: int) -> d
         seed=seed,
         per_target=PROBES_PER_FINDING,
         workers=workers,
-        progress=setup.titled("Ground: probes"),
+        progress=setup.with_title("Ground: probes"),
     )
     cases, conversations = percept.manifest.counts, read_build_report(trek, TrekBuildReport)
     return {
@@ -258,7 +258,7 @@ def _write_benchmark_pages(setup: _Setup, name: str, limit: int) -> Pages:
         setup.out / "pages" / name,
         limit=limit,
         title=f"Carina demo: {name}",
-        progress=setup.titled(f"Pages of {name}"),
+        progress=setup.with_title(f"Pages of {name}"),
     )
 
 
@@ -321,7 +321,7 @@ def _short_name(model: str) -> str:
 
 
 def _write_report(setup: _Setup, runs: Sequence[Path]) -> Report:
-    return write_report(runs, setup.out / "report", progress=setup.titled("Report"))
+    return write_report(runs, setup.out / "report", progress=setup.with_title("Report"))
 
 
 def _render_start_page(made: Demo, report: Report) -> str:

@@ -78,10 +78,10 @@ def draw_case_summary(content: CaseContent) -> Rgb:
     if content.difference:
         first = next((group for group in groups if group.cells[-1].image is not None), groups[0])
         first.cells.append(_difference_cell(content, content.difference))
-    bands = [band for group in groups for band in (*_title(group.title), *_rows(group.cells))]
+    bands = [band for group in groups for band in (*_draw_title(group.title), *_draw_rows(group.cells))]
     columns = _COLUMNS if any(len(group.cells) > 2 for group in groups) else 2
     width = columns * (_CELL + GAP) + GAP
-    return stack([_heading(content.case, width), *(band[:, :width] for band in bands)])
+    return stack([_draw_heading(content.case, width), *(band[:, :width] for band in bands)])
 
 
 def _groups(content: CaseContent) -> list[Group]:
@@ -158,21 +158,21 @@ def _difference_cell(content: CaseContent, difference: ContourDifference) -> Cel
 
 def _lines(step: StepContent) -> tuple[Line, ...]:
     """Name, question and right answer of a step."""
-    answer = _cut(wrap(step.answer, width=_CELL, size=_TEXT), _ANSWER_LINES)
+    answer = _shorten_lines(wrap(step.answer, width=_CELL, size=_TEXT), _ANSWER_LINES)
     return (*_question_lines(step, width=_CELL), *((line, _ANSWER, _TEXT) for line in answer))
 
 
 def _question_lines(content: StepContent, *, width: int) -> tuple[Line, ...]:
     """Name and question of a step."""
     step = content.step
-    question = _cut(wrap(content.stem, width=width, size=_TEXT), _QUESTION_LINES)
+    question = _shorten_lines(wrap(content.stem, width=width, size=_TEXT), _QUESTION_LINES)
     return (
         (shorten(f"{step.id}  {step.task}", width=width, size=_HEAD), WHITE, _HEAD),
         *((line, MUTED, _TEXT) for line in question),
     )
 
 
-def _title(lines: Sequence[Line]) -> list[Rgb]:
+def _draw_title(lines: Sequence[Line]) -> list[Rgb]:
     """A band of lines across the image, or nothing."""
     if not lines:
         return []
@@ -181,18 +181,18 @@ def _title(lines: Sequence[Line]) -> list[Rgb]:
     return [band]
 
 
-def _cut(lines: list[str], most: int) -> list[str]:
+def _shorten_lines(lines: list[str], most: int) -> list[str]:
     lines = [line for line in lines if line]
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], shorten(lines[most - 1] + " …", width=_CELL, size=_TEXT)]
 
 
-def _rows(cells: Sequence[Cell]) -> list[Rgb]:
-    return [_row(cells[start : start + _COLUMNS]) for start in range(0, len(cells), _COLUMNS)]
+def _draw_rows(cells: Sequence[Cell]) -> list[Rgb]:
+    return [_draw_row(cells[start : start + _COLUMNS]) for start in range(0, len(cells), _COLUMNS)]
 
 
-def _row(cells: Sequence[Cell]) -> Rgb:
+def _draw_row(cells: Sequence[Cell]) -> Rgb:
     box = Size(width=_CELL, height=_CELL)
     images = [
         None if cell.image is None else scale(cell.image, fit_size(size_of(cell.image), box))
@@ -219,7 +219,7 @@ def _row(cells: Sequence[Cell]) -> Rgb:
     return row
 
 
-def _heading(case: Case, width: int) -> Rgb:
+def _draw_heading(case: Case, width: int) -> Rgb:
     band = blank(Size(width=width, height=84), PANEL)
     title = join_parts([case.target or case.protocol, path_title(case)])
     if case.target:

@@ -42,13 +42,13 @@ def stacked_bar_chart(
 
     def draw(canvas: Canvas) -> float:
         squares = [SeriesStyle(words, roles[part], "square") for part, words in parts.items()]
-        top = 8 + canvas.legend(squares, LEFT, 8, WIDTH - 2 * LEFT, has_lines=False, size=7.5)
+        top = 8 + canvas.draw_legend(squares, LEFT, 8, WIDTH - 2 * LEFT, has_lines=False, size=7.5)
         names = {run: style.name for run, style in series.items()}
         left = label_width(names)
         rows = label_rows(canvas, names, series, top, _ROW, has_lines=False)
         end = max(y + height for y, height in rows.values())
         box = (left, top, WIDTH - left - 12, end - top)
-        axes = canvas.axes(box, (0, 1), (end, top))
+        axes = canvas.add_axes(box, (0, 1), (end, top))
         for run, (y, height) in rows.items():
             middle, start = y + height / 2, 0.0
             for part, share in shares.get(run, {}).items():
@@ -65,7 +65,7 @@ def stacked_bar_chart(
                 room = share * box[2] - 8
                 text = next((text for text in (label, percent) if text_width(text, SMALL) < room), "")
                 at = (start + share / 2, middle)
-                canvas.note(axes, text, at, (0, -4), colour=ink_on_bar(roles[part]), ha="center")
+                canvas.write_note(axes, text, at, (0, -4), colour=ink_on_bar(roles[part]), ha="center")
                 start += share
         return end + 2
 

@@ -111,7 +111,7 @@ class Canvas:
         """The colour of a role in the theme of the figure."""
         return COLOURS[role][self.theme == "dark"]
 
-    def axes(
+    def add_axes(
         self,
         box: Box,
         x: tuple[float, float],
@@ -136,12 +136,14 @@ class Canvas:
         for at, lines in x_ticks.items():
             for place, line in enumerate(lines[1:], start=1):
                 offset = (0, -17 - 13 * place)
-                self.note(axes, line, (at, 0), offset, ("data", "axes fraction"), colour="quiet", ha="center")
+                self.write_note(
+                    axes, line, (at, 0), offset, ("data", "axes fraction"), colour="quiet", ha="center"
+                )
         most_lines = max(map(len, x_ticks.values()), default=1)
         axes.set_xlabel(x_title, labelpad=4 + 13 * (most_lines - 1))
         return axes
 
-    def note(
+    def write_note(
         self,
         axes: Axes,
         text: str,
@@ -156,17 +158,17 @@ class Canvas:
         options = {"color": self.colour(colour), "va": "baseline", **options}
         axes.annotate(text, at, offset, coordinates, "offset points", **options)
 
-    def title(
+    def write_title(
         self, axes: Axes, lines: Sequence[str], subtitle: str = "", *, height: float, ha: str = "left"
     ) -> None:
         """Write a bold title above axes, its last line at a height, and a subtitle below it."""
         at = (0.5 if ha == "center" else 0.0, 1.0)
         for place, line in enumerate(reversed(lines)):
             offset = (0, height + LINE * place)
-            self.note(axes, line, at, offset, "axes fraction", size=TEXT, weight="bold", ha=ha)
-        self.note(axes, subtitle, at, (0, 10), "axes fraction", colour="quiet")
+            self.write_note(axes, line, at, offset, "axes fraction", size=TEXT, weight="bold", ha=ha)
+        self.write_note(axes, subtitle, at, (0, 10), "axes fraction", colour="quiet")
 
-    def text(
+    def write_text(
         self, x: float, y: float, lines: Sequence[str], size: float = TEXT, *, group: str | None = None
     ) -> None:
         """Write lines of text, the first with its base line at `y`; x and y in pixels."""
@@ -175,7 +177,7 @@ class Canvas:
             at = (x, y + LINE * place)
             self.figure.text(*at, line, size=size, color=colour, transform=self._pixels, gid=group)
 
-    def marks(
+    def draw_marks(
         self,
         axes: Axes,
         xs: Sequence[float],
@@ -221,7 +223,7 @@ class Canvas:
         dot = {"linestyle": "none", "marker": "o", "markersize": 0.84 * size, "color": colour, "mew": 0}
         return [mark, dot] if style.fill == "dot" else [mark]
 
-    def legend(
+    def draw_legend(
         self,
         styles: Sequence[SeriesStyle],
         left: float,

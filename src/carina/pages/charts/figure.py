@@ -113,7 +113,7 @@ class Figure:
         with matplotlib.rc_context(chart_settings(theme)):
             canvas = Canvas(theme=theme)
             height = float(round(self.draw(canvas)))
-            canvas.text(LEFT, height + 14, lines, SMALL, group=CAPTION)
+            canvas.write_text(LEFT, height + 14, lines, SMALL, group=CAPTION)
             canvas.set_height(height + (6 + LINE * len(lines) if lines else 0))
         return canvas, height
 
@@ -131,7 +131,7 @@ def mark_svg(style: SeriesStyle) -> str:
     """The mark of a series by itself, 14 pixels wide, in the colours of the page around it."""
     with matplotlib.rc_context(chart_settings("light")):
         canvas = Canvas(14)
-        canvas.marks(canvas.axes((0, 0, 14, 14), (0, 1), (0, 1)), [0.5], [0.5], style)
+        canvas.draw_marks(canvas.add_axes((0, 0, 14, 14), (0, 1), (0, 1)), [0.5], [0.5], style)
         canvas.set_height(14)
     elements = _svg_elements(canvas, "")
     # The shape of a mark is put where it is used, so that no id is left.

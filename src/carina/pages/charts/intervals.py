@@ -81,7 +81,7 @@ def interval_chart(
     def draw(canvas: Canvas) -> float:
         top = 0.0
         if not is_own_row:
-            top = 4 + canvas.legend(list(series.values()), LEFT, 6, WIDTH - 2 * LEFT, has_lines=False)
+            top = 4 + canvas.draw_legend(list(series.values()), LEFT, 6, WIDTH - 2 * LEFT, has_lines=False)
         left = label_width(rows)
         width = (WIDTH - left - LEFT) / len(panels)
         titles = [wrap_text(panel.title, width - 8, TEXT, bold=True) for panel in panels]
@@ -91,13 +91,13 @@ def interval_chart(
         end = max(y + height for y, height in places.values())
         for column, (panel, lines) in enumerate(zip(panels, titles, strict=True)):
             box = (left + column * width + 18, top, width - 36, end - top)
-            axes = canvas.axes(
+            axes = canvas.add_axes(
                 box,
                 (min(ticks), max(ticks)),
                 (end, top),
                 x_ticks={at: [label] for at, label in ticks.items()},
             )
-            canvas.title(axes, lines, height=12, ha="center")
+            canvas.write_title(axes, lines, height=12, ha="center")
             if unit == "points":
                 axes.axvline(0, color=canvas.colour("ink"), linewidth=1.2, zorder=1)
             _draw_references(canvas, axes, panel, places, inset=0 if is_own_row else 3)
@@ -147,16 +147,16 @@ def label_rows(
     for key, lines in wrapped.items():
         rows[key] = end, max(least, LINE * len(lines) + 9)
         end += rows[key][1]
-    axes = canvas.axes((LEFT, top, WIDTH - 6 - LEFT, end - top), (0, WIDTH - 6 - LEFT), (end, top))
+    axes = canvas.add_axes((LEFT, top, WIDTH - 6 - LEFT, end - top), (0, WIDTH - 6 - LEFT), (end, top))
     if has_lines:
         ends = [y + height for y, height in rows.values()]
         axes.hlines(ends, 0, WIDTH - 6 - LEFT, color=canvas.colour("line"), linewidth=0.5)
     for key, (y, height) in rows.items():
         middle = y + height / 2
         if key in series:
-            canvas.marks(axes, [7], [middle], series[key])
+            canvas.draw_marks(axes, [7], [middle], series[key])
         first = middle + 4 - LINE * (len(wrapped[key]) - 1) / 2
-        canvas.text(LEFT + (20 if key in series else 0), first, wrapped[key])
+        canvas.write_text(LEFT + (20 if key in series else 0), first, wrapped[key])
     return rows
 
 
@@ -170,7 +170,7 @@ def _draw_references(canvas: Canvas, axes: Axes, panel: IntervalPanel, rows: Row
             axes.plot([one.value] * 2, ends, color=canvas.colour("quiet"), linewidth=1.4, linestyle=pattern)
             if not one.is_dashed and (inset or one.value not in marked):
                 marked.add(one.value)
-                canvas.marks(axes, [one.value], [ends[0]], _REFERENCE, size=3.2)
+                canvas.draw_marks(axes, [one.value], [ends[0]], _REFERENCE, size=3.2)
 
 
 def _draw_values(
@@ -196,7 +196,7 @@ def _draw_values(
                 axes.hlines(y, one.low, one.high, color=canvas.colour(style.colour), linewidth=2.2)
         tips = [f"{style.name}, {panel.title}: {_describe(one, unit)}" for one, _ in marks]
         if marks:
-            canvas.marks(axes, [one.value for one, _ in marks], [y for _, y in marks], style, tips=tips)
+            canvas.draw_marks(axes, [one.value for one, _ in marks], [y for _, y in marks], style, tips=tips)
 
 
 def _difference_ticks(panels: Sequence[IntervalPanel]) -> dict[float, str]:

@@ -94,7 +94,7 @@ def line_chart(
         end = 0.0
         if legend is not None:
             styles = [*legend, CHANCE] if any(panel.chance for panel in panels) else legend
-            end = 4 + canvas.legend(styles, LEFT, 6, WIDTH - 2 * LEFT, has_lines=True)
+            end = 4 + canvas.draw_legend(styles, LEFT, 6, WIDTH - 2 * LEFT, has_lines=True)
         rows = [panels[start : start + across] for start in range(0, len(panels), across)]
         # A last row that is not full has panels as wide as those above it; so has a lone row with legends of its own.
         count = across if legend is None else len(rows[0])
@@ -143,7 +143,7 @@ def _draw_row(
         box = (left, top, width, height)
         labels = {at: _wrap_tick(panel, at, box) for at in panel.x_ticks}
         shares = (share * panel.y_top for share in (0, 0.25, 0.5, 0.75, 1))
-        axes = canvas.axes(
+        axes = canvas.add_axes(
             box,
             panel.x_range,
             (0, panel.y_top),
@@ -152,12 +152,12 @@ def _draw_row(
             x_title=panel.x_title,
             grid="y",
         )
-        canvas.title(axes, title, cut_text(panel.subtitle, width + 30, SMALL), height=rise)
+        canvas.write_title(axes, title, cut_text(panel.subtitle, width + 30, SMALL), height=rise)
         _draw_lines(canvas, axes, panel, width / (panel.x_range[1] - panel.x_range[0] or 1.0))
         below = top + height + 8 + 13 * max(map(len, labels.values())) + (18 if panel.x_title else 0)
         if has_legends:
             styles = [trace.style for trace in panel.traces]
-            below = canvas.legend(styles, left, below + 6, width, has_lines=True)
+            below = canvas.draw_legend(styles, left, below + 6, width, has_lines=True)
         end = max(end, below)
         left += width + _GAP + _AXIS
     return end + 8
@@ -209,10 +209,12 @@ def _draw_trace(
     marked = points[every // 2 :: every]
     shift = (number - (count - 1) / 2) * _APART / pixels
     tips = [f"{style.name}, {panel.x_ticks.get(x, f'{x:.3g}')}: {100 * y:.1f}%" for x, y in marked]
-    canvas.marks(axes, [x + shift for x, _ in marked], [y for _, y in marked], style, size=4.2, tips=tips)
+    canvas.draw_marks(
+        axes, [x + shift for x, _ in marked], [y for _, y in marked], style, size=4.2, tips=tips
+    )
     for x, y in trace.highlights:
         triangle = replace(style, shape="down", fill="full")
-        canvas.marks(axes, [x], [y + 0.03 * panel.y_top], triangle, size=5.0)
+        canvas.draw_marks(axes, [x], [y + 0.03 * panel.y_top], triangle, size=5.0)
 
 
 def _coinciding(traces: Sequence[Trace]) -> list[list[Trace]]:

@@ -62,7 +62,7 @@ def scatter_chart(
             end = top + _HEIGHT + 40
             for column, (panel, lines) in enumerate(zip(row, titles, strict=True)):
                 box = (LEFT + _AXIS + column * (width + _GAP + _AXIS), top, width, _HEIGHT)
-                axes = canvas.axes(
+                axes = canvas.add_axes(
                     box,
                     (0, 1),
                     (0, 1),
@@ -70,11 +70,11 @@ def scatter_chart(
                     y_ticks=_TICKS,
                     x_title=f"{x_title} →, {y_title} ↑",
                 )
-                canvas.title(axes, lines, cut_text(panel.subtitle, width + 30, SMALL), height=26)
+                canvas.write_title(axes, lines, cut_text(panel.subtitle, width + 30, SMALL), height=26)
                 _draw_dots(canvas, axes, panel, box)
                 if panel.has_legend:
                     styles = [dot.style for dot in panel.dots]
-                    below = canvas.legend(styles, box[0], top + _HEIGHT + 44, width, has_lines=False)
+                    below = canvas.draw_legend(styles, box[0], top + _HEIGHT + 44, width, has_lines=False)
                     end = max(end, below + 8)
         return end
 
@@ -98,11 +98,11 @@ def _draw_dots(canvas: Canvas, axes: Axes, panel: ScatterPanel, box: Box) -> Non
         if dot.y_interval is not None:
             axes.vlines(dot.x, *dot.y_interval, color=colour, linewidth=1)
         tip = f"{dot.name}: {100 * dot.x:.1f}% across, {100 * dot.y:.1f}% up"
-        canvas.marks(axes, [dot.x], [dot.y], dot.style, tips=[tip])
+        canvas.draw_marks(axes, [dot.x], [dot.y], dot.style, tips=[tip])
     # On a plate, so that a line ends before it.
     plate = {"facecolor": canvas.colour("surface"), "edgecolor": "none", "alpha": 0.85, "pad": 2}
     for dot, name, offset in [] if panel.has_legend else place_names(panel.dots, box):
-        canvas.note(axes, name, (dot.x, dot.y), offset, bbox=plate, zorder=2.5)
+        canvas.write_note(axes, name, (dot.x, dot.y), offset, bbox=plate, zorder=2.5)
 
 
 def place_names(dots: Sequence[Dot], box: Box) -> list[tuple[Dot, str, tuple[float, float]]]:

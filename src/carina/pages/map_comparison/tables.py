@@ -237,11 +237,11 @@ def breakdown_tables(analysis: MapsAnalysis) -> Iterator[Table]:
     ):
         names = breakdown_labels(analysis, level)
         for measure in chosen:
-            yield _by(analysis, measure, level, names, corner=corner, note=note)
+            yield _breakdown_table(analysis, measure, level, names, corner=corner, note=note)
     for dimension in analysis.dimensions:
         note = f"{dimension.note[:1].upper()}{dimension.note[1:]}. " if dimension.note else ""
         for measure in chosen:
-            yield _by(
+            yield _breakdown_table(
                 analysis,
                 measure,
                 dimension.title.lower(),
@@ -277,7 +277,7 @@ def _size(label: str) -> float:
     )
 
 
-def _by(
+def _breakdown_table(
     analysis: MapsAnalysis, measure: Measure, level: str, names: Sequence[str], *, corner: str, note: str
 ) -> Table:
     areas = measure.metric == "iou"
@@ -339,7 +339,9 @@ def comparison_table(analysis: MapsAnalysis) -> Table:
     known = {(item.one, item.other, item.metric): item for item in analysis.differences}
     rows = tuple(
         Row(
-            heading=Heading(text=f"{names[one]} minus {names[other]}", note=_shared(known, one, other)),
+            heading=Heading(
+                text=f"{names[one]} minus {names[other]}", note=_describe_shared_probes(known, one, other)
+            ),
             cells=tuple(
                 difference_cell(known.get((one, other, measure.variant)))
                 for measure in analysis.group.measures
@@ -357,7 +359,7 @@ def comparison_table(analysis: MapsAnalysis) -> Table:
     )
 
 
-def _shared(known: dict[tuple[str, str, str], Difference], one: str, other: str) -> str:
+def _describe_shared_probes(known: dict[tuple[str, str, str], Difference], one: str, other: str) -> str:
     most = max(item.n for (a, b, _), item in known.items() if (a, b) == (one, other))
     return f"{most:,} probes"
 
@@ -425,11 +427,11 @@ def deletion_table(analysis: MapsAnalysis) -> Table:
             cell
             for name in PAIRED_CHECKS
             for cell in (
-                *_cells(one, (name, f"{name}.random"), _AREA_FORMAT),
+                *_check_cells(one, (name, f"{name}.random"), _AREA_FORMAT),
                 _minus_random_cell(differences.get(name)),
             )
         ]
-        rows.append(_row(one, cells))
+        rows.append(_check_row(one, cells))
     return Table(
         title="Image: deletion and insertion",
         corner="Model and method",
@@ -450,9 +452,9 @@ def likeness_table(analysis: MapsAnalysis) -> Table:
     """Similarity with the map of another text, and of shuffled weights."""
     kinds = (("swap", "another finding"), (f"{_WEIGHTS}{_WHOLE}", "all weights shuffled"))
     rows = [
-        _row(
+        _check_row(
             one,
-            _cells(
+            _check_cells(
                 one, [f"{kind}.{name}" for kind, _ in kinds for name in _SIMILARITIES], _SIMILARITY_FORMAT
             ),
         )
@@ -477,7 +479,7 @@ def weight_stage_table(analysis: MapsAnalysis) -> Table:
         Row(
             heading=Heading(text=stage),
             cells=tuple(
-                _cells(one, [f"{_WEIGHTS}{stage}.{name}" for name in _SIMILARITIES], _SIMILARITY_FORMAT)
+                _check_cells(one, [f"{_WEIGHTS}{stage}.{name}" for name in _SIMILARITIES], _SIMILARITY_FORMAT)
             ),
             group=one.run.title,
         )
@@ -505,13 +507,13 @@ def peak_table(analysis: MapsAnalysis) -> Table:
             for what in ("Highest value", "Spread over cells")
             for note in ("finding present", "finding absent")
         ),
-        rows=tuple(_row(one, _cells(one, names, ".3g")) for one in analysis.checks),
+        rows=tuple(_check_row(one, _check_cells(one, names, ".3g")) for one in analysis.checks),
         note="The map of a finding should be higher, and stand out more, where the finding is present; where both "
         f"are similar, the height of a peak does not show whether there is anything to see. {_OVER}",
     )
 
 
-def _row(one: RunChecks, cells: Sequence[Cell]) -> Row:
+def _check_row(one: RunChecks, cells: Sequence[Cell]) -> Row:
     head = run_heading(one.run)
     return Row(
         heading=Heading(text=head.text, note=f"{one.probes:,} probes", mark=head.mark), cells=tuple(cells)
@@ -525,31 +527,33 @@ def _stages(figures: Sequence[MapEstimate]) -> list[str]:
     return [name for name in stages if name != _WHOLE]
 
 
-def _cells(one: RunChecks, names: Sequence[str], form: str) -> list[Cell]:
+def _check_cells(one: RunChecks, names: Sequence[str], form: str) -> list[Cell]:
     known = {item.metric: item for item in one.estimates}
-    return [_cell(known.get(name), form) for name in names]
+    return [_check_cell(known.get(name), form) for name in names]
 
 
-def _cell(figure: MapEstimate | None, form: str) -> Cell:
+def _check_cell(figure: MapEstimate | None, form: str) -> Cell:
     if figure is None or figure.value is None:
         return Cell()
-    bounds = _range(figure.low, figure.high, form)
-    return replace(map_share_cell(figure), text=_number(figure.value, form), sub=bounds, bar=None)
+    bounds = _format_range(figure.low, figure.high, form)
+    return replace(map_share_cell(figure), text=_format_number(figure.value, form), sub=bounds, bar=None)
 
 
 def _minus_random_cell(item: Difference | None) -> Cell:
     if item is None:
         return Cell()
     form = f"+{_AREA_FORMAT}"
-    bounds = _range(item.low, item.high, form)
-    return replace(difference_cell(item), text=_number(item.value, form), sub=bounds)
+    bounds = _format_range(item.low, item.high, form)
+    return replace(difference_cell(item), text=_format_number(item.value, form), sub=bounds)
 
 
-def _number(value: float, form: str) -> str:
+def _format_number(value: float, form: str) -> str:
     """A number with a typographic minus sign; zero without a sign."""
     text = f"{value:{form}}"
     return text.replace("-", MINUS) if float(text) else text.lstrip("+-")
 
 
-def _range(low: float | None, high: float | None, form: str) -> str:
-    return "" if low is None or high is None else f"{_number(low, form)} to {_number(high, form)}"
+def _format_range(low: float | None, high: float | None, form: str) -> str:
+    return (
+        "" if low is None or high is None else f"{_format_number(low, form)} to {_format_number(high, form)}"
+    )
