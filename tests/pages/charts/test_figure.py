@@ -150,6 +150,13 @@ def test_the_same_figure_gives_the_same_bytes():
     assert headline().svg("page") == headline().svg("page")
     assert headline().svg("light") == headline().svg("light")
     assert headline().png() == headline().png()
+    # In any order.
+    drawn = headline()
+    assert (drawn.png("dark"), drawn.png(), drawn.svg("page")) == (
+        headline().png("dark"),
+        headline().png(),
+        headline().svg("page"),
+    )
 
 
 def pixels(figure, theme="light"):
