@@ -23,6 +23,12 @@ LEFT: Final = 8.0
 """Margin at the left."""
 LINE: Final = 15.0
 """Distance of lines of text."""
+ACROSS: Final = 3
+"""Panels in a row."""
+AXIS: Final = 44.0
+"""Room for the labels at the left of a panel."""
+GAP: Final = 34.0
+"""Distance of a panel from the labels of the next."""
 CHANCE: Final = SeriesStyle("chance", "quiet", "circle", (2.0, 3.0))
 """What chance gives: a dashed line without marks."""
 CAPTION: Final = "caption"
@@ -80,6 +86,11 @@ def chart_settings(theme: Theme) -> Any:  # noqa: ANN401 - settings have all kin
         **{f"{axis}.major.pad": 8.0 for axis in ("xtick", "ytick")},
         **{f"{axis}.major.size": 0.0 for axis in ("xtick", "ytick")},
     }
+
+
+def panels_width(count: int) -> float:
+    """Width that remains for panels in a row, without their labels and gaps."""
+    return WIDTH - LEFT - count * AXIS - (count - 1) * GAP - 20
 
 
 class Canvas:

@@ -11,16 +11,13 @@ from typing import Final
 import polars as pl
 from matplotlib.axes import Axes
 
-from carina.pages.charts.canvas import CHANCE, LEFT, LINE, WIDTH, Box, Canvas
+from carina.pages.charts.canvas import ACROSS, AXIS, CHANCE, GAP, LEFT, LINE, WIDTH, Box, Canvas, panels_width
 from carina.pages.charts.figure import Figure
 from carina.pages.charts.style import SeriesStyle
 from carina.pages.charts.text import SMALL, TEXT, cut_text, wrap_text
 from carina.pages.words import join_names
 
 Point = tuple[float, float]
-_AXIS: Final = 44.0
-"""Room for the labels at the left of a panel."""
-_GAP: Final = 34.0
 _STRIPE: Final = 7.0
 """Length of a stripe of lines that coincide, in pixels."""
 _APART: Final = 9.0
@@ -73,19 +70,17 @@ def line_chart(
     note: str,
     summary: str,
     height: float = 250.0,
-    across: int = 3,
     legend: Sequence[SeriesStyle] | None = None,
 ) -> Figure:
     """Draw lines in rows of panels.
 
     Args:
         name: Name of the figure's files.
-        panels: In order; at most `across` in a row.
+        panels: In order; at most three in a row.
         title: Title of the chart.
         note: What lines and marks mean. The names of lines that coincide are added.
         summary: Main values in words.
         height: Height of a panel in pixels.
-        across: Panels in a row.
         legend: Names above the chart; where there are none, each panel names its own lines below it.
     """
     coinciding = _name_coinciding(panels)
@@ -95,14 +90,13 @@ def line_chart(
         if legend is not None:
             styles = [*legend, CHANCE] if any(panel.chance for panel in panels) else legend
             end = 4 + canvas.draw_legend(styles, LEFT, 6, WIDTH - 2 * LEFT, has_lines=True)
-        rows = [panels[start : start + across] for start in range(0, len(panels), across)]
+        rows = [panels[start : start + ACROSS] for start in range(0, len(panels), ACROSS)]
         # A last row that is not full has panels as wide as those above it; so has a lone row with legends of its own.
-        count = across if legend is None else len(rows[0])
+        count = ACROSS if legend is None else len(rows[0])
         full = count if legend is None else sum(panel.weight for panel in rows[0])
-        room = WIDTH - LEFT - count * _AXIS - (count - 1) * _GAP - 20
         for row in rows:
             whole = max(full, sum(panel.weight for panel in row))
-            widths = [room * panel.weight / whole for panel in row]
+            widths = [panels_width(count) * panel.weight / whole for panel in row]
             end = _draw_row(canvas, row, widths, end, height, has_legends=legend is None)
         return end
 
@@ -138,7 +132,7 @@ def _draw_row(
     ]
     rise = 26 if any(panel.subtitle for panel in row) else 12
     top += 8 + rise + LINE * max(map(len, titles))
-    left, end = LEFT + _AXIS, top
+    left, end = LEFT + AXIS, top
     for panel, width, title in zip(row, widths, titles, strict=True):
         box = (left, top, width, height)
         labels = {at: _wrap_tick(panel, at, box) for at in panel.x_ticks}
@@ -159,7 +153,7 @@ def _draw_row(
             styles = [trace.style for trace in panel.traces]
             below = canvas.draw_legend(styles, left, below + 6, width, has_lines=True)
         end = max(end, below)
-        left += width + _GAP + _AXIS
+        left += width + GAP + AXIS
     return end + 8
 
 

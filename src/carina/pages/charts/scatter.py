@@ -8,15 +8,11 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.transforms import Affine2D, Bbox
 
-from carina.pages.charts.canvas import LEFT, LINE, WIDTH, Box, Canvas
+from carina.pages.charts.canvas import ACROSS, AXIS, GAP, LEFT, LINE, Box, Canvas, panels_width
 from carina.pages.charts.figure import Figure
 from carina.pages.charts.style import SeriesStyle
 from carina.pages.charts.text import SMALL, TEXT, cut_text, text_width, wrap_text
 
-_AXIS: Final = 44.0
-"""Room for the labels at the left of a panel."""
-_GAP: Final = 34.0
-_ACROSS: Final = 3
 _HEIGHT: Final = 270.0
 _UP: Final = 9.0
 _DOWN: Final = 3.0
@@ -51,17 +47,17 @@ def scatter_chart(
     name: str, panels: Sequence[ScatterPanel], *, x_title: str, y_title: str, title: str, note: str
 ) -> Figure:
     """Draw panels in rows of three; `x_title` and `y_title` name the axes."""
-    width = (WIDTH - LEFT - _ACROSS * _AXIS - (_ACROSS - 1) * _GAP - 20) / _ACROSS
+    width = panels_width(ACROSS) / ACROSS
 
     def draw(canvas: Canvas) -> float:
         end = 0.0
-        for start in range(0, len(panels), _ACROSS):
-            row = panels[start : start + _ACROSS]
+        for start in range(0, len(panels), ACROSS):
+            row = panels[start : start + ACROSS]
             titles = [wrap_text(panel.title, width, TEXT, bold=True) for panel in row]
             top = end + 30 + LINE * max(map(len, titles))
             end = top + _HEIGHT + 40
             for column, (panel, lines) in enumerate(zip(row, titles, strict=True)):
-                box = (LEFT + _AXIS + column * (width + _GAP + _AXIS), top, width, _HEIGHT)
+                box = (LEFT + AXIS + column * (width + GAP + AXIS), top, width, _HEIGHT)
                 axes = canvas.add_axes(
                     box,
                     (0, 1),
