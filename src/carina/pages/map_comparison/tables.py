@@ -17,9 +17,8 @@ from carina.pages.run_comparison.cells import (
     Heading,
     Row,
     Table,
+    bar_cell,
     difference_cell,
-    format_interval,
-    format_percent,
 )
 from carina.runs.analysis.estimates import Difference
 
@@ -67,23 +66,11 @@ def map_share_cell(
     estimate: MapEstimate | None, *, control: float | None = None, whole_cells: float | None = None
 ) -> Cell:
     """An estimate between 0 and 1 with a bar; on the bar a line for the best control, a triangle for whole cells."""
-    if estimate is None or estimate.value is None:
+    if estimate is None:
         return Cell()
-    references = [
-        f", {name} {format_percent(value)}"
-        for name, value in (("best control", control), ("best set of whole cells", whole_cells))
-        if value is not None
-    ]
-    return Cell(
-        text=format_percent(estimate.value),
-        sub=format_interval(estimate.low, estimate.high),
-        n=f"n {estimate.n:,}",
-        bar=100 * estimate.value,
-        chance=None if control is None else 100 * control,
-        constant=None if whole_cells is None else 100 * whole_cells,
-        key=estimate_key(estimate),
-        title=f"{estimate.metric}, n = {estimate.n:,} of {estimate.patients:,} patients{''.join(references)}",
-    )
+    references = {"best control": control, "best set of whole cells": whole_cells}
+    count = f"n = {estimate.n:,} of {estimate.patients:,} patients"
+    return bar_cell(estimate, references, key=estimate_key(estimate), count=count)
 
 
 def estimate_key(estimate: MapEstimate) -> str:
