@@ -21,6 +21,8 @@ OPPOSITE: Final[dict[Operation, Operation]] = {"expansion": "contraction", "cont
 
 FLOOR: Final = 0.05
 """Share of the kernel's peak below which no pixel moves, so that a change has an end along the contour."""
+_LEAST_KERNEL: Final = np.float32(1e-6)
+"""Interpolation leaves values between 0 and this around the kernel; pixels there do not move."""
 AXES: Final = (0.7, 1.4)
 """Range of the ratio between a kernel's axes."""
 GRID: Final = 12.0
@@ -90,8 +92,8 @@ def warp(
     )
     kernel = _make_kernel(window, place, axes=(along, across), angle=angle, chance=chance)
     depth = outline.depth[window]
-    effort = np.abs(depth) / np.maximum(kernel, np.float32(1e-6))
-    movable = (kernel > 0) & (outline.mask[window] == (operation == "contraction")) & outline.field[window]
+    effort = np.abs(depth) / np.maximum(kernel, _LEAST_KERNEL)
+    movable = (kernel > _LEAST_KERNEL) & (outline.mask[window] == (operation == "contraction")) & outline.field[window]
     return window, np.where(movable, effort, np.float32(np.inf))
 
 
