@@ -56,7 +56,7 @@ class Turn(Record, frozen=True, kw_only=True):
     """Images are named by view: a view stands in one message and is never sent twice in a conversation."""
 
 
-class Parsed(Record, frozen=True, kw_only=True):
+class ParsedAnswer(Record, frozen=True, kw_only=True):
     """A parsed answer."""
 
     status: Status

@@ -16,9 +16,9 @@ from carina.cases.messages import Message, answer, plain, prompt_text
 from carina.models import Reply
 from carina.runs.log import Answered
 from carina.runs.parse import parse, parse_chexpercept
-from carina.runs.parse.normalise import spoken, storable
+from carina.runs.parse.normalise import make_storable, remove_reasoning
 from carina.runs.prompts import NO_ANSWER, as_answer, hint, system_prompt, which_images
-from carina.runs.records import Parsed, Policy, Scores, StepRow, Turn
+from carina.runs.records import ParsedAnswer, Policy, Scores, StepRow, Turn
 from carina.runs.score import chance, score
 
 LONGEST_IN_HISTORY: Final = 8_000
@@ -87,11 +87,11 @@ class Walk:
             # Without a history every question is independent.
             self._broken = self.policy.history != "none"
         else:
-            raw = storable(reply.text)
+            raw = make_storable(reply.text)
             parsed = self._parse(step, raw, reply.stop)
             scores = score(self.case, step, parsed, raw)
             row = _scored(common, step, raw, parsed, scores)
-            self._remember(step, turn.messages[-1], spoken(raw).text, scores)
+            self._remember(step, turn.messages[-1], remove_reasoning(raw).text, scores)
         self._rows[self._next] = row
         self._go_to(0)
         return row
@@ -169,7 +169,7 @@ class Walk:
 
     # ---- answers ---------------------------------------------------------------------------------------------------
 
-    def _parse(self, step: Step, raw: str, stop: str) -> Parsed:
+    def _parse(self, step: Step, raw: str, stop: str) -> ParsedAnswer:
         bare = without_key(step)
         if self.policy.profile == "chexpercept" and step.format == "choice":
             return parse_chexpercept(bare, raw)
@@ -246,7 +246,7 @@ def without_key(step: Step) -> Step:
     return msgspec.structs.replace(step, key=Key(), facts=(), evidence=(), reached_by=(), depends_on=())
 
 
-def _scored(row: StepRow, step: Step, raw: str, parsed: Parsed, scores: Scores) -> StepRow:
+def _scored(row: StepRow, step: Step, raw: str, parsed: ParsedAnswer, scores: Scores) -> StepRow:
     kinds = {option.id: kind for option, kind in zip(step.options, step.key.kinds, strict=False)}
     wrong = [option for option in parsed.options if option not in step.key.options]
     return msgspec.structs.replace(

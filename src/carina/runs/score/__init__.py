@@ -7,7 +7,7 @@
 import msgspec
 
 from carina.cases import Case, Step
-from carina.runs.records import Parsed, Scores
+from carina.runs.records import ParsedAnswer, Scores
 from carina.runs.score.boxes import score_boxes
 from carina.runs.score.chance import chance, offers_uncertain
 from carina.runs.score.form import keeps_form
@@ -19,7 +19,7 @@ __all__ = ["chance", "offers_uncertain", "score"]
 _END_OF_REASONING = "</think>"
 
 
-def score(case: Case, step: Step, parsed: Parsed, raw: str) -> Scores:
+def score(case: Case, step: Step, parsed: ParsedAnswer, raw: str) -> Scores:
     """Score one answer against the key of its step.
 
     Args:

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from carina.cases import Step
-from carina.runs.records import Parsed
+from carina.runs.records import ParsedAnswer
 
 _LEAD: Final = frozenset(
     {
@@ -36,7 +36,7 @@ _UNSURE: Final = 3
 """Words that a bare "I am unsure" may take."""
 
 
-def keeps_form(step: Step, parsed: Parsed, answer: str) -> bool | None:
+def keeps_form(step: Step, parsed: ParsedAnswer, answer: str) -> bool | None:
     """Whether an answer has the demanded number of words and, if demanded, explains nothing.
 
     Args:
@@ -61,7 +61,7 @@ def keeps_form(step: Step, parsed: Parsed, answer: str) -> bool | None:
     return not demanded.answer_only or _is_bare(step, parsed, answer, count)
 
 
-def _is_bare(step: Step, parsed: Parsed, answer: str, count: int) -> bool:
+def _is_bare(step: Step, parsed: ParsedAnswer, answer: str, count: int) -> bool:
     if step.format == "choice":
         return _only_options(step, parsed, answer, count)
     if step.format == "yes_no":
@@ -71,7 +71,7 @@ def _is_bare(step: Step, parsed: Parsed, answer: str, count: int) -> bool:
     return _SENTENCES.search(answer.strip()) is None or count <= len((step.key.text or "").split())
 
 
-def _only_options(step: Step, parsed: Parsed, answer: str, count: int) -> bool:
+def _only_options(step: Step, parsed: ParsedAnswer, answer: str, count: int) -> bool:
     """Whether nothing is left when the chosen options, by text, id or number, are removed."""
     chosen = [(n, option) for n, option in enumerate(step.options, start=1) if option.id in parsed.options]
     texts = [_normalised(option.text) for _, option in chosen]
