@@ -1,4 +1,4 @@
-"""`builtin/oracle`: answers with the answer key. What it misses is a fault of parser, scores or benchmark."""
+"""`builtin/oracle`: answers with the answer key. A wrong answer shows an error of parser, scores or benchmark."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _CACHED_CASES = 1024
 
 
 class Oracle:
-    """Gives the answer key in the words of an answer."""
+    """Gives the answer key, written as an answer."""
 
     name = "builtin/oracle"
     batch = 64
