@@ -28,8 +28,7 @@ from carina.reports.answers import (
 from carina.reports.observations import parse_sentence
 from carina.runs.records import ParsedAnswer
 from carina.runs.score import score
-from carina.runs.score.rouge import rouge_l
-from carina.runs.score.text import read_text
+from carina.runs.score.text import read_text, rouge_l
 from carina.trek.conversation import conversation
 from carina.trek.language import language
 from carina.trek.options import TrekOptions

@@ -12,10 +12,11 @@ from typing import Any, Final, Generic
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import inspect
 
-from carina.store.bulk import table_faults
-from carina.store.columns import Row, differences, explain, to_row
+from carina.store.columns import Row, differences, explain, item_type, struct_type, to_row, without_none
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, sha256
 from carina.store.kind import Kind, R
@@ -28,9 +29,9 @@ _NAME: Final = re.compile(r"part-\d{5,}\.parquet")
 _SCHEMA_KEY: Final = b"carina.schema"
 _FINGERPRINT_KEY: Final = b"carina.fingerprint"
 _BLOCK: Final = 128
-"""Records that become columns at once: few enough to stay near the processor while they are looked at."""
+"""Records that are converted to columns at a time: few enough to stay in the processor's cache."""
 _VALUES: Final = 32
-"""Rows that become Python values at once, for the same reason."""
+"""Rows that are converted to Python values at a time, for the same reason."""
 _READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError)
 
 
@@ -64,7 +65,7 @@ def write_table_part(
     if not table.schema.equals(kind.schema):
         wrong = "; ".join(differences(kind.schema, table.schema)) or "order or nullability differ"
         raise kind.error(f"{file}: not the columns of a {kind.noun}: {wrong}")
-    wrong = "; ".join(table_faults(table, kind.record))
+    wrong = "; ".join(find_table_problems(table, kind.record))
     if wrong:
         raise kind.error(f"{file}: {wrong}")
     return _write(kind, directory, file, table, fingerprint)
@@ -314,3 +315,43 @@ class PartReader(Generic[R, M]):
 
     def _unreadable(self, error: Exception) -> CarinaError:
         return self._error(f"{self.path}: cannot be read as Parquet: {' '.join(str(error).split())}")
+
+
+# ---- checking tables -------------------------------------------------------------------------------------------------
+
+
+def find_table_problems(table: Any, record: type[msgspec.Struct]) -> Iterator[str]:  # noqa: ANN401 - pyarrow has no types
+    """Find values of a table that are not valid for a record type, each message with the name of the column.
+
+    The table must have the columns of the record. Values are checked column by column, for writers of millions of rows
+    that create no record of each row.
+    """
+    for field in struct_type(record).fields:
+        name = field.encode_name
+        yield from _find_value_problems(name, field.type, table.column(name).combine_chunks())
+
+
+def _find_value_problems(path: str, info: inspect.Type, values: Any) -> Iterator[str]:  # noqa: ANN401
+    inner, nullable = without_none(info)
+    if values.null_count:
+        if not nullable:
+            yield f"column {path}: {values.null_count} values are null"
+        values = values.drop_null()
+    item = item_type(inner)
+    if isinstance(inner, inspect.StructType):
+        for field, column in zip(inner.fields, values.flatten(), strict=True):
+            yield from _find_value_problems(f"{path}.{field.encode_name}", field.type, column)
+    elif item is not None:
+        if isinstance(inner, inspect.TupleType):
+            yield from _find_length_problems(path, len(inner.item_types), values)
+        yield from _find_value_problems(f"{path}[]", item, values.flatten())
+    elif isinstance(inner, inspect.LiteralType):
+        unknown = sorted(set(pc.unique(values).to_pylist()) - set(inner.values))
+        if unknown:
+            yield f"column {path} holds {unknown[0]!r}, expected one of {', '.join(map(str, inner.values))}"
+
+
+def _find_length_problems(path: str, wanted: int, values: Any) -> Iterator[str]:  # noqa: ANN401
+    lengths = set(pc.unique(pc.list_value_length(values)).to_pylist()) - {wanted}
+    if lengths:
+        yield f"column {path} holds {min(lengths)} values, expected {wanted}"
