@@ -135,7 +135,7 @@ def test_points_round_trip_between_image_and_input(frame, x, y):
 def test_the_square_shows_the_image_where_the_frame_says(frame, seed):
     """Every pixel of the square is that of the resized image at its place, or padding."""
     resized = np.random.default_rng(seed).integers(1, 255, (frame.rows, frame.columns, 3), np.uint8)
-    square = frame.lay(resized)
+    square = frame.place(resized)
     for row, column in np.random.default_rng(seed).integers(0, 64, (20, 2)):
         y, x = row - frame.top, column - frame.left
         inside = 0 <= y < frame.rows and 0 <= x < frame.columns

@@ -49,7 +49,7 @@ def write_part(
     records are converted to columns in blocks, and only the columns are kept.
     """
     file = part_file(kind.layout, index)
-    return _write(kind, directory, file, _checked_table(kind, file, records), fingerprint)
+    return _write(kind, directory, file, _make_table(kind, file, records), fingerprint)
 
 
 def write_table_part(
@@ -110,31 +110,31 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
         return None
 
 
-def _checked_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
+def _make_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
     """A table of the records, converted a block at a time."""
     tables, stream, first = [], iter(records), 0
     while group := list(islice(stream, _BLOCK)):
-        tables.append(_checked_group(kind, file, group, first))
+        tables.append(_make_group_table(kind, file, group, first))
         first += len(group)
         # Freed before the next block is made, which then uses memory that is still in the processor's caches.
         group.clear()
     return pa.concat_tables(tables) if tables else kind.schema.empty_table()
 
 
-def _checked_group(kind: Kind[R, M], file: str, records: Sequence[R], first: int) -> Any:  # noqa: ANN401
+def _make_group_table(kind: Kind[R, M], file: str, records: Sequence[R], first: int) -> Any:  # noqa: ANN401
     # Records are not checked when they are made, so the writer is where a wrong value is caught.
     try:
         return to_table(kind.record, records)
     except Misfit as misfit:
         for number, record in enumerate(records, start=first):
-            fault = _type_fault(kind, record)
+            fault = _find_type_problem(kind, record)
             if fault:
                 named = f"{kind.noun} {getattr(record, 'id', None)!r}"
                 raise kind.error(f"{file}: row {number}, {named}: {fault}") from misfit
         raise kind.error(f"{file}: {misfit}") from misfit
 
 
-def _type_fault(kind: Kind[R, M], record: R) -> str | None:
+def _find_type_problem(kind: Kind[R, M], record: R) -> str | None:
     """The first value of a record that its field does not allow, in words; None where all are allowed."""
     try:
         to_table(kind.record, [record])
@@ -158,7 +158,7 @@ _footers: dict[tuple[Path, int, int], Any] = {}
 _FOOTERS: Final = 4
 
 
-def _parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
+def _open_parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
     """The opened file; its footer is read only where it is not cached."""
     found = path.stat()
     key = (path, found.st_size, found.st_mtime_ns)
@@ -169,7 +169,7 @@ def _parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
     return part
 
 
-def _groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[range, list[int]]]:  # noqa: ANN401
+def _select_row_groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[range, list[int]]]:  # noqa: ANN401
     """Runs of neighbouring row groups that hold a row to keep, and the rows of each run."""
     start = stop = 0
     run: list[int] = []
@@ -185,7 +185,7 @@ def _groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[range, l
         yield range(start, stop), run
 
 
-def _kept(
+def _keep_rows(
     rows: range,
     batches: Iterable[Any],
     keep: Sequence[bool] | None,
@@ -226,12 +226,12 @@ class PartReader(Generic[R, M]):
         self._kind = kind
         self._minor = minor
         self._verify = verify
-        self._touched = False
+        self._is_checked = False
 
-    def touch(self) -> None:
+    def check(self) -> None:
         """Check size, checksum and schema, once."""
-        if not self._touched:
-            with self._opened():
+        if not self._is_checked:
+            with self._open():
                 pass
 
     def rows(self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None) -> Iterator[tuple[int, Row]]:
@@ -243,24 +243,24 @@ class PartReader(Generic[R, M]):
         self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None
     ) -> Iterator[tuple[Sequence[int], Any]]:
         """As `rows`, in Arrow batches of at most a row group, with the numbers of their rows."""
-        with self._opened() as part:
-            for rows, groups in _groups(part.metadata, keep):
+        with self._open() as part:
+            for rows, groups in _select_row_groups(part.metadata, keep):
                 # In batches, because a part written by another tool may be a single huge row group.
                 batches = part.iter_batches(
                     self._kind.row_group, row_groups=groups, columns=leaves, use_threads=False
                 )
-                yield from _kept(rows, batches, keep)
+                yield from _keep_rows(rows, batches, keep)
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _open(self) -> Iterator[Any]:
         """The file, checked when it is first opened; read errors inside the block name this part."""
         try:
-            if self._verify and not self._touched:
+            if self._verify and not self._is_checked:
                 self._compare_bytes()
-            with _parquet(self.path) as part:
-                if not self._touched:
+            with _open_parquet(self.path) as part:
+                if not self._is_checked:
                     self._compare_columns(part)
-                    self._touched = True
+                    self._is_checked = True
                 yield part
         except FileNotFoundError:
             raise self._missing() from None

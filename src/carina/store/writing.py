@@ -176,7 +176,7 @@ class Writer(Generic[R, M]):
         """As `SetBuild.close`, which keeps other writers out."""
         layout = self.kind.layout
         taken: list[PartInfo] = []
-        counts = self.kind.count(self._counted(directory, parts, taken))
+        counts = self.kind.count(self._read_counted_columns(directory, parts, taken))
         listed = {part.file for part in taken}
         for stale in list(part_paths(directory, layout)):
             if f"{layout.folder}/{stale.name}" not in listed:
@@ -219,9 +219,11 @@ class Writer(Generic[R, M]):
             if manifest is not None:
                 held = f"{_rows(manifest)} {self.kind.layout.folder}"
                 raise self.kind.error(f"{directory}: already holds {held}: {WAYS_OUT}")
-            return build.close(_written(build, records, part_size))
+            return build.close(_write_parts(build, records, part_size))
 
-    def _counted(self, directory: Path, parts: Iterable[PartInfo], taken: list[PartInfo]) -> Iterator[Any]:
+    def _read_counted_columns(
+        self, directory: Path, parts: Iterable[PartInfo], taken: list[PartInfo]
+    ) -> Iterator[Any]:
         """The columns that are counted, as Arrow batches; what was counted is `taken`. No id may come twice."""
         seen = Distinct()
         for part in parts:
@@ -254,7 +256,7 @@ class Writer(Generic[R, M]):
         return part_files.PartReader(self.kind, directory, part, minor=self.kind.version[1], verify=False)
 
 
-def _written(build: SetBuild[R, M], records: Iterable[R], part_size: int) -> Iterator[PartInfo]:
+def _write_parts(build: SetBuild[R, M], records: Iterable[R], part_size: int) -> Iterator[PartInfo]:
     """Parts of so many records each, written as they are taken."""
     stream = iter(records)
     for index in count():

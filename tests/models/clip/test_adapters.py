@@ -141,7 +141,7 @@ def test_a_weight_too_few_is_named(copied, kind):
 def test_a_weight_too_many_is_named(copied, kind):
     path, name = copied(kind)
     change(path, {"visual.surprise": torch.zeros(1)})
-    with pytest.raises(CarinaError, match=r"1 weights are not of this model, first visual\.surprise"):
+    with pytest.raises(CarinaError, match=r"1 weights .*first visual\.surprise"):
         open_clip_model(name)
 
 

@@ -167,9 +167,7 @@ def test_code_in_a_checkpoint_is_not_run(tmp_path, archived):
 def test_an_object_of_another_library_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         path = saved(tmp_path, STATE | {"x": foreign(patched, "somebody.code", "Thing")()})
-    with pytest.raises(
-        CarinaError, match=r"holds an object of somebody\.code\.Thing, which is not made from a pickle"
-    ):
+    with pytest.raises(CarinaError, match=r"holds an object of somebody\.code\.Thing"):
         convert_checkpoint(path, tmp_path / "out", "clip")
 
 

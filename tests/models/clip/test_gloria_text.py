@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 pytest.importorskip("transformers", reason="the extra torch is not installed")
 
-from carina.models.clip.gloria import gloria_score  # noqa: E402
-from carina.models.clip.gloria_text import plain  # noqa: E402
+from carina.models.clip.gloria import score_gloria  # noqa: E402
+from carina.models.clip.gloria_text import normalise_prompt  # noqa: E402
 from carina.models.clip.interface import Images, Texts  # noqa: E402
 
 
@@ -31,12 +31,12 @@ from carina.models.clip.interface import Images, Texts  # noqa: E402
     ],
 )
 def test_prompts_are_made_plain(prompt, expected):
-    assert plain(prompt) == expected
+    assert normalise_prompt(prompt) == expected
 
 
 @given(st.text())
 def test_plain_prompts_are_words_in_lower_case(prompt):
-    said = plain(prompt)
+    said = normalise_prompt(prompt)
     assert said == " ".join(said.split())
     assert all(
         word.replace("_", "a").isalnum() and word == word.lower() and word.isascii() for word in said.split()
@@ -78,7 +78,7 @@ def test_glorias_score_by_hand():
         seen = (e(4 * left) / total * 1, e(4 * right) / total * 2)
         cosines.append((x * seen[0] + y * seen[1]) / (math.hypot(x, y) * math.hypot(*seen)))
     expected = (5 * max(cosines) + 3 / 5) / 2
-    assert float(gloria_score(images, texts)[0, 0]) == pytest.approx(expected, abs=1e-5)
+    assert float(score_gloria(images, texts)[0, 0]) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_words_that_count_are_those_of_the_map(opened):

@@ -109,15 +109,17 @@ def test_an_ensemble_is_a_model_for_every_checkpoint(several):
 def test_an_ensemble_says_the_mean_of_its_members(several):
     import torch
 
-    from carina.models.clip.recognition import asked, ensemble, presence
+    from carina.models.clip.recognition import average_probabilities, compute_presence, list_prompts
 
     image = np.random.default_rng(0).integers(0, 256, (80, 60), dtype=np.uint8)
     probabilities = []
     for model in open_ensemble(f"chexzero:{several}"):
         pair = model.prompts("mass")
         images = model.encode_image(torch.from_numpy(model.prepare(image))[None])
-        probabilities.append(presence(model.score(images, model.encode_text(asked(pair))), pair))
-    said = float(ensemble(probabilities))
+        probabilities.append(
+            compute_presence(model.score(images, model.encode_text(list_prompts(pair))), pair)
+        )
+    said = float(average_probabilities(probabilities))
     assert said == pytest.approx(np.mean([float(one) for one in probabilities]))
     assert len({float(one) for one in probabilities}) == 3
 
@@ -133,17 +135,17 @@ def test_a_folder_with_one_model_is_an_ensemble_of_one(published):
 def test_presence_is_the_softmax_of_a_pair():
     torch = pytest.importorskip("torch", reason="the extra torch is not installed")
     from carina.models.clip.interface import PromptPair
-    from carina.models.clip.recognition import presence
+    from carina.models.clip.recognition import compute_presence
 
     pair = PromptPair(("a", "b"), ("c",))
     scores = torch.tensor([[1.0, 3.0, 0.5], [0.0, 0.0, 0.0]], dtype=torch.float64)
     e = np.exp
-    np.testing.assert_allclose(presence(scores, pair), [e(2) / (e(2) + e(0.5)), 0.5])
+    np.testing.assert_allclose(compute_presence(scores, pair), [e(2) / (e(2) + e(0.5)), 0.5])
     best = PromptPair(("a", "b"), ("c",), several="max")
-    np.testing.assert_allclose(presence(scores, best)[0], e(3) / (e(3) + e(0.5)))
-    np.testing.assert_allclose(presence(scores[:, :1], PromptPair(("a",)))[0], e(1) / (1 + e(1)))
+    np.testing.assert_allclose(compute_presence(scores, best)[0], e(3) / (e(3) + e(0.5)))
+    np.testing.assert_allclose(compute_presence(scores[:, :1], PromptPair(("a",)))[0], e(1) / (1 + e(1)))
     with pytest.raises(ValueError, match="3 scores of 2 prompts"):
-        presence(scores, PromptPair(("a",), ("b",)))
+        compute_presence(scores, PromptPair(("a",), ("b",)))
 
 
 # ---- without the extra ----

@@ -10,7 +10,7 @@ from safetensors.torch import load_file  # noqa: E402
 from torch import nn  # noqa: E402
 
 from carina.models.clip.query_decoder import DecoderShape, QueryDecoder, attention_on_grid  # noqa: E402
-from carina.models.clip.state_dict import one_thread  # noqa: E402
+from carina.models.clip.state_dict import use_one_thread  # noqa: E402
 
 D, HIDDEN, LAYERS, HEADS = 16, 24, 4, 4
 
@@ -150,7 +150,7 @@ def first_tokens(published, kind, texts):
     bert = transformers.BertModel(config).eval()
     bert.load_state_dict({key: value for key, value in state.items() if "position_ids" not in key})
     tokenizer = transformers.BertTokenizer.from_pretrained(str(published(kind)))
-    with one_thread(), torch.no_grad():
+    with use_one_thread(), torch.no_grad():
         rows = [bert(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0] for text in texts]
     return torch.stack(rows)
 

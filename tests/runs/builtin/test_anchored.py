@@ -15,7 +15,7 @@ from carina.runs.builtin.reader import AnchoredReader, Reader
 from carina.runs.builtin.reader.settled_answers import SettledAnswers, read_settled_answers
 from carina.runs.evaluate import run_model
 from carina.runs.options import RunOptions
-from carina.runs.prompts import hint, hints_in
+from carina.runs.prompts import split_hints, write_hint
 from carina.runs.records import Turn
 from carina.studies import open_studies
 
@@ -63,8 +63,8 @@ def test_settled_answers_are_read_from_the_messages(said, found):
 
 
 def test_a_hint_replaces_the_answer_that_it_corrects():
-    told = hint(EXPANSION, "(2) blue point, (3) green point")
-    again = hint(REVISION, "(1) 1st mask")
+    told = write_hint(EXPANSION, "(2) blue point, (3) green point")
+    again = write_hint(REVISION, "(1) 1st mask")
     messages = conversation(
         (EXPANSION, "Answer: 1"),
         (f"{told}\n{CONTRACTION}", "Answer: 4"),
@@ -83,8 +83,8 @@ WORDS = st.text(
 
 @given(told=st.lists(st.tuples(WORDS, WORDS), max_size=3), question=WORDS)
 def test_hints_are_parsed_back_as_they_were_written(told, question):
-    text = "\n".join([*(hint(*one) for one in told), question])
-    rest, found = hints_in(text)
+    text = "\n".join([*(write_hint(*one) for one in told), question])
+    rest, found = split_hints(text)
     assert rest == question
     ends = (".", "!", "?")
     assert found == tuple((asked, said if said.endswith(ends) else f"{said}.") for asked, said in told)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from carina.cases import Benchmark, Case
 from carina.models import ImageReader, Reply
-from carina.runs.prompts import as_answer
+from carina.runs.prompts import write_key_as_answer
 from carina.runs.records import Turn
 
 _CACHED_CASES = 1024
@@ -34,4 +34,4 @@ class Oracle:
 
     def _reply(self, turn: Turn) -> Reply:
         case = self._cases[turn.case]
-        return Reply(text=as_answer(case, case.step(turn.step.id)), stop="stop")
+        return Reply(text=write_key_as_answer(case, case.step(turn.step.id)), stop="stop")

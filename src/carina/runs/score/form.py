@@ -74,21 +74,21 @@ def _is_bare(step: Step, parsed: ParsedAnswer, answer: str, count: int) -> bool:
 def _only_options(step: Step, parsed: ParsedAnswer, answer: str, count: int) -> bool:
     """Whether nothing is left when the chosen options, by text, id or number, are removed."""
     chosen = [(n, option) for n, option in enumerate(step.options, start=1) if option.id in parsed.options]
-    texts = [_normalised(option.text) for _, option in chosen]
+    texts = [_normalise(option.text) for _, option in chosen]
     if count > _BARE + sum(len(text.split()) for text in texts):
         return False
-    left = f" {_normalised(answer)} "
+    left = f" {_normalise(answer)} "
     for text in sorted(texts, key=len, reverse=True):
         left = left.replace(f" {text} ", " ", 1)
     names = {
         name.lower() for n, option in chosen for name in (option.id, str(n), chr(ord("a") + (n - 1) % 26))
     }
     # Ids such as "left-upper" are folded into several words, as the answer's are.
-    allowed = {word for name in names for word in _normalised(name).split()}
+    allowed = {word for name in names for word in _normalise(name).split()}
     return all(word in allowed for word in _other_words(left))
 
 
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))
 
 

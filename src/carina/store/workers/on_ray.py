@@ -31,7 +31,7 @@ _GREETING: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 @contextmanager
 def ray_pool(workers: int, address: str | None) -> Iterator[Pool]:
     """As `carina.store.workers.pool`. A Ray that this process already uses is used, and left running."""
-    with _connected(address, workers) as ray:
+    with _connect(address, workers) as ray:
         yield _Cluster(ray)
 
 
@@ -93,7 +93,7 @@ def _result(ray: Any, reference: Any) -> Any:  # noqa: ANN401 - Ray is optional,
 
 
 @contextmanager
-def _connected(address: str | None, workers: int) -> Iterator[Any]:
+def _connect(address: str | None, workers: int) -> Iterator[Any]:
     """Ray, ready to be given tasks."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)

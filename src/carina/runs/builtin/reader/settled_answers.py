@@ -12,7 +12,7 @@ from carina.cases import Option, Step
 from carina.cases.messages import Message
 from carina.runs.parse import parse
 from carina.runs.parse.choices import says_none
-from carina.runs.prompts import NO_ANSWER, hints_in
+from carina.runs.prompts import NO_ANSWER, split_hints
 
 _OPTION: Final = re.compile(r"\((\d+)\)\s+(.*?)\s*(?=\(\d+\)\s|$)", re.DOTALL)
 
@@ -77,7 +77,7 @@ def _read_exchanges(messages: Sequence[Message]) -> Iterator[_Exchange]:
     for place, message in enumerate(messages):
         if message.role == "assistant":
             continue
-        text, hints = hints_in(message.text)
+        text, hints = split_hints(message.text)
         for question, answer in hints:
             yield _parse_exchange(question, answer, shown.get(_join_lines(question), ()))
         shown[_join_lines(text)] = message.shows

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from carina.models.chat.loading import first_line, quiet
+from carina.models.chat.loading import first_line, silence_transformers
 from carina.models.extra import require
 from carina.models.weights import Checkpoint
 from carina.runs.score.learned.metric import Pair, TextMetric
@@ -28,15 +28,15 @@ def open_bertscore(folder: Path) -> TextMetric:
     tokenizer, model = tokenizer_in(folder), _encoder(folder)
 
     def score(pairs: Sequence[Pair]) -> list[tuple[float, ...]]:
-        vectors = _embedded(tokenizer, model, {text for pair in pairs for text in pair})
-        return [(_matched(vectors[key], vectors[answer]),) for key, answer in pairs]
+        vectors = _embed_texts(tokenizer, model, {text for pair in pairs for text in pair})
+        return [(_match_tokens(vectors[key], vectors[answer]),) for key, answer in pairs]
 
     return TextMetric("BERTScore", short(checkpoint.weights_sha256), ("bertscore",), score)
 
 
 def _encoder(folder: Path) -> Any:  # noqa: ANN401 - transformers is not there for everybody
     torch, transformers = require("torch", "transformers")
-    with quiet(transformers), torch.random.fork_rng(devices=[]):
+    with silence_transformers(transformers), torch.random.fork_rng(devices=[]):
         try:
             model, info = transformers.AutoModel.from_pretrained(
                 str(folder),
@@ -54,7 +54,7 @@ def _encoder(folder: Path) -> Any:  # noqa: ANN401 - transformers is not there f
     return model.eval()
 
 
-def _embedded(tokenizer: Any, model: Any, texts: set[str]) -> dict[str, Any]:  # noqa: ANN401
+def _embed_texts(tokenizer: Any, model: Any, texts: set[str]) -> dict[str, Any]:  # noqa: ANN401
     """By text, the normalised last hidden states of its tokens, without the marks at its ends."""
     (torch,) = require("torch")
     found: dict[str, Any] = {}
@@ -80,7 +80,7 @@ def _embedded(tokenizer: Any, model: Any, texts: set[str]) -> dict[str, Any]:  #
     return found
 
 
-def _matched(key: Any, answer: Any) -> float:  # noqa: ANN401
+def _match_tokens(key: Any, answer: Any) -> float:  # noqa: ANN401
     """F1 of the best matches between the tokens of two texts; 0 where one of them has none."""
     if not len(key) or not len(answer):
         return 0.0
