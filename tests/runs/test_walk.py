@@ -235,7 +235,7 @@ def test_a_finished_walk_takes_no_answer():
         walk.take(reply("Answer: 1"))
 
 
-def test_errors_are_told_by_the_kind_of_the_chosen_option():
+def test_a_wrong_answer_records_the_kind_of_the_chosen_option():
     walk, _ = walked(RR, Policy(), {"3c": reply("Answer: 4")})
     row = next(row for row in walk.rows() if row.step == "3c")
     assert (row.correct, row.answer, row.kinds) == (False, ("m4",), ("wrong",))

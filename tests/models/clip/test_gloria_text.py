@@ -30,7 +30,7 @@ from carina.models.clip.interface import Images, Texts  # noqa: E402
         ("", ""),
     ],
 )
-def test_prompts_are_made_plain(prompt, expected):
+def test_prompts_are_normalised_as_in_training(prompt, expected):
     assert normalise_prompt(prompt) == expected
 
 
@@ -62,7 +62,7 @@ def test_a_word_is_the_sum_of_its_pieces_over_the_last_four_layers(opened):
     assert said.kept[1].nonzero().flatten().tolist() == [1, 2, 3, 4]
 
 
-def test_glorias_score_by_hand():
+def test_the_score_of_gloria_equals_a_value_worked_out_by_hand():
     """Two patches, two words: shares of words, then of places, then the best cosine."""
     first, second = (1.0, 0.0), (0.0, 2.0)
     words = [(9.0, 9.0), (1.0, 0.0), (1.0, 1.0), (5.0, -5.0)]

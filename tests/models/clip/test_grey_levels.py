@@ -21,7 +21,7 @@ def test_the_full_range_is_used_by_hand():
 
 
 @given(IMAGES)
-def test_the_full_range_goes_from_end_to_end(image):
+def test_stretched_grey_levels_reach_from_0_to_255(image):
     made = stretch_grey_levels(image)
     assert made.dtype == np.uint8
     if image.min() < image.max():
@@ -33,19 +33,19 @@ def test_the_full_range_goes_from_end_to_end(image):
 
 
 @given(IMAGES)
-def test_equalised_is_what_scikit_image_makes(image):
+def test_equalised_grey_levels_equal_scikit_image(image):
     exposure = pytest.importorskip("skimage.exposure", reason="only for comparison")
     expected = (255 * exposure.equalize_hist(image.astype(float) / 255)).astype(np.uint8)
     np.testing.assert_array_equal(equalise_grey_levels(image), expected)
 
 
-def test_equalised_by_hand():
+def test_equalised_grey_levels_equal_values_worked_out_by_hand():
     image = np.array([[0, 0, 0, 255]], np.uint8)
     # Three quarters are no brighter than the darkest, all are than the brightest.
     assert equalise_grey_levels(image).tolist() == [[191, 191, 191, 255]]
 
 
-def test_tones_come_before_resizing():
+def test_grey_levels_are_transformed_before_resizing():
     made = Preparation(
         fit=lambda height, width: Frame.stretched(height, width, side=1),
         side=1, resample="pil bilinear", mean=(0.0,) * 3, std=(1.0,) * 3, tone=stretch_grey_levels,

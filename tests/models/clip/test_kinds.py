@@ -20,7 +20,7 @@ def test_an_unknown_name_is_refused_with_those_that_are_known(name):
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_missing_weights_are_told_with_what_to_download(tmp_path, kind):
+def test_missing_weights_are_named_with_what_to_download(tmp_path, kind):
     with pytest.raises(
         CarinaError, match=r"model\.safetensors: missing; .*\bdownload .*\b(here|this folder)"
     ):
@@ -38,7 +38,7 @@ def test_pickled_weights_are_not_read(tmp_path):
         open_clip_model(f"chexzero:{tmp_path}")
 
 
-def test_a_name_stands_for_files_alone(published):
+def test_the_identity_of_a_model_depends_only_on_its_files(published):
     folder = published("biomedclip")
     identity = identify_model(f"biomedclip:{folder}")
     assert identity.name == "biomedclip:tiny-biomedclip"
@@ -161,7 +161,7 @@ def test_nothing_is_imported_before_a_model_is_opened():
     assert said.stdout.strip() == "[]"
 
 
-def test_what_is_not_installed_is_told_with_how_to_get_it(published, monkeypatch):
+def test_a_missing_package_is_named_with_how_to_install_it(published, monkeypatch):
     from carina.models import extra
 
     folder = published("clip")

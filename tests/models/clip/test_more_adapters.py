@@ -210,14 +210,14 @@ def test_a_bert_without_heads_is_the_same(copied, opened, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_missing_vocabulary_is_told_with_where_to_get_it(copied, kind):
+def test_a_missing_vocabulary_is_named_with_its_source(copied, kind):
     path, name = copied(kind)
     (path / "vocab.txt").unlink()
     with pytest.raises(CarinaError, match=r"vocab\.txt: missing; put the vocab\.txt of \w+/[\w-]+ here"):
         open_clip_model(name)
 
 
-def test_what_is_asked_changes_the_settings_of_a_model(copied):
+def test_changed_descriptions_change_the_settings_of_the_identity(copied):
     path, name = copied("mavl")
     before = identify_model(name)
     (path / "gpt4_mimic.json").write_text((path / "gpt4_mimic.json").read_text().replace("it is", "it was"))
@@ -288,7 +288,7 @@ def test_a_finding_is_asked_for_by_the_observation_that_it_is(opened, kind):
         ),
     ],
 )
-def test_a_list_that_is_missing_or_wrong_is_told(copied, kind, file, said, expected):
+def test_a_missing_or_wrong_list_of_observations_is_named(copied, kind, file, said, expected):
     path, name = copied(kind)
     (path / file).unlink()
     if said:

@@ -148,7 +148,7 @@ def test_open_clip_settings_that_are_unknown_are_an_error(changes):
         as_open_clip(HERE, changes, 32)
 
 
-def test_what_is_no_grey_image_is_refused():
+def test_only_grey_images_of_uint8_are_accepted():
     preparation = as_open_clip(HERE, {}, 32)
     with pytest.raises(ValueError, match="grey image"):
         preparation(np.zeros((8, 8, 3), np.uint8))
@@ -175,7 +175,7 @@ def test_an_image_of_which_next_to_nothing_is_seen_is_refused(fit):
     assert preparation(noise(3, 60)).shape == (3, 32, 32)
 
 
-def test_a_long_image_that_is_seen_as_a_whole_is_taken():
+def test_a_long_image_is_accepted_where_no_part_is_cropped():
     preparation = Preparation(
         fit=partial(Frame.letterboxed, longest=32),
         side=32,
@@ -198,7 +198,7 @@ def test_a_frame_of_another_size_needs_a_way_to_the_network():
         preparation(noise(8, 8))
 
 
-def test_the_ways_of_resampling():
+def test_each_filter_resizes_as_its_library_does():
     image = np.array([[0, 100], [200, 40]], np.uint8)
     assert resize(image, 1, 1, "cv2 area").tolist() == [[85]]
     assert resize(image, 2, 2, "pil lanczos") is image

@@ -73,7 +73,7 @@ def test_grids_are_as_large_as_said(side, dilated):
         assert tuple(features.shape[2:]) == tower.grid(side, stage)
 
 
-def test_grids_of_the_published_sizes():
+def test_grids_have_the_published_sizes():
     tower, finer = ResNetTower(SHAPE), ResNetTower(ResNetShape(blocks=(1, 1, 1, 1), width=2, dilated=True))
     assert [tower.grid(299, stage) for stage in (2, 3, 4)] == [(38, 38), (19, 19), (10, 10)]  # AFLoc, GLoRIA
     assert tower.grid(480, 4) == (15, 15)  # BioViL

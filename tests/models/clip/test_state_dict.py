@@ -25,7 +25,7 @@ def test_a_source_takes_its_part():
     assert Source("x", lead=2).take(packed[None, None]).tolist() == packed.tolist()
 
 
-def test_what_is_filled_is_taken_and_the_rest_is_left_over():
+def test_weights_that_no_module_uses_are_refused():
     matrix = torch.arange(6.0).reshape(3, 2)
     weights = Weights(FILE, {"head.weight": matrix, "extra": matrix, "a.position_ids": torch.zeros(1)})
     module = linear()
@@ -37,7 +37,7 @@ def test_what_is_filled_is_taken_and_the_rest_is_left_over():
     weights.close()
 
 
-def test_a_shape_that_does_not_fit_is_told_with_both():
+def test_an_error_about_a_shape_names_both_shapes():
     weights = Weights(FILE, {"head.weight": torch.zeros(2, 3), "places": torch.zeros(2, 5)})
     with pytest.raises(
         CarinaError,
@@ -78,7 +78,7 @@ def test_a_number_may_have_axes_around_it_but_no_other_beside_it():
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
-def test_what_is_no_number_is_not_taken(value):
+def test_weights_with_nan_or_infinity_are_refused(value):
     odd = torch.tensor([[1.0, 2.0], [-value, value]], dtype=torch.float16)
     weights = Weights(FILE, {"odd": odd, "whole": torch.tensor([1, 2]), "empty": torch.zeros(0)})
     with pytest.raises(

@@ -72,7 +72,7 @@ def strict(tiny_clip, published, monkeypatch):
         yield lambda kind: Strict(f"{tiny_clip.NAMES[kind]}:{published(kind)}", monkeypatch)
 
 
-def test_every_kind_is_tried(tiny_clip):
+def test_every_kind_of_model_is_tested(tiny_clip):
     assert {tiny_clip.NAMES[kind] for kind in MADE} == set(KINDS)
 
 
@@ -112,21 +112,21 @@ def test_a_weight_that_gives_a_size_has_as_many_axes_as_expected(strict, kind):
         ("openai", "visual.transformer.resblocks.0.attn.in_proj_weight", (), r"expected \(128, 128\)"),
     ],
 )  # fmt: skip
-def test_a_size_that_does_not_fit_what_comes_in_is_told(strict, kind, key, shape, expected):
+def test_a_weight_of_the_wrong_shape_is_named_with_the_expected_shape(strict, kind, key, shape, expected):
     said = strict(kind).complaint(key, torch.zeros(shape))
     assert re.search(
         rf"weight {re.escape(key)} has the shape {re.escape(str(shape))}[;,] {expected}", said
     ), said
 
 
-def test_a_picture_of_no_patches_is_told(strict):
+def test_a_position_embedding_without_patches_is_refused(strict):
     said = strict("openai").complaint("visual.positional_embedding", torch.zeros(1, 128))
     assert "weight visual.positional_embedding has 1 places; expected a square number and one" in said
 
 
 @pytest.mark.parametrize(("kind", "key"), [("kad", "model.mlp_head.0.bias"), ("clip", "logit_scale")])
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
-def test_what_is_no_number_is_told(strict, kind, key, value):
+def test_a_weight_with_nan_or_infinity_is_named(strict, kind, key, value):
     model = strict(kind)
     found = model.tensors[key].clone()
     found.view(-1)[-1] = value

@@ -105,7 +105,7 @@ def test_a_patch_of_siglip_lies_where_a_picture_of_that_patch_alone_would(siglip
         torch.testing.assert_close(finished[:, index], alone, atol=1e-5, rtol=1e-5)
 
 
-def test_the_pool_of_siglip_tells_where_it_looked(siglip):
+def test_the_attention_of_the_siglip_pool_equals_transformers(siglip):
     theirs, ours = siglip
     tokens = ours.norm(ours(pictures()))
     _, weights = ours.head(tokens)

@@ -306,7 +306,7 @@ def test_a_turn_that_does_not_fit_in_memory_alone_fails(make_model, loaded, turn
     ] * 2
 
 
-def test_other_faults_of_the_model_are_not_hidden(make_model, loaded, turns, pictures, monkeypatch):
+def test_other_errors_of_the_model_are_raised(make_model, loaded, turns, pictures, monkeypatch):
     out_of_memory(loaded("llava").model, monkeypatch, 0, RuntimeError("shapes do not match"))
     with pytest.raises(RuntimeError, match="shapes do not match"):
         make_model().answer(turns, pictures)

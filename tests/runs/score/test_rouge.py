@@ -43,7 +43,7 @@ def test_words_are_runs_of_letters_and_digits_in_lower_case():
         ("Mild edema.", "mild, EDEMA", 1.0),
     ],
 )
-def test_values_worked_out_by_hand(key, answer, expected):
+def test_rouge_l_equals_values_worked_out_by_hand(key, answer, expected):
     assert rouge_l(key, answer) == pytest.approx(expected)
 
 
@@ -52,12 +52,12 @@ def test_a_key_without_words_cannot_be_compared():
 
 
 @given(one=WORDS, other=WORDS)
-def test_bits_count_what_the_table_counts(one, other):
+def test_the_subsequence_of_bits_equals_that_of_dynamic_programming(one, other):
     assert count_common_words(one, other) == by_table(one, other)
 
 
 @given(one=st.text(), other=st.text())
-def test_any_two_texts(one, other):
+def test_rouge_l_of_any_two_texts_is_symmetric_and_bounded(one, other):
     figure = rouge_l(one, other)
     if figure is None:
         assert split_words(one) == []

@@ -31,7 +31,7 @@ def test_edema_is_located_at_a_lung(radgraph):
     )
 
 
-def test_f1_of_known_graphs(radgraph):
+def test_f1_of_known_graphs_equals_values_worked_out_by_hand(radgraph):
     metric = open_radgraph(radgraph)
     assert metric.columns == ("radgraph_entity_f1", "radgraph_f1")
     assert metric.weights == sha256(radgraph / "weights.th")[:16]
@@ -144,7 +144,7 @@ def test_a_weight_that_does_not_fit_is_named(tiny, tmp_path, name, told):
     assert f"weights.th: the weight {name} {told}" in str(error.value)
 
 
-def test_as_many_labels_as_scores(tiny, tmp_path):
+def test_a_label_file_that_does_not_fit_the_weights_is_refused(tiny, tmp_path):
     folder = tiny.save_radgraph(tmp_path / "model")
     labels = folder / "vocabulary" / "radgraph-xl__ner_labels.txt"
     labels.write_text("\nAnatomy\nObservation\nMore\n")
