@@ -266,7 +266,7 @@ def test_replicates_without_a_value_in_a_column_are_left_out_there() -> None:
     ],
     ids=["empty", "all missing", "one patient", "constant", "all right", "some missing"],
 )
-def test_degenerate_columns_have_no_interval(values, labels, expected) -> None:
+def test_an_interval_needs_two_patients_with_values(values, labels, expected) -> None:
     assert mean_interval(values, labels, replicates=500) == expected
 
 

@@ -143,7 +143,7 @@ def test_the_order_of_rows_does_not_matter_and_swapping_changes_the_sign(rows, r
     ],
     ids=["empty", "missing", "one patient", "alike", "always better"],
 )
-def test_the_difference_of_degenerate_columns_has_no_interval(a, b, patients, expected) -> None:
+def test_a_difference_needs_two_patients_for_an_interval(a, b, patients, expected) -> None:
     assert paired_difference(a, b, patients, replicates=100) == expected
 
 

@@ -98,12 +98,12 @@ def read_build_report(benchmark: Benchmark | Location, kind: type[BuildReport] |
 
 
 def opened_studies(studies: Studies | Location) -> Studies:
-    """The study set that a caller gave, opened where it was given by its path."""
+    """The study set of a caller, opened if it is given by its path."""
     return studies if isinstance(studies, Studies) else open_studies(as_path(studies))
 
 
 def write_report(directory: Path, report: BuildReport) -> None:
-    """`build.json`: how a benchmark came to hold what it holds."""
+    """Write `build.json`, the report of how a benchmark was built."""
     write_bytes(directory / REPORT, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
 
 

@@ -17,7 +17,7 @@ _SLOT = re.compile(r"\{[A-Za-z_]\w*\}")
 
 
 def faults(case: Case) -> Iterator[str]:
-    """What is wrong in a case, each with the name of the part; nothing for a sound case."""
+    """Find the problems of a case, each with the name of the part."""
     for what, names in (
         ("image", [image.key for image in case.images]),
         ("region", [region.name for region in case.regions]),
@@ -87,7 +87,7 @@ def _panel_faults(case: Case, view: str, panel: Panel) -> Iterator[str]:
 
 
 class _KnownNames(NamedTuple):
-    """What a step may refer to: views, regions, earlier steps, and views shown by then."""
+    """Names that a step may refer to: views, regions, earlier steps, and views that they show."""
 
     views: dict[str, CaseView]
     regions: set[str]

@@ -98,7 +98,7 @@ def inline(message: Message, *, placeholder: str = PLACEHOLDER) -> str:
 
 
 def plain(text: str) -> str:
-    """A text in which nothing will be taken for an image, a video or a sound."""
+    """Escape a text so that no part of it is read as an image, a video or a sound."""
     return _MEDIA.sub(r"[\1]", text)
 
 

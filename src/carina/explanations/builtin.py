@@ -116,7 +116,7 @@ def _patches(image: NDArray[np.uint8]) -> Floats:
 
 @dataclass(frozen=True)
 class Asymmetry:
-    """How much brighter a place is than its mirror image, or how much darker for findings that are dark."""
+    """Brightness of each cell minus that of its mirror image; the reverse for dark findings."""
 
     @property
     def name(self) -> str:

@@ -167,7 +167,7 @@ def _failed_reply(reason: str) -> Reply:
 
 
 def make_conversation(turn: ChatTurn, images: ImageReader, template: ChatTemplate) -> Conversation:
-    """A turn in the form of chat templates; each image stands before the text of the message that shows it."""
+    """A turn in the form of chat templates; the images of a message come before its text."""
     messages = [
         make_message(
             one.role,

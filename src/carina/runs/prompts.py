@@ -45,15 +45,15 @@ def split_hints(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 NO_ANSWER: Final = "(no answer)"
-"""Stands in the history for an empty answer, which some services refuse."""
+"""Replaces an empty answer in the history, because some services refuse empty messages."""
 SPOKEN_LABELS: Final[dict[str, str]] = {"yes": "Yes.", "no": "No.", "uncertain": "Uncertain."}
 """How built-in models state a label."""
 NORMAL_REPORT: Final = "No acute cardiopulmonary abnormality."
-"""How built-in models answer a free-text question about which they know nothing."""
+"""Answer of built-in models to a free-text question that they cannot answer."""
 
 
 def write_key_as_answer(case: Case, step: Step) -> str:
-    """An answer key as an answer; options by number behind the marker where the key has no text."""
+    """Write an answer key as an answer; options by number after "Answer:" where the key has no text."""
     if step.format == "choice" and step.key.text is None:
         return f"Answer: {', '.join(map(str, step.right))}"
     return answer(case, step)

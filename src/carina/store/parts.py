@@ -271,8 +271,8 @@ class PartReader(Generic[R, M]):
         ours = self._kind.version[1]
         wrong = differences(
             self._kind.schema,
-            # Not `metadata.schema`, which refers to the metadata that refers to it: neither would be given up before
-            # somebody looks for cycles, and a footer may hold megabytes.
+            # Not `metadata.schema`, which is in a reference cycle with the metadata: a footer of megabytes would stay
+            # in memory until the garbage collector runs.
             part.schema_arrow,
             tolerate_unknown=self._minor > ours,
             tolerate_missing=self._minor < ours,

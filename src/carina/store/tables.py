@@ -55,7 +55,7 @@ def _walk(record: type[msgspec.Struct]) -> Fill:
 
 
 def _fill(path: str, info: inspect.Type) -> Fill:
-    """What fills the column of one field."""
+    """Converts the values of one field to a column."""
     inner, nullable = without_none(info)
     item = item_type(inner)
     if isinstance(inner, inspect.StructType):

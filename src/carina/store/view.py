@@ -105,7 +105,7 @@ class View(Result, Generic[R, M]):
         return counts
 
     def _counts(self) -> dict[str, object]:
-        """How much the whole set holds, as its manifest says."""
+        """Counts of the whole set, from its manifest."""
         return {self._kind.layout.folder: sum(part.rows for part in self.manifest.parts)}
 
     # Narrowing ----------------------------------------------------------------------------------------------

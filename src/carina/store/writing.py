@@ -224,7 +224,7 @@ class Writer(Generic[R, M]):
     def _read_counted_columns(
         self, directory: Path, parts: Iterable[PartInfo], taken: list[PartInfo]
     ) -> Iterator[Any]:
-        """The columns that are counted, as Arrow batches; what was counted is `taken`. No id may come twice."""
+        """The counted columns as Arrow batches; adds each part to `taken`, and refuses an id that occurs twice."""
         seen = Distinct()
         for part in parts:
             taken.append(part)
@@ -252,12 +252,12 @@ class Writer(Generic[R, M]):
                 places[name] = (part.file, row)
 
     def _reader(self, directory: Path, part: PartInfo) -> part_files.PartReader[R, M]:
-        # The sums were just taken by whoever wrote the part.
+        # The checksums were just computed by the writer of the part.
         return part_files.PartReader(self.kind, directory, part, minor=self.kind.version[1], verify=False)
 
 
 def _write_parts(build: SetBuild[R, M], records: Iterable[R], part_size: int) -> Iterator[PartInfo]:
-    """Parts of so many records each, written as they are taken."""
+    """Write parts of `part_size` records each."""
     stream = iter(records)
     for index in count():
         chunk = list(islice(stream, part_size))
@@ -271,7 +271,7 @@ def _rows(manifest: Manifest) -> int:
 
 
 def _difference(there: Manifest, wanted: Provenance) -> str:
-    """What decides the bytes and differs, in words."""
+    """The differing settings that change the bytes, as text."""
     pairs = {"seed": (there.seed, wanted.seed), "image root": (there.image_root, wanted.image_root)}
     for name in sorted({*there.options, *wanted.options}):
         pairs[name] = (there.options.get(name), wanted.options.get(name))

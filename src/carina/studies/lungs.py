@@ -120,7 +120,7 @@ def locate(lesion: Mask, parts: Mapping[str, Mask], right: Mask, left: Mask) -> 
 
 
 class _Share(NamedTuple):
-    """How a lesion and a part overlap."""
+    """Overlap of a lesion and a part."""
 
     of_part: float
     of_lesion: float
@@ -132,7 +132,7 @@ def _share(overlap: Mask, part: Mask, lesion_area: int) -> _Share:
 
 
 def _select_parts(shares: Mapping[str, _Share], side: str) -> list[str]:
-    """Names of one side that pass either rule, else those that hold most of the lesion."""
+    """Parts of one side that pass either rule, else those that contain most of the lesion."""
     own = {name: share for name, share in shares.items() if name.startswith(side)}
     passed = [name for name, s in own.items() if s.of_part >= ZONE_COVERED or s.of_lesion >= LESION_WITHIN]
     most = max(share.of_lesion for share in own.values())
@@ -176,7 +176,7 @@ def _largest_piece(mask: Mask) -> Mask:
     _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=8)
     areas = stats[1:, cv2.CC_STAT_AREA]
     largest = 1 + np.flatnonzero(areas == areas.max())
-    # Labels need not follow reading order, and equal pieces must not be told apart by OpenCV's order.
+    # Labels need not follow reading order, and OpenCV's order must not decide between equal pieces.
     first = labels.ravel()[np.isin(labels, largest).argmax()] if largest.size > 1 else largest[0]
     return np.asarray(labels == first)
 

@@ -64,7 +64,7 @@ def score_options(step: Step, chosen: Collection[str] | None) -> Scores:
 
 
 def score_label(step: Step, label: Label | None) -> Scores:
-    """Score a yes/no answer: yes, no and uncertain are three labels, none of which stands for another."""
+    """Score a yes/no answer: correct only if the label (yes, no or uncertain) equals that of the key."""
     correct = label is not None and label == step.key.label
     return Scores(correct=correct, score=float(correct))
 

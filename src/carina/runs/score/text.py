@@ -57,7 +57,7 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 class _Content(NamedTuple):
-    """How well an answer says what the key says; None where a figure has no meaning."""
+    """Agreement of an answer with the key; None where a score has no meaning."""
 
     correct: bool | None = None
     entity_f1: float | None = None

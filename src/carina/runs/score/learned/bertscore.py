@@ -55,11 +55,11 @@ def _encoder(folder: Path) -> Any:  # noqa: ANN401 - transformers is not there f
 
 
 def _embed_texts(tokenizer: Any, model: Any, texts: set[str]) -> dict[str, Any]:  # noqa: ANN401
-    """By text, the normalised last hidden states of its tokens, without the marks at its ends."""
+    """Normalised last hidden states of the tokens of each text, without special tokens."""
     (torch,) = require("torch")
     found: dict[str, Any] = {}
     longest = min(_TOKENS, model.config.max_position_embeddings - 2)  # some count positions from 2
-    # Texts of one length together: little is filled up, and the batches are always the same.
+    # Texts of similar length are batched together: little padding, and always the same batches.
     ordered = sorted(texts, key=lambda text: (len(text), text))
     for start in range(0, len(ordered), _BATCH):
         batch = ordered[start : start + _BATCH]
@@ -84,8 +84,8 @@ def _match_tokens(key: Any, answer: Any) -> float:  # noqa: ANN401
     """F1 of the best matches between the tokens of two texts; 0 where one of them has none."""
     if not len(key) or not len(answer):
         return 0.0
-    alike = key @ answer.T
-    recall, precision = float(alike.max(dim=1).values.mean()), float(alike.max(dim=0).values.mean())
+    cosines = key @ answer.T
+    recall, precision = float(cosines.max(dim=1).values.mean()), float(cosines.max(dim=0).values.mean())
     # Cosines may be negative, where a harmonic mean has no meaning.
     if precision <= 0 or recall <= 0:
         return 0.0

@@ -145,7 +145,7 @@ class SpanModel:
             places = {span: place for place, span in enumerate(named)}
             related: dict[tuple[int, int], list[Relation]] = {span: [] for span in named}
             for one, label, other in self._find_relations(len(words), spans, embedded):
-                # A relation of what is no entity is none.
+                # Relations between spans that are not entities are dropped.
                 if one in named and other in named:
                     related[one].append(Relation(label, places[other]))
         return tuple(
@@ -167,7 +167,7 @@ class SpanModel:
             for word in words
         ]
         flat = [piece for of_word in pieces for piece in of_word]
-        # As in training: each stretch between two marks by itself, even where a word is cut in two.
+        # As in training, long texts are encoded in segments, even if a word is split between two of them.
         most = self._layout.pieces - 2
         start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
         hidden = [
