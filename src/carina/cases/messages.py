@@ -64,10 +64,10 @@ def answer(case: Case, step: Step) -> str:
     if key.text is not None:
         return key.text
     if key.options:
-        return ", ".join(_option(step, number) for number in step.right)
+        return ", ".join(_option_text(step, number) for number in step.right)
     if key.label is not None:
         return _LABELS[key.label]
-    boxes = key.boxes or _around(case, key)
+    boxes = key.boxes or _region_boxes(case, key)
     if boxes:
         return "\n".join(box_text(box) for box in boxes)
     if key.sections:
@@ -94,10 +94,10 @@ def inline(message: Message, *, placeholder: str = PLACEHOLDER) -> str:
 
     Text that looks like a placeholder is put in square brackets, so that there are as many placeholders as images.
     """
-    return "\n".join([*(placeholder for _ in message.shows), plain(message.text)])
+    return "\n".join([*(placeholder for _ in message.shows), escape_media(message.text)])
 
 
-def plain(text: str) -> str:
+def escape_media(text: str) -> str:
     """Escape a text so that no part of it is read as an image, a video or a sound."""
     return _MEDIA.sub(r"[\1]", text)
 
@@ -107,7 +107,7 @@ def view_ids(said: Sequence[Message]) -> list[str]:
     return [view for message in said for view in message.shows]
 
 
-def _option(step: Step, number: int) -> str:
+def _option_text(step: Step, number: int) -> str:
     """An option by number, with the label that the question gives it."""
     option = step.options[number - 1]
     for label in (
@@ -123,7 +123,7 @@ def _option(step: Step, number: int) -> str:
     return option.text
 
 
-def _around(case: Case, key: Key) -> tuple[Box, ...]:
+def _region_boxes(case: Case, key: Key) -> tuple[Box, ...]:
     """Boxes around the regions of a key, for a key that has regions only."""
     found = []
     for name in key.regions:

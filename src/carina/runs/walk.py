@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from carina.cases import Benchmark, Case, Key, Step
-from carina.cases.messages import Message, answer, plain, prompt_text
+from carina.cases.messages import Message, answer, escape_media, prompt_text
 from carina.models import Reply
 from carina.runs.log import Answered
 from carina.runs.parse import parse, parse_chexpercept
@@ -183,7 +183,7 @@ class Walk:
 
     def _remember(self, step: Step, question: Message, text: str, scores: Scores) -> None:
         """Keep what later turns show of an answer: its text without reasoning, and nothing that could mark an image."""
-        shown = plain(text)[-LONGEST_IN_HISTORY:] or NO_ANSWER
+        shown = escape_media(text)[-LONGEST_IN_HISTORY:] or NO_ANSWER
         right = scores.correct
         failed = not right if right is not None else scores.score < _GOOD_ENOUGH
         # Free text is as good as the answer key only where it says the same.

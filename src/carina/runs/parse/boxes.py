@@ -46,13 +46,13 @@ _STATED: Final[tuple[tuple[Frame, re.Pattern[str]], ...]] = (
 
 
 def parse_boxes(
-    step: Step, said: VisibleReply, stop: str, images: Mapping[str, tuple[int, int]]
+    step: Step, reply: VisibleReply, stop: str, images: Mapping[str, tuple[int, int]]
 ) -> ParsedAnswer:
     """The boxes of a reply, or why there are none: `out_of_range` where all lie outside the image or are empty."""
-    text = _find_answer_part(said.text)
+    text = _find_answer_part(reply.text)
     found = find_corners(text)
     if not found:
-        return classify_failure(normalise_text(said.text), said, stop)
+        return classify_failure(normalise_text(reply.text), reply, stop)
     question = fold_characters(step.question).lower()
     wanted = find_stated_frame(question)
     unit = find_stated_frame(_unit_text(text))

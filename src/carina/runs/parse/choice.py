@@ -220,26 +220,30 @@ def read_sentence_opening(words: str, at: int, options: Choices) -> Expression |
     """The option whose full text begins the sentence at a position, followed by punctuation."""
     head = words[at : at + _OPENING]
     line = head.partition("\n")[0]
-    said = split_tokens(line)
+    tokens = split_tokens(line)
     place = 0
     label = -1
-    if len(said) > 2 and (said[0] in "([" or not is_word(said[1])):
+    if len(tokens) > 2 and (tokens[0] in "([" or not is_word(tokens[1])):
         # A label before the text, as in "B. Left lung, as ...".
-        place = 1 if said[0] in "([" else 0
-        word = said[place]
+        place = 1 if tokens[0] in "([" else 0
+        word = tokens[place]
         label = options.letters.get(word, int(word) - 1 if word.isdecimal() and len(word) < 3 else -1)
-        place = place + 2 if label >= 0 and len(said) > place + 2 else 0
-        if place and is_word(said[place - 1]):
+        place = place + 2 if label >= 0 and len(tokens) > place + 2 else 0
+        if place and is_word(tokens[place - 1]):
             place = 0
         label = label if place else -1
-    while place < len(said) and (said[place] in ARTICLES or said[place] in "\"'-"):
+    while place < len(tokens) and (tokens[place] in ARTICLES or tokens[place] in "\"'-"):
         place += 1
-    if place >= len(said):
+    if place >= len(tokens):
         return None
-    full, end, _, _ = options.find_text(said, place)
-    if full < 0 or (end < len(said) and is_word(said[end])) or (end < len(said) and said[end] in "/%&+"):
+    full, end, _, _ = options.find_text(tokens, place)
+    if (
+        full < 0
+        or (end < len(tokens) and is_word(tokens[end]))
+        or (end < len(tokens) and tokens[end] in "/%&+")
+    ):
         return None
-    if end == len(said) and len(line) == _OPENING:
+    if end == len(tokens) and len(line) == _OPENING:
         return None
     if label >= 0 and label != full:
         return _AMBIGUOUS

@@ -56,11 +56,11 @@ def word_set(words: str) -> frozenset[str]:
 def split_tokens(text: str) -> list[str]:
     """Split a normalised text into words and signs; number words and ordinals become digits."""
     if "third" in text:
-        text = _THIRDS.sub(lambda said: "1/3" if said[0][0] == "o" else "2/3", text)
-    said = TOKEN.findall(text)
-    if _SAME.keys().isdisjoint(said):
-        return said
-    return [_SAME.get(token, token) for token in said]
+        text = _THIRDS.sub(lambda match: "1/3" if match[0][0] == "o" else "2/3", text)
+    tokens = TOKEN.findall(text)
+    if _SAME.keys().isdisjoint(tokens):
+        return tokens
+    return [_SAME.get(token, token) for token in tokens]
 
 
 def is_word(token: str) -> bool:
@@ -111,7 +111,7 @@ class Choices:
         if words:
             node[_FULL] = number if _FULL not in node else _SEVERAL
 
-    def find_text(self, said: list[str], at: int) -> tuple[int, int, int, int]:
+    def find_text(self, tokens: list[str], at: int) -> tuple[int, int, int, int]:
         """Find the option whose text begins at a token.
 
         Returns:
@@ -119,9 +119,9 @@ class Choices:
         """
         node = self.root
         full = end = only = stop = -1
-        place, last, size = at, at, len(said)
+        place, last, size = at, at, len(tokens)
         while place < size:
-            word = said[place]
+            word = tokens[place]
             child = node.get(word)
             if child is None:
                 # Punctuation and articles within a text are ignored.

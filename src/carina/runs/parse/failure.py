@@ -11,14 +11,14 @@ LENGTH_STOPS: Final = frozenset(("max_tokens", "length", "model_length"))
 _FILTERED: Final = frozenset(("content_filter", "refusal", "safety"))
 
 
-def is_unfinished(said: VisibleReply, stop: str) -> bool:
+def is_unfinished(reply: VisibleReply, stop: str) -> bool:
     """Whether a reply ended before it was finished."""
-    return said.ends_in_reasoning or stop in LENGTH_STOPS
+    return reply.ends_in_reasoning or stop in LENGTH_STOPS
 
 
-def classify_failure(words: str, said: VisibleReply, stop: str) -> ParsedAnswer:
+def classify_failure(words: str, reply: VisibleReply, stop: str) -> ParsedAnswer:
     """The failure class of a reply without an answer, from its normalised text."""
-    if is_unfinished(said, stop) or (said.has_reasoning and not said.text):
+    if is_unfinished(reply, stop) or (reply.has_reasoning and not reply.text):
         return ParsedAnswer(status="truncated")
     return ParsedAnswer(status="refusal" if stop in _FILTERED or is_refusal(words) else "no_answer")
 

@@ -94,13 +94,13 @@ def remove_reasoning(reply: str) -> VisibleReply:
     )
 
 
-def shorten_reply(said: VisibleReply) -> VisibleReply:
+def shorten_reply(reply: VisibleReply) -> VisibleReply:
     """Remove the middle of a reply that is longer than `LONGEST_REPLY`."""
-    if len(said.text) <= LONGEST_REPLY:
-        return said
+    if len(reply.text) <= LONGEST_REPLY:
+        return reply
     # The dots separate the two parts, so that no answer is read across the cut.
-    head, tail = said.text[: LONGEST_REPLY // 2], said.text[-LONGEST_REPLY // 2 :]
-    return said._replace(text=f"{head}...\n...\n...{tail}")
+    head, tail = reply.text[: LONGEST_REPLY // 2], reply.text[-LONGEST_REPLY // 2 :]
+    return reply._replace(text=f"{head}...\n...\n...{tail}")
 
 
 def _keep_box_token(token: re.Match[str]) -> str:
