@@ -39,12 +39,12 @@ def messages(case: Case, *, answers: bool = True) -> list[Message]:
         case: The case.
         answers: Whether to include the right answers; without them, only the questions.
     """
-    said: list[Message] = []
+    conversation: list[Message] = []
     for step in case.steps:
-        said.append(Message(role="user", step=step.id, text=prompt_text(step), shows=step.shows))
+        conversation.append(Message(role="user", step=step.id, text=prompt_text(step), shows=step.shows))
         if answers:
-            said.append(Message(role="assistant", step=step.id, text=answer(case, step)))
-    return said
+            conversation.append(Message(role="assistant", step=step.id, text=answer(case, step)))
+    return conversation
 
 
 def prompt_text(step: Step) -> str:
@@ -102,9 +102,9 @@ def escape_media(text: str) -> str:
     return _MEDIA.sub(r"[\1]", text)
 
 
-def view_ids(said: Sequence[Message]) -> list[str]:
+def view_ids(conversation: Sequence[Message]) -> list[str]:
     """Ids of the views of a conversation, in the order in which they enter."""
-    return [view for message in said for view in message.shows]
+    return [view for message in conversation for view in message.shows]
 
 
 def _option_text(step: Step, number: int) -> str:

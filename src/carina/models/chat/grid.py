@@ -9,7 +9,7 @@ from math import isqrt
 from typing import Any, Final, NamedTuple
 
 from carina.models.chat.loading import LoadedModel
-from carina.models.clip.preprocessing import Fit, as_transformers, square_first
+from carina.models.clip.preprocessing import Fit, preparation_from_transformers, square_first
 from carina.models.frame import Frame
 from carina.models.weights import CONFIG, PREPARED
 from carina.store.errors import CarinaError
@@ -108,7 +108,7 @@ def _make_fit(loaded: LoadedModel, square: _InputSquare) -> Fit:
         raise CarinaError(
             f"{where}: do_resize is false; expected true, so that images are resized for the network"
         )
-    inner = as_transformers(where, settings, square.side).fit
+    inner = preparation_from_transformers(where, settings, square.side).fit
     if settings.get("do_pad"):
         if kind != "LlavaImageProcessor" or square.covered != square.side:
             raise CarinaError(

@@ -189,17 +189,17 @@ class _IgnoredObject:
         pass
 
 
-def _collect_tensors(found: Any, path: Path, kind: str) -> dict[str, Any]:  # noqa: ANN401
+def _collect_tensors(content: Any, path: Path, kind: str) -> dict[str, Any]:  # noqa: ANN401
     """Collect all weights by their published keys."""
     entries = ENTRIES.get(kind, ())
-    if not entries and isinstance(found, Mapping):
-        entries = tuple(name for name in WRAPPERS if isinstance(found.get(name), Mapping))[:1]
+    if not entries and isinstance(content, Mapping):
+        entries = tuple(name for name in WRAPPERS if isinstance(content.get(name), Mapping))[:1]
     tensors: dict[str, Any] = {}
     for entry in entries or (None,):
-        part = found if entry is None else _find_entry(found, entry, path, kind)
+        part = content if entry is None else _find_entry(content, entry, path, kind)
         if not isinstance(part, Mapping):
             raise CarinaError(
-                f"{path}: holds {type(found).__name__} instead of weights by name; expected a checkpoint of {kind}"
+                f"{path}: holds {type(content).__name__} instead of weights by name; expected a checkpoint of {kind}"
             )
         own = _keep_tensors(part)
         prefix = f"{entry}." if len(entries) > 1 else ""
@@ -225,10 +225,10 @@ def _is_dense(value: Any) -> bool:  # noqa: ANN401
     return value.layout == torch.strided and not odd
 
 
-def _find_entry(found: Any, entry: str, path: Path, kind: str) -> Any:  # noqa: ANN401
-    if not isinstance(found, Mapping) or entry not in found:
+def _find_entry(content: Any, entry: str, path: Path, kind: str) -> Any:  # noqa: ANN401
+    if not isinstance(content, Mapping) or entry not in content:
         raise CarinaError(f"{path}: has no entry {entry!r}, where {kind} keeps its weights")
-    return found[entry]
+    return content[entry]
 
 
 def _keep_tensors(part: Mapping[Any, Any]) -> dict[str, Any]:

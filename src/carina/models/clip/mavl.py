@@ -104,13 +104,13 @@ def _read_sentences(folder: ModelFolder, known: Mapping[str, str]) -> Sequence[s
     ]
 
 
-def _read_aspects(folder: ModelFolder, name: str, said: Any) -> Sequence[str]:  # noqa: ANN401 - whatever the file holds
-    starts = [str(text).partition(":")[0] for text in said] if isinstance(said, list) else None
+def _read_aspects(folder: ModelFolder, name: str, sentences: Any) -> Sequence[str]:  # noqa: ANN401 - whatever the file holds
+    starts = [str(text).partition(":")[0] for text in sentences] if isinstance(sentences, list) else None
     if starts != list(ASPECTS):
         raise CarinaError(
             f"{folder.path / CONCEPTS}: {name!r}: expected a sentence each that starts with {', '.join(ASPECTS)}"
         )
-    return list(map(str, said))
+    return list(map(str, sentences))
 
 
 def _read_prelu(weights: Weights, key: str) -> nn.Module:

@@ -15,7 +15,7 @@ from carina.models.clip.dual_encoder import DualEncoder, vit_images
 from carina.models.clip.interface import ClipModel
 from carina.models.clip.key_maps import openai_text, openai_vision, timm_vision
 from carina.models.clip.model_folder import OPEN_CLIP_CONFIG, ModelFolder
-from carina.models.clip.preprocessing import as_open_clip
+from carina.models.clip.preprocessing import preparation_from_open_clip
 from carina.models.clip.state_dict import COUNTERS, Weights, freeze, map_same_names
 from carina.models.clip.text import (
     HEAD,
@@ -91,7 +91,9 @@ def open_openai_layout(folder: ModelFolder, weights: Weights) -> ClipModel:
     weights.close(ARCHIVED)
     return DualEncoder(
         folder=folder,
-        preparation=as_open_clip(folder.path / OPEN_CLIP_CONFIG, settings.preprocess, tower.shape.side),
+        preparation=preparation_from_open_clip(
+            folder.path / OPEN_CLIP_CONFIG, settings.preprocess, tower.shape.side
+        ),
         image=vit_images(tower),
         text=text,
         tower=tower,
@@ -126,7 +128,9 @@ def open_biomedclip(folder: ModelFolder, weights: Weights) -> ClipModel:
     longest = min(int(said.get("context_length", 256)), model.config.max_position_embeddings)
     return DualEncoder(
         folder=folder,
-        preparation=as_open_clip(folder.path / OPEN_CLIP_CONFIG, settings.preprocess, tower.shape.side),
+        preparation=preparation_from_open_clip(
+            folder.path / OPEN_CLIP_CONFIG, settings.preprocess, tower.shape.side
+        ),
         image=vit_images(tower),
         text=BertText(tokenizer, model, freeze(projection), longest),
         tower=tower,

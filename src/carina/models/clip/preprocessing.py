@@ -117,23 +117,27 @@ def square_first(height: int, width: int, *, least: int) -> Frame:
     return Frame(height, width, height, width, side, (side - height) // 2, (side - width) // 2)
 
 
-def as_transformers(path: Path, said: dict[str, Any], side: int) -> Preparation:
+def preparation_from_transformers(path: Path, settings: dict[str, Any], side: int) -> Preparation:
     """Preparation by the preprocessor_config.json of CLIP or SigLIP, for a network of this side."""
     try:
-        size = said["size"]
+        size = settings["size"]
         if isinstance(size, int):
             size = {"shortest_edge": size}
-        cut = said.get("crop_size", side) if said.get("do_center_crop", "crop_size" in said) else None
+        cut = (
+            settings.get("crop_size", side)
+            if settings.get("do_center_crop", "crop_size" in settings)
+            else None
+        )
         if isinstance(cut, dict):
             cut = cut["height"] if cut["height"] == cut["width"] else 0
-        normalised = said.get("do_normalize", True)
+        normalised = settings.get("do_normalize", True)
         made = Preparation(
             fit=_make_fit(size, cut, side),
             side=side,
-            resample=_BY_NUMBER[said.get("resample", 3)],
-            mean=_three_channels(said["image_mean"]) if normalised else (0.0, 0.0, 0.0),
-            std=_three_channels(said["image_std"]) if normalised else (1.0, 1.0, 1.0),
-            scale=float(said.get("rescale_factor", 1 / 255)) if said.get("do_rescale", True) else 1.0,
+            resample=_BY_NUMBER[settings.get("resample", 3)],
+            mean=_three_channels(settings["image_mean"]) if normalised else (0.0, 0.0, 0.0),
+            std=_three_channels(settings["image_std"]) if normalised else (1.0, 1.0, 1.0),
+            scale=float(settings.get("rescale_factor", 1 / 255)) if settings.get("do_rescale", True) else 1.0,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CarinaError(
@@ -143,7 +147,7 @@ def as_transformers(path: Path, said: dict[str, Any], side: int) -> Preparation:
     return made
 
 
-def as_open_clip(path: Path, said: dict[str, Any], side: int) -> Preparation:
+def preparation_from_open_clip(path: Path, settings: dict[str, Any], side: int) -> Preparation:
     """Preparation by the `preprocess_cfg` of an open_clip_config.json, with OpenAI's values for its gaps."""
     modes: dict[str, Fit] = {
         "shortest": partial(crop_to_even, shortest=side, side=side),
@@ -151,11 +155,11 @@ def as_open_clip(path: Path, said: dict[str, Any], side: int) -> Preparation:
     }
     try:
         return Preparation(
-            fit=modes[said.get("resize_mode") or "shortest"],
+            fit=modes[settings.get("resize_mode") or "shortest"],
             side=side,
-            resample="pil bilinear" if said.get("interpolation") == "bilinear" else "pil bicubic",
-            mean=_three_channels(said.get("mean") or CLIP_MEAN),
-            std=_three_channels(said.get("std") or CLIP_STD),
+            resample="pil bilinear" if settings.get("interpolation") == "bilinear" else "pil bicubic",
+            mean=_three_channels(settings.get("mean") or CLIP_MEAN),
+            std=_three_channels(settings.get("std") or CLIP_STD),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CarinaError(

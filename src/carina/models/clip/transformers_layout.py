@@ -12,7 +12,7 @@ from carina.models.clip.interface import ClipModel
 from carina.models.clip.key_maps import transformers_clip_vision, transformers_siglip_vision
 from carina.models.clip.model_folder import ModelFolder
 from carina.models.clip.openclip import open_openai_layout
-from carina.models.clip.preprocessing import as_transformers
+from carina.models.clip.preprocessing import preparation_from_transformers
 from carina.models.clip.state_dict import Weights, freeze, map_same_names
 from carina.models.clip.text import ClipText, SiglipText, check_vocabulary, clip_tokenizer, siglip_tokenizer
 from carina.models.clip.vit import Activation, Pool, VitShape, VitTower
@@ -68,7 +68,9 @@ def _dual(
 ) -> DualEncoder:
     return DualEncoder(
         folder=folder,
-        preparation=as_transformers(folder.path, folder.checkpoint.preparation, tower.shape.side),
+        preparation=preparation_from_transformers(
+            folder.path, folder.checkpoint.preparation, tower.shape.side
+        ),
         image=vit_images(tower),
         text=text,
         tower=tower,

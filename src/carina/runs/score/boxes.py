@@ -32,9 +32,9 @@ class _ComparableBox(NamedTuple):
     corners: Corners
 
 
-def score_boxes(case: Case, step: Step, found: Sequence[Box] | None) -> Scores:
+def score_boxes(case: Case, step: Step, boxes: Sequence[Box] | None) -> Scores:
     """Score the boxes of an answer; None for an answer in which no box could be read."""
-    overlap = 0.0 if found is None else mean_iou(case, key_boxes(case, step.key), found)
+    overlap = 0.0 if boxes is None else mean_iou(case, key_boxes(case, step.key), boxes)
     return Scores(correct=overlap >= RIGHT - _ROUNDING, score=overlap, iou=overlap)
 
 
@@ -52,17 +52,17 @@ def key_boxes(case: Case, key: Key) -> tuple[Box, ...]:
     return tuple(around)
 
 
-def mean_iou(case: Case, right: Sequence[Box], found: Sequence[Box]) -> float:
+def mean_iou(case: Case, right: Sequence[Box], boxes: Sequence[Box]) -> float:
     """Sum of the IoU of the best pairs, divided by the larger number of boxes; 1 where neither side has a box."""
-    if not right or not found:
-        return float(len(right) == len(found))
+    if not right or not boxes:
+        return float(len(right) == len(boxes))
     sizes = {image.key: (image.width, image.height) for image in case.images}
     placed = [_to_comparable(box, sizes) for box in right]
     overlaps: NDArray[np.float64] = np.array(
-        [[_pair_iou(one, _to_comparable(other, sizes)) for one in placed] for other in found[:_MOST]]
+        [[_pair_iou(one, _to_comparable(other, sizes)) for one in placed] for other in boxes[:_MOST]]
     )
     rows, columns = linear_sum_assignment(overlaps, maximize=True)
-    return float(overlaps[rows, columns].sum()) / max(len(right), len(found))
+    return float(overlaps[rows, columns].sum()) / max(len(right), len(boxes))
 
 
 def iou(one: Corners, other: Corners) -> float:

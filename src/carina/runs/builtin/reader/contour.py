@@ -94,14 +94,14 @@ def estimate_lesion(appearance: Appearance, finding: str, proposal: Mask | None)
     return LesionEstimate(score=score, mask=(score > 0) & field & _dilate(proposal, _REACH), field=field)
 
 
-def needs_revision(found: LesionEstimate, finding: str, proposal: Mask) -> bool:
+def needs_revision(estimate: LesionEstimate, finding: str, proposal: Mask) -> bool:
     """Whether a contour differs so much from the estimate that it needs a major revision."""
-    return found.difference(proposal) > _MAJOR_REVISION.get(finding, _MAJOR_REVISION_OTHERS)
+    return estimate.difference(proposal) > _MAJOR_REVISION.get(finding, _MAJOR_REVISION_OTHERS)
 
 
-def find_best_mask(found: LesionEstimate, masks: Sequence[Mask]) -> int:
+def find_best_mask(estimate: LesionEstimate, masks: Sequence[Mask]) -> int:
     """Index of the mask that agrees best with the estimate."""
-    return int(np.argmax([found.overlap(mask) for mask in masks]))
+    return int(np.argmax([estimate.overlap(mask) for mask in masks]))
 
 
 def _first_large(masks: Sequence[Mask]) -> Mask:
