@@ -90,7 +90,7 @@ def test_a_run_describes_itself_in_one_line_and_in_a_notebook(finished):
     assert "<th style='text-align:left'>model</th>" in finished._repr_html_()
 
 
-def test_brackets_in_a_path_are_no_pattern(bench, tmp_path):
+def test_brackets_in_a_path_are_not_read_as_a_pattern(bench, tmp_path):
     written = run(bench.directory, "builtin/oracle", tmp_path / "run [a-z]*", limit=1)
     assert len(open_run(written.path).to_frame()) == 1
 

@@ -142,7 +142,7 @@ def test_another_package_adds_a_source_by_an_entry_point(monkeypatch, lines, tmp
             return SOURCES["scans"]
 
     monkeypatch.setattr(registry, "entry_points", lambda group: [Point()] if "sources" in group else [])
-    monkeypatch.setattr(SOURCES, "_is_complete", False)
+    monkeypatch.setattr(SOURCES, "_has_entry_points", False)
     try:
         assert len(import_studies("elsewhere", lines("a"), tmp_path / "out", workers=1)) == 1
     finally:

@@ -113,7 +113,7 @@ class Benchmark(ImageView[Case, Manifest]):
             "patient": patient,
             "study": study,
         }
-        return self._narrowed(_COLUMNS, given)
+        return self._with_filter(_COLUMNS, given)
 
     def pixels(self, image: CaseImage) -> NDArray[np.uint8]:
         """An image for display: grey (height, width) with 0 black, or RGB (height, width, 3) for a finished picture."""

@@ -93,7 +93,11 @@ def warp(
     kernel = _make_kernel(window, place, axes=(along, across), angle=angle, chance=chance)
     depth = outline.depth[window]
     effort = np.abs(depth) / np.maximum(kernel, _LEAST_KERNEL)
-    movable = (kernel > _LEAST_KERNEL) & (outline.mask[window] == (operation == "contraction")) & outline.field[window]
+    movable = (
+        (kernel > _LEAST_KERNEL)
+        & (outline.mask[window] == (operation == "contraction"))
+        & outline.field[window]
+    )
     return window, np.where(movable, effort, np.float32(np.inf))
 
 

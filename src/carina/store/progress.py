@@ -1,4 +1,4 @@
-"""How a function tells its caller how far it is, without knowing whether anybody looks.
+"""Report the progress of a function to its caller, whether or not it is shown.
 
 A function that works in phases takes `progress: Progress = no_progress` and opens one block a phase:
 

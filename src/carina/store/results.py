@@ -24,7 +24,7 @@ class HasPath(Protocol):
 
 
 Location: TypeAlias = str | os.PathLike[str] | HasPath
-"""Where something lies: text, a path, or an object that Carina returned."""
+"""A location on disk: text, a path, or an object that Carina returned."""
 
 
 def as_path(location: Location) -> Path:
@@ -50,7 +50,7 @@ class Result(ABC):
     @property
     @abstractmethod
     def path(self) -> Path:
-        """Where it lies on disk."""
+        """Its location on disk."""
 
     @abstractmethod
     def to_frame(self) -> "pl.DataFrame":

@@ -135,7 +135,7 @@ class Studies(ImageView[Study, Manifest]):
             "certainty": certainty,
             "view": view,
         }
-        return self._narrowed(_COLUMNS, given)
+        return self._with_filter(_COLUMNS, given)
 
     def prior(self, study: Study) -> Study | None:
         """The study before this one; None where there is none, or the set does not hold it.

@@ -8,7 +8,7 @@ from tests.exports.chat import conversation
 from tests.sources.chexpercept import percept_cases
 
 from carina.cases import Box, Key, Option, Step, without_keys
-from carina.cases.messages import answer, box_text, inline, messages, plain, view_ids
+from carina.cases.messages import answer, box_text, escape_media, inline, messages, view_ids
 from carina.store.errors import BenchmarkError
 from carina.studies.model import ReportSection
 
@@ -121,7 +121,7 @@ def test_context_comes_before_the_question():
 
 
 def test_words_that_look_like_placeholders_are_not():
-    assert plain("an <image>, an <IMAGE>, <video> and <audio>, <box>") == (
+    assert escape_media("an <image>, an <IMAGE>, <video> and <audio>, <box>") == (
         "an [image], an [IMAGE], [video] and [audio], <box>"
     )
 

@@ -12,7 +12,7 @@ from carina.percept.records import LesionAnalysis
 from carina.percept.rules import Rules
 from carina.percept.select import assign_key_positions
 from carina.phantom import PhantomOptions, make_studies
-from carina.runs.records import Parsed
+from carina.runs.records import ParsedAnswer
 from carina.runs.score import chance, score
 from carina.trek.conversation import make_conversation
 from carina.trek.language import load_language
@@ -76,7 +76,9 @@ def examinations():
 
 def right_answer(case, step):
     key = step.key
-    return Parsed(status="ok", options=key.options, label=key.label, boxes=key.boxes, text=answer(case, step))
+    return ParsedAnswer(
+        status="ok", options=key.options, label=key.label, boxes=key.boxes, text=answer(case, step)
+    )
 
 
 def figures(scores):
@@ -125,7 +127,7 @@ def test_random_answers_are_right_as_often_as_chance_says(examinations):
             if (step.task, len(draws)) in counted:
                 continue
             counted.add((step.task, len(draws)))
-            right = [score(case, step, Parsed(status="ok", options=draw), "").correct for draw in draws]
+            right = [score(case, step, ParsedAnswer(status="ok", options=draw), "").correct for draw in draws]
             assert sum(right) / len(right) == pytest.approx(chance(step))
     assert {8, 256} <= {number for _, number in counted}
 

@@ -174,7 +174,7 @@ def test_denied_attributes_do_not_count(kind, value, right, wrong):
         ("In the stomach.", None),
     ],
 )
-def test_positions_in_many_words(text, position):
+def test_a_position_is_recognised_in_different_words(text, position):
     tube = ("target", "device", "nasogastric tube")
     for value, key in (("adequate", "It is properly placed."), ("malpositioned", "It is badly placed.")):
         step = open_step(
