@@ -25,6 +25,7 @@ from carina.runs import Policy, read_info
 from carina.runs.builtin import NAMES
 from carina.runs.evaluate import run_model
 from carina.runs.options import RunOptions
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.files import write_bytes
 from carina.store.progress import Advance, Progress, no_progress
 from carina.store.results import Location, Result, as_path
@@ -142,6 +143,7 @@ class _RunPlan:
     options: RunOptions
 
 
+@check_arguments
 def demo(
     out: Location = "demo",
     *,
@@ -149,7 +151,7 @@ def demo(
     seed: int = SEED,
     image_size: int = PhantomOptions().size,
     cases_per_cell: int = CASES_PER_CELL,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Demo:
     """Make synthetic studies and three benchmarks from them, evaluate the built-in models, and write pages of it all.

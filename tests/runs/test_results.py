@@ -73,7 +73,7 @@ def test_the_frame_has_a_row_per_step_and_says_which_run_it_is(finished):
 
 def test_scores_are_means_by_stage_with_n(finished):
     scores = finished.scores()
-    assert scores.columns == ["protocol", "stage", "title", "n", "accuracy", "score", "chance"]
+    assert scores.columns == ["protocol", "stage", "title", "n", "judged", "accuracy", "score", "chance"]
     frame = finished.to_frame().filter(pl.col("protocol") == "percept", pl.col("stage") == 1)
     first = scores.row(0, named=True)
     assert (first["protocol"], first["stage"], first["n"]) == ("percept", 1, len(frame))

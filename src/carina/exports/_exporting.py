@@ -11,6 +11,7 @@ import msgspec
 from carina.cases.benchmark import open_benchmark
 from carina.exports._exporter import EXPORTS
 from carina.exports._folder import write_folder
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
 
@@ -54,6 +55,7 @@ class ExportResult(Result):
         return {name: self.counts[name] for name in ("cases", "questions", "pictures")}
 
 
+@check_arguments
 def export(
     bench: Location,
     out: Location,
@@ -61,7 +63,7 @@ def export(
     to: str,
     options: Mapping[str, object] | None = None,
     images: Location | None = None,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> ExportResult:
     """Write a benchmark in the format of another tool.

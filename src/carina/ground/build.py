@@ -24,6 +24,7 @@ from carina.ground.options import Ask, Fusion, GroundOptions
 from carina.ground.probe import Probe, make_case
 from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, select_probes
 from carina.ground.truth import truth_of
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
@@ -58,11 +59,12 @@ class _Task:
     on_error: OnError
 
 
+@check_arguments
 def build_ground(
     studies: Studies | Location,
     out: Location,
     *,
-    per_target: int | None = None,
+    per_target: PositiveInt | None = None,
     absent: float = 1.0,
     targets: Sequence[str] | None = None,
     ask: Ask = "finding",
@@ -71,7 +73,7 @@ def build_ground(
     seed: int = 0,
     split: str | None = None,
     on_error: OnError = "skip",
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Benchmark:
     """Build a benchmark of positive and negative probes: is a finding present, and where?

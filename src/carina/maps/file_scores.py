@@ -22,6 +22,7 @@ from carina.maps.score import Scorer, Variants
 from carina.maps.summary import Cell, Row
 from carina.maps.tuning import Thresholds, read_thresholds, write_thresholds
 from carina.models.frame import Frame
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
 from carina.store.progress import Progress, no_progress
@@ -116,6 +117,7 @@ class MapScores(Result):
         return {"scored_maps": self.scores.scored, "metric_variants": len(self.scores.variants)}
 
 
+@check_arguments
 def score_maps(
     maps: Location,
     regions: Location,
@@ -239,6 +241,7 @@ class ProfileComparison(Result):
         return {"rules": len(self.rules), "maps": self.rules[0].n["all"]}
 
 
+@check_arguments
 def compare_profiles(
     maps: Location, regions: Location, *, geometry: str | None = None, progress: Progress = no_progress
 ) -> ProfileComparison:

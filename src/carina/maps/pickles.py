@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
@@ -48,6 +49,7 @@ class ConvertedPickles(Result):
         return {"written": len(self.written), "refused": len(self.refused)}
 
 
+@check_arguments
 def convert_pickles(source: Location, out: Location, *, progress: Progress = no_progress) -> ConvertedPickles:
     """Convert pickled maps to `.npz` without running the code that pickles can hold.
 

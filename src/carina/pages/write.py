@@ -35,6 +35,7 @@ from carina.pages.study_index import (
 from carina.pages.study_summary import draw_study_summary
 from carina.pages.words import page_name
 from carina.store import what_is
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
 from carina.store.progress import Progress, no_progress
@@ -106,12 +107,13 @@ class Pages(Result):
         return {"pages": len(self.pages), "of": self.total}
 
 
+@check_arguments
 def show(
     location: Location,
     out: Location = "pages",
     *,
     id: str | None = None,  # noqa: A002 - what it is
-    limit: int = LIMIT,
+    limit: PositiveInt = LIMIT,
     images: Location | None = None,
     title: str | None = None,
     progress: Progress = no_progress,

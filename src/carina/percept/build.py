@@ -50,6 +50,7 @@ from carina.percept.select import (
 from carina.percept.steps import PATHS
 from carina.percept.truth import SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
 from carina.store import PartInfo
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
@@ -86,18 +87,19 @@ class BuildOptions:
         check_choice("split", self.split, get_args(Split))
 
 
+@check_arguments
 def build_percept(
     studies: Studies | Location,
     out: Location,
     *,
-    per_cell: int = 100,
+    per_cell: PositiveInt = 100,
     seed: int = 0,
     targets: Sequence[str] | None = None,
     split: str | None = None,
     segmenter: str | None = None,
     deformer: str | None = None,
     rules: Rules | None = None,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Benchmark:
     """Build a benchmark of sequential examinations of lesions from a study set.

@@ -8,6 +8,7 @@ from carina.cases import Benchmark
 from carina.sources._imported import Imported
 from carina.sources._source import SOURCES, Brings
 from carina.sources._writing import Job, OnError, run_import
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.options import convert_options
 from carina.store.progress import Progress, no_progress
@@ -15,6 +16,7 @@ from carina.store.results import Location, as_path
 from carina.studies import Studies
 
 
+@check_arguments
 def import_studies(
     source: str,
     path: Location,
@@ -23,9 +25,9 @@ def import_studies(
     options: Mapping[str, object] | None = None,
     images: Location | None = None,
     on_error: OnError = "skip",
-    limit: int | None = None,
+    limit: PositiveInt | None = None,
     copy_images: bool = False,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Studies:
     """Import a data set as a study set.
@@ -58,6 +60,7 @@ def import_studies(
     return cast(Studies, _import_as("studies", source, path, out, settings))
 
 
+@check_arguments
 def import_cases(
     source: str,
     path: Location,
@@ -66,9 +69,9 @@ def import_cases(
     options: Mapping[str, object] | None = None,
     images: Location | None = None,
     on_error: OnError = "skip",
-    limit: int | None = None,
+    limit: PositiveInt | None = None,
     copy_images: bool = False,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Benchmark:
     """Import published questions as a benchmark.

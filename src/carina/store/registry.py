@@ -84,7 +84,7 @@ class Registry(Generic[T]):
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
-        # Other packages come last: they import Carina, which may be looking up an entry of its own while it is imported.
+        # Other packages come last: they import Carina, which may look up an entry of its own while it is imported.
         if name not in self._entries:
             self._import_modules()
         if name not in self._entries:

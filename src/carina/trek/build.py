@@ -27,9 +27,9 @@ from carina.cases.building import (
     write_report,
     write_skipped,
 )
-from carina.cases.model import Frame
 from carina.reports import with_report_truth
 from carina.store import PartInfo
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
@@ -38,7 +38,7 @@ from carina.studies import Studies
 from carina.trek.build_report import TrekBuildReport
 from carina.trek.language import load_language
 from carina.trek.neighbours import Neighbours, find_neighbours
-from carina.trek.options import PART_SIZE, Quotas, TrekOptions
+from carina.trek.options import PART_SIZE, BoxUnit, Quotas, TrekOptions
 from carina.trek.paraphrase import ParaphraseCounts
 from carina.trek.part import (
     BROKEN,
@@ -56,6 +56,7 @@ PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other conversations."""
 
 
+@check_arguments
 def build_trek(
     studies: Studies | Location,
     out: Location,
@@ -63,7 +64,7 @@ def build_trek(
     seed: int = 0,
     split: str | None = None,
     shuffled: float = 0.0,
-    frame: Frame = "percent",
+    frame: BoxUnit = "percent",
     most_images: int = 2,
     indication: float = 0.25,
     extractor: str = "rules",
@@ -74,7 +75,7 @@ def build_trek(
     engine: Engine = "local",
     address: str | None = None,
     on_error: OnError = "skip",
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Benchmark:
     """Build a benchmark of conversations that follow a radiologist's reading in eight stages.

@@ -1,15 +1,16 @@
 """Options of `build_trek`, checked."""
 
 from dataclasses import dataclass, field
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from carina.cases.building import check_choice
-from carina.cases.model import Frame
 from carina.store.errors import CarinaError
 from carina.studies.vocabulary import Split
 from carina.trek.wording import languages
 
-FRAMES: Final = ("pixel", "percent", "thousand")
+BoxUnit = Literal["pixel", "percent", "thousand"]
+"""Units of boxes that questions and answers may use."""
+FRAMES: Final[tuple[BoxUnit, ...]] = get_args(BoxUnit)
 PART_SIZE: Final = 1024
 """Conversations in one part of a benchmark."""
 
@@ -56,7 +57,7 @@ class TrekOptions:
     seed: int = 0
     shuffled: float = 0.0
     """Share of conversations with their questions in random order, as far as questions do not depend on each other."""
-    frame: Frame = "percent"
+    frame: BoxUnit = "percent"
     """Units of boxes in questions and answers."""
     most_images: int = 2
     """Most images of a study to show, of the current and of the prior study each."""

@@ -22,6 +22,7 @@ from carina.models.clip.kinds import KINDS
 from carina.models.clip.model_folder import SETTINGS
 from carina.models.extra import require
 from carina.models.weights import CONFIG, WEIGHTS
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
 from carina.store.results import Location, Result, as_path
@@ -97,6 +98,7 @@ class ConvertedCheckpoint(Result):
         return {"kind": self.kind, "tensors": len(self.tensors)}
 
 
+@check_arguments
 def convert_checkpoint(checkpoint: Location, out: Location, kind: str) -> ConvertedCheckpoint:
     """Convert a pickled checkpoint of a CLIP-style model to safetensors without running the code that it can hold.
 
