@@ -165,7 +165,7 @@ def demo(
         image_size: Longest side of the images in pixels.
         cases_per_cell: Percept cases for each lesion and path.
         workers: Processes; one per core unless given.
-        progress: Opens a progress display for each phase.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The paths of everything. `path` is the start page.

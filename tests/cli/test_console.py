@@ -2,8 +2,8 @@
 
 import pytest
 
-from carina.cli import console
 from carina.cli.console import progress
+from carina.store import progress as progress_module
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def clock(monkeypatch):
             return self.now
 
     made = Clock()
-    monkeypatch.setattr(console, "time", made)
+    monkeypatch.setattr(progress_module, "time", made)
     return made
 
 

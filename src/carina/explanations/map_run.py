@@ -164,7 +164,7 @@ def explain(
         workers: Number of processes; None for one a core.
         engine: Where the processes run: this machine, or a Ray cluster.
         address: Address of the Ray cluster, HOST:PORT; only with engine "ray".
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The run, with `.maps`, `.scoring`, `.checks`, `.skipped`, `.summary()` and `.to_frame()`.

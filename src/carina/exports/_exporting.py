@@ -78,7 +78,7 @@ def export(
         options: Options of the export by name; `carina export --to NAME --help` lists them.
         images: Folder of the images, if they are not where the benchmark says.
         workers: Number of processes; one a core if None, and one for exports without pictures.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The folder, with its counts and the checksums of its files.

@@ -94,7 +94,7 @@ def build_ground(
         split: Use only studies of this split: "train", "val" or "test".
         on_error: "skip" or "stop" at a study whose regions do not fit its images.
         workers: Number of processes; one for each core by default.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The benchmark, opened.

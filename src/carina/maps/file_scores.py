@@ -160,7 +160,7 @@ def score_maps(
         replicates: Bootstrap replicates of patients for an interval.
         seed: Seed of the bootstrap.
         on_error: What to do with a map that cannot be read.
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The scores, with `.scores`, `.files` and `.to_frame()`.
@@ -251,7 +251,7 @@ def compare_profiles(
         maps: Directory of maps, as for `score_maps`.
         regions: File of regions, as for `score_maps`.
         geometry: How a map lies on its image, as for `score_maps`.
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         One row for each scoring rule: its mean score for all maps and by lesion size.

@@ -59,7 +59,7 @@ def convert_pickles(source: Location, out: Location, *, progress: Progress = no_
     Args:
         source: Directory of pickles; folders below it are searched too.
         out: Directory for the `.npz` files, which keep the names of the pickles.
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The files that were written, and the reasons why others were refused.

@@ -140,7 +140,7 @@ def report(
         benchmarks: Benchmarks that are no longer where the runs say.
         images: Folder of the images, where it is not the one that the benchmark names.
         prices: Table of model prices in the layout of `carina/runs/prices.yaml`, which is used where none is given.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The report: `open()` shows it in a browser, `tables` and `figures` hold its contents.

@@ -49,7 +49,7 @@ def audit(
         warn_level: Probability of a chance result, corrected for all comparisons of a gate, below which the gate warns.
         fail_level: The same, below which the gate fails.
         workers: Number of processes; by default one per core, or one for a small benchmark.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The results of all gates; `.passed` says whether none failed, `.to_frame()` has one row per gate.

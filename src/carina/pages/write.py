@@ -129,7 +129,7 @@ def show(
         limit: Largest number of studies or cases with a page, 1 or more.
         images: Directory with the images of a benchmark, if they are not where the benchmark says.
         title: Heading of the index; the name of the set's directory unless given.
-        progress: Opens a progress display; its total is the number of pages that will be written.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The pages. `path` is the index, or the page of the one study or case; `to_frame()` lists ids and files.

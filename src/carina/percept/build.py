@@ -118,7 +118,7 @@ def build_percept(
         deformer: Model that deforms the masks; a signed-distance warp by default.
         rules: Limits that keys must keep clear of.
         workers: Number of processes; one for each core by default.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The benchmark, opened.

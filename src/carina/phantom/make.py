@@ -188,7 +188,7 @@ def make_phantoms(
         hedged: Share of findings that the report hedges.
         malpositioned: Share of devices whose tip lies wrong.
         workers: Number of processes; None for one a core.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The study set, opened.

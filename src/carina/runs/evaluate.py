@@ -93,7 +93,7 @@ def run(
         trust_remote_code: Whether code that comes with an `hf:` model may run.
         device: Device of an in-process model: cpu, cuda, cuda:1.
         images: Directory of the images, if it is not the one that the benchmark names.
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
         notify: Called with a sentence about something unexpected, such as a run that is extended.
 
     Returns:

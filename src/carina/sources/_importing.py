@@ -43,7 +43,7 @@ def import_studies(
         limit: Number of studies to import at most.
         copy_images: Copy the images into the study set instead of referring to them where they are.
         workers: Number of processes; one a core if None.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The study set.
@@ -87,7 +87,7 @@ def import_cases(
         limit: Number of cases to import at most.
         copy_images: Copy the images into the benchmark instead of referring to them where they are.
         workers: Number of processes; one a core if None.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The benchmark.

@@ -102,7 +102,7 @@ def build_trek(
         address: Address of a running Ray cluster.
         on_error: "skip" or "stop" at a study whose records contradict each other.
         workers: Number of processes; one for each core by default.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The benchmark, opened.
