@@ -106,10 +106,10 @@ def test_an_ensemble_is_a_model_for_every_checkpoint(several):
     assert one.identity == models[1].identity
 
 
-def test_an_ensemble_says_the_mean_of_its_members(several):
+def test_members_of_an_ensemble_answer_differently(several):
     import torch
 
-    from carina.models.clip.recognition import average_probabilities, compute_presence, list_prompts
+    from carina.models.clip.recognition import compute_presence, list_prompts
 
     image = np.random.default_rng(0).integers(0, 256, (80, 60), dtype=np.uint8)
     probabilities = []
@@ -119,8 +119,6 @@ def test_an_ensemble_says_the_mean_of_its_members(several):
         probabilities.append(
             compute_presence(model.score(images, model.encode_text(list_prompts(pair))), pair)
         )
-    said = float(average_probabilities(probabilities))
-    assert said == pytest.approx(np.mean([float(one) for one in probabilities]))
     assert len({float(one) for one in probabilities}) == 3
 
 

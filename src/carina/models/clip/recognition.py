@@ -3,7 +3,6 @@
 Works on tensors without importing torch.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from carina.models.clip.interface import PromptPair, Several
@@ -30,11 +29,6 @@ def compute_presence(scores: "Tensor", pair: PromptPair) -> "Tensor":
     if not pair.negative:
         return positive.sigmoid()
     return (positive - combine_scores(scores[..., many:], pair.several)).sigmoid()
-
-
-def average_probabilities(probabilities: Sequence["Tensor"]) -> "Tensor":
-    """Mean probability of several checkpoints of one model, as CheXzero publishes it."""
-    return sum(probabilities[1:], probabilities[0]) / len(probabilities)
 
 
 def combine_scores(scores: "Tensor", several: Several) -> "Tensor":
