@@ -143,9 +143,9 @@ def test_the_set_records_its_seed_and_options(tmp_path):
         (("--finding", "nodule=0"), "findings"),
         (("--size", "8"), "size must be"),
         (("--bits", "10"), "bits must be"),
-        (("--wording", "funny"), "wording 'funny': expected one of build, held-out"),
+        (("--wording", "funny"), "wording: expected 'build' or 'held-out', found 'funny'"),
         (("--conspicuity", "0"), "conspicuity must be"),
-        (("-n", "0"), "n must be 1 or more, not 0"),
+        (("-n", "0"), "n: expected a whole number of at least 1, found 0"),
         (("--device", "pacemaker=2"), "devices['pacemaker']"),
         (("--device", "drone=0.5"), "'drone'"),
     ],
@@ -183,7 +183,7 @@ def test_a_bad_value_is_refused_with_the_same_sentence_in_python(tmp_path, optio
 
 
 def test_a_bad_number_of_workers_is_refused_in_python(tmp_path):
-    with pytest.raises(CarinaError, match="workers must be 1 or more, not 0"):
+    with pytest.raises(CarinaError, match="workers: expected a whole number of at least 1 or None, found 0"):
         make_phantoms(tmp_path / "set", n=3, size=32, workers=0)
 
 

@@ -17,6 +17,11 @@ def format_number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def join_names(names: Sequence[str]) -> str:
+    """Names as a list in a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def format_measure(item: Measure) -> str:
     """Name, value and unit: "volume 930 mL"."""
     unit = "" if item.unit in ("", "1") else f" {item.unit}"
