@@ -154,17 +154,18 @@ def demo(
     workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Demo:
-    """Make synthetic studies and three benchmarks from them, evaluate the built-in models, and write pages of it all.
+    """Try every part of Carina on synthetic data.
 
-    Needs no network, no GPU and no data. A second call keeps what the first one wrote.
+    Makes synthetic studies and three benchmarks from them, evaluates the built-in models, and writes pages that show
+    everything. Needs no network, no GPU and no data. A second call keeps what the first one wrote.
 
     Args:
-        out: Directory for everything.
+        out: Directory to write everything to.
         studies: Number of synthetic studies.
-        seed: Seed for the studies, the benchmarks and the models.
+        seed: Seed for all random choices.
         size: Side of the square images, in pixels.
         per_cell: Percept cases per cell; a cell is one lesion on one path.
-        workers: Processes; one per core unless given.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:

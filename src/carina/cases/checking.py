@@ -65,7 +65,7 @@ def check(
 
     Args:
         location: Directory of the set, its manifest, or an opened set.
-        images: Directory of the images, if it is not the one that the manifest names.
+        images: Directory of the images, if they have moved.
         files: Whether to open every image file, and to compare its size and checksum with the records.
         on_problem: Called with each problem as soon as it is found.
 

@@ -79,23 +79,23 @@ def build_ground(
 ) -> Benchmark:
     """Build a benchmark of positive and negative probes: is a finding present, and where?
 
-    The bytes depend on the studies and the options alone, not on the number of workers. `Benchmark.build_report` says
+    The files depend only on the studies and the options, not on the number of workers. `Benchmark.build_report` says
     how many probes each finding has, and why not more.
 
     Args:
         studies: Study set with regions that experts drew: masks, polygons or boxes.
-        out: Directory of the benchmark.
-        per_target: Most positive probes for each finding; all by default.
-        absent: Negative probes for each positive probe, 0 to 10.
+        out: Directory to write the benchmark to.
+        per_target: Largest number of positive probes for each finding; all by default.
+        absent: Number of negative probes per positive probe, 0 to 10.
         targets: Findings to ask about, as studies call them; "effusion" and "opacity" stand for "pleural effusion" and
             "lung opacity". By default all that are drawn.
         ask: "finding" asks for a finding by its name, "phrase" for what a sentence of the report says of it.
         fusion: How regions of several annotators are joined: "union", "majority", "intersection" or "first".
         lateral: Whether lateral views are asked about too.
-        seed: Seed for sampling; the same seed gives the same bytes.
+        seed: Seed for all random choices.
         split: Use only studies of this split: "train", "val" or "test".
         on_error: "skip" or "stop" at a study whose regions do not fit its images.
-        workers: Number of processes; one for each core by default.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:

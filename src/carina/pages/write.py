@@ -124,10 +124,10 @@ def show(
 
     Args:
         location: Study set or benchmark.
-        out: Directory for the pages; it is created if needed.
+        out: Directory to write the pages to; it is created if needed.
         id: Id of one study or case. Without it, an index and the pages of the first `limit` are written.
-        limit: Largest number of studies or cases with a page, 1 or more.
-        images: Directory with the images of a benchmark, if they are not where the benchmark says.
+        limit: Write pages of at most this number of studies or cases.
+        images: Directory of the images, if they have moved.
         title: Heading of the index; the name of the set's directory unless given.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
