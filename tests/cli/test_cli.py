@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import carina
 from carina.cli import app
 from carina.store.errors import CarinaError
+from carina.studies import Provenance, write_studies
 
 COMMANDS = ("show", "sources")
 EVERY_COMMAND = (
@@ -85,6 +86,29 @@ def test_wrong_values_are_explained_in_plain_words(arguments: tuple[str, ...], m
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == 2
     assert f"Invalid value for {message}" in result.stderr
+
+
+def test_a_set_of_the_wrong_kind_is_named_with_the_command_that_makes_the_right_one(tmp_path) -> None:
+    studies, elsewhere = tmp_path / "studies", tmp_path / "run"
+    write_studies(studies, [], Provenance(command="test"))
+    elsewhere.mkdir()
+    (elsewhere / "run.json").write_text("{}")
+    for arguments, message in (
+        (("run", studies), f"{studies}: is a study set, expected a benchmark; build one with `carina build`"),
+        (("run", elsewhere), f"{elsewhere}: is a run, expected a benchmark; build one with `carina build`"),
+        (("check", elsewhere), f"{elsewhere}: is a run, expected a study set or a benchmark"),
+        (
+            ("check", tmp_path / "no"),
+            f"{tmp_path / 'no'}: no such directory, expected a study set or a benchmark",
+        ),
+        (("report", studies), f"{studies}: is a study set, expected a run"),
+    ):
+        command, path = arguments
+        options = {"run": ["-m", "builtin/reader"], "report": []}.get(command)
+        out = [] if options is None else [*options, "-o", str(tmp_path / "out")]
+        result = CliRunner().invoke(app, [command, str(path), *out])
+        assert result.exit_code == 2
+        assert message in result.stderr
 
 
 def test_help_lists_every_command_without_loading_what_commands_need() -> None:

@@ -104,6 +104,7 @@ def test_on_wrong_stop_leaves_steps_not_reached(bench, tmp_path):
     ("words", "message"),
     [
         (("--model", "builtin/nobody", "-o", "x"), "model 'builtin/nobody': unknown"),
+        (("--model", "builtin/raeder", "-o", "x"), "unknown. Did you mean builtin/reader?"),
         (("--model", "builtin/oracle"), "--out: missing"),
         (("--model", "builtin/oracle", "-o", "x", "--history", "mine"), "'mine' is not one of own, gold"),
         (("--model", "builtin/oracle", "-o", "x", "--scope", "all"), "'all' is not one of step, stage"),
