@@ -176,3 +176,10 @@ def test_an_error_of_the_file_system_is_one_sentence(tmp_path):
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: ")
     assert "studies" in result.stderr
+
+
+def test_help_lists_commands_in_the_order_of_the_work():
+    listed = CliRunner().invoke(app, ["--help"]).stdout.partition("Commands:")[2].splitlines()
+    names = [line.split()[0] for line in listed if line.strip()]
+    wanted = ["phantom", "import", "build", "audit", "run", "report"]
+    assert [name for name in names if name in wanted] == wanted
