@@ -140,12 +140,12 @@ def test_a_model_below_the_best_constant_answer_gets_a_warning(page):
     text = " ".join(page.text.split())
     # Beta has 1/4 of cases right; of the cases that it finished, always "No" has (1/3 + 1/2) / 2.
     assert re.search(
-        r"Warning. lab/beta · own on percept is not above the best constant answer in: Case success \(25.0%, "
+        r"Warning. lab/beta · own on percept is not significantly above the best constant answer in: Case success \(25.0%, "
         r"[\d.]+–[\d.]+, against 41.7%\)",
         text,
     )
     # What is true of a model is said once, not again of its other history.
-    assert "lab/alpha · gold on percept is not above" not in text
+    assert "lab/alpha · gold on percept is not significantly above" not in text
 
 
 def test_codes_of_paths_are_explained(page):
@@ -211,7 +211,9 @@ def test_every_table_row_is_in_the_long_table(written, tables):
 def test_warnings_come_first_and_are_plain(page):
     text = " ".join(page.text.split())
     assert "lab/beta · own: 1 of 6 percept cases are incomplete." in text
-    assert re.search(r"lab/beta · own on percept is not above the blind baseline builtin/majority", text)
+    assert re.search(
+        r"lab/beta · own on percept is not significantly above the blind baseline builtin/majority", text
+    )
     assert "more than 2% of the answers could not be parsed: lab/beta · own (5.3% of 19)" in text
     assert text.index("Before you read on") < text.index("Headline")
 

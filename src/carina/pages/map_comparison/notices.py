@@ -6,7 +6,7 @@ from carina.explanations.analysis.comparisons import RIVALS
 from carina.explanations.analysis.maps_analysis import MapsAnalysis
 from carina.explanations.analysis.measures import leading_measure
 from carina.pages.map_comparison.gallery import Gallery
-from carina.pages.run_comparison.cells import format_points, format_points_interval
+from carina.pages.run_comparison.cells import format_p, format_points, format_points_interval
 from carina.pages.run_comparison.notices import Notice, sort_notices
 from carina.pages.words import join_names
 from carina.runs.analysis.estimates import Difference
@@ -61,7 +61,9 @@ def _control_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
 
 def _describe_difference(item: Difference) -> str:
     bounds = format_points_interval(item.low, item.high)
-    return f"{format_points(item.value)} points" + (f", {bounds}" if bounds else "")
+    # An interval may exclude zero although the difference is not significant after the correction.
+    p = f", {format_p(item.adjusted)} after Holm's correction"
+    return f"{format_points(item.value)} points" + (f", {bounds}" if bounds else "") + p
 
 
 def _missing_control_notices(analysis: MapsAnalysis) -> Iterator[Notice]:

@@ -118,7 +118,7 @@ def _blind_baseline_notices(analysis: RunAnalysis) -> list[Notice]:
             continue
         below = [f"{titles[one.key]} ({_describe_difference(one)})" for one in item.not_above]
         name = f"{_run_name(item.run)} on {analysis.group.protocol}"
-        start = f"{name} is not above the blind baseline {_baseline(item)} in"
+        start = f"{name} is not significantly above the blind baseline {_baseline(item)} in"
         if below and len(below) == len(item.differences):
             text = f"{start} any measure. Nothing here shows that it looks at the images."
             notices.append(Notice("warning", text))
@@ -145,7 +145,7 @@ def _constant_answer_notices(analysis: RunAnalysis) -> list[Notice]:
             notices.append(
                 Notice(
                     "warning" if is_leading else "note",
-                    f"{_run_name(run)} on {analysis.group.protocol} is not above the best constant answer in: "
+                    f"{_run_name(run)} on {analysis.group.protocol} is not significantly above the best constant answer in: "
                     f"{'; '.join(text for _, text in below)}.",
                 )
             )
