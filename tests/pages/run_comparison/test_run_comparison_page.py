@@ -140,8 +140,8 @@ def test_a_model_below_the_best_constant_answer_gets_a_warning(page):
     text = " ".join(page.text.split())
     # Beta has 1/4 of cases right; of the cases that it finished, always "No" has (1/3 + 1/2) / 2.
     assert re.search(
-        r"Warning. lab/beta · own on percept is not significantly above the best constant answer in: Case success \(25.0%, "
-        r"[\d.]+–[\d.]+, against 41.7%\)",
+        r"Warning. lab/beta · own on percept is not significantly above the best constant answer in: "
+        r"Case success \(25.0%, [\d.]+–[\d.]+, against 41.7%\)",
         text,
     )
     # What is true of a model is said once, not again of its other history.

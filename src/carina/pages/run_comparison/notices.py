@@ -145,8 +145,8 @@ def _constant_answer_notices(analysis: RunAnalysis) -> list[Notice]:
             notices.append(
                 Notice(
                     "warning" if is_leading else "note",
-                    f"{_run_name(run)} on {analysis.group.protocol} is not significantly above the best constant answer in: "
-                    f"{'; '.join(text for _, text in below)}.",
+                    f"{_run_name(run)} on {analysis.group.protocol} is not significantly above the best constant "
+                    f"answer in: {'; '.join(text for _, text in below)}.",
                 )
             )
     return notices
