@@ -23,8 +23,8 @@ import cv2
 
 from carina.cases import Case, Provenance, Views, open_benchmark, write_benchmark
 from carina.percept import LESIONS, LesionAnalysis, Rules, analyse_lesion
-from carina.percept.assemble import lesion_case
-from carina.percept.select import places_due
+from carina.percept.assemble import make_lesion_case
+from carina.percept.select import assign_key_positions
 from carina.phantom import Mix, PhantomOptions
 from carina.phantom.make import write_phantom
 from carina.studies import Region, Studies, open_studies
@@ -39,11 +39,11 @@ REFERENCE = {
 }
 STAGES = {
     "anatomy": "read_anatomy",
-    "lesion and field": "make_scene",
+    "lesion and field": "make_geometry",
     "reader's contour": "draw_outline",
-    "attributes": "_attribute_truth",
-    "edits and points": "_any_layout",
-    "mask options": "option_sets",
+    "attributes": "_record_attributes",
+    "edits and points": "_find_layout",
+    "mask options": "make_option_sets",
 }
 
 
@@ -138,8 +138,8 @@ def look(studies: Studies, targets: list[str]) -> Looked:
 
 def as_case(analysis: LesionAnalysis, rules: Rules, *, index: int) -> Case:
     regions = min(analysis.attributes.locations) if analysis.attributes else 0
-    due = places_due(analysis.target, "RR", index, seed=1)
-    return lesion_case(analysis, "RR", right_regions=regions, seed=1, rules=rules, due=due)
+    position = assign_key_positions(analysis.target, "RR", index, seed=1)
+    return make_lesion_case(analysis, "RR", right_regions=regions, seed=1, rules=rules, key_position=position)
 
 
 def bound_of(cases: list[Case]) -> float:

@@ -32,7 +32,7 @@ import yaml
 
 from carina.reports import compare_reports, read_report
 from carina.reports.observations import parse_sentence
-from carina.runs.score.rouge import rouge_l
+from carina.runs.score.text import rouge_l
 
 PROBES = Path(__file__).with_name("report_probes.yaml")
 ARCHIVE = Path("openi") / "NLMCXR_reports.tgz"

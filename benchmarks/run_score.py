@@ -26,17 +26,16 @@ from carina.reports.answers import (
     read_views,
 )
 from carina.reports.observations import parse_sentence
-from carina.runs.records import Parsed
+from carina.runs.records import ParsedAnswer
 from carina.runs.score import score
-from carina.runs.score.rouge import rouge_l
-from carina.runs.score.text import read_text
-from carina.trek.conversation import conversation
-from carina.trek.language import language
+from carina.runs.score.text import read_text, rouge_l
+from carina.trek.conversation import make_conversation
+from carina.trek.language import load_language
 from carina.trek.options import TrekOptions
 from carina.trek.subject import subject_of
-from carina.trek.survey import survey
+from carina.trek.survey import survey_studies
 
-Answer = tuple[Case, Step, Parsed, str]
+Answer = tuple[Case, Step, ParsedAnswer, str]
 CACHES = (
     denial_kinds,
     names_in,
@@ -70,17 +69,17 @@ def main() -> None:
     long = " ".join(one[3] for one in reports)
     huge = long * (10_000_000 // len(long) + 1)
     case, step, _, _ = reports[0]
-    show("a report of 10 MB", [(case, step, Parsed(status="ok", text=huge), huge)], scored)
+    show("a report of 10 MB", [(case, step, ParsedAnswer(status="ok", text=huge), huge)], scored)
 
 
 def answers_of(studies: int) -> list[Answer]:
     """Every step of conversations about phantoms, answered with the key of the next one of its task."""
-    words = language()
+    words = load_language()
     made = [study for study, _ in make_studies(studies, 3, PhantomOptions(size=96))]
-    among = survey(made, words)
+    among = survey_studies(made, words)
     subjects = [subject_of(study, words, known=among.known, most_images=2) for study in made]
     cases = [
-        conversation(subject, None, None, survey=among, words=words, options=TrekOptions(seed=seed))
+        make_conversation(subject, None, None, survey=among, words=words, options=TrekOptions(seed=seed))
         for seed in range(4)
         for subject in subjects
     ]
@@ -93,7 +92,7 @@ def answers_of(studies: int) -> list[Answer]:
         for (case, step), (other, given) in zip(steps, [*steps[1:], steps[0]], strict=True):
             text = answer(other, given).replace("the ", "this ").replace("There ", "Here there ")
             image = step.key.boxes[0].image if step.key.boxes else ""
-            parsed = Parsed(
+            parsed = ParsedAnswer(
                 status="ok",
                 options=given.key.options,
                 label=given.key.label,

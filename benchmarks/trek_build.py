@@ -32,10 +32,10 @@ from carina.studies import Provenance, Studies, Study, open_studies
 from carina.studies.store import STUDIES
 from carina.studies.vocabulary import ZONES
 from carina.trek import TrekBuildReport, build_trek
-from carina.trek.language import language
-from carina.trek.neighbours import neighbours
+from carina.trek.language import load_language
+from carina.trek.neighbours import find_neighbours
 from carina.trek.options import TrekOptions
-from carina.trek.part import Job, cases_of, part_tasks, read_studies, survey_set
+from carina.trek.part import Job, make_cases, part_tasks, read_part_studies, survey_set
 from carina.trek.sampling import Sampler
 
 ORIGINAL = 428_966
@@ -116,7 +116,7 @@ def measure(studies: Studies, out: Path, workers: int) -> float:
 
 def bare_loop(number: int = 50_000, rounds: int = 5) -> float:
     """Questions a second on one core where each is only filled in, with its answer: the best round."""
-    pool = language().pools[3, "location", "open"]
+    pool = load_language().pools[3, "location", "open"]
     draw = Sampler(0, "bare loop").pick
     places = [f"in the {zone}" for zone in ZONES]
     best = float("inf")
@@ -197,7 +197,7 @@ def _spent(work: Callable[[], object]) -> float:
 def profile(studies: Studies, out: Path) -> None:
     """Where the time of one part goes, on one core."""
     options = TrekOptions()
-    linked = neighbours(studies, None)
+    linked = find_neighbours(studies, None)
     job = Job(
         studies=str(studies.directory),
         out=str(out),
@@ -206,11 +206,11 @@ def profile(studies: Studies, out: Path) -> None:
         options=options,
     )
     task = next(part_tasks(job, linked))
-    list(cases_of(task))
+    list(make_cases(task))
     gc.disable()
-    reading = _spent(lambda: list(read_studies(task)))
+    reading = _spent(lambda: list(read_part_studies(task)))
     began = time.process_time()
-    cases = list(cases_of(task))
+    cases = list(make_cases(task))
     asking = time.process_time() - began - reading
     began = time.process_time()
     table = to_table(CASES.record, cases)

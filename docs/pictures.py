@@ -35,8 +35,8 @@ from carina.cases.draw import (
 from carina.cases.facts import LesionFacts
 from carina.pages import write_case_page, write_study_page, write_study_pages
 from carina.percept import LESIONS, PerceptCaseFacts, Rules, build_percept
-from carina.percept.anatomy import make_scene, read_anatomy
-from carina.percept.deform import OPERATIONS, Operation, applied, change_of, warp
+from carina.percept.anatomy import make_geometry, read_anatomy
+from carina.percept.deform import OPERATIONS, Operation, apply_changes, make_change, warp
 from carina.percept.outline import Outline, draw_outline
 from carina.phantom import Mix, PhantomOptions, make_studies, make_study
 from carina.phantom.course import plan_patient
@@ -364,8 +364,8 @@ def percept_warp() -> Rgb:
     image = study.images[0]
     lesion, rules = LESIONS[LESION], Rules()
     truth = study.findings[0].annotations[0].region.to_mask()
-    scene = make_scene(lesion, truth, read_anatomy(study, image), rules)
-    outline = draw_outline(scene, rules, rng(SEED, "outline"))
+    geometry = make_geometry(lesion, truth, read_anatomy(study, image), rules)
+    outline = draw_outline(geometry, rules, rng(SEED, "outline"))
     x, y, width, height = Region.from_mask(truth).bbox or (0, 0, 1, 1)
     edge = max(width, height) // 3
     crop = slice(max(0, y - edge), y + height + edge), slice(max(0, x - edge), x + width + edge)
@@ -408,9 +408,9 @@ def _grown(outline: Outline, operation: Operation) -> Iterator[Region]:
     width = 0.5 * float(np.sqrt(outline.area))
     window, effort = warp(outline, place, operation, width=width, chance=rng(SEED, "warp"))
     for share in (0.05, 0.1, 0.2, 0.3):
-        change = change_of(outline, window, effort, operation, share * outline.area)
+        change = make_change(outline, window, effort, operation, share * outline.area)
         if change is not None:
-            yield Region.from_mask(outline.on_image(applied(outline.mask, [change])))
+            yield Region.from_mask(outline.on_image(apply_changes(outline.mask, [change])))
 
 
 def narrowed(picture: Rgb, width: int) -> Rgb:

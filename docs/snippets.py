@@ -22,8 +22,10 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 RUN, SHOWN = ("python", "console"), ("sh", "text", "json", "yaml", "toml")
-TIMEOUT_S = 120
+TIMEOUT_S = 1200
 
+_PROGRESS = re.compile(r"^[A-Z][a-z ]+: \d+( of \d+)?(, [\d.]+ questions/s)?(, \d+ failed)?\n", re.MULTILINE)
+"""Lines about the progress of a command, which only slow machines print."""
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -130,7 +132,7 @@ def _console(block: Block, directory: Path) -> str:
     if not lines:
         raise RuntimeError(f"a console block without a line that starts with '$ ':\n{block.body}")
     printed = [f"$ {line}\n{_run(['bash', '-c', f'{{ {line}; }} 2>&1'], directory, line)}" for line in lines]
-    return "".join(printed)
+    return _PROGRESS.sub("", "".join(printed))
 
 
 def _python(body: str, names: dict[str, object], directory: Path) -> str:

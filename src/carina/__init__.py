@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from carina.runs import Run, estimate, open_run, run
     from carina.sources import import_cases, import_studies, list_sources
     from carina.store.errors import CarinaError
+    from carina.store.progress import progress_bar
     from carina.studies import Region, Studies, Study, open_studies
     from carina.tour import demo
     from carina.trek import build_trek
@@ -70,6 +71,7 @@ _HOMES: Final = {
     "open_map_run": "explanations",
     "open_run": "runs",
     "open_studies": "studies",
+    "progress_bar": "store.progress",
     "report": "pages.report",
     "run": "runs",
     "score_maps": "maps",
@@ -110,6 +112,7 @@ __all__ = [
     "open_map_run",
     "open_run",
     "open_studies",
+    "progress_bar",
     "report",
     "run",
     "score_maps",

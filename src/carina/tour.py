@@ -25,6 +25,7 @@ from carina.runs import Policy, read_info
 from carina.runs.builtin import NAMES
 from carina.runs.evaluate import run_model
 from carina.runs.options import RunOptions
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.files import write_bytes
 from carina.store.progress import Advance, Progress, no_progress
 from carina.store.results import Location, Result, as_path
@@ -122,7 +123,7 @@ class _Setup:
     workers: int
     progress: Progress
 
-    def titled(self, phase: str) -> Progress:
+    def with_title(self, phase: str) -> Progress:
         """The progress display with another title."""
 
         def display(title: str, total: int | None) -> AbstractContextManager[Advance]:
@@ -142,6 +143,7 @@ class _RunPlan:
     options: RunOptions
 
 
+@check_arguments
 def demo(
     out: Location = "demo",
     *,
@@ -149,7 +151,7 @@ def demo(
     seed: int = SEED,
     image_size: int = PhantomOptions().size,
     cases_per_cell: int = CASES_PER_CELL,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Demo:
     """Make synthetic studies and three benchmarks from them, evaluate the built-in models, and write pages of it all.
@@ -163,7 +165,7 @@ def demo(
         image_size: Longest side of the images in pixels.
         cases_per_cell: Percept cases for each lesion and path.
         workers: Processes; one per core unless given.
-        progress: Opens a progress display for each phase.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The paths of everything. `path` is the start page.
@@ -186,7 +188,7 @@ def demo(
         target / "pages",
         limit=STUDY_PAGES,
         title="Carina demo: studies",
-        progress=setup.titled("Pages of studies"),
+        progress=setup.with_title("Pages of studies"),
     )
     counts = {"studies": studies, **_build_benchmarks(setup, opened, cases_per_cell)}
     percept_pages, trek_pages, ground_pages = (
@@ -229,10 +231,10 @@ def _build_benchmarks(setup: _Setup, studies: Studies, cases_per_cell: int) -> d
         seed=seed,
         per_cell=cases_per_cell,
         workers=workers,
-        progress=setup.titled("Percept: lesions"),
+        progress=setup.with_title("Percept: lesions"),
     )
     trek = build_trek(
-        studies, out / "trek", seed=seed, workers=workers, progress=setup.titled("Trek: conversations")
+        studies, out / "trek", seed=seed, workers=workers, progress=setup.with_title("Trek: conversations")
     )
     ground = build_ground(
         studies,
@@ -240,7 +242,7 @@ def _build_benchmarks(setup: _Setup, studies: Studies, cases_per_cell: int) -> d
         seed=seed,
         per_target=PROBES_PER_FINDING,
         workers=workers,
-        progress=setup.titled("Ground: probes"),
+        progress=setup.with_title("Ground: probes"),
     )
     cases, conversations = percept.manifest.counts, read_build_report(trek, TrekBuildReport)
     return {
@@ -258,7 +260,7 @@ def _write_benchmark_pages(setup: _Setup, name: str, limit: int) -> Pages:
         setup.out / "pages" / name,
         limit=limit,
         title=f"Carina demo: {name}",
-        progress=setup.titled(f"Pages of {name}"),
+        progress=setup.with_title(f"Pages of {name}"),
     )
 
 
@@ -321,7 +323,7 @@ def _short_name(model: str) -> str:
 
 
 def _write_report(setup: _Setup, runs: Sequence[Path]) -> Report:
-    return write_report(runs, setup.out / "report", progress=setup.titled("Report"))
+    return write_report(runs, setup.out / "report", progress=setup.with_title("Report"))
 
 
 def _render_start_page(made: Demo, report: Report) -> str:
@@ -342,6 +344,7 @@ def _render_start_page(made: Demo, report: Report) -> str:
 def _tiles(made: Demo, report: Report) -> list[Tile]:
     counts, root = made.counts, made.html.parent
     charts = {path.stem: path for path in report.files if path.suffix == ".png"}
+    sheet = made.study_pages.png
     tiles = [
         Tile(
             title="Studies",
@@ -349,54 +352,51 @@ def _tiles(made: Demo, report: Report) -> list[Tile]:
             text="Images with outlined findings, devices and anatomy, the report, and every finding in a table.",
             link=_relative(made.study_pages.html, root),
             more=_examples(made.study_pages, root),
-            preview=preview_uri(made.study_pages.png, width=_CONTACT_SHEET_WIDTH)
-            if made.study_pages.png
-            else None,
-        ),
-        Tile(
-            title="Lesion examinations",
-            count=f"{counts['cases']:,} cases, {counts['case_questions']:,} questions",
-            text="Percept: is a lesion present, is its contour right, how must it be revised, what does it look like?",
-            link=_relative(made.percept_pages.html, root),
-            more=_examples(made.percept_pages, root),
-            preview=_longest_preview(made.percept_pages),
-        ),
-        Tile(
-            title="Reading conversations",
-            count=f"{counts['conversations']:,} cases, {counts['conversation_questions']:,} questions",
-            text="Trek: from image quality over findings and comparison to the report, one question at a time.",
-            link=_relative(made.trek_pages.html, root),
-            more=_examples(made.trek_pages, root),
-            preview=_longest_preview(made.trek_pages),
-        ),
-        Tile(
-            title="Region probes",
-            count=f"{counts['probes']:,} probes",
-            text="Ground: can a model point at a finding that is present, and at nothing where it is absent?",
-            link=_relative(made.ground_pages.html, root),
-            more=_examples(made.ground_pages, root),
-            preview=_longest_preview(made.ground_pages),
-        ),
-        Tile(
-            title="Comparison of models",
-            count=f"{len(made.runs)} runs",
-            text="Accuracy by stage with intervals, reach, first errors, the cost of own errors, and a case browser.",
-            link=_relative(made.report, root),
-            preview=_chart_preview(charts, "percept-reach"),
-            is_chart=True,
-        ),
-    ]
-    if made.map_report is not None:
-        tiles.append(
-            Tile(
-                title="Comparison of localisation maps",
-                count=f"{len(made.maps)} map runs",
-                text="Maps against expert regions: hits, overlap, recognition, and controls that need no model.",
-                link=_relative(made.map_report, root),
-                preview=_chart_preview(charts, "ground-finding"),
-                is_chart=True,
-            )
+            preview=preview_uri(sheet, width=_CONTACT_SHEET_WIDTH) if sheet else None,
         )
+    ]
+    for title, count, text, pages in (
+        (
+            "Lesion examinations",
+            f"{counts['cases']:,} cases, {counts['case_questions']:,} questions",
+            "Percept: is a lesion present, is its contour right, how must it be revised, what does it look like?",
+            made.percept_pages,
+        ),
+        (
+            "Reading conversations",
+            f"{counts['conversations']:,} cases, {counts['conversation_questions']:,} questions",
+            "Trek: from image quality over findings and comparison to the report, one question at a time.",
+            made.trek_pages,
+        ),
+        (
+            "Region probes",
+            f"{counts['probes']:,} probes",
+            "Ground: can a model point at a finding that is present, and at nothing where it is absent?",
+            made.ground_pages,
+        ),
+    ):
+        link, more = _relative(pages.html, root), _examples(pages, root)
+        preview = _longest_preview(pages)
+        tiles.append(Tile(title=title, count=count, text=text, link=link, more=more, preview=preview))
+    for title, count, text, page, chart in (
+        (
+            "Comparison of models",
+            f"{len(made.runs)} runs",
+            "Accuracy by stage with intervals, reach, first errors, the cost of own errors, and a case browser.",
+            made.report,
+            "percept-reach",
+        ),
+        (
+            "Comparison of localisation maps",
+            f"{len(made.maps)} map runs",
+            "Maps against expert regions: hits, overlap, recognition, and controls that need no model.",
+            made.map_report,
+            "ground-finding",
+        ),
+    ):
+        if page is not None:
+            link, preview = _relative(page, root), _chart_preview(charts, chart)
+            tiles.append(Tile(title=title, count=count, text=text, link=link, preview=preview, is_chart=True))
     return tiles
 
 

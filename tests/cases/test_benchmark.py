@@ -151,7 +151,7 @@ def test_a_newer_minor_schema_may_have_more_columns(directory):
     assert list(open_benchmark(directory)) == CASES
 
 
-def test_no_benchmark_is_told(tmp_path):
+def test_a_directory_without_a_benchmark_is_refused(tmp_path):
     with pytest.raises(BenchmarkError, match="is not a benchmark"):
         open_benchmark(tmp_path)
     with pytest.raises(BenchmarkError, match="nowhere: no such directory"):
@@ -170,7 +170,7 @@ def test_cases_come_back_in_order(directory):
     assert open_benchmark(directory / "bench.json").ids() == bench.ids()
 
 
-def test_look_up_by_id(directory):
+def test_a_case_is_looked_up_by_id(directory):
     bench = open_benchmark(directory)
     assert bench["c3"] == CASES[3]
     assert "c3" in bench
@@ -193,7 +193,7 @@ def test_look_up_by_id(directory):
         ({}, ["c0", "c1", "c2", "c3", "c4"]),
     ],
 )
-def test_where(directory, conditions, expected):
+def test_where_selects_matching_cases(directory, conditions, expected):
     chosen = open_benchmark(directory).where(**conditions)
     assert [found.id for found in chosen] == chosen.ids() == expected
     assert len(chosen) == len(expected)
@@ -201,7 +201,7 @@ def test_where(directory, conditions, expected):
     assert chosen.sql("SELECT id FROM cases ORDER BY id").fetchall() == [(found,) for found in expected]
 
 
-def test_a_condition_that_can_never_hold_is_told(directory):
+def test_a_condition_that_can_never_hold_is_refused(directory):
     with pytest.raises(BenchmarkError, match=r"split: .*'dev'.* train"):
         open_benchmark(directory).where(split="dev")
 
@@ -217,7 +217,7 @@ def test_work_can_be_shared_by_part(directory):
     assert pickle.loads(pickle.dumps(views[1])).ids() == ["c2", "c3"]  # noqa: S301
 
 
-def test_columns_can_be_left_out(directory):
+def test_columns_can_be_excluded(directory):
     light = open_benchmark(directory).without("views", "regions")
     assert light.ids() == ["c0", "c1", "c2", "c3", "c4"]
     with pytest.raises(BenchmarkError, match="cannot leave out 'steps', only: context, extra"):
@@ -300,7 +300,7 @@ def test_pixels_are_for_display(directory):
     assert (deep == 255).all()
 
 
-def test_a_finished_picture_is_shown_in_its_colours(directory):
+def test_a_finished_image_keeps_its_colours(directory):
     root = directory.parent / "images"
     blue_green_red = np.zeros((4, 8, 3), np.uint8)
     blue_green_red[..., :] = (10, 20, 200)
@@ -335,7 +335,7 @@ def test_a_link_never_leads_out_of_the_root(directory, tmp_path_factory):
         open_benchmark(directory).pixels(CaseImage(key="link/x.png", width=8, height=4, finished=True))
 
 
-def test_what_is_wrong_with_an_image_names_its_case(directory):
+def test_a_problem_with_an_image_names_its_case(directory):
     bench = open_benchmark(directory)
     write_png(directory.parent / "images/b.png", np.zeros((5, 8), np.uint8))
     with pytest.raises(
@@ -368,7 +368,7 @@ def test_a_changed_part_is_refused(directory):
         list(open_benchmark(directory, verify=False))
 
 
-def test_an_id_used_twice_is_told(directory):
+def test_an_id_that_is_used_twice_is_reported(directory):
     rewrite(directory, lambda table: table.set_column(0, "id", pa.array(["c0", "c4"])))
     for use in (list, lambda bench: bench["c0"]):
         with pytest.raises(BenchmarkError, match=r"part-00002\.parquet: row 0, case 'c4': the id is taken"):

@@ -35,7 +35,7 @@ def test_a_sound_set_has_no_problems_however_it_is_named(studies, bench):
         assert (check(location).noun, check(location).records) == ("cases", 1)
 
 
-def test_each_problem_names_its_record_and_is_told_at_once(studies):
+def test_each_problem_names_its_record_and_is_reported_at_once(studies):
     image = next(iter(studies)).images[0]
     studies.image_path(image).unlink()
     told = []

@@ -73,7 +73,7 @@ def test_numbers_of_right_options_count_from_one():
     assert case().cell == "edema/RR"
 
 
-def test_without_keys_nothing_is_left_that_tells_an_answer():
+def test_a_case_without_keys_holds_nothing_that_reveals_an_answer():
     bare = without_keys(case())
     assert bare.path is None
     assert bare.facts == ()

@@ -181,7 +181,7 @@ def test_change_of_the_image_changes_its_cache_key(tmp_path: Path, change: dict)
 
 
 @pytest.mark.parametrize("image", [{"rescale": (1.0, 2.0)}, {"window": (1.0, 2.0)}], ids=str)
-def test_rescaling_and_window_change_the_name_of_a_picture(tmp_path: Path, image: dict) -> None:
+def test_rescaling_and_window_change_the_cache_key(tmp_path: Path, image: dict) -> None:
     cache = tmp_path / "cache"
     for given in ({}, {"rescale": (3.0, 2.0)}, image):
         Views(Folder(tmp_path), cache).png(case_of(**given), "mask")

@@ -26,7 +26,7 @@ def percept(studies, out, *arguments, workers=1):
 SMALL = ("--per-cell", "1", "--target", "cardiomegaly", "--target", "edema")
 
 
-def test_it_writes_a_benchmark_prints_where_and_tells_the_cells(studies, tmp_path):
+def test_build_writes_a_benchmark_and_prints_its_directory_and_cells(studies, tmp_path):
     result = percept(studies, tmp_path / "bench", *SMALL)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -57,7 +57,7 @@ def test_json_is_one_document_with_the_report(studies, tmp_path):
     assert result.stderr == ""
 
 
-def test_run_again_it_says_the_same_at_once(studies, tmp_path):
+def test_a_second_call_prints_the_same(studies, tmp_path):
     first = percept(studies, tmp_path / "bench", *SMALL)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "bench").rglob("*")}
     again = percept(studies, tmp_path / "bench", *SMALL)
@@ -65,7 +65,7 @@ def test_run_again_it_says_the_same_at_once(studies, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "bench").rglob("*")} == before
 
 
-def test_another_seed_in_the_same_place_is_refused_in_a_sentence(studies, tmp_path):
+def test_another_seed_in_the_same_directory_is_refused_in_one_sentence(studies, tmp_path):
     assert percept(studies, tmp_path / "bench", *SMALL).exit_code == 0
     result = percept(studies, tmp_path / "bench", *SMALL, "--seed", "1")
     assert result.exit_code == 2
@@ -74,7 +74,7 @@ def test_another_seed_in_the_same_place_is_refused_in_a_sentence(studies, tmp_pa
     assert "Traceback" not in result.output
 
 
-def test_seeds_give_other_cases(studies, tmp_path):
+def test_another_seed_gives_other_cases(studies, tmp_path):
     for seed in ("1", "2"):
         assert percept(studies, tmp_path / seed, *SMALL, "--seed", seed).exit_code == 0
     assert open_benchmark(tmp_path / "1").ids() != open_benchmark(tmp_path / "2").ids()
@@ -98,32 +98,32 @@ def test_an_unknown_lesion_is_wrong_usage(studies, tmp_path):
         ("--split", "exam"),
     ],
 )
-def test_other_wrong_usage(studies, tmp_path, arguments):
+def test_invalid_option_values_are_wrong_usage(studies, tmp_path, arguments):
     result = percept(studies, tmp_path / "bench", *arguments)
     assert result.exit_code == 2, result.output
     assert "Traceback" not in result.output
 
 
-def test_no_study_set_is_told(tmp_path):
+def test_a_missing_study_set_is_bad_input(tmp_path):
     result = percept(tmp_path / "nowhere", tmp_path / "bench")
     assert result.exit_code == 2
     assert "nowhere" in result.stderr
     assert not (tmp_path / "bench").exists()
 
 
-def test_a_place_that_holds_studies_is_not_written_to(studies):
+def test_a_directory_with_studies_is_refused(studies):
     result = percept(studies, studies, *SMALL)
     assert result.exit_code == 2
     assert "lies in the study set" in result.stderr
 
 
-def test_one_split_alone(studies, tmp_path):
+def test_only_studies_of_the_chosen_split_are_used(studies, tmp_path):
     result = percept(studies, tmp_path / "bench", *SMALL, "--split", "val")
     assert result.exit_code == 0, result.output
     assert {case.split for case in open_benchmark(tmp_path / "bench")} == {"val"}
 
 
-def test_cells_that_cannot_be_filled_are_told_with_the_reasons(tmp_path):
+def test_cells_that_cannot_be_filled_are_printed_with_the_reasons(tmp_path):
     mask = chest.some_lesions()["lower"]
     bad = [
         chest.study(chest.finding("edema", Region.full(9, 9)), name="outside"),
@@ -148,7 +148,7 @@ def test_cells_that_cannot_be_filled_are_told_with_the_reasons(tmp_path):
     assert strict.exit_code == 0
 
 
-def test_nothing_built_is_a_failure_that_says_why(tmp_path):
+def test_a_build_without_cases_fails_with_the_reasons(tmp_path):
     mask = chest.some_lesions()["lower"]
     none = [chest.study(chest.finding("edema", mask), name=f"n{n}", fields=()) for n in range(3)]
     studies = chest.write_set(tmp_path / "studies", none)
@@ -161,7 +161,7 @@ def test_nothing_built_is_a_failure_that_says_why(tmp_path):
     assert percept(studies, tmp_path / "bench", "--target", "edema").exit_code == 1
 
 
-def test_too_many_empty_cells_are_a_failure_on_request(studies, tmp_path):
+def test_more_empty_cells_than_max_failures_fail(studies, tmp_path):
     # No study states anything of pneumonia: three of six cells stay empty.
     asked = ("--per-cell", "1", "--target", "edema", "--target", "pneumonia")
     assert percept(studies, tmp_path / "bench", *asked, "--max-failures", "0.5").exit_code == 0

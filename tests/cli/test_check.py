@@ -42,7 +42,7 @@ def test_each_damaged_image_is_a_line_that_names_its_study(studies):
     assert run(studies, "--no-images").exit_code == 0
 
 
-def test_a_changed_part_is_told_as_json(studies):
+def test_a_changed_part_is_reported_as_json(studies):
     part = next(studies.glob("studies/*.parquet"))
     part.write_bytes(part.read_bytes() + b"x")
     result = run(studies, "--json")
@@ -94,13 +94,13 @@ def test_images_may_lie_elsewhere(studies, benchmark, tmp_path):
     assert "has options and no key" in line
 
 
-def test_images_are_looked_for_or_left_alone(benchmark):
+def test_images_together_with_no_images_is_wrong_usage(benchmark):
     result = run(benchmark, "--images", benchmark, "--no-images")
     assert result.exit_code == 2
     assert "--no-images" in result.stderr
 
 
-def test_a_begun_set_is_told_as_such(studies):
+def test_an_unfinished_set_is_reported_as_unfinished(studies):
     (studies / "studies.json").unlink()
     result = run(studies)
     assert result.exit_code == 2

@@ -22,7 +22,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_version() -> None:
+def test_version_is_printed() -> None:
     result = CliRunner().invoke(app, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"carina {carina.__version__}\n")
 
@@ -76,7 +76,7 @@ def fails_with(error: BaseException) -> typer.Typer:
     return program
 
 
-def test_an_interrupt_says_how_to_go_on() -> None:
+def test_an_interrupt_says_how_to_resume() -> None:
     result = CliRunner().invoke(fails_with(KeyboardInterrupt()), ["work"])
     assert result.exit_code == 130
     assert "Running the same command again resumes." in result.stderr
@@ -93,7 +93,7 @@ def test_a_command_that_failed_keeps_its_exit_code_and_a_fault_its_traceback() -
     assert isinstance(fault.exception, ZeroDivisionError)
 
 
-def test_a_fault_of_the_file_system_is_a_sentence(tmp_path):
+def test_an_error_of_the_file_system_is_one_sentence(tmp_path):
     (tmp_path / "studies").write_text("in the way")
     result = CliRunner().invoke(app, ["phantom", "-n", "1", "--size", "32", "-o", str(tmp_path)])
     assert result.exit_code == 1

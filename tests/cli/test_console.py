@@ -2,8 +2,8 @@
 
 import pytest
 
-from carina.cli import console
 from carina.cli.console import progress
+from carina.store import progress as progress_module
 
 
 @pytest.fixture
@@ -17,11 +17,11 @@ def clock(monkeypatch):
             return self.now
 
     made = Clock()
-    monkeypatch.setattr(console, "time", made)
+    monkeypatch.setattr(progress_module, "time", made)
     return made
 
 
-def test_a_line_every_half_minute_and_no_more(clock, capfd):
+def test_progress_without_a_terminal_is_one_line_every_half_minute(clock, capfd):
     with progress("Cases", 2100) as advance:
         for _ in range(10):  # ten seconds each, 30 questions in them
             clock.now += 10
@@ -35,7 +35,7 @@ def test_a_line_every_half_minute_and_no_more(clock, capfd):
     ]
 
 
-def test_what_nobody_asks_or_fails_is_not_told(clock, capfd):
+def test_progress_lines_leave_out_counts_that_are_not_given(clock, capfd):
     with progress("Studies", 40) as advance:
         advance()
         clock.now += 31
@@ -46,7 +46,7 @@ def test_what_nobody_asks_or_fails_is_not_told(clock, capfd):
     assert capfd.readouterr().err.splitlines() == ["Studies: 2 of 40", "Records: 7"]
 
 
-def test_a_quick_command_and_one_for_machines_say_nothing(clock, capfd):
+def test_quick_commands_and_json_output_show_no_progress(clock, capfd):
     with progress("Cases", 10) as advance:
         advance(10, asked=70)
     with progress("Cases", 10, quiet=True) as advance:
@@ -55,7 +55,7 @@ def test_a_quick_command_and_one_for_machines_say_nothing(clock, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_a_terminal_shows_a_bar_on_standard_error_whatever_becomes_of_the_results(capfd, monkeypatch):
+def test_a_terminal_shows_a_progress_bar_on_standard_error(capfd, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -107,7 +107,7 @@ def test_on_wrong_stop_leaves_steps_not_reached(bench, tmp_path):
         (("--model", "builtin/oracle"), "--out: missing"),
         (("--model", "builtin/oracle", "-o", "x", "--history", "mine"), "'mine' is not one of 'own', 'gold'"),
         (("--model", "builtin/oracle", "-o", "x", "--scope", "all"), "'all' is not one of 'step', 'stage'"),
-        (("--model", "builtin/oracle", "-o", "x", "--limit", "0"), "limit 0: expected 1 or more"),
+        (("--model", "builtin/oracle", "-o", "x", "--limit", "0"), "limit: expected a whole number"),
         (("--model", "builtin/oracle", "-o", "x", "--max-side", "2"), "max_side 2"),
     ],
 )  # fmt: skip

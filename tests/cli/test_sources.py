@@ -20,7 +20,8 @@ def invoke(*arguments):
 @pytest.fixture
 def only_made(monkeypatch):
     monkeypatch.setattr(SOURCES, "_entries", {"made": MADE})
-    monkeypatch.setattr(SOURCES, "_is_complete", True)
+    monkeypatch.setattr(SOURCES, "_has_modules", True)
+    monkeypatch.setattr(SOURCES, "_has_entry_points", True)
 
 
 @pytest.mark.usefixtures("only_made")

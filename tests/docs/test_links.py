@@ -63,7 +63,7 @@ def texts() -> dict[str, str]:
     return found
 
 
-def test_nothing_points_to_one_machine_or_tells_how_it_was_made() -> None:
+def test_no_page_contains_a_path_of_one_machine_or_how_it_was_made() -> None:
     for name, text in texts().items():
         for pattern in (MACHINE, MAKING):
             match = pattern.search(text)

@@ -94,7 +94,7 @@ def test_a_benchmark_is_described_from_the_case_down() -> None:
     assert "| `reasons` | whole number by name | " in hooks.build_report()
 
 
-def test_the_rules_are_told_with_their_defaults() -> None:
+def test_the_rules_are_listed_with_their_defaults() -> None:
     text, rules = hooks.rules(), hooks.Rules()
     assert f"| `point_gap` | number | `{rules.point_gap}` | " in text
     assert f"| {rules.region.low:g} to {rules.region.high:g} | " in text
@@ -118,7 +118,7 @@ def test_the_explanation_speaks_of_the_rules_as_they_are() -> None:
         assert written in page, f"docs/explanation/percept.md does not say: {written}"
 
 
-def test_every_lesion_is_told_with_what_excludes_it() -> None:
+def test_every_lesion_is_listed_with_the_findings_that_exclude_it() -> None:
     text = hooks.lesions()
     assert "| `cardiomegaly` | cardiomegaly | none | none | thorax |" in text
     assert "| `effusion` | pleural effusion | none | none | lung fields |" in text

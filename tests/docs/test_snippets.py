@@ -37,7 +37,7 @@ def test_examples_print_what_the_page_says(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_block_is_run_or_openly_not(page: str) -> None:
+def test_every_block_is_run_or_marked_as_shown_only(page: str) -> None:
     for block in snippets.blocks(PAGES[page]):
         assert block.language in (*snippets.RUN, *snippets.SHOWN)
         if block.language == "sh":

@@ -80,7 +80,7 @@ def test_two_workers_write_the_same_bytes(studies, bench):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_killed_in_the_middle_and_run_again_it_is_the_same(studies, bench, workers):
+def test_a_killed_build_resumes_and_gives_the_same_bytes(studies, bench, workers):
     broken = studies.parent / f"broken-{workers}"
     process = subprocess.Popen(
         [*PROGRAM, *map(str, build(studies, broken, workers))],
@@ -150,6 +150,6 @@ def test_a_constant_answer_is_at_chance(bench):
         assert max(found) - min(found) <= 1, (cell, step)
 
 
-def test_nothing_that_fails_an_audit_is_in_it(bench, tmp_path):
+def test_the_benchmark_passes_its_audit(bench, tmp_path):
     result = run("audit", bench.directory, "-o", tmp_path / "audit")
     assert result.returncode == 0, result.stdout + result.stderr

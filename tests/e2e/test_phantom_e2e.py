@@ -59,7 +59,7 @@ def until(condition, process):
         time.sleep(0.002)
 
 
-def test_killed_half_way_and_run_again_the_set_is_the_same(tmp_path):
+def test_a_killed_command_resumes_and_gives_the_same_bytes(tmp_path):
     broken, whole = tmp_path / "broken", tmp_path / "whole"
     process = subprocess.Popen(
         command(broken, workers=2),
@@ -87,7 +87,7 @@ def test_killed_half_way_and_run_again_the_set_is_the_same(tmp_path):
     assert list(open_studies(broken).check(images=True)) == []
 
 
-def test_demo_with_its_defaults(tmp_path):
+def test_demo_runs_with_its_defaults(tmp_path):
     result = run([*PROGRAM, "demo", "--out", str(tmp_path)])
     assert result.returncode == 0, result.stderr
     studies = open_studies(tmp_path / "studies")

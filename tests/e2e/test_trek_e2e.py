@@ -80,7 +80,7 @@ def test_two_workers_write_the_same_bytes(studies, bench):
     assert digests(other) == digests(bench.directory)
 
 
-def test_killed_at_any_time_and_run_again_it_is_the_same(studies, bench):
+def test_a_build_killed_at_any_time_resumes_and_gives_the_same_bytes(studies, bench):
     broken = studies.parent / "broken"
     process = subprocess.Popen(
         [*PROGRAM, *map(str, build(studies, broken, workers=2))],
@@ -104,7 +104,7 @@ def test_killed_at_any_time_and_run_again_it_is_the_same(studies, bench):
     assert digests(broken) == digests(bench.directory)
 
 
-def test_a_conversation_can_be_looked_at(bench, tmp_path):
+def test_a_conversation_has_a_page(bench, tmp_path):
     case = max(bench, key=lambda one: len({step.stage for step in one.steps}))
     shown = run("show", bench.directory, case.id, "-o", tmp_path / "pages", "--json")
     assert shown.returncode == 0, shown.stderr
@@ -117,7 +117,7 @@ def test_a_conversation_can_be_looked_at(bench, tmp_path):
     assert len(list((tmp_path / "many").rglob("*.html"))) >= 4
 
 
-def test_the_check_finds_nothing(bench):
+def test_the_check_finds_no_problem(bench):
     checked = run("check", bench.directory)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 

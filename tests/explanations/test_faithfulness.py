@@ -17,7 +17,7 @@ from carina.explanations.faithfulness import (
 from carina.store.errors import CarinaError
 
 
-def test_areas_by_trapezoids():
+def test_areas_under_curves_follow_the_trapezoidal_rule():
     made = Faithfulness(
         np.array([0, 0.5, 1]), np.array([[1.0, 0.5, 0.0], [1, 1, 1]]), np.array([[0, 1, 1], [0, 0, 4.0]])
     )
@@ -125,7 +125,7 @@ def test_curves_of_a_score_that_is_a_mean():
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
-def test_steps_and_batches(batch):
+def test_curves_do_not_depend_on_the_batch_size(batch):
     chance = np.random.default_rng(3)
     pictures = chance.standard_normal((2, 3, 10, 10)).astype(np.float32)
     maps = chance.standard_normal((2, 5, 5)).astype(np.float32)

@@ -183,7 +183,7 @@ def test_untrained_maps_add_up_to_the_score():
     square = (image.astype(np.float32) - image.mean(dtype=np.float32)) / image.std(dtype=np.float32)
     model = Untrained("similarity")
     first, second = model._weights
-    text = model._text("mass")
+    text = model._embed_text("mass")
 
     def score(pixels):
         patches = [

@@ -246,7 +246,7 @@ def scored_map(number, score, *, present, against=None, target="mass"):
     )  # fmt: skip
 
 
-def test_recognition_by_hand():
+def test_recognition_equals_values_worked_out_by_hand():
     rows = [
         scored_map(n, score, present=there)
         for n, (score, there) in enumerate(

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from carina.models.clip.dual_encoder import cosines, vit_images
 from carina.models.clip.interface import Attention, Images, PromptPair, Texts
-from carina.models.clip.resnet import ResNetShape, ResNetTower, spatial
-from carina.models.clip.state_dict import frozen
+from carina.models.clip.resnet import ResNetShape, ResNetTower, to_patches
+from carina.models.clip.state_dict import freeze
 from carina.models.clip.vit import VitShape, VitTower
 from carina.models.frame import Frame
 from carina.models.registry import ModelIdentity
@@ -106,19 +106,19 @@ def random_model(
             side=4 * cells, patch=4, width=WIDTH, depth=3, heads=2, hidden=12, out=OUT, pool=kind,
             class_token=kind == "class", first_norm=True, activation="quick_gelu",
         )  # fmt: skip
-        tower = frozen(shaken(VitTower(shape), seed).to(dtype))
+        tower = freeze(shaken(VitTower(shape), seed).to(dtype))
         return TinyModel(
             vit_images(tower), tower.grid, shape.side, tower, dtype=dtype, exact=kind == "mean"
         ).but(**changes)
-    tower = frozen(
+    tower = freeze(
         shaken(ResNetTower(ResNetShape(blocks=(1,) * (4 if kind == "resnet" else 3), width=2)), seed)
     )
     tower.to(dtype)
     side, stage = 40, 4 if kind == "resnet" else 3
-    head = frozen(shaken(nn.Linear(tower.shape.channels(stage), OUT, bias=False), seed)).to(dtype)
+    head = freeze(shaken(nn.Linear(tower.shape.channels(stage), OUT, bias=False), seed)).to(dtype)
 
     def image(pixels: Tensor) -> Images:
-        patches = head(spatial(tower(pixels).last))
+        patches = head(to_patches(tower(pixels).last))
         return Images(patches.mean((1, 2)), patches)
 
     return TinyModel(image, tower.grid(side, stage), side, tower, head, dtype=dtype, exact=True).but(
@@ -195,7 +195,7 @@ def seeing(pool: str) -> TinyModel:
             tower.projection.weight[2, 7] = 1
             tower.head.attention.out.bias[7] = 1
             tower.head.attention.value.weight[6, 6] = 1
-    frozen(tower).double()
+    freeze(tower).double()
     return TinyModel(vit_images(tower), tower.grid, 16, tower, given=_TEXTS, decodes=True)
 
 
@@ -206,11 +206,11 @@ def seeing_resnet() -> TinyModel:
         for module in tower.modules():
             if isinstance(module, nn.Conv2d):
                 module.weight.fill_(1 / module.weight[0].numel())
-    frozen(tower).double()
+    freeze(tower).double()
     side = 64
 
     def image(pixels: Tensor) -> Images:
-        features = spatial(tower(pixels).last).mean(-1)
+        features = to_patches(tower(pixels).last).mean(-1)
         patches = torch.stack([features, torch.zeros_like(features), torch.full_like(features, 0.1)], -1)
         return Images(patches.mean((1, 2)), patches)
 

@@ -19,7 +19,7 @@ from carina.sources import import_source
 from carina.sources.chexpercept import read_case
 from carina.sources.chexpercept.case import Picture
 from carina.sources.chexpercept.layout import is_key_field
-from carina.store.errors import BenchmarkError
+from carina.store.errors import BenchmarkError, ImageError
 from carina.store.files import sha256
 
 
@@ -60,7 +60,7 @@ def pictures(bundle):
 
 
 @pytest.mark.parametrize("copy_images", [False, True])
-def test_a_bundle_comes_back_as_it_was(bundle, tmp_path, copy_images):
+def test_an_imported_bundle_is_exported_unchanged(bundle, tmp_path, copy_images):
     bench = bring(bundle, tmp_path / "bench", copy_images=copy_images)
     assert bench.ids() == list(records(bundle))
     assert list(bench.check(images=True)) == []
@@ -70,7 +70,7 @@ def test_a_bundle_comes_back_as_it_was(bundle, tmp_path, copy_images):
     assert pictures(tmp_path / "again") == pictures(bundle)
 
 
-def test_copied_pictures_need_the_bundle_no_more(bundle, tmp_path):
+def test_copied_pictures_are_exported_without_the_bundle(bundle, tmp_path):
     bench = bring(bundle, tmp_path / "bench", copy_images=True)
     assert bench.manifest.image_root == "images"
     bundle.rename(tmp_path / "elsewhere")
@@ -152,7 +152,7 @@ def test_a_picture_that_changed_since_is_not_exported(bundle, tmp_path):
     bring(bundle, tmp_path / "bench")
     file = bundle / "chexpercept/edema_s3_negative_0/detection_qa/xray.png"
     cv2.imwrite(str(file), np.zeros((24, 24), np.uint8))
-    with pytest.raises(Exception, match="not the picture that was imported"):
+    with pytest.raises(ImageError, match=r"edema_s3_negative_0/detection_qa/xray\.png: .*SHA-256"):
         export_bundle(tmp_path / "bench", tmp_path / "again")
     assert not (tmp_path / "again").exists()
 
@@ -177,7 +177,7 @@ UNKNOWN = st.dictionaries(
 
 @settings(max_examples=25)
 @given(path=st.sampled_from(["LF", "RF", "RR"]), unknown=UNKNOWN, attributed=st.booleans())
-def test_any_field_comes_back(path, unknown, attributed):
+def test_any_unknown_field_is_exported_unchanged(path, unknown, attributed):
     record = {**unknown, **published.record(path, pair_id="x", attributed=attributed)}
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
@@ -317,7 +317,7 @@ def test_the_record_of_a_built_case_field_by_field():
     ]
 
 
-def test_paths_show_in_which_blocks_there_are():
+def test_the_blocks_of_a_record_depend_on_the_path():
     assert list(make_record(percept_cases.case("LF"), None)) == ["detection_qa", "pair_id", "dicom_id"]
     good = make_record(percept_cases.case("RF"), None)
     assert good["contour_qa"]["no_deformation"] is True
@@ -327,7 +327,7 @@ def test_paths_show_in_which_blocks_there_are():
     )
 
 
-def test_names_of_built_cases_tell_only_the_lesion():
+def test_names_of_built_cases_reveal_only_the_lesion():
     names = {make_key_id(percept_cases.case(path, target="edema")) for path in ("LF", "RF", "RR")}
     assert names == {"edema_c-0000000000000001"}
     files = sorted(list_files(percept_cases.case("RR")).values())
@@ -371,7 +371,7 @@ def rendered(monkeypatch):
     return found
 
 
-def test_an_interrupted_export_leaves_nothing_and_goes_on(tmp_path, rendered):
+def test_an_interrupted_export_leaves_no_folder_and_resumes(tmp_path, rendered):
     cases = [percept_cases.case("RR", number=n) for n in (1, 2)]
     bench = percept_cases.write(tmp_path / "bench", cases)
     out = tmp_path / "bundle"
@@ -401,7 +401,7 @@ def test_leftovers_of_a_killed_command_do_not_come_along(tmp_path, rendered):
     assert not list((tmp_path / "bundle").rglob(".*"))
 
 
-def test_what_was_begun_in_another_way_is_begun_anew(tmp_path, rendered):
+def test_an_unfinished_export_with_other_options_is_started_again(tmp_path, rendered):
     bench = percept_cases.write(tmp_path / "bench", [percept_cases.case("RR")])
     rendered.fail_at = (3,)
     with pytest.raises(KeyboardInterrupt):
@@ -411,13 +411,13 @@ def test_what_was_begun_in_another_way_is_begun_anew(tmp_path, rendered):
     assert len(rendered) == 7
 
 
-def test_the_same_export_again_is_done_already_and_another_is_refused(tmp_path):
+def test_a_finished_export_is_kept_and_another_one_is_refused(tmp_path):
     bench = percept_cases.write(tmp_path / "bench", [percept_cases.case("LF")])
     first = export_bundle(bench, tmp_path / "bundle")
     before = (tmp_path / "bundle" / "carina.json").stat().st_mtime_ns
     assert export_bundle(bench, tmp_path / "bundle") == first
     assert (tmp_path / "bundle" / "carina.json").stat().st_mtime_ns == before
-    with pytest.raises(BenchmarkError, match="holds something else already"):
+    with pytest.raises(BenchmarkError, match="bundle: "):
         export_bundle(bench, tmp_path / "bundle", keys="separate")
     (tmp_path / "empty").mkdir()
     export_bundle(bench, tmp_path / "empty")
@@ -434,9 +434,7 @@ def test_workers_write_the_same_bytes(tmp_path):
 
 def test_cases_of_another_protocol_are_refused(tmp_path):
     bench = percept_cases.write(tmp_path / "bench", [replace(percept_cases.case("LF"), protocol="trek")])
-    with pytest.raises(
-        BenchmarkError, match="holds cases of trek; the CheXpercept layout holds percept cases only"
-    ):
+    with pytest.raises(BenchmarkError, match=r"bench: .*\btrek\b.*\bpercept\b"):
         export_bundle(bench, tmp_path / "bundle")
 
 
@@ -445,8 +443,6 @@ def test_a_case_that_the_layout_cannot_hold_is_named(tmp_path):
     other = replace(case.step("3c"), question="Which?\nOptions:\n(1) A\n(2) B\n(3) C\n(4) D")
     steps = tuple(other if step.id == "3c" else step for step in case.steps)
     bench = percept_cases.write(tmp_path / "bench", [replace(case, steps=steps)])
-    with pytest.raises(
-        BenchmarkError, match=r"case 'c-0000000000000001': cannot be written .*lists 'A' as option 1"
-    ):
+    with pytest.raises(BenchmarkError, match=r"case 'c-0000000000000001': .*question: .*'A'"):
         export_bundle(bench, tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()

@@ -118,7 +118,7 @@ def test_regions_of_several_annotators_become_one_by_the_rule_that_is_named(fusi
         (("midline",), None),
     ],
 )
-def test_the_side_is_told_where_the_source_says_it_of_every_piece(sides, expected):
+def test_the_side_is_known_where_the_source_states_it_for_every_finding(sides, expected):
     said = [
         replace(finding("mass", drawn(LEFT), number=n), location=side and Location(side=side))
         for n, side in enumerate(sides)
@@ -144,9 +144,9 @@ def test_pieces_are_parts_of_masks_and_boxes_as_drawn():
     assert truth.drawn == "box"
 
 
-def test_what_is_drawn_for_an_image_of_another_size_is_refused():
+def test_a_region_of_another_image_size_is_refused():
     wrong = drawn(Region.full(10, 10))
-    with pytest.raises(CarinaError, match="a region of 10 x 10 is drawn on an image of 40 x 60"):
+    with pytest.raises(CarinaError, match=f"image {IMAGE.key}: .*10 x 10.*40 x 60"):
         truth_of([finding("mass", wrong)], IMAGE, "union")
 
 
@@ -164,7 +164,7 @@ def test_a_finding_that_is_drawn_is_asked_for_and_as_often_where_it_is_absent():
     assert len(chosen(study(0, EFFUSION), *free, absent=0)[0]) == 1
 
 
-def test_who_cannot_be_asked_about_has_a_reason():
+def test_studies_without_a_probe_have_a_reason():
     hedged = [EFFUSION, finding("pleural effusion", certainty="uncertain", number=2)]
     lateral = finding("pleural effusion", drawn(box(1, 1, 5, 5), image="21.png"))
     studies = [
@@ -184,7 +184,7 @@ def test_who_cannot_be_asked_about_has_a_reason():
     assert {probe.image for probe in chosen(*studies, lateral=True)[0]} == {"21.png", "3.png"}
 
 
-def test_a_control_is_one_beyond_doubt():
+def test_a_negative_probe_is_certainly_absent():
     ill = study(0, finding("consolidation", drawn(box(1, 1, 9, 9))))
     absent = finding("consolidation", certainty="absent")
     alike = study(1, absent, finding("pneumonia", drawn(box(1, 1, 9, 9)), number=2))
@@ -200,7 +200,7 @@ def test_a_control_is_one_beyond_doubt():
 
 
 @given(most=st.integers(1, 12), seed=st.integers(0, 5))
-def test_a_smaller_choice_is_part_of_a_larger_one(most, seed):
+def test_a_smaller_sample_is_part_of_a_larger_one(most, seed):
     studies = [study(n, EFFUSION) for n in range(12)]
     small, large = (
         {probe.study for probe in chosen(*studies, per_target=number, seed=seed)[0]}
@@ -264,7 +264,7 @@ def bench(tmp_path_factory):
     return root, studies, build_ground(studies, root / "bench", workers=1)
 
 
-def test_cases_are_sound_and_say_what_is_there(bench):
+def test_cases_are_consistent_and_state_their_facts(bench):
     root, _, built = bench
     cases = {case.study: case for case in open_benchmark(root / "bench")}
     assert [fault for case in cases.values() for fault in faults(case)] == []
@@ -289,12 +289,12 @@ def test_cases_are_sound_and_say_what_is_there(bench):
     assert built.manifest.counts.cells == {"pleural effusion/absent": 3, "pleural effusion/present": 2}
 
 
-def test_one_bad_study_is_told_and_loses_no_other(bench):
+def test_a_study_that_cannot_be_used_is_listed_and_the_others_are_built(bench):
     root, studies, built = bench
     (target,) = built.build_report.targets
     assert target.left_out == {"its regions are empty or do not fit the image": 1}
     assert "s2,pleural effusion,its regions" in (root / "bench" / "skipped.csv").read_text()
-    with pytest.raises(CarinaError, match=r"study s2, pleural effusion: image 2\.png: a region of 9 x 9"):
+    with pytest.raises(CarinaError, match=r"study s2, pleural effusion: image 2\.png: .*9 x 9"):
         build_ground(studies, root / "stopped", workers=1, on_error="stop")
 
 
@@ -316,7 +316,7 @@ def test_options_are_checked():
         GroundOptions(targets=("mass", "mass"))
 
 
-def test_a_question_tells_nothing_of_the_answer(bench):
+def test_a_question_does_not_reveal_its_answer(bench):
     root, _, _ = bench
     by_path = {}
     for case in open_benchmark(root / "bench"):
@@ -326,11 +326,9 @@ def test_a_question_tells_nothing_of_the_answer(bench):
     assert np.all([len(words) == 1 for words in by_path.values()])
 
 
-def test_a_target_that_no_study_names_is_told_before_anything_is_written(tmp_path):
+def test_an_unknown_target_is_refused_before_anything_is_written(tmp_path):
     studies = write_studies(tmp_path / "studies", [study(1, EFFUSION)], Provenance(command="test"))
     assert studies.counts.studies == 1
-    with pytest.raises(
-        CarinaError, match=r"target 'efusion': no study .* names it; they name pleural effusion"
-    ):
+    with pytest.raises(CarinaError, match=r"target 'efusion': .*studies\b.*pleural effusion"):
         build_ground(tmp_path / "studies", tmp_path / "probes", targets=["efusion"])
     assert not (tmp_path / "probes").exists()

@@ -57,7 +57,7 @@ def same(found: list[float], expected: list[float]) -> bool:
 # ---- negatives ----
 
 
-def test_chexlocalize_with_negatives() -> None:
+def test_chexlocalize_counts_predictions_on_images_without_the_finding() -> None:
     scorer = scored("chexlocalize")
     assert same(column(scorer, f"iou.{OTSU}.any_mask.per_image"), [1, 8 / 24, 0, NAN])
     assert same(column(scorer, f"iou.{OTSU}.tp_only.per_image"), [1, 8 / 24, NAN, NAN])
@@ -75,7 +75,7 @@ def test_chexlocalize_with_negatives() -> None:
     assert {cell.n for cell in pooled.values()} == {4}
 
 
-def test_radzero_with_negatives() -> None:
+def test_radzero_scores_specificity_on_images_without_the_finding() -> None:
     scorer = scored("radzero")
     rule = "bilinear_full.full_image.oracle_set_dice_sigmoid101"
     # A sigmoid of 2 is 0.881 and of -2 is 0.119. Below that all is predicted: Dice 32/80 for both. From 0.12 on the

@@ -25,7 +25,7 @@ def test_iou_of_boxes_is_that_of_their_pixels() -> None:
         assert box_iou(boxes[:1], boxes[1:])[0, 0] == pytest.approx(one.iou(other))
 
 
-def test_scores_of_one_image() -> None:
+def test_each_true_box_is_found_by_one_detection() -> None:
     near = (1.0, 0.0, 10.0, 10.0)  # 90 / 110 with A
     found = score_boxes([Detection(near, 0.9), Detection(A, 0.8), Detection(FAR, 0.1)], [A, B])
     # A is found by the first; the exact one comes too late, B is found by none.
@@ -34,7 +34,7 @@ def test_scores_of_one_image() -> None:
     )
 
 
-def test_scores_without_boxes() -> None:
+def test_scores_without_boxes_are_zero_or_undefined() -> None:
     none = score_boxes([], [A])
     assert (none["box_iou"], none["box_recall"], none["point_hit"]) == (0, 0, 0)
     assert math.isnan(none["box_precision"])
@@ -42,7 +42,7 @@ def test_scores_without_boxes() -> None:
     assert score_boxes([], [A], points=[(10, 10)])["point_hit"] == 1.0
 
 
-def test_points_in_boxes_and_regions() -> None:
+def test_a_point_hits_a_box_including_its_edge() -> None:
     assert any_point_in_boxes([(10, 10)], [A])
     assert not any_point_in_boxes([(10.01, 10)], [A])
     truth = Region.from_box(*A, height=20, width=20)

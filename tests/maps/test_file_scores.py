@@ -222,7 +222,7 @@ SEGMENTATIONS = {
 }
 
 
-def test_chexlocalize_segmentations(tmp_path: Path) -> None:
+def test_chexlocalize_segmentations_are_read_by_image_and_finding(tmp_path: Path) -> None:
     found = read_regions(written(tmp_path / "gt.json", SEGMENTATIONS))
     own = found["patient7_study1_view1_frontal"]
     assert list(own) == ["Edema", "Lung Opacity", "Cardiomegaly"]
@@ -266,7 +266,7 @@ def test_findings_missing_from_annotations_are_absent(tmp_path: Path) -> None:
     )
 
 
-def test_coco(tmp_path: Path) -> None:
+def test_coco_boxes_polygons_and_runs_of_one_finding_are_united(tmp_path: Path) -> None:
     """Boxes of MS-CXR's kind, which tell the size with the annotation, polygons and runs; one finding's are united."""
     square = [[2, 2, 12, 2, 12, 12, 2, 12]]
     mask = Region.from_polygons([np.array(square).reshape(-1, 2)], height=30, width=40)
@@ -362,7 +362,7 @@ def test_bad_region_files_are_refused(tmp_path: Path, content: str, message: str
         read_regions(tmp_path / "r.json")
 
 
-def test_patients_from_a_table(tmp_path: Path) -> None:
+def test_patients_are_read_from_a_table(tmp_path: Path) -> None:
     table = tmp_path / "p.csv"
     table.write_text("id,patient\na,one\nb,one\n")
     assert find_patients({"a": 0, "b": 0}, table) == {"a": "one", "b": "one"}

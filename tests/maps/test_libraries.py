@@ -71,7 +71,7 @@ def test_curves_of_a_set_are_those_of_all_pixels_at_once() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_overlap_and_otsu(seed: int) -> None:
+def test_overlap_and_otsu_equal_scikit_learn_and_scikit_image(seed: int) -> None:
     values, truth = made(seed)
     found = score_pair(values, truth, FRAME, ["iou.minmax_0.5", "dice.minmax_0.5", "iou.otsu", "dice.otsu"])
     scaled = (values - values.min()) / (values.max() - values.min())

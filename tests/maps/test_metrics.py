@@ -33,7 +33,7 @@ def score(
         ("within_1", 1.0),
     ],
 )
-def test_pointing_with_two_highest_pixels(rule: str, expected: float) -> None:
+def test_two_highest_pixels_are_resolved_by_the_rule(rule: str, expected: float) -> None:
     assert score(f"hit.{rule}") == expected
     assert score(f"hit_weighted.{rule}") == pytest.approx(expected * (1 - 4 / 12))
 
@@ -80,7 +80,7 @@ def test_boxes_include_their_edges() -> None:
         ("oracle_image", 4, 4),  # at or above 2: IoU 4/8; above 2: 3/7; 8, 8, 6, 4: 2/6
     ],
 )
-def test_overlap_at_thresholds(rule: str, hit: int, false: int) -> None:
+def test_overlap_at_a_threshold_equals_counted_pixels(rule: str, hit: int, false: int) -> None:
     assert score(f"iou.{rule}") == pytest.approx(hit / (4 + false))
     assert score(f"dice.{rule}") == pytest.approx(2 * hit / (4 + hit + false))
     assert score(f"recall.{rule}") == pytest.approx(hit / 4)
@@ -95,7 +95,7 @@ def test_several_thresholds_are_averaged() -> None:
     assert score("iou.raw_2+4+8.tp_only") == pytest.approx((3 / 7 + 1 / 6) / 2)
 
 
-def test_empty_masks() -> None:
+def test_the_rule_for_empty_masks_decides_their_score() -> None:
     nothing = np.zeros_like(TRUTH)
     for empty, no_truth, no_prediction, neither in (
         ("positives", math.nan, 0.0, math.nan),
@@ -111,7 +111,7 @@ def test_empty_masks() -> None:
     assert math.isnan(score("image_specificity.raw_2"))
 
 
-def test_curves() -> None:
+def test_areas_under_curves_equal_counted_pairs() -> None:
     # Inside above outside, of 4 x 8 pairs: 4 beats 6, 8 beats 7 and ties one, 2 beats 4 and ties one, 3 beats 5 and
     # ties one.
     assert score("auroc") == pytest.approx((6 + 7.5 + 4.5 + 5.5) / 32)
@@ -122,7 +122,7 @@ def test_curves() -> None:
     assert score("auprc_binned") == score("auprc")
 
 
-def test_contrast() -> None:
+def test_contrast_to_noise_equals_means_and_variances() -> None:
     # Inside: mean 17/4, variance (16+64+4+9)/4 - (17/4)^2. Outside: mean 21/8, variance 115/8 - (21/8)^2.
     expected = (17 / 4 - 21 / 8) / math.sqrt(93 / 4 - (17 / 4) ** 2 + 115 / 8 - (21 / 8) ** 2)
     assert score("cnr") == pytest.approx(expected)
@@ -138,7 +138,7 @@ def test_contrast_keeps_its_digits_on_a_large_offset() -> None:
     assert score("cnr", exact) == pytest.approx(score("cnr"), rel=1e-9)
 
 
-def test_mass_and_rank() -> None:
+def test_mass_and_rank_equal_sums_worked_out_by_hand() -> None:
     assert score("mass") == pytest.approx(17 / 38)
     assert score("mass", MAP - 3) == pytest.approx((1 + 5) / (1 + 5 + 5 + 3))
     assert score("mass_signed", MAP - 3) == pytest.approx((17 - 12) / (38 - 36))
@@ -151,7 +151,7 @@ def test_mass_and_rank() -> None:
     assert math.isnan(score("topk.top_13"))
 
 
-def test_best_cells_of_the_grid() -> None:
+def test_the_oracle_chooses_the_best_cells_of_the_grid() -> None:
     """Cells of 2 x 2 on 4 x 4 pixels: the truth fills the first, half of the second, a quarter of the third."""
     truth = np.zeros((4, 4), bool)
     truth[:2, :2] = truth[:2, 2] = truth[2, 0] = True
@@ -161,7 +161,7 @@ def test_best_cells_of_the_grid() -> None:
     assert score("iou.nearest_full.oracle_grid", values, truth, frame) == pytest.approx(6 / 9)
 
 
-def test_resamplings() -> None:
+def test_each_resampling_gives_its_own_mass() -> None:
     """A 2 x 2 map on 4 x 4 pixels."""
     values = np.array([[0, 4], [0, 0]], np.float32)
     frame = Frame.stretched(4, 4, side=2)
@@ -199,7 +199,7 @@ def test_the_square_holds_only_what_the_model_sees() -> None:
     assert score("recall.raw_0.5.nearest_224", values, truth, frame) == 1.0
 
 
-def test_margins() -> None:
+def test_the_margin_decides_whether_unseen_pixels_count() -> None:
     """Of a 2 x 4 image the model sees the middle 2 x 2; half the truth lies outside."""
     frame = Frame.cropped(2, 4, shortest=2, side=2)
     values = np.array([[1, 3], [2, 4]], np.float32)
@@ -231,7 +231,7 @@ def test_nan_is_unseen() -> None:
     assert score("mass", values) == pytest.approx(9 / 30)
 
 
-def test_regions_are_masks() -> None:
+def test_a_region_scores_as_its_mask() -> None:
     names = ["hit.expected", "iou.otsu", "auroc"]
     assert score_pair(MAP, Region.from_mask(TRUTH), FRAME, names) == score_pair(MAP, TRUTH, FRAME, names)
 

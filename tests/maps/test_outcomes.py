@@ -117,7 +117,7 @@ def same(found: float, expected: float) -> bool:
     ],
     ids=["empty truth", "constant", "unknown", "unseen"],
 )
-def test_predictions_in_special_cases(
+def test_predicted_pixels_in_special_cases_equal_the_table(
     column: int, values: np.ndarray, truth: np.ndarray, frame: Frame
 ) -> None:
     evaluation = Evaluation(values, truth, frame)
@@ -144,7 +144,7 @@ def test_predictions_in_special_cases(
 # ---- what that means for the overlap ----
 
 
-def test_overlap_of_empty_masks() -> None:
+def test_overlap_of_empty_masks_equals_the_table() -> None:
     seen = set()
     for metrics, empties, *cells in OVERLAP:
         for metric in metrics.split(", "):
@@ -197,7 +197,7 @@ def expected_of(cell: str) -> float:
     ],
     ids=["empty truth", "constant", "unknown", "unseen"],
 )
-def test_other_metrics_in_special_cases(
+def test_other_metrics_in_special_cases_equal_the_table(
     column: int, values: np.ndarray, truth: np.ndarray, frame: Frame
 ) -> None:
     scores = evaluated(values, truth, frame)

@@ -108,7 +108,7 @@ def test_mask_and_map_are_inverse_where_cells_are_pixels():
     np.testing.assert_array_equal(frame.to_image(covered) > 0.5, mask)
 
 
-def test_the_middle_is_seen():
+def test_only_the_middle_of_a_cropped_image_is_seen():
     # 200 x 100 to 256: 256 x 128, 64 columns of padding at each side; the middle 224 begin 16 further in.
     frame = Frame.letterboxed(200, 100, longest=256, side=224)
     assert frame == Frame(200, 100, 256, 128, 224, -16, 48)
@@ -135,7 +135,7 @@ def test_points_round_trip_between_image_and_input(frame, x, y):
 def test_the_square_shows_the_image_where_the_frame_says(frame, seed):
     """Every pixel of the square is that of the resized image at its place, or padding."""
     resized = np.random.default_rng(seed).integers(1, 255, (frame.rows, frame.columns, 3), np.uint8)
-    square = frame.lay(resized)
+    square = frame.place(resized)
     for row, column in np.random.default_rng(seed).integers(0, 64, (20, 2)):
         y, x = row - frame.top, column - frame.left
         inside = 0 <= y < frame.rows and 0 <= x < frame.columns

@@ -334,15 +334,14 @@ def test_turns_keep_their_order(case) -> None:
 
 
 def test_summary_image_names_the_stage_of_shuffled_turns(case, tmp_path, monkeypatch) -> None:
-    from carina.pages import conversation_summary
+    from carina.pages import conversation_summary, summary_text
 
     texts: list[str] = []
-    put = conversation_summary.put_text
-    monkeypatch.setattr(
-        conversation_summary,
-        "put_text",
-        lambda band, text, **more: (texts.append(text), put(band, text, **more)),
-    )
+    put = summary_text.put_text
+    for module in (conversation_summary, summary_text):
+        monkeypatch.setattr(
+            module, "put_text", lambda band, text, **more: (texts.append(text), put(band, text, **more))
+        )
     write_case_page(bench_of(case), case, tmp_path)
     assert "3  Attributes and location" in texts
     assert "trek · 9 turns" in texts

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from carina.percept.analysis import analyse_lesion
-from carina.percept.anatomy import make_scene, read_anatomy
+from carina.percept.anatomy import make_geometry, read_anatomy
 from carina.percept.lesions import LESIONS
 from carina.percept.records import LesionAnalysis
 from carina.percept.rules import Rules
@@ -104,7 +104,7 @@ def anatomy(right=None, left=None):
 
 
 def scene(truth, *, target="consolidation", fields=None, rules=RULES):
-    return make_scene(LESIONS[target], truth, anatomy(*(fields or ())), rules)
+    return make_geometry(LESIONS[target], truth, anatomy(*(fields or ())), rules)
 
 
 def some_lesions():

@@ -73,7 +73,7 @@ def test_points_lie_apart_and_away_from_changes(analyses):
             assert far[row, column] >= 0.97 * RULES.change_gap * one.scale
 
 
-def test_attributes_are_there_for_all_but_the_heart(analyses):
+def test_all_lesions_except_cardiomegaly_have_attributes(analyses):
     for one in analyses:
         assert (one.attributes is None) == (one.target == "cardiomegaly")
         if one.attributes is None:
@@ -101,7 +101,7 @@ def test_the_same_seed_gives_the_same_analysis_and_another_seed_another_one(ches
     assert again.subject.split == "test"
 
 
-def test_it_can_be_kept_as_bytes(analyses):
+def test_an_analysis_survives_encoding_and_decoding(analyses):
     for one in analyses[:3]:
         assert msgspec.msgpack.decode(msgspec.msgpack.encode(one), type=LesionAnalysis) == one
 
@@ -113,7 +113,7 @@ def reason(study, target="edema"):
     return outcome.reason, outcome.detail
 
 
-def test_unfit_studies_have_a_reason(chest):
+def test_ineligible_studies_have_a_reason(chest):
     mask = chest.lesions()["lower"]
     of = lambda *findings, **more: reason(chest.study(*findings, **more))  # noqa: E731
     good = chest.finding("edema", mask)
@@ -202,7 +202,7 @@ def test_every_lesion_of_the_protocol_can_be_analysed(chest, target):
     assert any(isinstance(outcome, LesionAnalysis) for outcome in outcomes), outcomes
 
 
-def test_who_draws_one_finding_twice_has_not_drawn_the_other(chest):
+def test_an_annotator_who_drew_one_finding_twice_has_not_drawn_all(chest):
     right, left = chest.ellipse(75, 130, 25, 40), chest.ellipse(184, 130, 25, 40)
     upper, lower = right.copy(), right.copy()
     upper[130:], lower[:130] = False, False
@@ -224,7 +224,7 @@ def test_annotators_who_have_drawn_the_lesion_must_agree(chest):
     assert detail == "a and b overlap by 0.26"
 
 
-def test_a_contour_within_another_shadow_is_not_asked_about(chest):
+def test_a_lesion_under_another_dense_finding_is_ineligible(chest):
     mask = chest.ellipse(75, 130, 30, 50)
     half = mask.copy()
     half[130:] = False

@@ -9,12 +9,12 @@ from scipy.spatial import ConvexHull
 
 from carina.percept.anatomy import (
     REGIONS,
-    make_scene,
-    mask_on,
-    name_at,
+    decode_mask,
+    make_geometry,
+    measure_overlap,
+    measure_share,
+    name_region,
     read_anatomy,
-    share_of,
-    shared,
 )
 from carina.percept.lesions import LESIONS
 from carina.percept.rules import Ineligible, Rules
@@ -69,25 +69,25 @@ def test_coded_shares_are_those_counted_from_masks(chest, made):
     for name in (*REGIONS, *ZONES):
         mask = plain_region(parts, name)
         np.testing.assert_array_equal(coded.region(name), mask)
-        share = share_of(name, counts, coded.totals)
+        share = measure_share(name, counts, coded.totals)
         if mask.any():
             assert share == (mask & lesion).sum() / mask.sum()
         else:
             assert np.isnan(share)
     for side, lung in (("right", right), ("left", left)):
-        assert share_of(f"{side} lung", counts, coded.totals) == (lung & lesion).sum() / lung.sum()
+        assert measure_share(f"{side} lung", counts, coded.totals) == (lung & lesion).sum() / lung.sum()
     assert counts[0] == (lesion & ~right & ~left).sum()
 
 
 @given(chests())
 @settings(max_examples=10)
-def test_how_much_two_regions_share_is_counted_too(chest, made):
+def test_the_overlap_of_two_regions_is_counted_from_masks(chest, made):
     coded, parts = chest.anatomy(*made[:2]), lung_parts(*made[:2])
     for n, one in enumerate(REGIONS):
         for other in REGIONS[n + 1 :]:
             a, b = plain_region(parts, one), plain_region(parts, other)
             if a.any() and b.any():
-                assert shared(one, other, coded.totals) == (a & b).sum() / min(a.sum(), b.sum())
+                assert measure_overlap(one, other, coded.totals) == (a & b).sum() / min(a.sum(), b.sum())
 
 
 @given(chests())
@@ -99,8 +99,8 @@ def test_mirroring_and_swapping_sides_mirrors_every_region_and_share(chest, made
     for name in (*REGIONS, *ZONES):
         other = mirrored_name(name)
         np.testing.assert_array_equal(there.region(other), here.region(name)[:, ::-1])
-        assert share_of(other, there.counts(flipped), there.totals) == pytest.approx(
-            share_of(name, here.counts(lesion), here.totals), abs=0, nan_ok=True
+        assert measure_share(other, there.counts(flipped), there.totals) == pytest.approx(
+            measure_share(name, here.counts(lesion), here.totals), abs=0, nan_ok=True
         )
 
 
@@ -128,7 +128,7 @@ def test_every_region_lies_in_its_zone_and_side(chest, made):
 @settings(max_examples=30)
 def test_the_name_at_a_pixel_is_a_region_that_holds_it(chest, made, row, column):
     coded = chest.anatomy(*made[:2])
-    name = name_at(coded, row, column)
+    name = name_region(coded, row, column)
     if name is None:
         assert not coded.lungs[row, column]
     else:
@@ -145,7 +145,7 @@ def read(drawn):
     return read_anatomy(drawn, drawn.images[0])
 
 
-def test_lungs_that_are_not_there_or_not_lungs_are_told(chest):
+def test_missing_and_implausible_lungs_are_ineligible(chest):
     right, left = chest.lungs()
     of = lambda *fields: reason(read, chest.study(fields=fields))  # noqa: E731
     assert reason(read, chest.study(fields=())) == ("no lungs", "the image has no region 'right lung'")
@@ -168,7 +168,7 @@ def test_lungs_that_are_not_there_or_not_lungs_are_told(chest):
     )
 
 
-def test_lungs_at_the_limits_are_taken(chest):
+def test_lungs_at_the_limits_are_accepted(chest):
     # 2% of 256 x 256 is 1310.72 px; 4 times the smaller is the most.
     left = chest.rectangle(100, 170, 42, 32)
     right = chest.rectangle(100, 20, 84, 64)
@@ -178,51 +178,51 @@ def test_lungs_at_the_limits_are_taken(chest):
     assert reason(chest.anatomy, right, left) == ("implausible lungs", "right 5377 px, left 1344 px")
 
 
-def test_a_region_of_another_image_or_damaged_is_told(chest):
+def test_a_damaged_region_or_one_of_another_image_is_ineligible(chest):
     right, left = chest.lungs()
     image = chest.image(right)
-    assert reason(mask_on, image, Region.empty(256, 300), "right lung") == (
+    assert reason(decode_mask, image, Region.empty(256, 300), "right lung") == (
         "region outside its image",
         "right lung is of an image of 300 x 256, the image is 256 x 256",
     )
     whole = Region.from_mask(right)
     for counts in (whole.counts[:-7], whole.counts + "0", "\x7f", "é"):
         broken = msgspec.structs.replace(whole, counts=counts)
-        assert reason(mask_on, image, broken, "right lung")[0] == "damaged region"
-    assert reason(mask_on, image, msgspec.structs.replace(whole, counts=""), "x")[1].startswith("x: ")
-    np.testing.assert_array_equal(mask_on(image, Region.from_mask(left), "left lung"), left)
+        assert reason(decode_mask, image, broken, "right lung")[0] == "damaged region"
+    assert reason(decode_mask, image, msgspec.structs.replace(whole, counts=""), "x")[1].startswith("x: ")
+    np.testing.assert_array_equal(decode_mask(image, Region.from_mask(left), "left lung"), left)
 
 
-def test_a_scene_needs_a_lesion_of_some_size_where_it_can_be(chest):
+def test_a_lesion_that_is_too_small_or_outside_the_lungs_is_ineligible(chest):
     coded, rules = chest.anatomy(), Rules()
     nothing = np.zeros((256, 256), bool)
     lesion = LESIONS["edema"]
-    assert reason(make_scene, lesion, nothing, coded, rules)[0] == "empty mask"
+    assert reason(make_geometry, lesion, nothing, coded, rules)[0] == "empty mask"
     # 2000 px of the frame are 125 px here.
     small = chest.rectangle(100, 70, 31, 4)
-    assert reason(make_scene, lesion, small, coded, rules) == (
+    assert reason(make_geometry, lesion, small, coded, rules) == (
         "lesion too small",
         "124 px, at least 125 needed",
     )
     small[99, 70] = True
-    made = make_scene(lesion, small, coded, rules)
+    made = make_geometry(lesion, small, coded, rules)
     assert (made.area, made.scale) == (125, 0.25)
     beside = chest.rectangle(0, 0, 20, 20)
-    assert reason(make_scene, lesion, beside, coded, rules)[0] == "lesion outside the lungs"
-    assert make_scene(LESIONS["cardiomegaly"], beside, coded, rules).area == 400
+    assert reason(make_geometry, lesion, beside, coded, rules)[0] == "lesion outside the lungs"
+    assert make_geometry(LESIONS["cardiomegaly"], beside, coded, rules).area == 400
 
 
 def test_a_contour_may_run_in_the_lungs_and_where_the_lesion_is(chest):
     coded = chest.anatomy()
     truth = chest.ellipse(75, 150, 60, 40)
-    made = make_scene(LESIONS["effusion"], truth, coded, Rules())
+    made = make_geometry(LESIONS["effusion"], truth, coded, Rules())
     np.testing.assert_array_equal(made.field, coded.lungs | truth)
 
 
-def test_a_heart_may_reach_as_far_as_the_hull_of_the_lungs(chest):
+def test_the_contour_of_a_heart_may_run_in_the_convex_hull_of_the_lungs(chest):
     coded = chest.anatomy()
     truth = chest.ellipse(135, 170, 45, 35)
-    field = make_scene(LESIONS["cardiomegaly"], truth, coded, Rules()).field
+    field = make_geometry(LESIONS["cardiomegaly"], truth, coded, Rules()).field
     assert not ((coded.lungs | truth) & ~field).any()
     hull = ConvexHull(np.argwhere(coded.lungs | truth))
     rows, columns = np.argwhere(field).T

@@ -14,12 +14,12 @@ from carina.cases.draw import MARKS
 from carina.cases.faults import faults
 from carina.percept import wording
 from carina.percept.anatomy import REGIONS
-from carina.percept.assemble import case_id, lesion_case, lesion_free
+from carina.percept.assemble import case_id, make_lesion_case, make_lesion_free_case
 from carina.percept.facts import PerceptCaseFacts, PerceptStepFacts
 from carina.percept.lesions import LESIONS
 from carina.percept.rules import Rules
-from carina.percept.select import places_due
-from carina.percept.steps import with_key_at
+from carina.percept.select import assign_key_positions
+from carina.percept.steps import shuffle_with_first_at
 from carina.store.seeding import rng
 
 RULES = Rules()
@@ -34,11 +34,11 @@ ORDER = {
 
 def made(one, path, index=0, seed=1):
     """The case of an analysed lesion on a path."""
-    due = places_due(one.target, path, index, seed=seed)
+    due = assign_key_positions(one.target, path, index, seed=seed)
     if path == "LF":
-        return lesion_free(one.subject, one.target, seed=seed, rules=RULES, due=due)
+        return make_lesion_free_case(one.subject, one.target, seed=seed, rules=RULES, key_position=due)
     right = sorted(one.attributes.locations)[index % len(one.attributes.locations)] if one.attributes else 0
-    return lesion_case(one, path, right_regions=right, seed=seed, rules=RULES, due=due)
+    return make_lesion_case(one, path, right_regions=right, seed=seed, rules=RULES, key_position=due)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_cases_are_sound(cases):
                 assert fact.high is None or fact.value <= fact.high, (case.id, fact)
 
 
-def test_a_case_tells_how_conspicuous_its_lesion_is_where_that_is_known(analyses):
+def test_a_case_stores_the_conspicuity_of_its_lesion_where_known(analyses):
     for known in (2.5, None):
         case = made(msgspec.structs.replace(analyses[0], conspicuity=known), "RF")
         assert PerceptCaseFacts.of(case).conspicuity == known
@@ -133,17 +133,17 @@ def test_questions_hold_their_options_word_for_word(cases):
             assert listed.split("\n") == numbered
 
 
-def test_the_right_option_sits_where_it_is_due(analyses):
+def test_the_right_option_is_at_its_balanced_position(analyses):
     for one in analyses[:4]:
         for index in range(8):
             case = made(one, "RR", index)
-            due = places_due(one.target, "RR", index, seed=1)
+            due = assign_key_positions(one.target, "RR", index, seed=1)
             for step in case.steps:
                 if not step.multiple:
                     assert step.right == (due(step.id, len(step.options)) + 1,), step.id
 
 
-def test_ordinal_options_go_round_up_or_down(analyses):
+def test_ordinal_options_are_rotated_in_rising_or_falling_order(analyses):
     ways = Counter()
     for one in analyses:
         if one.attributes is None:
@@ -229,7 +229,7 @@ def test_points_carry_their_number_and_a_colour_of_their_own(cases):
     assert len(first) >= 4
 
 
-def test_neither_number_nor_place_tells_a_key_point_from_another(analyses):
+def test_the_number_of_a_point_does_not_reveal_the_key(analyses):
     first = Counter()
     for one in analyses:
         for seed in range(3):
@@ -242,7 +242,7 @@ def test_neither_number_nor_place_tells_a_key_point_from_another(analyses):
     assert abs(first["right"] - first["share"]) < 3 * spread
 
 
-def test_names_of_regions_say_nothing_of_their_part(cases):
+def test_names_of_regions_do_not_reveal_their_roles(cases):
     seen = Counter()
     for case in cases:
         names = [region.name for region in case.regions]
@@ -315,7 +315,7 @@ def test_regions_have_names_of_their_own_in_plain_words():
     assert len({wording.region(name) for name in REGIONS}) == len(REGIONS)
 
 
-def test_nothing_that_is_handed_out_tells_the_path(cases, analyses):
+def test_nothing_that_a_model_receives_reveals_the_path(cases, analyses):
     for one in analyses:
         ids = {made(one, path).id for path in ("LF", "RF", "RR")}
         assert len(ids) == 1
@@ -340,17 +340,17 @@ def test_nothing_that_is_handed_out_tells_the_path(cases, analyses):
     assert len(evaluations) == len({case.target for case in cases})
 
 
-def test_ids_tell_studies_lesions_and_seeds_apart():
+def test_ids_differ_between_studies_lesions_and_seeds():
     ids = {case_id(seed, study, target) for seed in (1, 2) for study in ("a", "b") for target in LESIONS}
     assert len(ids) == 2 * 2 * len(LESIONS)
     # Where one field ends and the next begins is told too.
     assert case_id(1, "a/edema", "b") != case_id(1, "a", "edema/b")
 
 
-def test_a_random_order_has_its_first_thing_where_it_is_wanted():
+def test_a_shuffled_list_has_its_first_item_at_the_given_place():
     seen = set()
     for seed in range(20):
-        order = with_key_at(2, 4, rng(seed))
+        order = shuffle_with_first_at(2, 4, rng(seed))
         assert sorted(order) == [0, 1, 2, 3]
         assert order[2] == 0
         seen.add(tuple(order))
@@ -366,7 +366,7 @@ def test_provenance_and_review_are_stated(cases):
         assert shown.provenance == "deformed from the redrawn truth by signed-distance warp"
 
 
-def test_a_hedge_about_the_heart_stands_where_it_belongs(cases):
+def test_only_questions_about_lung_lesions_exclude_the_heart(cases):
     for case in cases:
         if case.path != "LF":
             aside = "lies over the heart" in case.step("2").question

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from carina.percept.anatomy import REGIONS
 from carina.percept.attributes import (
     choose_regions,
-    describe,
-    most_right,
-    plain,
-    stable_attributes,
+    measure_attributes,
+    measure_stable_attributes,
+    without_margins,
 )
 from carina.percept.rules import Ineligible, Rules
 from carina.store.seeding import rng
@@ -48,7 +47,7 @@ def filled(*amounts):
 
 def refused(mask, anatomy, rules=RULES):
     with pytest.raises(Ineligible) as found:
-        describe(mask, anatomy, rules)
+        measure_attributes(mask, anatomy, rules)
     return found.value.reason
 
 
@@ -59,7 +58,7 @@ def test_shares_and_keys_of_a_lesion_worked_by_hand(square):
     # All of the right upper zone, half of the mid one; a quarter of the left lower zone; 100 px beside the lungs.
     mask = filled(("right", 0, 3000), ("left", 100, 500))
     mask[0:10, 0:10] = True
-    found = describe(mask, square, RULES)
+    found = measure_attributes(mask, square, RULES)
     assert found.zones == {
         "right upper zone": 1.0,
         "right mid zone": 0.5,
@@ -76,27 +75,27 @@ def test_shares_and_keys_of_a_lesion_worked_by_hand(square):
     assert found.outside_share == 100 / 3600
 
 
-def test_a_zone_is_affected_from_a_quarter_on_and_grey_above_three_twentieths(square):
+def test_a_zone_is_affected_from_a_quarter_on_and_undecided_above_three_twentieths(square):
     whole = ("right", 50, ZONE)
     for pixels, affected in ((300, False), (500, True), (501, True), (299, False)):
-        found = describe(filled(whole, ("right", 0, pixels)), square, RULES)
+        found = measure_attributes(filled(whole, ("right", 0, pixels)), square, RULES)
         assert ("right upper zone" in found.affected) is affected, pixels
     for pixels in (301, 400, 499):
         assert refused(filled(whole, ("right", 0, pixels)), square) == "zone on a cut"
 
 
-def test_no_zone_is_refused_and_never_called_four_or_more(square):
+def test_a_lesion_in_no_zone_is_refused_and_not_called_four_or_more(square):
     # 300 px in each of the six zones: 15% of each.
     sparse = [(side, row, 300) for side in ("right", "left") for row in (0, 50, 100)]
     assert refused(filled(*sparse), square) == "no zone covered"
     assert refused(np.zeros((256, 256), bool), square) == "no zone covered"
-    assert refused(filled(*sparse), square, plain(RULES)) == "no zone covered"
+    assert refused(filled(*sparse), square, without_margins(RULES)) == "no zone covered"
 
 
 def test_a_lung_holds_the_lesion_from_a_fiftieth_on_and_is_free_of_it_up_to_a_five_hundredth(square):
     right = ("right", 0, 3000)
     for pixels, comparison in ((0, "one"), (11, "one"), (12, "one"), (120, "right"), (121, "right")):
-        found = describe(filled(right, ("left", 0, pixels)), square, RULES)
+        found = measure_attributes(filled(right, ("left", 0, pixels)), square, RULES)
         assert found.comparison == comparison, pixels
         assert set(found.severity) == ({"right"} if comparison == "one" else {"right", "left"})
     for pixels in (13, 60, 119):
@@ -120,17 +119,17 @@ def test_a_lung_holds_the_lesion_from_a_fiftieth_on_and_is_free_of_it_up_to_a_fi
         (6000, "high"),
     ],
 )
-def test_severity_is_told_by_thirds_with_a_margin(square, pixels, severity):
+def test_severity_is_classified_by_thirds_with_a_margin(square, pixels, severity):
     # Severity alone is asked here: zones and presence are without a band.
-    rules = Rules(region=plain(RULES).region)
-    found = describe(filled(("left", 0, pixels)), square, rules)
+    rules = Rules(region=without_margins(RULES).region)
+    found = measure_attributes(filled(("left", 0, pixels)), square, rules)
     assert found.severity.get("left") == severity
 
 
-def test_a_lesion_whose_every_severity_is_grey_is_refused(square):
-    rules = Rules(region=plain(RULES).region)
+def test_a_lesion_whose_severity_is_undecided_in_every_lung_is_refused(square):
+    rules = Rules(region=without_margins(RULES).region)
     with pytest.raises(Ineligible) as found:
-        stable_attributes(filled(("left", 0, 2000)), (), square, rules, scale=0.25)
+        measure_stable_attributes(filled(("left", 0, 2000)), (), square, rules, scale=0.25)
     assert found.value.reason == "severity on a cut"
 
 
@@ -154,7 +153,7 @@ def test_sides_are_similar_up_to_13_tenths_and_differ_from_17_tenths_on(square, 
     if comparison is None:
         assert refused(mask, square) == "size ratio on a cut"
     else:
-        assert describe(mask, square, RULES).comparison == comparison
+        assert measure_attributes(mask, square, RULES).comparison == comparison
 
 
 def test_regions_are_inside_from_a_quarter_on_outside_up_to_three_twentieths_and_else_neither(square):
@@ -164,27 +163,27 @@ def test_regions_are_inside_from_a_quarter_on_outside_up_to_three_twentieths_and
         medial = np.zeros(1000, bool)
         medial[:pixels] = True
         mask[TOP : TOP + 50, RIGHT + 20 : RIGHT + 40] = medial.reshape(50, 20)
-        found = describe(mask, square, RULES)
+        found = measure_attributes(mask, square, RULES)
         assert found.regions["right upper medial"] == pixels / 1000
         assert ("right upper medial" in found.inside) is (where == "inside")
         assert ("right upper medial" in found.outside) is (where == "outside")
 
 
 def test_without_margins_the_cuts_are_those_of_the_questions(square):
-    cuts = plain(RULES)
+    cuts = without_margins(RULES)
     # "at least a fifth"
-    at = describe(filled(("right", 0, 400)), square, cuts)
+    at = measure_attributes(filled(("right", 0, 400)), square, cuts)
     assert at.affected == ("right upper zone",)
     assert refused(filled(("right", 0, 399)), square, cuts) == "no zone covered"
     # "1/3 to less than 2/3", "2/3 or more"
     severities = {
-        pixels: describe(filled(("right", 0, pixels)), square, cuts).severity["right"]
+        pixels: measure_attributes(filled(("right", 0, pixels)), square, cuts).severity["right"]
         for pixels in (1999, 2000, 3999, 4000)
     }
     assert severities == {1999: "low", 2000: "mid", 3999: "mid", 4000: "high"}
     # "at least 1.5 times the other"
     ratios = {
-        right: describe(filled(("right", 0, right), ("left", 0, 1000)), square, cuts).comparison
+        right: measure_attributes(filled(("right", 0, right), ("left", 0, 1000)), square, cuts).comparison
         for right in (1499, 1500)
     }
     assert ratios == {1499: "similar", 1500: "right"}
@@ -194,18 +193,18 @@ def test_without_margins_the_cuts_are_those_of_the_questions(square):
         mask[TOP : TOP + 50, RIGHT + 20 : RIGHT + 40].ravel()[:] = False
         medial = np.arange(1000).reshape(50, 20) < pixels
         mask[TOP : TOP + 50, RIGHT + 20 : RIGHT + 40] = medial
-        found = describe(mask, square, cuts)
+        found = measure_attributes(mask, square, cuts)
         assert ("right upper medial" in found.inside) is (pixels >= 200)
         assert ("right upper medial" in found.outside) is (pixels < 200)
 
 
 def test_pieces_count_once_however_they_overlap(square):
     one, other = filled(("right", 0, 2500)), filled(("right", 20, 2500))
-    found = describe(one | other, square, RULES)
+    found = measure_attributes(one | other, square, RULES)
     # 20 rows of 40 px lie in one alone: 2500 + 800.
     assert found.sizes["right"] == 3300
     assert found.lungs["right"] == 0.55
-    whole = describe(filled(("right", 0, LUNG)), square, RULES)
+    whole = measure_attributes(filled(("right", 0, LUNG)), square, RULES)
     assert whole.lungs["right"] == 1.0
     assert max(whole.regions.values()) == 1.0
 
@@ -221,8 +220,8 @@ def test_mirrored_lesions_have_mirrored_attributes(chest):
     other = chest.anatomy(left[:, ::-1].copy(), right[:, ::-1].copy())
     for name, mask in chest.lesions().items():
         here, there = (
-            describe(mask, chest.anatomy(), plain(RULES)),
-            describe(mask[:, ::-1].copy(), other, plain(RULES)),
+            measure_attributes(mask, chest.anatomy(), without_margins(RULES)),
+            measure_attributes(mask[:, ::-1].copy(), other, without_margins(RULES)),
         )
         assert there.zones == {swapped(zone): here.zones[zone] for zone in here.zones}, name
         assert there.regions == {swapped(region): here.regions[region] for region in here.regions}
@@ -303,7 +302,7 @@ def test_accepted_keys_stay_when_the_mask_grows_or_shrinks_by_a_pixel(chest, mas
     mask &= right | left
     coded = chest.anatomy()
     try:
-        found = stable_attributes(mask, (), coded, RULES, scale=0.25)
+        found = measure_stable_attributes(mask, (), coded, RULES, scale=0.25)
     except Ineligible:
         return
     for shape, element in ELEMENTS.items():
@@ -331,7 +330,7 @@ def test_keys_stay_at_three_pixels_of_the_frame(chest, size):
             left & chest.ellipse(184 * k, y, 40 * k, chance.uniform(10, 80) * k, size=size)
         )
         try:
-            found = stable_attributes(mask, (), coded, RULES, scale=size / 1024)
+            found = measure_stable_attributes(mask, (), coded, RULES, scale=size / 1024)
         except Ineligible:
             continue
         accepted += 1
@@ -351,27 +350,27 @@ def test_a_mask_whose_key_would_flip_is_refused(square):
     bar, comb = whole.copy(), whole.copy()
     bar[TOP : TOP + 13, RIGHT : RIGHT + WIDTH] = True
     comb[TOP : TOP + 50, RIGHT : RIGHT + WIDTH : 4] = True
-    assert describe(comb, square, RULES).affected == describe(bar, square, RULES).affected
-    assert stable_attributes(bar, (), square, RULES, scale=0.25).affected == (
+    assert measure_attributes(comb, square, RULES).affected == measure_attributes(bar, square, RULES).affected
+    assert measure_stable_attributes(bar, (), square, RULES, scale=0.25).affected == (
         "right upper zone",
         "right mid zone",
     )
     with pytest.raises(Ineligible) as found:
-        stable_attributes(comb, (), square, RULES, scale=0.25)
+        measure_stable_attributes(comb, (), square, RULES, scale=0.25)
     assert found.value.reason == "unstable attribute"
 
 
-def test_a_redrawn_contour_that_says_otherwise_refuses_the_mask_or_its_regions(square):
+def test_a_redrawn_contour_with_another_key_excludes_the_mask_or_its_regions(square):
     mask = filled(("right", 0, 5000))
     with pytest.raises(Ineligible) as found:
-        stable_attributes(mask, (filled(("right", 0, 3500)),), square, RULES, scale=0.25)
+        measure_stable_attributes(mask, (filled(("right", 0, 3500)),), square, RULES, scale=0.25)
     assert (found.value.reason, found.value.detail) == ("unstable attribute", "redrawn")
     # Down to row 118, the outer half of the lower zone is not covered in the redrawn mask: 8 of 50 rows of 20 columns.
     mask = filled(("right", 0, 118 * WIDTH))
     other = mask.copy()
     other[TOP + 108 : TOP + 118, RIGHT : RIGHT + 20] = False
-    alone = stable_attributes(mask, (), square, RULES, scale=0.25)
-    both = stable_attributes(mask, (other,), square, RULES, scale=0.25)
+    alone = measure_stable_attributes(mask, (), square, RULES, scale=0.25)
+    both = measure_stable_attributes(mask, (other,), square, RULES, scale=0.25)
     assert "right lower lateral" in alone.inside
     assert "right lower lateral" not in both.inside + both.outside
     assert "right lower medial" in both.inside
@@ -386,7 +385,7 @@ def test_regions_to_choose_from_are_clear_and_never_near_duplicates(chest, mask,
     coded = chest.anatomy()
     mask &= coded.lungs
     try:
-        found = stable_attributes(mask, (), coded, RULES, scale=0.25)
+        found = measure_stable_attributes(mask, (), coded, RULES, scale=0.25)
     except Ineligible:
         return
     chosen = choose_regions(found, coded, RULES, right=right, chance=rng(seed))
@@ -401,14 +400,14 @@ def test_regions_to_choose_from_are_clear_and_never_near_duplicates(chest, mask,
         assert 10 * (a & b).sum() <= min(a.sum(), b.sum())
 
 
-def test_as_many_right_regions_as_there_are_apart(chest):
+def test_location_questions_have_zero_to_three_right_regions_where_these_do_not_overlap(chest):
     coded = chest.anatomy()
-    filling = stable_attributes(coded.right, (), coded, RULES, scale=0.25)
-    assert most_right(filling, coded, RULES) == 3
+    filling = measure_stable_attributes(coded.right, (), coded, RULES, scale=0.25)
+
     assert choose_regions(filling, coded, RULES, right=3, chance=rng(1)) is not None
     assert choose_regions(filling, coded, RULES, right=0, chance=rng(1)) is not None
     # Everything is covered: nothing wrong can be offered.
-    both = stable_attributes(coded.lungs, (), coded, RULES, scale=0.25)
+    both = measure_stable_attributes(coded.lungs, (), coded, RULES, scale=0.25)
     assert choose_regions(both, coded, RULES, right=2, chance=rng(1)) is None
     assert choose_regions(both, coded, RULES, right=3, chance=rng(1)) is not None
 
@@ -416,5 +415,5 @@ def test_as_many_right_regions_as_there_are_apart(chest):
 def test_tiny_lesions_cover_no_zone(chest):
     coded = chest.anatomy()
     with pytest.raises(Ineligible) as found:
-        stable_attributes(chest.rectangle(100, 70, 10, 10), (), coded, RULES, scale=0.25)
+        measure_stable_attributes(chest.rectangle(100, 70, 10, 10), (), coded, RULES, scale=0.25)
     assert found.value.reason == "no zone covered"

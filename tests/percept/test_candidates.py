@@ -29,7 +29,7 @@ def test_present_and_absent_are_candidates_and_silence_is_neither(chest):
     assert found.studies == 3
 
 
-def test_a_negative_is_of_no_patient_who_ever_has_the_lesion(chest):
+def test_a_patient_with_the_lesion_in_another_study_gives_no_negative(chest):
     studies = [
         chest.study(chest.finding("edema", certainty="absent"), name="before", patient="a"),
         chest.study(chest.finding("edema"), name="after", patient="a"),
@@ -43,7 +43,7 @@ def test_a_negative_is_of_no_patient_who_ever_has_the_lesion(chest):
         assert named(screened(order, "edema").absent["edema"]) == {"never"}
 
 
-def test_hedged_lesions_and_doubles_are_skipped_with_the_reason(chest):
+def test_uncertain_and_similar_looking_lesions_are_skipped_with_the_reason(chest):
     found = screened(
         [
             chest.study(chest.finding("edema", certainty="uncertain"), name="hedged"),
@@ -68,14 +68,14 @@ def test_a_study_that_states_both_presence_and_doubt_is_hedged(chest):
     assert [skip.reason for skip in found.skipped] == ["hedged"]
 
 
-def test_an_absent_lesion_is_not_called_so_where_something_looks_like_it(chest):
+def test_a_study_is_no_negative_where_another_finding_looks_like_the_lesion(chest):
     opaque = chest.study(chest.finding("lung opacity", certainty="absent"), chest.finding("edema", number=2))
     assert not screened([opaque], "opacity").absent["opacity"]
     # That is no failure of the study.
     assert not screened([opaque], "opacity").skipped
 
 
-def test_the_order_on_disk_decides_nothing_and_the_seed_the_order(phantoms):
+def test_the_order_of_candidates_depends_on_the_seed_and_not_on_the_disk(phantoms):
     shuffled = [phantoms[n] for n in np.random.default_rng(3).permutation(len(phantoms))]
     here, there = screened(phantoms), screened(shuffled)
     assert dict(here.present) == dict(there.present)
@@ -102,7 +102,7 @@ def test_candidates_of_two_lesions_are_in_orders_of_their_own(chest):
     assert orders[0] != orders[1]
 
 
-def test_a_lesion_is_not_clearly_absent_beside_what_may_be_called_by_its_name(chest):
+def test_a_study_is_no_negative_where_a_finding_may_be_called_by_the_name_of_the_lesion(chest):
     """Atelectasis may be called pneumonia: no lesion-free case; but a pneumonia beside it can be asked about."""
     found = screened(
         [

@@ -31,7 +31,7 @@ def known(directory, outcomes, stamp=STAMP):
     return [one is not None for one in found]
 
 
-def test_outcomes_come_back_as_they_were(tmp_path, analyses):
+def test_outcomes_are_read_back_unchanged(tmp_path, analyses):
     outcomes = [skipped(1), analyses[0], skipped(2), analyses[-1]]
     written(tmp_path, outcomes)
     with Journal(tmp_path, STAMP) as journal:
@@ -50,7 +50,7 @@ def test_each_record_is_on_disk_as_soon_as_it_is_added(tmp_path):
     assert ends[0] > len(STAMP)
 
 
-def test_a_tail_cut_at_any_byte_loses_the_last_record_alone(tmp_path):
+def test_a_file_truncated_at_any_byte_loses_the_last_record_alone(tmp_path):
     outcomes = [skipped(1), skipped(2), skipped(3)]
     content, ends = written(tmp_path, outcomes)
     for cut in range(ends[2], ends[3]):
@@ -74,7 +74,7 @@ def test_a_flipped_byte_loses_its_record_and_what_follows(tmp_path):
         assert known(tmp_path, outcomes) == [n < whole for n in range(3)], at
 
 
-def test_a_whole_record_of_something_else_ends_what_is_trusted(tmp_path):
+def test_records_after_an_unknown_record_are_not_used(tmp_path):
     content, ends = written(tmp_path, [skipped(1)])
     with Journal(tmp_path, STAMP) as journal:
         journal._append(b'{"type": "other"}')
@@ -91,14 +91,14 @@ def test_a_journal_of_another_build_is_not_read(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00", b"\xff" * 64, b"text"])
-def test_a_file_that_is_no_journal_is_begun_anew(tmp_path, content):
+def test_a_file_that_is_no_journal_is_replaced(tmp_path, content):
     (tmp_path / FILE).write_bytes(content)
     assert known(tmp_path, [skipped(1)]) == [False]
     written(tmp_path, [skipped(1)])
     assert known(tmp_path, [skipped(1)]) == [True]
 
 
-def test_it_goes_when_the_benchmark_is_complete(tmp_path):
+def test_the_journal_is_removed_when_the_benchmark_is_complete(tmp_path):
     with Journal(tmp_path, STAMP) as journal:
         journal.add(skipped(1))
         journal.remove()

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from carina.percept.anatomy import name_at
+from carina.percept.anatomy import name_region
 from carina.percept.deform import OPPOSITE, warp
-from carina.percept.edit_sites import SEPARATION, EditSpace, Occupancy, Recipe
-from carina.percept.layout import find_edits, lay_out, place_distractors
+from carina.percept.edit_sites import SEPARATION, ChangeParameters, EditSpace, Occupancy
+from carina.percept.layout import find_edits, make_layout, place_distractors
 from carina.percept.outline import draw_outline, signed_distance
 from carina.percept.rules import Ineligible, Rules
 from carina.store.seeding import rng
@@ -47,13 +47,13 @@ def laid_out(chest, truth, wanted, seed, rules=RULES):
     try:
         scene = chest.scene(truth, target="edema", rules=rules)
         outline = draw_outline(scene, rules, rng(seed, "outline"))
-        layout = lay_out(outline, scene.anatomy, rules, wanted=wanted, chance=rng(seed, "edits"))
+        layout = make_layout(outline, scene.anatomy, rules, wanted=wanted, chance=rng(seed, "edits"))
     except Ineligible:
         return None
     return scene, outline, layout
 
 
-def whole(outline, change):
+def change_mask(outline, change):
     there = np.zeros_like(outline.mask)
     there[change.window] = change.mask
     return there
@@ -62,7 +62,7 @@ def whole(outline, change):
 def check_layout(scene, outline, layout, wanted, rules=RULES):
     """Every rule, from pixels and points alone."""
     scale = scene.scale
-    edits = [whole(outline, site.change) for site in layout.edits]
+    edits = [change_mask(outline, site.change) for site in layout.edits]
     changed = np.logical_or.reduce(edits)
     np.testing.assert_array_equal(layout.shown ^ outline.mask, changed)
     assert sum(edit.sum() for edit in edits) == changed.sum()
@@ -86,7 +86,7 @@ def check_layout(scene, outline, layout, wanted, rules=RULES):
         moved = np.where(outline.mask, inside, outside)[edit].max()
         assert site.displacement == pytest.approx(moved, rel=0.05, abs=1.5)
         row, column = (place + part.start for place, part in zip(site.point, outline.window, strict=True))
-        assert site.place == (name_at(scene.anatomy, row, column) or "mediastinum")
+        assert site.place == (name_region(scene.anatomy, row, column) or "mediastinum")
 
     points = [site.point for site in layout.edits] + [placed.point for placed in layout.distractors]
     for one, other in combinations(points, 2):
@@ -130,7 +130,7 @@ def test_lengths_scale_with_the_image(chest):
     )
     scene = chest.scene(truth, fields=(right, left))
     outline = draw_outline(scene, RULES, rng(size))
-    layout = lay_out(outline, scene.anatomy, RULES, wanted="both", chance=rng(size, "edits"))
+    layout = make_layout(outline, scene.anatomy, RULES, wanted="both", chance=rng(size, "edits"))
     check_layout(scene, outline, layout, "both")
 
 
@@ -143,7 +143,7 @@ def test_the_same_seed_gives_the_same_layout(chest):
 
 @given(truth=lesions(), seed=st.integers(0, 10**6))
 @settings(max_examples=15)
-def test_what_wrong_revisions_would_do_keeps_clear_of_every_other_site(chest, truth, seed):
+def test_changes_by_wrong_revisions_do_not_touch_other_sites(chest, truth, seed):
     found = laid_out(chest, truth & chest.anatomy().lungs, "both", seed)
     if found is None:
         return
@@ -151,7 +151,7 @@ def test_what_wrong_revisions_would_do_keeps_clear_of_every_other_site(chest, tr
     sites = []
     for site in layout.edits:
         own = {"edit": site.change, "half": site.half, "worse": site.worse, "overshoot": site.overshoot}
-        masks = {kind: whole(outline, change) for kind, change in own.items() if change is not None}
+        masks = {kind: change_mask(outline, change) for kind, change in own.items() if change is not None}
         if "half" in masks:
             assert not (masks["half"] & ~masks["edit"]).any()
             assert 0.4 * site.change.area <= masks["half"].sum() <= 0.65 * site.change.area
@@ -165,7 +165,7 @@ def test_what_wrong_revisions_would_do_keeps_clear_of_every_other_site(chest, tr
     for placed in layout.distractors:
         if placed.site is not None:
             assert placed.site.change.operation == ("contraction" if placed.inside else "expansion")
-            sites.append(whole(outline, placed.site.change))
+            sites.append(change_mask(outline, placed.site.change))
     gap = max(1, round(SEPARATION * scene.scale))
     for one, other in combinations(sites, 2):
         assert ndimage.distance_transform_edt(~one)[other].min(initial=np.inf) >= gap
@@ -198,57 +198,62 @@ def ground_of(chest, name="lower", rules=RULES, seed=1):
     return EditSpace(outline, scene.anatomy, rules, warp, rng(seed, "space"))
 
 
-def test_a_recipe_enlarged_is_the_same_place_on_finer_pixels():
-    recipe = Recipe((10, 20), "expansion", 50.0, 6.0, seed=3)
-    assert recipe.enlarged(4) == Recipe((42, 82), "expansion", 800.0, 24.0, seed=3)
-    assert recipe.enlarged(1) == recipe
+def test_enlarged_parameters_are_at_the_same_place_on_finer_pixels():
+    recipe = ChangeParameters((10, 20), "expansion", 50.0, 6.0, seed=3)
+    assert recipe.enlarge(4) == ChangeParameters((42, 82), "expansion", 800.0, 24.0, seed=3)
+    assert recipe.enlarge(1) == recipe
 
 
 def test_a_site_is_only_where_the_change_is_major(chest):
     space = ground_of(chest)
     place = tuple(int(value) for value in space.contour[0])
     least = RULES.edit_share * space.outline.area
-    seeds = [space.recipe(place, "contraction", area, wide=1.0) for area in np.linspace(0.5, 3, 20) * least]
+    seeds = [
+        space.sample_parameters(place, "contraction", area, wide=1.0)
+        for area in np.linspace(0.5, 3, 20) * least
+    ]
     for recipe in seeds:
-        site = space.site(recipe)
+        site = space.make_site(recipe)
         if site is not None:
             assert site.change.area >= least
             assert site.thickness >= RULES.edit_thickness * 0.25
         if recipe.area < least:
             assert site is None
-    assert any(space.site(recipe) is not None for recipe in seeds)
+    assert any(space.make_site(recipe) is not None for recipe in seeds)
 
 
-def test_taken_ground_is_not_free_and_points_crowd(chest):
+def test_reserved_pixels_are_not_free_and_near_points_are_crowded(chest):
     space = ground_of(chest)
     occupancy = Occupancy.blank(space.outline)
     edits = find_edits(space, "both", most=3, wide=1.0)
     assert all(space.is_free(occupancy, site.change) for site in edits)
-    space.take(occupancy, edits[0].change)
+    space.reserve(occupancy, edits[0].change)
     assert not space.is_free(occupancy, edits[0].change)
-    mask = whole(space.outline, edits[0].change)
+    mask = change_mask(space.outline, edits[0].change)
     np.testing.assert_array_equal(occupancy.taken & mask, mask)
     far = ndimage.distance_transform_edt(~mask)
     assert far[occupancy.taken].max() <= SEPARATION * 0.25 + 0.5
     occupancy.points.append((50, 50))
     gap = RULES.point_gap * 0.25
-    assert space.crowded(occupancy, (50, 50 + int(gap) - 1))
-    assert not space.crowded(occupancy, (50, 50 + int(gap)))
+    assert space.is_crowded(occupancy, (50, 50 + int(gap) - 1))
+    assert not space.is_crowded(occupancy, (50, 50 + int(gap)))
 
 
-def test_no_room_for_edits_or_points_is_told(chest):
+def test_a_lesion_without_room_for_edits_or_points_is_ineligible(chest):
     small = chest.ellipse(75, 130, 9, 9)
     scene = chest.scene(small)
     outline = draw_outline(scene, RULES, rng(1))
     with pytest.raises(Ineligible) as found:
-        lay_out(outline, scene.anatomy, RULES, wanted="both", chance=rng(1))
+        make_layout(outline, scene.anatomy, RULES, wanted="both", chance=rng(1))
     assert found.value.reason in {"no room for edits", "no room for points"}
     wide = msgspec.structs.replace(RULES, point_gap=900.0)
     space = ground_of(chest, rules=wide)
     edits = find_edits(space, "expansion", most=1, wide=1.0)
     occupancy = Occupancy.blank(space.outline)
     occupancy.points += [site.point for site in edits]
-    shown = space.outline.mask ^ np.logical_or.reduce([whole(space.outline, site.change) for site in edits])
+    shown = space.outline.mask ^ np.logical_or.reduce(
+        [change_mask(space.outline, site.change) for site in edits]
+    )
     with pytest.raises(Ineligible) as found:
         place_distractors(space, occupancy, edits, shown, signed_distance(shown))
     assert found.value.reason == "no room for points"
@@ -266,7 +271,7 @@ def test_an_edit_that_would_cut_a_lesion_in_two_is_not_made(chest):
 
 
 @pytest.mark.parametrize(("most", "wanted"), [(1, "expansion"), (3, "contraction"), (2, "both")])
-def test_no_more_edits_than_allowed_and_the_area_that_makes_a_major_revision(chest, most, wanted):
+def test_edits_are_at_most_as_many_as_allowed_and_make_a_major_revision(chest, most, wanted):
     counts = set()
     for seed in range(5):
         space = ground_of(chest, "bilateral", seed=seed)
@@ -277,7 +282,7 @@ def test_no_more_edits_than_allowed_and_the_area_that_makes_a_major_revision(che
         counts.add(len(edits))
         shown = space.outline.mask.copy()
         for site in edits:
-            shown ^= whole(space.outline, site.change)
+            shown ^= change_mask(space.outline, site.change)
         both, either = (shown & space.outline.mask).sum(), (shown | space.outline.mask).sum()
         # Pieces may come out a fifth smaller than planned.
         assert RULES.revise_low <= both / either <= RULES.revise_high + 0.05

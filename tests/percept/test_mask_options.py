@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from carina.percept import mask_options
-from carina.percept.deform import applied, edge_length
-from carina.percept.layout import lay_out
-from carina.percept.mask_options import KEY, RULES_OF_THUMB, option_sets
+from carina.percept.deform import apply_changes, edge_length
+from carina.percept.layout import make_layout
+from carina.percept.mask_options import KEY, RULES_OF_THUMB, make_option_sets
 from carina.percept.outline import draw_outline
 from carina.percept.rules import Ineligible, Rules
 from carina.store.seeding import rng
@@ -30,8 +30,8 @@ def layouts(chest):
             scene = chest.scene(chest.lesions()[name])
             outline = draw_outline(scene, RULES, rng(seed, name))
             try:
-                layout = lay_out(outline, scene.anatomy, RULES, wanted=wanted, chance=rng(seed, "edits"))
-                sets = option_sets(outline, layout, RULES, rng(seed, "options"))
+                layout = make_layout(outline, scene.anatomy, RULES, wanted=wanted, chance=rng(seed, "edits"))
+                sets = make_option_sets(outline, layout, RULES, rng(seed, "options"))
             except Ineligible:
                 continue
             made.append((outline, layout, sets))
@@ -43,7 +43,7 @@ def overlap(one, other):
     return (one & other).sum() / (one | other).sum()
 
 
-def test_four_masks_apart_from_each_other_and_from_what_is_shown(analyses):
+def test_the_four_masks_differ_from_each_other_and_from_the_shown_contour(analyses):
     for one in analyses:
         shown, revised = one.shown.to_mask(), one.revised.to_mask()
         assert one.mask_sets
@@ -88,7 +88,7 @@ def seen_kinds(option, shown, revised):
     return kinds
 
 
-def test_kinds_are_what_can_be_seen(analyses):
+def test_the_kind_of_an_option_states_its_errors(analyses):
     right, total = 0, 0
     for one in analyses:
         shown, revised = one.shown.to_mask(), one.revised.to_mask()
@@ -141,7 +141,7 @@ def test_what_stands_out_is_recomputed_from_the_masks(layouts):
                 assert (low in choice.stands_out) == (score[0] == min(score))
 
 
-def test_the_choices_let_the_right_mask_stand_out_in_different_ways(layouts):
+def test_option_sets_differ_in_how_the_right_mask_stands_out(layouts):
     for _, _, sets in layouts:
         assert 1 <= len(sets) <= 4
     assert any(len({choice.stands_out for choice in sets}) > 1 for _, _, sets in layouts)
@@ -151,14 +151,14 @@ def test_the_choices_let_the_right_mask_stand_out_in_different_ways(layouts):
 @settings(max_examples=25)
 def test_measures_without_drawing_equal_those_of_the_drawn_masks(layouts, seed):
     outline, layout, _ = layouts[seed % len(layouts)]
-    sites = mask_options._states(layout)
+    sites = mask_options._list_states(layout)
     chance = np.random.default_rng(seed)
     rows = np.array([[chance.integers(len(states)) for states in sites] for _ in range(6)])
-    measured = mask_options._measure(rows, sites, outline)
+    measured = mask_options._measure_masks(rows, sites, outline)
     masks = []
     for row in rows:
         changes = [sites[site][state].change for site, state in enumerate(row)]
-        masks.append(applied(outline.mask, [change for change in changes if change is not None]))
+        masks.append(apply_changes(outline.mask, [change for change in changes if change is not None]))
     for a in range(len(masks)):
         assert measured.areas[a] == masks[a].sum()
         length = edge_length(masks[a])
@@ -169,13 +169,13 @@ def test_measures_without_drawing_equal_those_of_the_drawn_masks(layouts, seed):
 
 def test_the_state_of_every_edit_left_as_shown_is_the_shown_mask(layouts):
     for outline, layout, _ in layouts:
-        sites = mask_options._states(layout)
+        sites = mask_options._list_states(layout)
         edits = [sites[n][1].change for n in range(len(layout.edits))]
-        np.testing.assert_array_equal(applied(outline.mask, edits), layout.shown)
+        np.testing.assert_array_equal(apply_changes(outline.mask, edits), layout.shown)
         assert all(states[0].change is None for states in sites)
 
 
-def test_the_pixels_have_the_last_word(layouts):
+def test_masks_are_compared_again_on_their_pixels(layouts):
     for _, layout, sets in layouts:
         made = list(sets[0].options)
         assert mask_options._are_apart(made, layout.shown, RULES)
@@ -186,20 +186,20 @@ def test_the_pixels_have_the_last_word(layouts):
             assert not mask_options._are_apart(other, layout.shown, RULES)
 
 
-def test_masks_that_cannot_be_told_apart_are_refused(layouts):
+def test_masks_that_are_too_similar_are_refused(layouts):
     outline, layout, _ = layouts[0]
     with pytest.raises(Ineligible) as found:
-        option_sets(outline, layout, Rules(option_iou_key=0.2), rng(1))
+        make_option_sets(outline, layout, Rules(option_iou_key=0.2), rng(1))
     assert found.value.reason == "no mask options"
     assert found.value.detail == "0 wrong masks are far enough from the right one"
     with pytest.raises(Ineligible) as found:
-        option_sets(outline, layout, Rules(option_iou_key=0.949, option_iou=0.5), rng(1))
+        make_option_sets(outline, layout, Rules(option_iou_key=0.949, option_iou=0.5), rng(1))
     assert found.value.reason == "no mask options"
 
 
 def test_the_same_seed_makes_the_same_choices(layouts):
     outline, layout, _ = layouts[0]
-    one, same = (option_sets(outline, layout, RULES, rng(7)) for _ in range(2))
+    one, same = (make_option_sets(outline, layout, RULES, rng(7)) for _ in range(2))
     for a, b in zip(one, same, strict=True):
         assert a.stands_out == b.stands_out
         for x, y in zip(a.options, b.options, strict=True):

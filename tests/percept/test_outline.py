@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from carina.percept.outline import coarser, draw_outline, iou, signed_distance, smoothed
+from carina.percept.outline import coarsen, draw_outline, iou, signed_distance, smooth_mask
 from carina.percept.rules import Ineligible, Rules
 from carina.store.seeding import rng
 
@@ -18,7 +18,7 @@ RULES = Rules()
     seed=st.integers(0, 10**6),
 )
 @settings(max_examples=25)
-def test_it_agrees_with_the_truth_and_stays_in_the_field(chest, name, seed):
+def test_the_outline_agrees_with_the_truth_and_stays_in_the_field(chest, name, seed):
     scene = chest.scene(chest.lesions()[name])
     outline = draw_outline(scene, RULES, rng(seed))
     drawn = outline.on_image(outline.mask)
@@ -32,7 +32,7 @@ def test_it_agrees_with_the_truth_and_stays_in_the_field(chest, name, seed):
     )
 
 
-def test_the_same_seed_draws_the_same_and_another_another(chest):
+def test_the_outline_depends_on_the_seed(chest):
     scene = chest.scene(chest.lesions()["bilateral"])
     one, same, other = (draw_outline(scene, RULES, rng(seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one.mask, same.mask)
@@ -41,7 +41,7 @@ def test_the_same_seed_draws_the_same_and_another_another(chest):
     assert (one.on_image(one.mask) != scene.truth).any()
 
 
-def test_its_depth_is_the_distance_to_its_own_contour(chest):
+def test_the_depth_of_an_outline_is_the_distance_to_its_contour(chest):
     scene = chest.scene(chest.lesions()["large"])
     outline = draw_outline(scene, RULES, rng(3))
     inside = ndimage.distance_transform_edt(outline.mask) - 0.5
@@ -88,18 +88,18 @@ def test_signed_distance_is_half_a_pixel_on_either_side(chest):
     assert distance[110, 90] == pytest.approx(-9.5)
 
 
-def test_ironing_rounds_corners_and_keeps_to_the_field(chest):
+def test_smoothing_rounds_corners_and_stays_in_the_field(chest):
     square = chest.rectangle(80, 80, 60, 60)
     field = chest.rectangle(80, 80, 60, 50)
-    flat = smoothed(square, np.ones_like(square), 6.0)
+    flat = smooth_mask(square, np.ones_like(square), 6.0)
     assert not flat[80, 80]
     assert flat[110, 110]
-    assert not (smoothed(square, field, 6.0) & ~field).any()
+    assert not (smooth_mask(square, field, 6.0) & ~field).any()
 
 
-def test_a_coarser_copy_has_whole_pixels_of_the_same_things(chest):
+def test_a_coarse_copy_has_the_averages_of_whole_blocks_of_pixels(chest):
     outline = draw_outline(chest.scene(chest.lesions()["bilateral"]), RULES, rng(1))
-    half = coarser(outline, 2)
+    half = coarsen(outline, 2)
     assert half.scale == outline.scale / 2
     assert half.shape == (128, 128)
     assert half.mask.shape == half.field.shape == half.depth.shape
@@ -110,7 +110,7 @@ def test_a_coarser_copy_has_whole_pixels_of_the_same_things(chest):
     np.testing.assert_array_equal(half.mask, fours >= 2)
 
 
-def test_iou_of_nothing_is_no_number():
+def test_the_iou_of_empty_masks_is_nan():
     nothing = np.zeros((3, 3), bool)
     assert np.isnan(iou(nothing, nothing))
     assert iou(nothing, ~nothing) == 0.0

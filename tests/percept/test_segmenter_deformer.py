@@ -6,8 +6,8 @@ import pytest
 from tests.percept import painted
 
 from carina.percept import analyse_lesion
-from carina.percept.deform import applied, change_of, warp
-from carina.percept.deformers import SegmenterDeformers, SegmenterReluctance, grown
+from carina.percept.deform import apply_changes, make_change, warp
+from carina.percept.deformers import SegmenterDeformers, SegmenterEffort, grow_from_contour
 from carina.percept.outline import Outline, signed_distance
 from carina.percept.records import LesionAnalysis
 from carina.percept.rules import Rules
@@ -48,7 +48,7 @@ def around_the_point(_image, prompts):
 
 def asked(outline, answer, operation, *, place=None, width=50.0, seed=1):
     segmenter = painted.Scripted(answer)
-    give = SegmenterReluctance(segmenter, painted.pixels())
+    give = SegmenterEffort(segmenter, painted.pixels())
     place = place or (250 - TOP, 150 - LEFT + 70)
     chance = np.random.default_rng(seed)
     window, effort = give(outline, place, operation, width=width, chance=chance)
@@ -69,7 +69,7 @@ def test_the_segmenter_is_pointed_beside_the_contour_on_the_right_side(outline, 
 
 
 @pytest.mark.parametrize("operation", ["expansion", "contraction"])
-def test_only_what_the_warp_could_move_moves(outline, operation):
+def test_only_pixels_that_the_warp_could_move_are_moved(outline, operation):
     _, window, effort = asked(outline, around_the_point, operation)
     plain_window, plain = warp(
         outline, (250 - TOP, 220 - LEFT), operation, width=50.0, chance=np.random.default_rng(1)
@@ -83,7 +83,7 @@ def test_only_what_the_warp_could_move_moves(outline, operation):
 
 
 @pytest.mark.parametrize(("operation", "sign"), [("expansion", 1), ("contraction", -1)])
-def test_what_the_model_gives_most_readily_goes_first(outline, operation, sign):
+def test_pixels_that_the_model_is_surest_about_move_first(outline, operation, sign):
     """Surest below: an expansion begins at the bottom of the window, a contraction at its top."""
     _, _, effort = asked(outline, below, operation)
     rows = np.nonzero(np.isfinite(effort))[0]
@@ -95,9 +95,9 @@ def test_what_the_model_gives_most_readily_goes_first(outline, operation, sign):
 @pytest.mark.parametrize("area", [900, 1800])
 def test_changes_are_of_the_wanted_area_and_touch_the_contour(outline, operation, area):
     _, window, effort = asked(outline, around_the_point, operation)
-    change = change_of(outline, window, effort, operation, area)
+    change = make_change(outline, window, effort, operation, area)
     assert 0.8 * area <= change.area <= 1.02 * area
-    after = applied(outline.mask, [change])
+    after = apply_changes(outline.mask, [change])
     assert ((after ^ outline.mask).sum(), after[0].any()) == (change.area, False)
     # Neither an island nor a hole.
     assert cv2.connectedComponents(after.view(np.uint8), connectivity=4)[0] == 2
@@ -106,37 +106,37 @@ def test_changes_are_of_the_wanted_area_and_touch_the_contour(outline, operation
 
 def test_a_smaller_change_lies_within_a_larger_one(outline):
     _, window, effort = asked(outline, around_the_point, "expansion")
-    small, large = (change_of(outline, window, effort, "expansion", area) for area in (600, 1500))
+    small, large = (make_change(outline, window, effort, "expansion", area) for area in (600, 1500))
     nothing = np.zeros_like(outline.mask)
-    assert not (applied(nothing, [small]) & ~applied(nothing, [large])).any()
+    assert not (apply_changes(nothing, [small]) & ~apply_changes(nothing, [large])).any()
 
 
-def test_a_model_without_an_opinion_leaves_it_to_the_warp(outline):
+def test_equal_logits_give_the_order_of_the_warp(outline):
     _, window, effort = asked(outline, lambda *_: np.zeros((painted.HEIGHT, painted.WIDTH)), "expansion")
     _, plain = warp(
         outline, (250 - TOP, 220 - LEFT), "expansion", width=50.0, chance=np.random.default_rng(1)
     )
-    by_model, by_warp = (change_of(outline, window, field, "expansion", 900) for field in (effort, plain))
-    one, other = applied(outline.mask, [by_model]), applied(outline.mask, [by_warp])
+    by_model, by_warp = (make_change(outline, window, field, "expansion", 900) for field in (effort, plain))
+    one, other = apply_changes(outline.mask, [by_model]), apply_changes(outline.mask, [by_warp])
     assert (one ^ other).sum() <= 5
 
 
-def test_an_island_waits_for_its_bridge():
+def test_a_change_never_includes_an_island_before_the_pixels_that_connect_it():
     cost = np.array([[0, 5, 1, 1, np.inf, 0]], np.float32)
     contour = np.array([[True, False, False, False, False, False]])
-    effort = grown(cost, contour, np.arange(6, dtype=np.float32)[None])
+    effort = grow_from_contour(cost, contour, np.arange(6, dtype=np.float32)[None])
     assert effort[0, 0] < effort[0, 1] < effort[0, 2] < effort[0, 3] < np.inf
     assert np.isinf(effort[0, 4:]).all()
 
 
-def test_a_model_that_gives_no_numbers_moves_nothing():
+def test_a_model_that_returns_nan_moves_nothing():
     cost = np.full((3, 3), np.nan, np.float32)
-    assert np.isinf(grown(cost, np.ones((3, 3), bool), np.ones((3, 3), np.float32))).all()
+    assert np.isinf(grow_from_contour(cost, np.ones((3, 3), bool), np.ones((3, 3), np.float32))).all()
 
 
 def test_the_same_place_is_asked_about_once(outline):
     segmenter = painted.Scripted(around_the_point)
-    give = SegmenterReluctance(segmenter, painted.pixels())
+    give = SegmenterEffort(segmenter, painted.pixels())
     for _ in range(3):
         give(outline, (190, 190), "expansion", width=50.0, chance=np.random.default_rng(1))
     assert len(segmenter.asked) == 1
@@ -163,7 +163,7 @@ def test_a_lesion_is_analysed_with_contours_by_a_segmenter():
     assert plain.deformer == "signed-distance warp"
 
 
-def test_random_weights_end_in_a_reason_or_a_case(tmp_path):
+def test_random_weights_give_an_analysis_or_a_reason(tmp_path):
     pytest.importorskip("torch", reason="the extra torch is not installed")
     from tests.models import tiny  # needs torch
 

@@ -42,7 +42,7 @@ def tiny_sam(tmp_path_factory):
     return tiny.save_tiny("sam", tmp_path_factory.mktemp("weights") / "tiny-sam")
 
 
-def test_a_box_is_not_enough_without_a_segmenter_and_is_with_one():
+def test_a_box_can_be_used_only_with_a_segmenter():
     study = painted.study_of(drawn="box")
     alone = analyse_lesion(study, "consolidation", seed=3, rules=RULES)
     assert (type(alone), alone.reason) == (Skipped, "drawn as a box")
@@ -68,7 +68,7 @@ def test_a_mask_is_asked_for_by_its_box_and_an_inner_point():
     assert point.y == pytest.approx(250.5, abs=15)
 
 
-def test_every_piece_is_asked_for_alone_and_specks_are_not():
+def test_every_piece_is_prompted_separately_and_specks_are_ignored():
     two = painted.ellipse((120, 150), (40, 50)) | painted.ellipse((150, 370), (45, 60))
     speck = two | painted.ellipse((170, 255), (3, 3))
 
@@ -89,7 +89,7 @@ def test_every_piece_is_asked_for_alone_and_specks_are_not():
 
 
 @pytest.mark.parametrize("drawn", ["box", "mask"])
-def test_an_answer_elsewhere_is_not_the_lesion(drawn):
+def test_a_segmenter_that_outlines_something_else_makes_the_lesion_ineligible(drawn):
     def elsewhere(_image, _prompts):
         return np.where(painted.ellipse((345, 260), (50, 60)), 1.0, -1.0)
 
@@ -110,7 +110,7 @@ def test_an_annotator_of_masks_is_asked_before_one_of_boxes():
     assert "drawn by b" in outcome(study, painted.Scripted(right)).provenance
 
 
-def test_provenance_says_who_drew_what_and_that_nobody_looked():
+def test_provenance_names_segmenter_and_annotator_and_says_not_reviewed():
     made = outcome(painted.study_of(drawn="box"), painted.Scripted(right))
     assert (made.provenance, made.reviewed) == (
         "segmented by scripted:one (weights 0123456789ab) from box drawn by reader A; not reviewed",
@@ -125,17 +125,17 @@ def test_provenance_says_who_drew_what_and_that_nobody_looked():
 
 
 @pytest.mark.parametrize("path", ["RF", "RR"])
-def test_the_case_says_so_too(path):
-    from carina.percept.assemble import lesion_case
-    from carina.percept.select import places_due
+def test_a_case_stores_the_provenance_of_its_mask(path):
+    from carina.percept.assemble import make_lesion_case
+    from carina.percept.select import assign_key_positions
 
     for made, reviewed in (
         (outcome(painted.study_of(), painted.Scripted(right)), "no"),
         (analyse_lesion(painted.study_of(), "consolidation", seed=3, rules=RULES), "yes"),
     ):
         regions = min(made.attributes.locations)
-        due = places_due("consolidation", path, 0, seed=3)
-        case = lesion_case(made, path, right_regions=regions, seed=3, rules=RULES, due=due)
+        due = assign_key_positions("consolidation", path, 0, seed=3)
+        case = make_lesion_case(made, path, right_regions=regions, seed=3, rules=RULES, key_position=due)
         facts = PerceptCaseFacts.of(case)
         truth, shown = (facts.sources[facts.region(role)] for role in ("truth", "shown"))
         assert truth.reviewed == reviewed
@@ -153,7 +153,7 @@ def test_an_image_that_cannot_be_read_is_a_reason_without_a_path(tmp_path):
     assert (made.reason, made.detail) == ("image cannot be read", "'images/s0.png'")
 
 
-def test_random_weights_end_in_a_reason_or_a_case(tiny_sam, tmp_path):
+def test_random_weights_give_an_analysis_or_a_reason(tiny_sam, tmp_path):
     from carina import models
 
     studies = painted.write_set(tmp_path, painted.study_of(drawn="box"))
@@ -168,7 +168,7 @@ def test_random_weights_end_in_a_reason_or_a_case(tiny_sam, tmp_path):
 # ---- building ----
 
 
-def test_a_build_states_the_models_and_not_where_they_lie(tiny_sam, tmp_path):
+def test_a_build_records_the_models_without_their_paths(tiny_sam, tmp_path):
     studies = painted.write_set(tmp_path / "studies", *(painted.study_of(number=n) for n in range(2)))
     options = {"per_cell": 1, "targets": ("consolidation",), "workers": 1}
     plain = build_percept(studies, tmp_path / "plain", **options).manifest
@@ -192,7 +192,7 @@ def test_a_build_states_the_models_and_not_where_they_lie(tiny_sam, tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--segmenter", "--deformer"])
-def test_the_command_refuses_what_it_does_not_know(option, tmp_path):
+def test_unknown_models_are_refused(option, tmp_path):
     painted.write_set(tmp_path / "studies", painted.study_of())
     command = ["build", "percept", str(tmp_path / "studies"), "-o", str(tmp_path / "bench")]
     for named, words in (
@@ -205,7 +205,7 @@ def test_the_command_refuses_what_it_does_not_know(option, tmp_path):
     assert not (tmp_path / "bench").exists()
 
 
-def test_torch_is_not_imported_unless_it_is_asked_for(tmp_path):
+def test_torch_is_imported_only_for_a_segmenter(tmp_path):
     painted.write_set(tmp_path / "studies", painted.study_of())
     code = (
         "import sys; from carina.cli import app\n"

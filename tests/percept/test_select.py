@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from carina.percept.mask_options import RULES_OF_THUMB
 from carina.percept.select import (
     analyses_needed,
+    assign_key_positions,
     assign_paths,
-    choose,
+    assign_region_counts,
+    choose_lesions,
     choose_masks,
-    places_due,
-    right_regions,
 )
 
 replace = msgspec.structs.replace
@@ -54,16 +54,16 @@ def studies_of(lesions):
     return [one.subject.study for one in lesions]
 
 
-def test_more_lesions_are_analysed_than_two_cells_take():
+def test_more_lesions_are_analysed_than_two_cells_need():
     assert [analyses_needed(n) for n in (1, 2, 10, 100)] == [3, 6, 30, 300]
 
 
-def test_as_many_are_chosen_as_two_cells_take_with_even_classes(many):
+def test_as_many_lesions_are_chosen_as_two_cells_need_with_even_classes(many):
     lesions = many(90)
-    chosen = choose(lesions, 30)
+    chosen = choose_lesions(lesions, 30)
     assert len(chosen) == len(set(studies_of(chosen))) == 60
-    assert choose(lesions, 30) == chosen
-    assert len(choose(lesions, 100)) == 90
+    assert choose_lesions(lesions, 30) == chosen
+    assert len(choose_lesions(lesions, 100)) == 90
 
     def spread(some):
         counts = Counter(min(len(one.attributes.affected), 4) for one in some)
@@ -73,7 +73,7 @@ def test_as_many_are_chosen_as_two_cells_take_with_even_classes(many):
 
 
 def test_the_two_paths_are_alike_in_size_and_share_no_study(many):
-    lesions = choose(many(80), 40)
+    lesions = choose_lesions(many(80), 40)
     paths = assign_paths(lesions, seed=1)
     assert {path: len(cell) for path, cell in paths.items()} == {"RF": 40, "RR": 40}
     assert not set(studies_of(paths["RF"])) & set(studies_of(paths["RR"]))
@@ -88,63 +88,63 @@ def test_the_two_paths_are_alike_in_size_and_share_no_study(many):
     assert assign_paths(lesions, seed=2) != paths
 
 
-def test_one_too_many_goes_to_one_path(many):
+def test_an_odd_number_of_lesions_gives_one_path_one_more(many):
     paths = assign_paths(many(5), seed=1)
     assert sorted(len(cell) for cell in paths.values()) == [2, 3]
 
 
-def test_right_regions_are_as_often_as_there_are_sets_of_them(many):
-    given = Counter(right_regions(many(96), seed=1))
+def test_numbers_of_right_regions_are_as_frequent_as_answers_with_that_number(many):
+    given = Counter(assign_region_counts(many(96), seed=1))
     assert given == {0: 12, 1: 36, 2: 36, 3: 12}
 
 
 @given(st.integers(1, 60))
 @settings(max_examples=10)
-def test_the_first_so_many_are_nearly_in_proportion(many, n):
-    counts = Counter(right_regions(many(n), seed=3))
+def test_numbers_of_right_regions_are_in_proportion_for_any_number_of_cases(many, n):
+    counts = Counter(assign_region_counts(many(n), seed=3))
     for right, share in enumerate((1 / 8, 3 / 8, 3 / 8, 1 / 8)):
         assert abs(counts[right] - share * n) < 1.5
 
 
-def test_only_numbers_of_right_regions_that_can_be_had_are_given(many):
+def test_only_possible_numbers_of_right_regions_are_assigned(many):
     lesions = many(10, possible=(2,)) + many(30)
     lesions = [replace(one, subject=replace(one.subject, study=f"u{n}")) for n, one in enumerate(lesions)]
-    given = right_regions(lesions, seed=1)
+    given = assign_region_counts(lesions, seed=1)
     assert given[:10] == [2] * 10
     # The others make up for them: 40 in all should have 5, 15, 15, 5.
     assert Counter(given) == {0: 5, 1: 15, 2: 15, 3: 5}
 
 
-def test_lesions_that_are_not_described_have_no_regions(analyses):
+def test_lesions_without_attributes_have_no_right_regions(analyses):
     hearts = [one for one in analyses if one.attributes is None]
     assert hearts
-    assert right_regions(hearts, seed=1) == [0] * len(hearts)
+    assert assign_region_counts(hearts, seed=1) == [0] * len(hearts)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_every_place_is_due_once_in_every_block(count):
-    due = [places_due("edema", "RR", index, seed=1)("1", count) for index in range(12 * count)]
+def test_every_key_position_occurs_once_in_every_block(count):
+    due = [assign_key_positions("edema", "RR", index, seed=1)("1", count) for index in range(12 * count)]
     for block in range(12):
         assert sorted(due[block * count : (block + 1) * count]) == list(range(count))
     assert len({tuple(due[n * count : (n + 1) * count]) for n in range(12)}) > 1
 
 
-def test_places_are_drawn_anew_for_every_cell_step_and_seed():
+def test_key_positions_differ_between_cells_steps_and_seeds():
     def row(target="edema", path="RR", step="1", seed=1):
-        return [places_due(target, path, index, seed=seed)(step, 4) for index in range(24)]
+        return [assign_key_positions(target, path, index, seed=seed)(step, 4) for index in range(24)]
 
     rows = [row(), row(target="effusion"), row(path="RF"), row(step="2"), row(seed=2)]
     assert len({tuple(one) for one in rows}) == 5
     assert row() == rows[0]
 
 
-def test_asking_twice_or_in_another_order_gives_the_same_place():
-    due = places_due("edema", "RR", 7, seed=1)
+def test_key_positions_do_not_depend_on_the_order_of_calls():
+    due = assign_key_positions("edema", "RR", 7, seed=1)
     first = due("3c", 4), due("1", 2)
     assert (due("1", 2), due("3c", 4)) == first[::-1]
 
 
-def test_masks_are_taken_so_that_no_rule_of_thumb_does_better_than_chance(many, analyses):
+def test_mask_sets_are_chosen_so_that_no_rule_of_thumb_beats_chance(many, analyses):
     pattern = analyses[0].mask_sets[0]
     chance = np.random.default_rng(5)
     lesions = [
@@ -177,16 +177,18 @@ def test_sizes_of_chosen_lesions_are_sorted_within_a_path(many):
         assert all(one.share <= other.share for one, other in pairwise(cell))
 
 
-def test_steps_with_a_turn_of_their_own_are_balanced_among_themselves():
+def test_steps_that_some_cases_lack_are_balanced_among_those_that_have_them():
     """Every second case asks with one right region: their places are balanced although half the numbers are missing."""
     due = [
-        places_due("edema", "RR", 2 * turn, seed=1, turns={"4b with 1 right": turn})("4b with 1 right", 3)
+        assign_key_positions("edema", "RR", 2 * turn, seed=1, turns={"4b with 1 right": turn})(
+            "4b with 1 right", 3
+        )
         for turn in range(12)
     ]
     assert Counter(due) == {0: 4, 1: 4, 2: 4}
 
 
-def test_which_number_of_right_regions_a_lone_case_gets_is_a_draw(analyses):
+def test_the_number_of_right_regions_of_a_single_case_is_random(analyses):
     """Cells of one case would else all be keyed "none of the above" or all to one region."""
     one = next(e for e in analyses if e.attributes is not None and len(e.attributes.locations) >= 2)
-    assert len({right_regions([one], seed=seed)[0] for seed in range(40)}) >= 2
+    assert len({assign_region_counts([one], seed=seed)[0] for seed in range(40)}) >= 2

@@ -336,10 +336,10 @@ def test_whole_numbers_are_shares_too_and_give_the_same_set(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "sentence"),
     [
-        ("size", "64", "size: expected `int`, got `str`"),
+        ("size", "64", "size: expected a whole number, found '64'"),
         ("findings", {"nodule": "often"}, "findings"),
         ("findings", {"noodle": 1}, "findings has 'noodle', which is not one of atelectasis"),
-        ("n", 0, "n must be 1 or more, not 0"),
+        ("n", 0, "n: expected a whole number of at least 1, found 0"),
     ],
 )
 def test_an_option_of_the_wrong_type_or_range_is_named(tmp_path, option, value, sentence):

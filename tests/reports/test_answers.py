@@ -83,7 +83,7 @@ TRENDS = {
 
 
 @pytest.mark.parametrize(("trend", "text"), [(trend, text) for trend in TRENDS for text in TRENDS[trend]])
-def test_trend_of_an_answer_about_one_thing(trend, text):
+def test_the_trend_of_an_answer_about_one_thing_is_read(trend, text):
     assert read_trend(text) == trend
 
 
@@ -113,7 +113,7 @@ def test_trends_go_with_the_findings_of_their_sentence():
         ("In the stomach.", None),
     ],
 )
-def test_position_of_a_device(text, position):
+def test_the_position_of_a_device_is_read(text, position):
     assert read_position(text) == position
 
 
@@ -131,7 +131,7 @@ def test_position_of_a_device(text, position):
         ("An image.", set()),
     ],
 )
-def test_attributes_of_an_answer_about_one_thing(text, attributes):
+def test_attributes_of_an_answer_about_one_thing_are_read(text, attributes):
     assert read_attributes(text) == attributes
 
 
@@ -158,7 +158,7 @@ def test_terms_are_found_in_a_row_and_not_where_they_are_denied():
         ("A chest radiograph.", False),
     ],
 )
-def test_denial_in_general(text, denies):
+def test_a_general_denial_is_recognised(text, denies):
     assert denies_findings(text) is denies
 
 
@@ -185,7 +185,7 @@ def test_names_are_those_of_the_lexicon():
         ("I would recommend a chest CT. No follow-up radiograph is needed.", {"chest CT"}),
     ],
 )
-def test_actions_of_an_answer(text, actions):
+def test_actions_of_an_answer_are_read(text, actions):
     assert read_actions(text) == actions
 
 
@@ -211,7 +211,7 @@ def test_actions_of_an_answer(text, actions):
         ("Both are seen.", set()),
     ],
 )
-def test_relations_of_an_answer_about_a_pair(text, links):
+def test_relations_of_an_answer_about_a_pair_are_read(text, links):
     assert read_relations(text, PAIR, PAIR) == {relation_name(*link) for link in links}
 
 
@@ -246,7 +246,7 @@ def test_only_a_given_pair_may_be_left_unnamed():
         ("The exposure is not adequate.", {"exposure": "unspecified"}),
     ],
 )
-def test_image_quality_in_a_text(text, states):
+def test_image_quality_is_read(text, states):
     assert {(entity.name, entity.value) for entity in read_quality(text)} == set(states.items())
 
 
@@ -280,7 +280,7 @@ def test_image_quality_in_a_text(text, states):
         ("PA and lateral chest radiographs", "PA lateral"),
     ],
 )
-def test_projections_in_a_text(text, views):
+def test_projections_are_read(text, views):
     assert read_views(text) == frozenset(views.split())
 
 
@@ -305,7 +305,7 @@ def test_projections_in_a_text(text, views):
         ("", False),
     ],
 )
-def test_a_cardiothoracic_ratio(text, right):
+def test_a_cardiothoracic_ratio_within_0_03_is_near(text, right):
     assert is_near_ratio(0.616, text) is right
 
 
@@ -320,7 +320,7 @@ def test_a_cardiothoracic_ratio(text, right):
         ("35", False),
     ],
 )
-def test_a_length_within_a_tenth(text, right):
+def test_a_length_within_a_tenth_is_near(text, right):
     assert is_near(3.5, "cm", text) is right
 
 

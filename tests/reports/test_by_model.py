@@ -15,7 +15,7 @@ from carina.reports.by_model import (
     read_reports_by_model,
     with_report_truth_by_model,
 )
-from carina.reports.by_model.evidence import key_of, name_of
+from carina.reports.by_model.evidence import find_key, find_name
 from carina.reports.by_model.prompt import instructions
 from carina.store.errors import CarinaError
 from carina.studies import Image, Study
@@ -418,13 +418,13 @@ def test_studies_that_carry_only_a_report_get_their_truth_from_it():
     ],
 )
 def test_names_are_those_of_the_lexicon(kind, word, name):
-    assert name_of(kind, word) == name
+    assert find_name(kind, word) == name
 
 
 def test_every_name_in_the_prompt_is_understood_in_a_reply():
     for name in FINDINGS:
-        assert name_of("finding", name) == name
+        assert find_name("finding", name) == name
     for name in DEVICES:
-        assert name_of("device", name) == name
-    assert key_of("action", "follow-up radiograph") == "follow-up radiograph"
-    assert key_of("look", "ground-glass") == "ground-glass"
+        assert find_name("device", name) == name
+    assert find_key("action", "follow-up radiograph") == "follow-up radiograph"
+    assert find_key("look", "ground-glass") == "ground-glass"

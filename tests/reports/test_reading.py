@@ -4,7 +4,7 @@ import pytest
 
 from carina.reports import read_report, with_report_truth
 from carina.reports.lexicon import lexicon
-from carina.reports.phrases import spelled
+from carina.reports.phrases import spell_out
 from carina.studies.faults import faults
 from carina.studies.model import Device, Finding, Image, Location, Report, ReportSection, Study
 from carina.studies.vocabulary import DEVICES, FINDINGS
@@ -59,7 +59,7 @@ def place_of(found: Finding) -> Location:
         ("", {}),
     ],
 )
-def test_sections(text: str, expected: dict[str, str]) -> None:
+def test_text_is_split_into_sections(text: str, expected: dict[str, str]) -> None:
     assert sections(text) == expected
 
 
@@ -80,7 +80,7 @@ def test_sections(text: str, expected: dict[str, str]) -> None:
         (". . .", []),
     ],
 )
-def test_sentences(text: str, expected: list[str]) -> None:
+def test_sections_are_split_into_sentences(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
@@ -129,7 +129,7 @@ R, L = "right", "left"
         ("at the left apex", L, ["left upper"]),
     ],
 )
-def test_places(place: str, side: str, zones: list[str]) -> None:
+def test_places_are_read_as_side_zones_and_site(place: str, side: str, zones: list[str]) -> None:
     found = place_of(finding(f"There is consolidation {place}.", "consolidation"))
     assert (found.side, found.zones) == (side, tuple(f"{zone} zone" for zone in zones))
 
@@ -155,7 +155,7 @@ def test_each_finding_has_its_own_place() -> None:
         ("Trace effusion and severe atelectasis.", "mild"),
     ],
 )
-def test_severity(text: str, severity: str | None) -> None:
+def test_severity_is_read(text: str, severity: str | None) -> None:
     assert finding(text, "pleural effusion").severity == severity
 
 
@@ -178,11 +178,11 @@ def test_severity(text: str, severity: str | None) -> None:
         ("Small effusion.", None),
     ],
 )
-def test_trends(text: str, trend: str | None) -> None:
+def test_trends_are_read(text: str, trend: str | None) -> None:
     assert finding(text, "pleural effusion").trend == trend
 
 
-def test_appearance_and_distribution() -> None:
+def test_appearance_and_distribution_are_read() -> None:
     found = finding("Multifocal patchy consolidation with air bronchograms.", "consolidation")
     assert (found.distribution, set(found.appearance)) == ("multifocal", {"patchy", "air bronchograms"})
 
@@ -211,7 +211,7 @@ def test_a_device_has_side_site_and_position() -> None:
         ("No chest tube is seen.", "chest tube", "absent", None),
     ],
 )
-def test_devices(text: str, name: str, certainty: str, trend: str | None) -> None:
+def test_devices_are_read(text: str, name: str, certainty: str, trend: str | None) -> None:
     found = device(text, name)
     assert (found.certainty, found.trend) == (certainty, trend)
 
@@ -230,7 +230,7 @@ def test_devices(text: str, name: str, certainty: str, trend: str | None) -> Non
         ("Consolidation, possibly pneumonia.", ("consolidation", "suggests", "pneumonia")),
     ],
 )
-def test_relations(text: str, expected: tuple[str, str, str]) -> None:
+def test_relations_are_read(text: str, expected: tuple[str, str, str]) -> None:
     reading = read_report(text)
     names = {each.id: each.name for each in reading.findings}
     assert [(names[r.subject], r.kind, names[r.object]) for r in reading.relations] == [expected]
@@ -267,7 +267,7 @@ def test_nothing_is_related_to_what_is_denied_or_only_listed(text: str) -> None:
         ("Pneumothorax. Urgent attention is needed.", "urgent clinical attention", ["pneumothorax"]),
     ],
 )
-def test_advice(text: str, action: str, about: list[str]) -> None:
+def test_recommended_actions_are_read(text: str, action: str, about: list[str]) -> None:
     reading = read_report(text)
     things: list[Finding | Device] = [*reading.findings, *reading.devices]
     names = {each.id: each.name for each in things}
@@ -302,7 +302,7 @@ def test_a_recommendation_does_not_state_resolution() -> None:
         ("FINDINGS: Sequela of prior granulomatous disease.", None),
     ],
 )
-def test_comparison(text: str, prior: str | None) -> None:
+def test_comparison_with_a_prior_study_is_read(text: str, prior: str | None) -> None:
     found = read_report(text).comparison
     assert (found.prior if found else None) == prior
 
@@ -335,7 +335,7 @@ def test_two_sides_are_two_findings() -> None:
         ("FINDINGS: No effusion. IMPRESSION: Possible effusion.", "uncertain"),
     ],
 )
-def test_contradictions(text: str, certainty: str) -> None:
+def test_contradicting_sentences_are_merged_by_rank(text: str, certainty: str) -> None:
     assert finding(text, "pleural effusion").certainty == certainty
 
 
@@ -405,10 +405,10 @@ def test_structured_truth_is_left_alone() -> None:
 
 
 def test_phrases_are_spelled_out() -> None:
-    assert set(spelled("(a) b/c d(s)")) == {
+    assert set(spell_out("(a) b/c d(s)")) == {
         (*first, second, third) for first in ((), ("a",)) for second in "bc" for third in ("d", "ds")
     }
-    assert set(spelled("cannot/can_not x-ray")) == {("cannot", "x", "ray"), ("can", "not", "x", "ray")}
+    assert set(spell_out("cannot/can_not x-ray")) == {("cannot", "x", "ray"), ("can", "not", "x", "ray")}
 
 
 def test_every_name_of_the_vocabulary_is_understood() -> None:

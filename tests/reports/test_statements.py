@@ -223,7 +223,7 @@ def cases(text: str) -> list[tuple[str, str]]:
     ("sentence", "facts"),
     cases(DENIALS) + cases(NOT_DENIED) + cases(DOUBTS) + cases(NORMALS) + cases(GONE) + cases(STATES),
 )
-def test_one_sentence(sentence: str, facts: str) -> None:
+def test_a_sentence_states_its_findings_with_certainty(sentence: str, facts: str) -> None:
     assert certainties(sentence) == expected(facts)
 
 
@@ -252,7 +252,7 @@ def test_one_sentence(sentence: str, facts: str) -> None:
         ),
     ],
 )
-def test_one_sentence_denies_many(names: tuple[str, ...], sentences: str) -> None:
+def test_a_sentence_may_deny_several_findings(names: tuple[str, ...], sentences: str) -> None:
     for sentence in sentences.split("|"):
         found = certainties(sentence.strip())
         assert {name: found.get(name) for name in names} == dict.fromkeys(names, A), sentence

@@ -94,7 +94,7 @@ Small effusion. No large effusion. | +pleural effusion
 
 
 @pytest.mark.parametrize(("text", "expected"), facts(GRADED))
-def test_severity_in_other_words(text: str, expected: set[str]) -> None:
+def test_severity_is_read_in_other_words(text: str, expected: set[str]) -> None:
     assert read(text) == expected
 
 
@@ -154,7 +154,7 @@ The effusion, versus that of 3 May, is smaller. | +pleural effusion
 
 
 @pytest.mark.parametrize(("text", "expected"), facts(HEDGES))
-def test_hedges(text: str, expected: set[str]) -> None:
+def test_hedges_make_findings_uncertain(text: str, expected: set[str]) -> None:
     assert read(text) == expected
 
 
@@ -189,7 +189,7 @@ def test_hedges(text: str, expected: set[str]) -> None:
     ],
 )
 @pytest.mark.parametrize("form", ["Patchy {} consolidation.", "Consolidation in the {} region is new."])
-def test_short_places(place: str, side: str, zones: list[str], form: str) -> None:
+def test_short_places_are_read(place: str, side: str, zones: list[str], form: str) -> None:
     found = only(form.format(place)).location
     assert found is not None
     assert (found.side, found.zones) == (side, tuple(f"{zone} zone" for zone in zones))
@@ -203,7 +203,7 @@ def test_each_short_place_has_its_finding() -> None:
 
 
 @pytest.mark.parametrize("text", ["Effusions, R>L.", "Effusions, left > right.", "Effusions L > R."])
-def test_both_sides_compared(text: str) -> None:
+def test_comparisons_of_both_sides_are_read(text: str) -> None:
     found = only(text).location
     assert found is not None
     assert found.side == "bilateral"
@@ -256,7 +256,7 @@ The chest tube has been withdrawn. | -chest tube
 
 
 @pytest.mark.parametrize(("text", "expected"), facts(REACH))
-def test_scope_of_denials_and_hedges(text: str, expected: set[str]) -> None:
+def test_denials_and_hedges_reach_to_the_end_of_their_scope(text: str, expected: set[str]) -> None:
     assert read(text) == expected
 
 
@@ -319,6 +319,6 @@ def test_partial_resolution_is_improvement(text: str, certainty: str, trend: str
         ("Left PICC tip at the cavoatrial junction.", "left", "at the cavoatrial junction", None),
     ],
 )
-def test_sites_of_device_tips(text: str, side: str | None, site: str, position: str | None) -> None:
+def test_sites_of_device_tips_are_read(text: str, side: str | None, site: str, position: str | None) -> None:
     found = device(text)
     assert (found.side, found.site, found.position) == (side, site, position)

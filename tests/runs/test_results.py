@@ -73,7 +73,7 @@ def test_the_frame_has_a_row_per_step_and_says_which_run_it_is(finished):
 
 def test_scores_are_means_by_stage_with_n(finished):
     scores = finished.scores()
-    assert scores.columns == ["protocol", "stage", "title", "n", "accuracy", "score", "chance"]
+    assert scores.columns == ["protocol", "stage", "title", "n", "judged", "accuracy", "score", "chance"]
     frame = finished.to_frame().filter(pl.col("protocol") == "percept", pl.col("stage") == 1)
     first = scores.row(0, named=True)
     assert (first["protocol"], first["stage"], first["n"]) == ("percept", 1, len(frame))
@@ -90,7 +90,7 @@ def test_a_run_describes_itself_in_one_line_and_in_a_notebook(finished):
     assert "<th style='text-align:left'>model</th>" in finished._repr_html_()
 
 
-def test_brackets_in_a_path_are_no_pattern(bench, tmp_path):
+def test_brackets_in_a_path_are_not_read_as_a_pattern(bench, tmp_path):
     written = run(bench.directory, "builtin/oracle", tmp_path / "run [a-z]*", limit=1)
     assert len(open_run(written.path).to_frame()) == 1
 

@@ -11,7 +11,7 @@ from tests.runs.conftest import lesion_free, revision_required, talk
 from carina.cases.messages import answer
 from carina.models.served import Reply
 from carina.runs.parse import parse
-from carina.runs.prompts import NO_ANSWER, as_answer
+from carina.runs.prompts import NO_ANSWER, write_key_as_answer
 from carina.runs.records import Policy
 from carina.runs.walk import LONGEST_IN_HISTORY, LONGEST_KEPT, Walk
 
@@ -29,7 +29,7 @@ def walked(case, policy, answers):
     while (turn := walk.turn) is not None:
         turns.append(turn)
         step = case.step(turn.step.id)
-        walk.take(answers.get(step.id) or reply(as_answer(case, step)))
+        walk.take(answers.get(step.id) or reply(write_key_as_answer(case, step)))
     return walk, turns
 
 
@@ -209,7 +209,7 @@ def test_replaying_a_case_gives_the_same_rows():
     assert again.turn == turns[4]
     while again.turn is not None:
         step = RR.step(again.turn.step.id)
-        again.take(answers.get(step.id) or reply(as_answer(RR, step)))
+        again.take(answers.get(step.id) or reply(write_key_as_answer(RR, step)))
     assert list(again.rows()) == list(walk.rows())
 
 
@@ -235,7 +235,7 @@ def test_a_finished_walk_takes_no_answer():
         walk.take(reply("Answer: 1"))
 
 
-def test_errors_are_told_by_the_kind_of_the_chosen_option():
+def test_a_wrong_answer_records_the_kind_of_the_chosen_option():
     walk, _ = walked(RR, Policy(), {"3c": reply("Answer: 4")})
     row = next(row for row in walk.rows() if row.step == "3c")
     assert (row.correct, row.answer, row.kinds) == (False, ("m4",), ("wrong",))

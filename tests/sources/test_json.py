@@ -186,7 +186,7 @@ def test_a_byte_order_mark_is_accepted_and_other_encodings_are_refused(tmp_path)
     path.write_bytes('{"é": {}}'.encode("utf-8-sig"))
     assert [entry.name for entry in read_entries(path, "named records")] == ["é"]
     path.write_bytes('{"é": {}}'.encode("latin-1"))
-    with pytest.raises(SourceError, match=r"a\.json: not UTF-8 text"):
+    with pytest.raises(SourceError, match=r"a\.json: .*UTF-8"):
         list(read_entries(path, "named records"))
 
 
@@ -196,15 +196,15 @@ def test_a_record_without_end_is_refused(tmp_path, monkeypatch, layout):
     monkeypatch.setattr(_json, "MAX_RECORD", 100)
     path = tmp_path / "a.json"
     path.write_bytes((b"[" if layout == "records" else b'{"a": ') + b'{"a": "' + b"x" * 1000)
-    with pytest.raises(SourceError, match="does not end within 100 bytes"):
+    with pytest.raises(SourceError, match=r"a\.json: .*\b100 bytes"):
         list(read_entries(path, layout))
 
 
 def test_a_missing_or_damaged_file_is_named(tmp_path):
-    with pytest.raises(SourceError, match=r"nowhere\.json: cannot be read: No such file"):
+    with pytest.raises(SourceError, match=r"nowhere\.json: .*No such file"):
         list(read_entries(tmp_path / "nowhere.json"))
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(b'[{"a": 1}]')[:-9])
-    with pytest.raises(SourceError, match=r"a\.json\.gz: cannot be read"):
+    with pytest.raises(SourceError, match=r"a\.json\.gz: "):
         list(read_entries(tmp_path / "a.json.gz"))
 
 

@@ -83,7 +83,7 @@ def test_rows_that_only_one_reader_labelled_do_not_count() -> None:
     assert with_holes.n == 3
 
 
-def test_kappa_edges() -> None:
+def test_kappa_is_undefined_for_constant_or_missing_ratings() -> None:
     assert cohen_kappa([], []) == Interval(None, None, None, 0, 0)
     assert cohen_kappa(["a", "a"], ["a", "a"]) == Interval(None, None, None, 2, 2)
     assert cohen_kappa(["a", "b"], ["a", "b"], ["p", "p"]) == Interval(1.0, None, None, 2, 1)
@@ -124,7 +124,7 @@ def test_alpha_of_four_readers_with_missing_labels() -> None:
     assert krippendorff_alpha(as_numbers, replicates=500) == found
 
 
-def test_alpha_edges() -> None:
+def test_alpha_is_undefined_for_constant_or_missing_ratings() -> None:
     assert krippendorff_alpha([]) == Interval(None, None, None, 0, 0)
     assert krippendorff_alpha([["a", None], [None, None]]) == Interval(None, None, None, 0, 0)
     assert krippendorff_alpha([["a", "a"], ["a", "a"]]) == Interval(None, None, None, 2, 2)

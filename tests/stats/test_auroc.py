@@ -12,7 +12,7 @@ from carina.store.errors import CarinaError
 rows = st.lists(st.tuples(st.integers(0, 6), st.booleans(), st.integers(0, 9)), min_size=1, max_size=60)
 
 
-def test_auroc_by_hand():
+def test_auroc_equals_counted_pairs():
     # Pairs of a positive and a negative: 3 > 1, 3 > 2, 2 > 1 and a tie of 2 with 2.
     found = auroc([3, 2, 1, 2], np.array([True, True, False, False]), replicates=100)
     assert (found.value, found.n, found.clusters) == (3.5 / 4, 4, 4)
@@ -41,7 +41,7 @@ def test_neither_order_nor_names_of_patients_matter(made, chance):
     assert found(made, str) == found(shuffled, names.get)
 
 
-def test_patients_are_drawn_not_rows():
+def test_the_bootstrap_samples_patients_not_rows():
     """Rows that are copies of one patient's widen nothing; the same rows of many patients narrow the interval."""
     chance = np.random.default_rng(0)
     scores = chance.normal(size=60) + np.repeat([0.0, 1.0], 30)

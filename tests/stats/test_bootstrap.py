@@ -228,7 +228,7 @@ def test_missing_values_in_any_order_of_rows() -> None:
         assert list(one) == list(ratio_intervals(table[order], patients[order], replicates=25))
 
 
-def test_columns_share_their_draws() -> None:
+def test_columns_share_their_resamples() -> None:
     values, labels = clustered(9)
     table = np.hstack([values, values + 1.0, np.full_like(values, NAN)])
 
@@ -266,7 +266,7 @@ def test_replicates_without_a_value_in_a_column_are_left_out_there() -> None:
     ],
     ids=["empty", "all missing", "one patient", "constant", "all right", "some missing"],
 )
-def test_edges(values, labels, expected) -> None:
+def test_an_interval_needs_two_patients_with_values(values, labels, expected) -> None:
     assert mean_interval(values, labels, replicates=500) == expected
 
 

@@ -10,14 +10,14 @@ from carina.store.errors import CarinaError
 NAN = float("nan")
 
 
-def test_holm_by_hand() -> None:
+def test_holm_equals_values_worked_out_by_hand() -> None:
     # In order 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1: 0.02, 0.03, 0.06, 0.04, and the last may not be below 0.06.
     np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_allclose(holm([0.6, 0.5]), [1.0, 1.0])
     np.testing.assert_allclose(holm([0.02, 0.02, 0.02]), [0.06, 0.06, 0.06])
 
 
-def test_benjamini_hochberg_by_hand() -> None:
+def test_benjamini_hochberg_equals_values_worked_out_by_hand() -> None:
     # In order 0.005, 0.01, 0.03, 0.04 times 4/1, 4/2, 4/3, 4/4: 0.02, 0.02, 0.04, 0.04.
     np.testing.assert_allclose(benjamini_hochberg([0.01, 0.04, 0.03, 0.005]), [0.02, 0.04, 0.04, 0.02])
     # 0.01 * 3, 0.012 * 3/2 = 0.018, 0.9: the first may not be above the second.
@@ -33,7 +33,7 @@ def test_benjamini_hochberg_is_that_of_scipy(p) -> None:
 
 
 @given(shares, st.floats(0.001, 0.999))
-def test_holm_rejects_what_stepping_down_rejects(p, alpha) -> None:
+def test_holm_rejects_the_hypotheses_that_stepping_down_rejects(p, alpha) -> None:
     rejected = [False] * len(p)
     for step, place in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
         if (len(p) - step) * p[place] > alpha:

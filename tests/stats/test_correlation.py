@@ -23,7 +23,7 @@ rows = st.lists(
 @pytest.mark.parametrize(("ours", "theirs"), [(pearson, reference.pearsonr), (spearman, reference.spearmanr)])
 @settings(max_examples=60)
 @given(rows)
-def test_both_are_those_of_scipy(ours, theirs, rows) -> None:
+def test_both_correlations_equal_scipy(ours, theirs, rows) -> None:
     x, y = np.array(rows)[:, :2].T
     found = ours(x, y, replicates=10)
 
@@ -77,7 +77,7 @@ def test_order_and_names_do_not_matter(correlation, rows, random) -> None:
 
 
 @pytest.mark.parametrize("correlation", [pearson, spearman])
-def test_edges(correlation) -> None:
+def test_degenerate_columns_have_no_correlation(correlation) -> None:
     assert correlation([], []) == Interval(None, None, None, 0, 0)
     assert correlation([1.0, NAN, 2.0], [NAN, 1.0, 2.0]) == Interval(None, None, None, 1, 1)
     assert correlation([0.1] * 5, [1, 2, 3, 4, 5]) == Interval(None, None, None, 5, 5)

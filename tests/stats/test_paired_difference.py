@@ -31,7 +31,7 @@ def test_few_clusters_are_enumerated(sums) -> None:
     assert sign_flip_p(np.array(sums)) == slow_p(sums)
 
 
-def test_paired_difference_by_hand() -> None:
+def test_the_paired_difference_equals_a_value_worked_out_by_hand() -> None:
     # Sums 3, 2, -1 of three patients: |±3 ±2 ±1| is at least 4 for 3+2+1, 3+2-1 and their opposites: 4 of 8.
     a = [1, 1, 1, 1, 1, 0, 0]
     b = [0, 0, 0, 0, 0, 1, 0]
@@ -143,7 +143,7 @@ def test_the_order_of_rows_does_not_matter_and_swapping_changes_the_sign(rows, r
     ],
     ids=["empty", "missing", "one patient", "alike", "always better"],
 )
-def test_edges(a, b, patients, expected) -> None:
+def test_a_difference_needs_two_patients_for_an_interval(a, b, patients, expected) -> None:
     assert paired_difference(a, b, patients, replicates=100) == expected
 
 

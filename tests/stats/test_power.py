@@ -15,7 +15,7 @@ from carina.store.errors import CarinaError
 NAN = float("nan")
 
 
-def test_design_effect_by_hand() -> None:
+def test_the_design_effect_equals_a_value_worked_out_by_hand() -> None:
     # Residuals are ±1/2, their sums 1 and -1: (2 * 2 / 16) / (1 / 3 / 4) = 3.
     assert design_effect([1, 1, 0, 0], ["a", "a", "b", "b"]) == pytest.approx(3.0)
     # The opposite: patients that are all alike. Sums of residuals are 0.
@@ -29,7 +29,7 @@ def test_independent_rows_have_a_design_effect_of_one() -> None:
     assert design_effect(np.r_[values, NAN], None) == pytest.approx(1.0, rel=1e-12)
 
 
-def test_the_design_effect_is_what_the_interval_grows_by() -> None:
+def test_the_design_effect_is_the_growth_of_the_squared_interval() -> None:
     draw = np.random.default_rng(1)
     patients = np.repeat(np.arange(200), 5)
     values = (draw.random(1000) < draw.beta(1, 1, 200)[patients]).astype(float)
@@ -42,7 +42,7 @@ def test_the_design_effect_is_what_the_interval_grows_by() -> None:
     assert design_effect(values, patients) == pytest.approx(1 + 4 / 3, rel=0.2)
 
 
-def test_intraclass_correlation_by_hand() -> None:
+def test_the_intraclass_correlation_equals_a_value_worked_out_by_hand() -> None:
     # Means 1.5 and 4.5 about 3: between 2 * 2 * 2.25 / 1 = 9, within 4 * 0.25 / 2 = 0.5; (9 - 0.5) / (9 + 0.5).
     assert intraclass_correlation([1, 2, 4, 5], ["a", "a", "b", "b"]) == pytest.approx(8.5 / 9.5)
     # Sizes 3 and 1: m0 = 4 - 10 / 4 = 1.5. Means 1 and 5 about 2: between 3 + 9 = 12, within 2 / 2 = 1.
@@ -55,7 +55,7 @@ def test_intraclass_correlation_by_hand() -> None:
     [([], []), ([1, 0], ["a", "a"]), ([0.1, 0.1, 0.1], [1, 1, 2]), ([NAN, 1.0], [1, 2])],
     ids=["empty", "one patient", "constant", "missing"],
 )
-def test_undefined(values, clusters) -> None:
+def test_effects_without_variation_are_undefined(values, clusters) -> None:
     assert design_effect(values, clusters) is None
     assert intraclass_correlation(values, clusters) is None
 

@@ -9,7 +9,7 @@ COUNTS = [(0, 1), (1, 1), (0, 20), (20, 20), (1, 20), (7, 20), (500, 1000), (999
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize(("k", "n"), COUNTS)
-def test_both_are_those_of_scipy(k: int, n: int, level: float) -> None:
+def test_both_intervals_equal_scipy(k: int, n: int, level: float) -> None:
     for ours, method in (
         (wilson(k, n, level=level), "wilson"),
         (clopper_pearson(k, n, level=level), "exact"),
@@ -22,7 +22,7 @@ def test_both_are_those_of_scipy(k: int, n: int, level: float) -> None:
         assert (ours.n, ours.clusters) == (n, n)
 
 
-def test_all_right_by_hand() -> None:
+def test_the_interval_of_all_right_equals_a_value_worked_out_by_hand() -> None:
     # The rule of three, exactly: 0.025 ** (1/20).
     assert clopper_pearson(20, 20).low == pytest.approx(0.8315665)
     assert clopper_pearson(20, 20).high == 1.0
@@ -31,7 +31,7 @@ def test_all_right_by_hand() -> None:
 
 
 @pytest.mark.parametrize("interval", [wilson, clopper_pearson])
-def test_edges(interval) -> None:
+def test_no_trials_have_no_interval_and_wrong_counts_are_refused(interval) -> None:
     assert interval(0, 0) == Interval(None, None, None, 0, 0)
     with pytest.raises(CarinaError, match=r"k: .* n = 3, found 4"):
         interval(4, 3)

@@ -23,7 +23,7 @@ def test_as_a_set_counts_and_remembers(batches):
         assert len(counted) == len(before)
 
 
-def test_of_nothing():
+def test_no_ids_have_no_suspects():
     assert len(Distinct()) == 0
     assert Distinct().add([]) == frozenset()
 

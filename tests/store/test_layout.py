@@ -19,7 +19,7 @@ def sets(tmp_path):
     return tmp_path
 
 
-def test_sets_are_told_apart(sets):
+def test_sets_are_recognised_by_their_manifest(sets):
     assert what_is(sets / "studies") == what_is(sets / "studies/studies.json") == "studies"
     assert what_is(str(sets / "bench")) == what_is(sets / "bench/bench.json") == "benchmark"
     assert what_is(sets) is None

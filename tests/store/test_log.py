@@ -66,7 +66,7 @@ def test_a_changed_byte_is_found_by_the_checksum(tmp_path):
         assert len(found) == intact or found[intact] is None
 
 
-def test_a_log_is_cut_to_what_is_kept(tmp_path):
+def test_a_log_is_truncated_to_the_kept_records(tmp_path):
     path = written(tmp_path / "log")
     with Log(path, keep=6) as log:
         log.append([b"new"])
@@ -80,7 +80,7 @@ def test_a_private_log_is_readable_by_its_owner_alone(tmp_path):
     assert (tmp_path / "log").stat().st_mode & 0o077 == 0
 
 
-def test_what_is_synced_is_in_the_file(tmp_path):
+def test_synced_records_are_in_the_file(tmp_path):
     with Log(tmp_path / "log") as log:
         log.append([b"one"])
         log.flush()

@@ -105,7 +105,7 @@ def test_nested_fields_are_left_at_their_defaults(opened):
         assert found == msgspec.structs.replace(whole, findings=(finding,), report=report)
 
 
-def test_what_is_left_out_is_not_read(opened, groups_read):
+def test_excluded_fields_are_not_read(opened, groups_read):
     next(iter(opened.without("anatomy", "findings.measures", "report.sentences")))
     columns = groups_read[0][1]
     assert "findings.list.element.name" in columns
@@ -148,7 +148,7 @@ def test_only_the_named_field_is_left_out(opened, groups_read):
         ),
     ],
 )
-def test_what_has_no_default_cannot_be_left_out(opened, fields, told):
+def test_a_field_without_a_default_cannot_be_excluded(opened, fields, told):
     with pytest.raises(StudySetError, match=told):
         opened.without(*fields)
 
@@ -159,7 +159,7 @@ def test_every_field_of_a_record_may_go_with_the_record(opened):
     assert {study.findings for study in opened.without("findings", *fields)} == {()}
 
 
-def test_conditions_may_rest_on_what_is_left_out(opened):
+def test_conditions_may_use_excluded_fields(opened):
     found = list(opened.without("findings").where(finding="mass"))
     assert [study.id for study in found] == [f"s{number}" for number in range(0, 150, 2)]
     assert found[0].findings == ()
@@ -209,13 +209,13 @@ def test_whole_columns_are_those_of_all_records(opened, groups_read):
     assert not any(name.startswith(("report", "images")) for _, names in groups_read for name in names)
 
 
-def test_whole_columns_are_of_what_meets_the_conditions(opened):
+def test_whole_columns_hold_the_records_that_meet_the_conditions(opened):
     wanted = [one.id for one in STUDIES if one.findings[0].name == "mass"]
     assert opened.where(finding="mass").columns("id").column(0).to_pylist() == wanted
     assert opened.where(finding="edema").columns("id").num_rows == 0
 
 
-def test_a_value_that_must_be_there_and_is_not_is_told_with_its_row(directory, tmp_path):
+def test_a_null_in_a_required_column_is_refused_with_its_row(directory, tmp_path):
     shutil.copytree(directory, tmp_path / "set")
     path = tmp_path / "set/studies/part-00001.parquet"
     table = pq.read_table(path)
@@ -290,7 +290,7 @@ def test_an_id_that_is_not_there_is_refused_at_once(opened):
         opened.by_part()[1].pick(["s1"])
 
 
-def test_what_is_picked_meets_the_conditions(opened):
+def test_picked_records_meet_the_conditions(opened):
     masses = opened.where(finding="mass")
     assert list(masses.pick(["s100", "s2"])) == [STUDIES[2], STUDIES[100]]
     with pytest.raises(StudySetError, match="no study 's3' that matches"):

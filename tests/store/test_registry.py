@@ -69,3 +69,25 @@ def test_every_protocol_declares_titles_for_its_stages():
     assert PROTOCOLS.names() == ("ground", "percept", "trek")
     assert stage_title("trek", 5) == "Comparison"
     assert stage_title("somebody's", 5) == "Stage 5"
+
+
+def test_looking_up_an_own_entry_loads_no_other_package(monkeypatch):
+    """Another package imports Carina, so loading it while Carina is being imported would be circular."""
+    monkeypatch.setattr(registry, "entry_points", lambda group: pytest.fail(f"loads {group}"))
+    things = Registry("thing", group="test.things")
+    things.register("one", 1)
+    assert things["one"] == 1
+    assert "one" in things
+
+
+def test_a_package_that_cannot_be_loaded_is_named_and_leaves_the_others(monkeypatch):
+    points = [
+        EntryPoint("broken", "fractions:NoSuchThing", "test.colours"),
+        EntryPoint("green", "fractions:Fraction", "test.colours"),
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda group: [p for p in points if p.group == group])
+    colours = Registry("colour", group="test.colours")
+    with pytest.warns(RuntimeWarning, match="colour 'broken' of package 'fractions'.*NoSuchThing"):
+        assert colours.names() == ("green",)
+    with pytest.raises(CarinaError, match=r"unknown colour 'broken'.*cannot be loaded"):
+        colours["broken"]

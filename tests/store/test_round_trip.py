@@ -9,8 +9,8 @@ from msgspec import inspect
 
 from carina import cases, studies
 from carina.cases.store import CASES
-from carina.store.bulk import table_faults
 from carina.store.columns import arrow_field, to_row
+from carina.store.parts import find_table_problems
 from carina.store.tables import to_table
 from carina.studies import Region
 from carina.studies.store import STUDIES
@@ -81,7 +81,7 @@ def test_any_record_survives_arrow_alone(kind, records):
         table = to_table(kind.record, [record])
         assert table.equals(pa.Table.from_pylist([to_row(record)], schema=kind.schema))
         assert [kind.to_record(row) for row in table.to_pylist()] == [record]
-        assert list(table_faults(table, kind.record)) == []
+        assert list(find_table_problems(table, kind.record)) == []
 
     survives()
 

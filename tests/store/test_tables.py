@@ -89,7 +89,7 @@ def same(ours: Any, theirs: Any) -> None:
 
 @given(records=outers())
 @SOME
-def test_columns_hold_what_rows_would(records):
+def test_columns_equal_those_made_row_by_row(records):
     same(to_table(Outer, records), row_by_row(Outer, records))
 
 
@@ -113,7 +113,7 @@ def test_no_records_are_an_empty_table(record):
     assert to_table(record, []).schema.equals({studies.Study: STUDIES, Case: CASES}[record].schema)
 
 
-def test_what_many_records_share_is_in_each_of_them():
+def test_shared_objects_are_written_for_each_record():
     first, second = Inner(word="a", number=1), Inner(word="b", number=2, names=("x", "y"))
     records = [Outer(id=str(n), inner=first if n % 3 else second) for n in range(200)]
     records.append(Outer(id="last", inner=Inner(word="b", number=9)))
@@ -194,7 +194,7 @@ def test_a_record_of_another_class_is_refused():
         to_table(Outer, [GOOD, Inner(word="a", number=1)])
 
 
-def test_what_would_not_be_checked_is_no_column():
+def test_a_type_without_a_known_check_is_refused():
     class Ranged(msgspec.Struct, frozen=True):
         share: Annotated[float, msgspec.Meta(ge=0)]
 

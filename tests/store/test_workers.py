@@ -63,11 +63,11 @@ def test_results_come_in_the_order_of_the_tasks_from_other_processes():
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_one_worker_is_this_process(workers):
+def test_one_worker_runs_in_this_process(workers):
     assert list(in_order(slow_first, [7, 8], workers=workers)) == [(7, os.getpid()), (8, os.getpid())]
 
 
-def test_no_task_is_no_work():
+def test_no_tasks_give_no_results():
     assert list(in_order(slow_first, [], workers=2)) == []
 
 
@@ -90,7 +90,7 @@ def test_tasks_are_taken_as_results_are_asked_for(workers, ahead, most):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_a_task_raises_comes_in_its_place(workers):
+def test_the_error_of_a_task_is_raised_at_its_place(workers):
     results = in_order(partial(refuse, bad=2), range(9), workers=workers)
     assert [next(results), next(results)] == [0, 10]
     with pytest.raises(ValueError, match="task 2 is refused"):
@@ -98,7 +98,7 @@ def test_what_a_task_raises_comes_in_its_place(workers):
     assert list(results) == []
 
 
-def test_what_the_tasks_themselves_raise_comes_through():
+def test_an_error_of_the_task_iterator_is_raised():
     def tasks():
         yield 1
         raise OSError("no more")
@@ -196,7 +196,7 @@ def test_a_task_that_fails_after_its_messages_raises_and_the_pool_goes_on(worker
     assert heard[-2:] == [(2, 0), (2, 1)]
 
 
-def test_a_worker_that_is_killed_is_told_with_what_to_do():
+def test_a_killed_worker_is_reported_with_what_to_do():
     with pytest.raises(CarinaError, match=r"a worker process ended unexpectedly.*same command again"):
         list(in_order(die, range(4), workers=2))
 

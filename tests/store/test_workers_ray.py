@@ -82,7 +82,7 @@ def test_results_come_in_order_from_both_machines(on_cluster):
     assert not ray.is_initialized()
 
 
-def test_no_task_is_no_work(on_cluster):
+def test_no_tasks_give_no_results(on_cluster):
     assert list(on_cluster(where, [])) == []
 
 
@@ -103,7 +103,7 @@ def test_tasks_are_taken_as_results_are_asked_for(on_cluster):
     assert next(results, None) is None
 
 
-def test_what_a_task_raises_comes_in_its_place(on_cluster):
+def test_the_error_of_a_task_is_raised_at_its_place(on_cluster):
     results = on_cluster(partial(refuse, bad=2), range(9))
     assert [next(results), next(results)] == [0, 10]
     with pytest.raises(RegionError, match="task 2 is refused") as caught:
@@ -176,7 +176,7 @@ def test_somebody_who_says_nothing_is_not_waited_for_long(monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["somewhere", "host:", ":6379", "ray://host"])
-def test_what_is_no_address_is_an_error(address):
+def test_an_invalid_address_is_refused(address):
     with pytest.raises(CarinaError, match=r"is no address of a Ray cluster: expected host:port"):
         list(in_order(where, [1], workers=1, engine="ray", address=address))
 

@@ -182,7 +182,7 @@ def test_studies_come_in_order(directory):
         ({}, ["s0", "s1", "s2", "s3", "s4"]),
     ],
 )
-def test_where(directory, conditions, expected):
+def test_where_selects_matching_studies(directory, conditions, expected):
     chosen = open_studies(directory).where(**conditions)
     assert ids(chosen) == expected
     assert chosen.table(["id"]).collect()["id"].to_list() == expected
@@ -198,13 +198,13 @@ def test_conditions_add_up_and_leave_the_set_as_it_was(directory):
 
 
 @pytest.mark.parametrize("condition", [{"view": "frontal"}, {"split": "dev"}, {"certainty": "maybe"}])
-def test_a_condition_that_can_never_hold_is_told(directory, condition):
+def test_a_condition_that_can_never_hold_is_refused(directory, condition):
     (name, value), *_ = condition.items()
     with pytest.raises(StudySetError, match=rf"{name}: .*'{value}', expected one of "):
         open_studies(directory).where(**condition)
 
 
-def test_look_up_by_id(directory):
+def test_a_study_is_looked_up_by_id(directory):
     studies = open_studies(directory)
     assert studies["s3"].id == "s3"
     assert "s3" in studies
@@ -218,7 +218,7 @@ def test_look_up_by_id(directory):
         narrowed["s3"]
 
 
-def test_neighbours_in_time(directory):
+def test_a_study_has_its_prior_and_follow_up_study(directory):
     studies = open_studies(directory)
     first, second = studies["s0"], studies["s1"]
     assert studies.prior(first) is None
@@ -228,7 +228,7 @@ def test_neighbours_in_time(directory):
     assert studies.where(view="PA").prior(second) == first  # which is AP
 
 
-def test_columns_can_be_left_out(tmp_path):
+def test_columns_can_be_excluded(tmp_path):
     region = Region.from_mask(np.ones((2, 2), bool))
     structure = Anatomy(name="heart", image="0.png", region=region, annotator="t")
     write_studies(tmp_path, [study(0, anatomy=(structure,), findings=(finding("mass"),))], MADE)
@@ -307,7 +307,7 @@ def test_parts_are_touched_only_when_needed(directory):
 # Damage -----------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_part(directory):
+def test_a_missing_part_is_named(directory):
     (directory / PART).unlink()
     for verify in (True, False):
         with pytest.raises(
@@ -324,7 +324,7 @@ def test_a_part_that_vanishes_while_it_is_read(directory):
         list(studies)
 
 
-def test_a_part_cut_short(directory):
+def test_a_truncated_part_is_refused(directory):
     (directory / PART).write_bytes((directory / PART).read_bytes()[:-9])
     with pytest.raises(StudySetError, match=r"part-00000\.parquet: has \d+ bytes, the manifest says \d+"):
         list(open_studies(directory))
@@ -350,7 +350,7 @@ def test_a_changed_page_is_noticed_even_without_verifying(directory):
         list(open_studies(directory, verify=False))
 
 
-def test_an_unknown_column(directory):
+def test_an_unknown_column_is_refused(directory):
     tamper(directory, lambda table: table.append_column("mood", pa.array(["good"] * 2)))
     with pytest.raises(
         StudySetError, match=r"part-00000\.parquet: not the columns of a study: unknown column mood"
@@ -370,7 +370,7 @@ def with_colour(table):
     return table.set_column(index, "findings", pa.ListArray.from_arrays(column.offsets, wider))
 
 
-def test_an_unknown_nested_field(directory):
+def test_an_unknown_nested_field_is_refused(directory):
     tamper(directory, with_colour)
     with pytest.raises(StudySetError, match=r"unknown column findings\[\]\.colour"):
         list(open_studies(directory))
@@ -412,13 +412,13 @@ def test_a_set_of_schema_1_0_is_read(directory):
     assert list(older.check(images=False)) == []
 
 
-def test_a_missing_column(directory):
+def test_a_missing_column_is_refused(directory):
     tamper(directory, lambda table: table.drop_columns(["split", "age"]))
     with pytest.raises(StudySetError, match="missing column split; missing column age"):
         list(open_studies(directory))
 
 
-def test_a_column_of_another_type(directory):
+def test_a_column_of_another_type_is_refused(directory):
     tamper(directory, lambda table: table.set_column(3, "order", pc.cast(table.column("order"), pa.string())))
     with pytest.raises(StudySetError, match="column order holds string, expected int64"):
         list(open_studies(directory))
@@ -453,14 +453,14 @@ def test_no_value_where_there_must_be_one(directory):
         list(open_studies(directory))
 
 
-def test_an_id_used_twice(directory):
+def test_an_id_that_is_used_twice_is_reported(directory):
     tamper(directory, lambda table: table.set_column(0, "id", pa.array(["s0", "s4"])))
     for use in (list, lambda studies: studies["s0"]):
         with pytest.raises(StudySetError, match=r"part-00002\.parquet: row 0, study 's4': the id is taken"):
             use(open_studies(directory))
 
 
-def test_fewer_rows_than_listed(directory):
+def test_a_part_with_fewer_rows_than_listed_is_refused(directory):
     tamper(directory, lambda table: table.slice(1))
     manifest = json.loads((directory / "studies.json").read_text())
     manifest["parts"][0]["rows"] = 2
@@ -479,7 +479,7 @@ def test_a_part_written_by_polars_is_read(directory):
 # Images -----------------------------------------------------------------------------------------------------
 
 
-def test_pixels(directory):
+def test_pixels_are_read_for_display(directory):
     studies = open_studies(directory)
     image = studies["s3"].images[0]
     assert studies.image_path(image) == (directory / "images/3.png").resolve()
@@ -525,14 +525,14 @@ def test_a_missing_image_is_named_with_its_place(directory):
         studies.pixels(studies["s3"].images[0])
 
 
-def test_an_image_of_another_size(directory):
+def test_an_image_of_another_size_is_refused(directory):
     write_png(directory / "images/3.png", np.zeros((5, 8), np.uint8))
     studies = open_studies(directory)
     with pytest.raises(StudySetError, match=r"image '3\.png' has 8 x 5 pixels, the study states 8 x 4"):
         studies.pixels(studies["s3"].images[0])
 
 
-def test_a_damaged_image(directory):
+def test_a_damaged_image_is_refused(directory):
     (directory / "images/3.png").write_bytes(b"\x89PNG\r\n\x1a\n1234")
     studies = open_studies(directory)
     with pytest.raises(ImageError, match=r"3\.png: damaged"):

@@ -49,11 +49,11 @@ def changed(record, **fields):
     return msgspec.structs.replace(record, **fields)
 
 
-def test_a_sound_study_has_none():
+def test_a_valid_study_has_no_problems():
     assert list(faults(SOUND)) == []
 
 
-def test_phantom_studies_are_sound():
+def test_phantom_studies_have_no_problems():
     for study, _ in make_studies(12, 3, PhantomOptions(size=64)):
         assert list(faults(study)) == []
 
@@ -111,6 +111,6 @@ def test_phantom_studies_are_sound():
         ),
     ],
 )
-def test_a_fault_is_named(fields, sentence):
+def test_each_problem_is_found_with_its_field(fields, sentence):
     found = list(faults(changed(SOUND, **fields)))
     assert any(fault.startswith(sentence) for fault in found), found

@@ -79,7 +79,7 @@ def plain_parts(lung):
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 14), st.data())
 @settings(max_examples=60)
-def test_erosion_against_its_definition(height, width, side, data):
+def test_erosion_equals_its_definition(height, width, side, data):
     mask = np.ones((height, width), dtype=bool)
     mask.flat[data.draw(st.lists(st.integers(0, mask.size - 1), max_size=4))] = False
     assert np.array_equal(erode(mask, side), plain_erosion(mask, side))
@@ -94,7 +94,7 @@ def test_erosion_of_a_whole_lung_by_an_odd_and_an_even_square(side):
 
 @given(lungs())
 @settings(max_examples=200)
-def test_parts_against_their_definition(lung):
+def test_parts_equal_their_definition(lung):
     parts = lung_parts(lung, np.zeros_like(lung))
     expected = plain_parts(lung)
     assert tuple(parts) == NAMES
@@ -126,11 +126,11 @@ def test_mirroring_the_image_mirrors_the_parts(one, two):
 
 
 @pytest.mark.parametrize("size", [255, 256, 257, 512])
-def test_mirroring_a_chest(size):
+def test_mirroring_a_chest_mirrors_its_parts(size):
     assert_mirrored(*chest(size))
 
 
-def test_a_rectangular_lung_by_hand():
+def test_the_parts_of_a_rectangular_lung_are_rectangles():
     right = np.zeros((14, 12), dtype=bool)
     right[1:13, 2:11] = True  # 12 rows of 9 columns
     parts = {name: mask for name, mask in lung_parts(right, np.zeros_like(right)).items() if mask.any()}
@@ -177,7 +177,7 @@ def test_core_shrinks_its_square_until_something_remains():
     assert not core(np.zeros((4, 4), dtype=bool)).any()
 
 
-def test_masks_that_do_not_match():
+def test_masks_of_different_sizes_are_refused():
     right, left = chest(64)
     with pytest.raises(RegionError, match=r"one shape .*, got right bool \(64, 64\), left bool \(63, 64\)"):
         lung_parts(right, left[1:])

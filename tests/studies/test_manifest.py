@@ -34,7 +34,7 @@ def edit(directory, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def test_it_is_json_for_people_too(directory):
+def test_the_manifest_is_indented_json(directory):
     text = (directory / "studies.json").read_text()
     written = json.loads(text)
     parts = written.pop("parts")
@@ -74,7 +74,7 @@ def test_a_set_may_be_named_by_its_manifest(directory):
         ('{"kind": "carina/studies", "schema": "1.0"}', "missing required field `carina`"),
     ],
 )
-def test_what_is_no_manifest_is_refused(tmp_path, content, message):
+def test_a_file_that_is_no_manifest_is_refused(tmp_path, content, message):
     (tmp_path / "studies.json").write_text(content)
     with pytest.raises(StudySetError, match=r"studies\.json: ") as caught:
         open_studies(tmp_path)
@@ -104,7 +104,7 @@ def test_missing_manifests_say_why(tmp_path):
         open_studies(tmp_path)
 
 
-def test_a_manifest_that_is_a_directory_is_told(tmp_path):
+def test_a_manifest_that_is_a_directory_is_refused(tmp_path):
     (tmp_path / "studies.json").mkdir()
     with pytest.raises(StudySetError, match="cannot be read"):
         read_manifest(STUDIES, tmp_path)

@@ -97,7 +97,7 @@ def test_every_kind_is_decoded_exactly(tmp_path, kind):
 
 
 @pytest.mark.parametrize("array", [GREY8, np.dstack([GREY8] * 3)], ids=["grey", "colour"])
-def test_jpeg(tmp_path, array):
+def test_a_jpeg_is_decoded_within_its_tolerance(tmp_path, array):
     path = tmp_path / "image.jpg"
     path.write_bytes(encoded(array, ".jpg", cv2.IMWRITE_JPEG_QUALITY, 100))
     decoded = read_pixels(path)
@@ -142,7 +142,7 @@ def test_a_decompression_bomb_is_refused_from_its_header(tmp_path):
         read_pixels(path)
 
 
-def test_the_limit_is_the_callers(tmp_path):
+def test_the_caller_sets_the_limit_of_pixels(tmp_path):
     write_png(tmp_path / "a.png", GREY8)
     assert read_pixels(tmp_path / "a.png", max_pixels=240).shape == (12, 20)
     with pytest.raises(ImageError, match="20 x 12 pixels, more than the limit of 239"):
@@ -156,7 +156,7 @@ def test_an_image_between_pillows_limit_and_ours_is_read_without_a_warning(tmp_p
     assert read_pixels(tmp_path / "a.png").shape == large.shape
 
 
-def test_a_file_too_large_to_be_an_image(tmp_path, monkeypatch):
+def test_a_file_too_large_to_be_an_image_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MAX_BYTES", 10)
     write_png(tmp_path / "a.png", GREY8)
     with pytest.raises(ImageError, match="bytes, more than the limit of 10"):
@@ -179,7 +179,7 @@ def test_a_file_too_large_to_be_an_image(tmp_path, monkeypatch):
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_what_cannot_be_read_is_told(tmp_path, content, message):
+def test_a_file_that_cannot_be_read_is_named(tmp_path, content, message):
     path = tmp_path / "image.png"
     path.write_bytes(content)
     with pytest.raises(ImageError, match=r"image\.png: ") as caught:
@@ -187,7 +187,7 @@ def test_what_cannot_be_read_is_told(tmp_path, content, message):
     assert message in str(caught.value)
 
 
-def test_no_file(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ImageError, match=r"gone\.png: no such image file"):
         read_pixels(tmp_path / "gone.png")
     with pytest.raises(ImageError, match="not a regular file"):
@@ -210,7 +210,7 @@ def test_a_pipe_or_a_device_is_refused_at_once(tmp_path, read):
     "kind", ["8-bit PNG", "16-bit PNG", "grey as 16-bit RGB PNG", "16-bit TIFF", "LZW TIFF"]
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow warns of damaged tags before it fails
-def test_a_file_cut_anywhere_is_told(tmp_path, kind):
+def test_a_truncated_file_is_refused(tmp_path, kind):
     content = EXACT[kind][0]
     # PNG keeps its last 16 bytes for a checksum and an end mark, TIFF may keep tags after the pixels.
     path = tmp_path / "cut"
@@ -248,7 +248,7 @@ def test_damage_gives_an_image_or_an_image_error(tmp_path, data):
     array=arrays.arrays(st.sampled_from([np.uint8, np.uint16]), arrays.array_shapes(min_dims=2, max_dims=2))
 )
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
-def test_what_is_written_is_read(tmp_path, array):
+def test_written_pixels_are_read_back(tmp_path, array):
     digest = write_png(tmp_path / "a.png", array)
     assert digest == sha256(tmp_path / "a.png")
     assert write_png(tmp_path / "b.png", np.asfortranarray(array)) == digest
@@ -260,7 +260,7 @@ def test_what_is_written_is_read(tmp_path, array):
 @pytest.mark.parametrize(
     "array", [np.zeros((2, 2, 3), np.uint8), np.zeros((2, 2)), np.zeros((0, 2), np.uint8)]
 )
-def test_what_a_grey_png_cannot_hold_is_refused(tmp_path, array):
+def test_pixels_that_a_grey_png_cannot_hold_are_refused(tmp_path, array):
     with pytest.raises(ImageError, match="2-D uint8 or uint16"):
         write_png(tmp_path / "a.png", array)
     assert list(tmp_path.iterdir()) == []
@@ -293,7 +293,7 @@ def test_a_window_of_width_1_is_a_threshold():
     assert to_display(stored, bits=8, window=(100, 1)).tolist() == [[0, 0, 255, 255]]
 
 
-def test_a_window_speaks_of_rescaled_values():
+def test_a_window_applies_to_rescaled_values():
     # 2 * stored - 100: -50, -48, 0, 48, 50. Centre 0 and width 100: ((value + 0.5) / 99 + 0.5) * 255.
     stored = np.array([[25, 26, 50, 74, 75]], np.uint8)
     shown = to_display(stored, bits=8, rescale=(2.0, -100.0), window=(0.0, 100.0))
@@ -341,7 +341,7 @@ def test_real_images_are_decoded_as_another_decoder_does():
         assert np.abs(decoded - reference.astype(float)).max() <= 1, path.name
 
 
-def test_pixel_data_that_has_not_its_checksum_is_damaged(tmp_path):
+def test_pixel_data_with_a_wrong_checksum_is_damaged(tmp_path):
     """Pillow decodes it without a word: the checksum of the data is what tells."""
     path = tmp_path / "a.png"
     write_png(path, GREY8)
@@ -361,7 +361,7 @@ RED_GREEN_BLUE = np.dstack([GREY8, GREY8[::-1], GREY8[:, ::-1]])
 
 
 @pytest.mark.parametrize("kind", [kind for kind, (_, _, bits) in EXACT.items() if bits == 8])
-def test_grey_is_a_colour_too(tmp_path, kind):
+def test_a_grey_image_is_read_as_colour(tmp_path, kind):
     content, expected, _ = EXACT[kind]
     (tmp_path / "image").write_bytes(content)
     found = read_colour(tmp_path / "image")
@@ -387,7 +387,7 @@ def test_colours_are_read_as_they_stand(tmp_path, kind):
     np.testing.assert_array_equal(read_colour(tmp_path / "image"), expected)
 
 
-def test_a_finished_picture_is_read_with_the_same_suspicion(tmp_path):
+def test_a_finished_image_is_checked_like_any_other(tmp_path):
     path = tmp_path / "image.png"
     path.write_bytes(EXACT["16-bit PNG"][0])
     with pytest.raises(ImageError, match=r"image\.png: holds 16 bits a value"):

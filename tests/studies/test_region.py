@@ -29,7 +29,7 @@ def area_of(ring):
 
 @given(masks)
 @settings(max_examples=60)
-def test_round_trips(mask):
+def test_every_encoding_decodes_to_the_same_region(mask):
     height, width = mask.shape
     region = Region.from_mask(mask)
     assert np.array_equal(region.to_mask(), mask)
@@ -43,7 +43,7 @@ def test_round_trips(mask):
     region.validate()
 
 
-def test_coco_form():
+def test_a_region_is_written_and_read_as_coco_runs():
     region = Region.from_mask(np.array([[0, 1, 0], [0, 1, 1]], dtype=bool))
     # Column-major 00 11 01: two unset, two set, one unset, one set (one less than the set run before).
     assert region.to_coco() == {"size": [2, 3], "counts": "221O"}
@@ -63,12 +63,12 @@ def test_coco_form():
         {"size": [2, 3], "counts": 6},
     ],
 )
-def test_not_coco(encoded):
+def test_invalid_coco_runs_are_refused(encoded):
     with pytest.raises(RegionError, match="expected COCO's"):
         Region.from_coco(encoded)
 
 
-def test_empty_and_full():
+def test_empty_and_full_regions_equal_their_masks():
     empty, full = Region.empty(2, 3), Region.full(2, 3)
     assert empty == Region.from_mask(np.zeros((2, 3), dtype=bool))
     assert full == Region.from_mask(np.ones((2, 3), dtype=bool))
@@ -90,12 +90,12 @@ def test_empty_and_full():
         ([[True]], "expected an array of shape .*, got list"),
     ],
 )
-def test_not_a_mask(mask, message):
+def test_an_array_that_is_no_mask_is_refused(mask, message):
     with pytest.raises(RegionError, match=message):
         Region.from_mask(mask)
 
 
-def test_label_image():
+def test_a_label_image_gives_the_region_of_a_label():
     labels = np.array([[0, 7, 7], [3, 7, 0]], dtype=np.uint16)
     assert np.array_equal(Region.from_label_image(labels, 7).to_mask(), labels == 7)
     assert Region.from_label_image(labels, 9).is_empty
@@ -143,7 +143,7 @@ def test_validate_refuses_a_longer_spelling_of_the_same_runs():
 # ---- boxes and polygons ----
 
 
-def test_box_of_whole_pixels():
+def test_a_box_of_whole_pixels_holds_exactly_these():
     region = Region.from_box(1, 2, 3, 1, height=4, width=6)
     assert region.bbox == (1, 2, 3, 1)
     assert region.area == 3
@@ -172,7 +172,7 @@ eighths = st.integers(-40, 120).map(lambda n: n / 8)
 
 @given(eighths, eighths, eighths, eighths, sizes)
 @settings(max_examples=60)
-def test_box_against_its_definition_and_mirrored(x, y, w, h, size):
+def test_a_box_equals_its_definition_also_mirrored(x, y, w, h, size):
     height, width = size
     if w <= 0 or h <= 0 or x >= width or y >= height or x + w <= 0 or y + h <= 0:
         with pytest.raises(RegionError, match="box"):
@@ -185,7 +185,7 @@ def test_box_against_its_definition_and_mirrored(x, y, w, h, size):
 
 
 @pytest.mark.parametrize("bad", [(0, 0, 0, 1), (0, 0, 1, -1), (math.nan, 0, 1, 1), (0, 0, math.inf, 1)])
-def test_impossible_box(bad):
+def test_an_impossible_box_is_refused(bad):
     with pytest.raises(RegionError, match="expected finite numbers"):
         Region.from_box(*bad, height=4, width=4)
 
@@ -203,7 +203,7 @@ def test_polygons_equal_pycocotools(rings):
     assert np.array_equal(Region.from_polygons(rings, height=height, width=width).to_mask(), expected)
 
 
-def test_polygon_with_repeated_points():
+def test_repeated_points_do_not_change_a_polygon():
     square = [(1, 1), (5, 1), (5, 4), (1, 4)]
     plain = Region.from_polygons([square], height=6, width=8)
     assert plain.bbox == (1, 1, 4, 3)
@@ -228,7 +228,7 @@ def test_polygon_with_repeated_points():
         ([("a", "b"), (2, 2), (3, 3)], "ring 1: expected points"),
     ],
 )
-def test_degenerate_ring(ring, message):
+def test_a_degenerate_ring_is_refused(ring, message):
     with pytest.raises(RegionError, match=message):
         Region.from_polygons([[(0, 0), (3, 0), (3, 3)], ring], height=6, width=8)
 
@@ -238,7 +238,7 @@ def test_degenerate_ring(ring, message):
 
 @given(masks)
 @settings(max_examples=60)
-def test_measures_against_numpy(mask):
+def test_measures_equal_numpy(mask):
     region = Region.from_mask(mask)
     y, x = np.nonzero(mask)
     assert region.area == len(x)
@@ -253,7 +253,7 @@ def test_measures_against_numpy(mask):
     assert not region.contains(0, mask.shape[0])
 
 
-def test_iou():
+def test_iou_equals_counted_pixels():
     a = Region.from_box(0, 0, 4, 1, height=2, width=6)
     b = Region.from_box(2, 0, 4, 1, height=2, width=6)
     assert a.iou(b) == 2 / 6
@@ -267,7 +267,7 @@ def test_iou():
 
 @given(mask_pairs)
 @settings(max_examples=60)
-def test_combinations_against_numpy(pair):
+def test_combinations_equal_numpy(pair):
     one, two = pair
     a, b = Region.from_mask(one), Region.from_mask(two)
     assert a.union(b) == Region.from_mask(one | two)
@@ -294,7 +294,7 @@ def test_regions_of_different_images_are_not_combined():
 
 @given(masks)
 @settings(max_examples=60)
-def test_mirror(mask):
+def test_mirror_reverses_the_columns(mask):
     region = Region.from_mask(mask)
     assert region.mirror() == Region.from_mask(mask[:, ::-1])
     assert region.mirror().mirror() == region
@@ -302,7 +302,7 @@ def test_mirror(mask):
 
 @given(masks, st.data())
 @settings(max_examples=60)
-def test_crop_and_paste(mask, data):
+def test_crop_and_paste_equal_slicing_the_mask(mask, data):
     height, width = mask.shape
     x, y = data.draw(st.integers(0, width - 1)), data.draw(st.integers(0, height - 1))
     w, h = data.draw(st.integers(1, width - x)), data.draw(st.integers(1, height - y))
@@ -352,7 +352,7 @@ def test_resize_keeps_the_share_of_the_image():
 
 @given(masks, st.sampled_from([4, 8]))
 @settings(max_examples=60)
-def test_components(mask, connectivity):
+def test_components_are_the_connected_pieces(mask, connectivity):
     structure = np.ones((3, 3)) if connectivity == 8 else None
     labels, n = ndimage.label(mask, structure)
     pieces = Region.from_mask(mask).components(connectivity)
@@ -377,7 +377,7 @@ def test_halves_lie_on_either_side_of_the_widest_gap(mask):
     assert not right[:, :cut].any()
 
 
-def test_halves_about_the_middle():
+def test_halves_are_split_within_the_given_range():
     # Bands of 1 to 3 empty columns, with their middles at 0.15, 0.5 and 0.85 of the width.
     region = Region.from_mask(np.array([[1, 0, 1, 1, 0, 0, 1, 0, 0, 1]], dtype=bool))
     assert [half.bbox[0] for half in region.halves()] == [0, 6]
@@ -386,7 +386,7 @@ def test_halves_about_the_middle():
     assert region.halves(0.2, 0.4) is None
 
 
-def test_halves_by_example():
+def test_halves_equal_an_example_worked_out_by_hand():
     region = Region.from_mask(np.array([[1, 0, 1, 0, 0, 1], [1, 0, 0, 0, 0, 1]], dtype=bool))
     left, right = region.halves()
     assert (left.bbox, right.bbox) == ((0, 0, 3, 2), (5, 0, 1, 2))
@@ -408,7 +408,7 @@ def test_contours_enclose_exactly_the_region(mask):
     assert Region.from_polygons(outer, height=mask.shape[0], width=mask.shape[1]) == filled
 
 
-def test_contour_of_a_ring_of_pixels():
+def test_a_ring_of_pixels_has_two_contours():
     mask = np.ones((3, 3), dtype=bool)
     mask[1, 1] = False
     outer, hole = Region.from_mask(np.pad(mask, ((0, 1), (2, 0)))).contours()

@@ -22,7 +22,7 @@ def pycoco(mask):
     return coco.encode(np.asfortranarray(mask, dtype=np.uint8))["counts"].decode("ascii")
 
 
-def test_worked_example_in_every_dialect():
+def test_a_worked_example_is_encoded_in_every_dialect():
     counts = rle.mask_to_counts(EXAMPLE)
     assert counts.tolist() == [3, 2, 3, 1, 3]
     # One character a run, from the fourth on its difference from the run two before: 3 2 3 (1-2) (3-3).
@@ -51,12 +51,12 @@ def test_siim_as_its_published_decoder_reads_it():
 
 
 @pytest.mark.parametrize("text", ["-1", " -1", " -1 \n"])
-def test_siim_empty(text):
+def test_an_empty_siim_mask_is_minus_one(text):
     assert rle.decode_siim(text, 2, 3).tolist() == [6]
     assert rle.encode_siim(np.array([6])) == "-1"
 
 
-def test_chexmask_empty_and_full():
+def test_empty_and_full_chexmask_masks_are_encoded():
     assert rle.decode_chexmask("", 2, 3).tolist() == [6]
     assert rle.encode_chexmask(np.array([6]), 2, 3) == ""
     assert rle.decode_chexmask("1 6", 2, 3).tolist() == [0, 6]
@@ -69,7 +69,7 @@ def test_chexmask_runs_that_meet_are_joined():
 
 @given(masks)
 @settings(max_examples=150)
-def test_round_trips(mask):
+def test_every_dialect_decodes_what_it_encodes(mask):
     height, width = mask.shape
     counts = rle.mask_to_counts(mask)
     assert rle.encode_coco(counts) == pycoco(mask)
@@ -148,7 +148,7 @@ def test_empty_coco_runs_are_dropped_from_the_encodings_of_others(given_counts, 
         ([10**30], "COCO run 0 is 1000"),
     ],
 )
-def test_malformed_coco(counts, message):
+def test_malformed_coco_runs_are_refused(counts, message):
     with pytest.raises(RegionError, match=message):
         rle.decode_coco(counts, 3, 4)
 
@@ -182,7 +182,7 @@ def test_any_bytes_decode_or_are_refused(data, height, width):
         ("9999999999 9999999999 " * 1000, "leaves the image"),
     ],
 )
-def test_malformed_siim(text, message):
+def test_malformed_siim_runs_are_refused(text, message):
     with pytest.raises(RegionError, match=message):
         rle.decode_siim(text, 3, 4)
 
@@ -202,13 +202,13 @@ def test_malformed_siim(text, message):
         ("2 9999999999", "leaves the image"),
     ],
 )
-def test_malformed_chexmask(text, message):
+def test_malformed_chexmask_runs_are_refused(text, message):
     with pytest.raises(RegionError, match=message):
         rle.decode_chexmask(text, 3, 4)
 
 
 @pytest.mark.parametrize("size", [(0, 4), (4, 0), (-1, 4), (2**15, 2**15)])
-def test_impossible_sizes(size):
+def test_impossible_sizes_are_refused(size):
     for decode in (rle.decode_siim, rle.decode_chexmask, rle.decode_coco):
         with pytest.raises(RegionError, match=f"{size[0]} x {size[1]}"):
             decode("0", *size)

@@ -49,7 +49,7 @@ def study(number: int, **more) -> Study:
     )
 
 
-def test_nothing_and_unknown_stay_apart(tmp_path):
+def test_an_empty_list_and_an_unknown_value_are_distinguished(tmp_path):
     def with_cut_off(number, cut_off):
         quality = Quality(cut_off=cut_off)
         image = Image(key="a.png", view="AP", width=1, height=1, quality=quality)
@@ -207,7 +207,7 @@ def test_a_file_cannot_be_claimed(tmp_path):
         claim(tmp_path / "file", MADE)
 
 
-def test_what_is_not_a_manifest_is_not_overwritten(tmp_path):
+def test_a_file_that_is_no_manifest_is_not_overwritten(tmp_path):
     (tmp_path / "studies.json").write_text("my notes")
     with pytest.raises(StudySetError, match="not the manifest of a study set"):
         claim(tmp_path, MADE)
@@ -264,7 +264,7 @@ def test_a_killed_writer_is_resumed_to_the_same_bytes(tmp_path):
     assert all((whole / name).read_bytes() == (killed / name).read_bytes() for name in names)
 
 
-def test_the_fingerprint_follows_what_decides_the_bytes():
+def test_the_fingerprint_changes_with_everything_that_changes_the_bytes():
     def made(**more):
         return Provenance(**{"command": "c", "seed": 7, "options": {"a": 1, "b": 2}, **more}).fingerprint
 

@@ -29,15 +29,15 @@ from carina.studies import (
     Study,
     write_studies,
 )
-from carina.trek.conversation import conversation
-from carina.trek.language import language
+from carina.trek.conversation import make_conversation
+from carina.trek.language import load_language
 from carina.trek.options import Quotas, TrekOptions
 from carina.trek.sampling import Sampler
 from carina.trek.subject import subject_of
-from carina.trek.survey import survey
+from carina.trek.survey import survey_studies
 from carina.trek.turn import ConversationDraft
 
-WORDS = language()
+WORDS = load_language()
 EVERYTHING = Quotas(
     view=1.0,
     quality=1.0,
@@ -184,7 +184,7 @@ HEDGES = re.compile(
 
 
 def surveyed(studies, **more):
-    return survey(studies, WORDS, **more)
+    return survey_studies(studies, WORDS, **more)
 
 
 def subject(of, *, known=(), most_images=2):
@@ -218,7 +218,7 @@ def talk(of, reference=None, later=None, *, among=None, seed=0, quotas=None, **o
         None if one is None else subject_of(one, WORDS, known=among.known, most_images=chosen.most_images)
         for one in (of, reference, later)
     ]
-    return conversation(*read, survey=among, words=WORDS, options=chosen)
+    return make_conversation(*read, survey=among, words=WORDS, options=chosen)
 
 
 def talks(number, of, reference=None, later=None, *, among=None, **more):

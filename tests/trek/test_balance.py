@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carina.trek.balance import NO_OPENING, KindContent, as_often, balance, wrong_values
+from carina.trek.balance import NO_OPENING, KindContent, balance_wrong_values, fit_balance, matching_share
 from carina.trek.stages.findings import ask_findings
 
 quick = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
@@ -110,7 +110,7 @@ def test_whatever_was_answered_before_the_next_answer_is_as_likely_yes_as_no(mad
     assert checked > 400
 
 
-def test_what_the_projection_tells_is_balanced_too(made):
+def test_answers_are_balanced_within_each_projection(made):
     counted = defaultdict(Counter)
     for study, turns in asked(made, population(made, 1200), seeds=2):
         for turn in turns:
@@ -126,49 +126,53 @@ def test_what_the_projection_tells_is_balanced_too(made):
         assert abs(labels["yes"] / n - 0.5) < 4 / (2 * math.sqrt(n)) + 0.03, (what, labels)
 
 
-def test_negatives_beside_something_are_asked_for_rather():
+def test_companions_of_present_findings_are_negatives_more_often():
     # Atelectasis goes with an effusion, so it is looked for there rather than beside a nodule.
     studies = Counter({seen("pleural effusion"): 100, seen("pneumothorax"): 100, seen(): 50})
-    fitted = balance(["pleural effusion", "pneumothorax"], studies, choices=0.0)
+    fitted = fit_balance(["pleural effusion", "pneumothorax"], studies, choices=0.0)
     assert all(weight > 0 for weight in fitted.negative.values())
 
 
-def test_of_two_names_neither_is_offered_more_often_where_it_is_there():
+def test_of_two_offered_names_each_is_right_equally_often():
     studies = Counter(
         {seen("alpha"): 60, seen("beta"): 20, seen("alpha", "gamma"): 30, seen("gamma"): 10, seen(): 9}
     )
-    fitted = balance(["alpha", "beta", "gamma"], studies, choices=0.25)
+    fitted = fit_balance(["alpha", "beta", "gamma"], studies, choices=0.25)
 
     def times(there, missing):
-        return sum(n for study, n in studies.items() if there in study.there and missing not in study.there)
+        return sum(
+            n for study, n in studies.items() if there in study.askable and missing not in study.askable
+        )
 
     pairs_ = [(one, other) for one in fitted.asked for other in fitted.asked if one != other]
     for one, other in pairs_:
-        rate = fitted.beside[one, other]
+        rate = fitted.pair_probability[one, other]
         assert 0 < rate <= 1
-        assert times(one, other) * rate == pytest.approx(times(other, one) * fitted.beside[other, one])
-    assert fitted.beside["alpha", "beta"] == pytest.approx(20 / 90)
-    assert fitted.in_company == {"alpha": 1.0, "beta": 0.0, "gamma": 1.0}
+        assert times(one, other) * rate == pytest.approx(
+            times(other, one) * fitted.pair_probability[other, one]
+        )
+    assert fitted.pair_probability["alpha", "beta"] == pytest.approx(20 / 90)
+    assert fitted.frequency_among_several == {"alpha": 1.0, "beta": 0.0, "gamma": 1.0}
 
 
-def test_two_that_may_be_taken_for_each_other_are_never_offered_together():
+def test_names_that_may_be_confused_are_never_offered_together():
     studies = Counter({seen("consolidation"): 50, seen("pneumonia"): 50, seen("fracture"): 10, seen(): 20})
-    fitted = balance(["consolidation", "fracture", "pneumonia"], studies, choices=0.25)
-    assert ("consolidation", "pneumonia") not in fitted.beside
-    assert ("pneumonia", "consolidation") not in fitted.beside
-    assert ("pneumonia", "fracture") in fitted.beside
+    fitted = fit_balance(["consolidation", "fracture", "pneumonia"], studies, choices=0.25)
+    assert ("consolidation", "pneumonia") not in fitted.pair_probability
+    assert ("pneumonia", "consolidation") not in fitted.pair_probability
+    assert ("pneumonia", "fracture") in fitted.pair_probability
 
 
 def test_a_finding_without_possible_negatives_is_not_asked_about_by_name():
     # Wherever the one is not, something is that could be called so.
     studies = Counter({seen("consolidation"): 50, seen("pneumonia"): 50})
-    fitted = balance(["consolidation", "pneumonia"], studies, choices=0.0)
+    fitted = fit_balance(["consolidation", "pneumonia"], studies, choices=0.0)
     assert fitted.asked == {"consolidation": 0.0, "pneumonia": 0.0}
 
 
-def test_nothing_is_asked_in_vain_for_what_has_resolved():
+def test_resolved_findings_are_no_negatives():
     studies = Counter({seen("alpha"): 50, seen(settled=("alpha",)): 50})
-    assert balance(["alpha"], studies, choices=0.0).asked == {"alpha": 0.0}
+    assert fit_balance(["alpha"], studies, choices=0.0).asked == {"alpha": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -185,17 +189,21 @@ def test_nothing_is_asked_in_vain_for_what_has_resolved():
     ],
 )
 @pytest.mark.parametrize("names", [[], ["alpha"], ["alpha", "beta", "consolidation"]])
-def test_what_cannot_be_balanced_is_no_error(studies, names):
-    fitted = balance(names, Counter(studies), choices=0.25)
-    assert list(fitted.asked) == list(fitted.negative) == list(fitted.in_company) == names
-    for share in (*fitted.asked.values(), *fitted.in_company.values(), *fitted.beside.values()):
+def test_a_set_that_cannot_be_balanced_is_no_error(studies, names):
+    fitted = fit_balance(names, Counter(studies), choices=0.25)
+    assert list(fitted.asked) == list(fitted.negative) == list(fitted.frequency_among_several) == names
+    for share in (
+        *fitted.asked.values(),
+        *fitted.frequency_among_several.values(),
+        *fitted.pair_probability.values(),
+    ):
         assert 0 <= share <= 1
     for weight in fitted.negative.values():
         assert weight >= 0
         assert math.isfinite(weight)
     assert set(fitted.opening) == {study.stratum for study in studies}
     for opening in fitted.opening.values():
-        assert all(0 <= share <= 1 for share in opening.any_asked.values())
+        assert all(0 <= share <= 1 for share in opening.any_probability.values())
         for step in opening.negatives_first:
             assert 0 <= step.yes <= 1
             assert 0 <= step.continues <= 1
@@ -209,25 +217,25 @@ kinds = st.sets(st.sampled_from(NAMES[:4]), max_size=3)
     st.dictionaries(kinds.map(lambda names: seen(*names)), st.integers(1, 500), max_size=9), st.floats(0, 0.9)
 )
 def test_shares_stay_shares_whatever_the_set(studies, choices):
-    fitted = balance(NAMES[:4], Counter(studies), choices=choices)
+    fitted = fit_balance(NAMES[:4], Counter(studies), choices=choices)
     assert all(0 <= share <= 1 for share in fitted.asked.values())
     assert all(weight >= 0 and math.isfinite(weight) for weight in fitted.negative.values())
-    having = sum(n for study, n in studies.items() if study.there)
-    lacking = sum(n for study, n in studies.items() if not study.there)
+    having = sum(n for study, n in studies.items() if study.askable)
+    lacking = sum(n for study, n in studies.items() if not study.askable)
     if studies:
-        rates = fitted.opening[""].any_asked
+        rates = fitted.opening[""].any_probability
         # As many studies with something as without are asked whether there is anything.
         assert rates[True] * having == pytest.approx(rates[False] * lacking)
         assert bool(rates[True]) == bool(having and lacking)
 
 
-def test_in_vain_studies_that_have_nothing_never_outnumber_those_that_say_yes():
-    fitted = balance(
+def test_negative_questions_of_studies_without_findings_never_outnumber_yes():
+    fitted = fit_balance(
         ["alpha", "beta"], Counter({seen("alpha"): 10, seen("beta"): 10, seen(): 1000}), choices=0.0
     )
     opening = fitted.opening[""]
-    having = 20 * (1 - opening.any_asked[True])
-    lacking = 1000 * (1 - opening.any_asked[False])
+    having = 20 * (1 - opening.any_probability[True])
+    lacking = 1000 * (1 - opening.any_probability[False])
     for step in opening.negatives_first:
         yes, no = having * step.yes, having * (1 - step.yes) + lacking * step.continues
         assert yes == pytest.approx(no, rel=0.35)  # fewer may begin than have something
@@ -237,13 +245,13 @@ def test_in_vain_studies_that_have_nothing_never_outnumber_those_that_say_yes():
 @pytest.mark.parametrize(
     ("rare", "common", "share"), [(0, 9, 0.0), (9, 0, 0.0), (3, 9, 1 / 3), (9, 3, 1.0), (0, 0, 0.0)]
 )
-def test_as_often(rare, common, share):
-    assert as_often(rare, common) == share
+def test_matching_share_is_the_ratio_of_rare_to_common_up_to_one(rare, common, share):
+    assert matching_share(rare, common) == share
 
 
-def test_a_stratum_that_nobody_has_seen_asks_for_nothing():
+def test_a_stratum_outside_the_survey_asks_for_nothing():
     assert NO_OPENING.negatives_first == ()
-    assert set(NO_OPENING.any_asked.values()) == {0.0}
+    assert set(NO_OPENING.any_probability.values()) == {0.0}
 
 
 # ---- wrong values ----------------------------------------------------------------------------------------------------
@@ -268,8 +276,8 @@ values = st.dictionaries(st.sampled_from("abcdefg"), st.integers(1, 400), min_si
 
 @quick
 @given(values)
-def test_of_two_values_neither_is_the_likelier_to_be_right(common):
-    wrong = wrong_values(sorted(common.items()), apart(common))
+def test_of_two_values_each_is_right_equally_often(common):
+    wrong = balance_wrong_values(sorted(common.items()), apart(common))
     flows = pairs(wrong)
     for one, other in flows:
         assert flows[one, other] == pytest.approx(flows[other, one], abs=2e-3), (common, one, other)
@@ -279,7 +287,7 @@ def test_of_two_values_neither_is_the_likelier_to_be_right(common):
 
 
 def test_of_three_as_common_values_all_are_asked_about():
-    wrong = wrong_values([("a", 5), ("b", 5), ("c", 5)], apart("abc"))
+    wrong = balance_wrong_values([("a", 5), ("b", 5), ("c", 5)], apart("abc"))
     assert list(wrong.asked.values()) == pytest.approx([1, 1, 1], abs=1e-3)
     assert wrong.shares == pytest.approx((1 / 3,) * 3)
     flows = pairs(wrong)
@@ -287,21 +295,21 @@ def test_of_three_as_common_values_all_are_asked_about():
 
 
 def test_a_value_more_common_than_all_others_is_asked_about_as_often_as_they_are_common():
-    wrong = wrong_values([("a", 80), ("b", 15), ("c", 5)], apart("abc"))
+    wrong = balance_wrong_values([("a", 80), ("b", 15), ("c", 5)], apart("abc"))
     flows = pairs(wrong)
     said_wrongly = sum(flows[right, "a"] for right in "bc")
     assert wrong.asked["a"] == pytest.approx(20 / 80, abs=0.02)
     assert said_wrongly == pytest.approx(wrong.asked["a"] * 0.8, abs=1e-3)
 
 
-def test_what_is_right_in_part_is_never_said_to_be_wrong():
+def test_a_partly_right_value_is_never_offered_as_wrong():
     meaning = {
         "low": frozenset({"l"}),
         "both": frozenset({"l", "u"}),
         "up": frozenset({"u"}),
         "far": frozenset({"f"}),
     }
-    wrong = wrong_values([("low", 9), ("both", 9), ("up", 9), ("far", 9)], meaning)
+    wrong = balance_wrong_values([("low", 9), ("both", 9), ("up", 9), ("far", 9)], meaning)
     place = {value: number for number, value in enumerate(wrong.values)}
     assert wrong.weights["both"][place["low"]] == wrong.weights["both"][place["up"]] == 0
     assert wrong.weights["low"][place["both"]] == wrong.weights["low"][place["low"]] == 0
@@ -310,6 +318,6 @@ def test_what_is_right_in_part_is_never_said_to_be_wrong():
 
 
 def test_where_no_value_is_wrong_nothing_is_asked():
-    wrong = wrong_values([("a", 3), ("b", 4)], {"a": frozenset("x"), "b": frozenset("x")})
+    wrong = balance_wrong_values([("a", 3), ("b", 4)], {"a": frozenset("x"), "b": frozenset("x")})
     assert set(wrong.asked.values()) == {0.0}
-    assert wrong_values([("a", 3)], apart("a")).asked == {"a": 0.0}
+    assert balance_wrong_values([("a", 3)], apart("a")).asked == {"a": 0.0}

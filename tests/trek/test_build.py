@@ -75,7 +75,7 @@ def test_every_study_has_its_conversation_in_the_order_of_the_set(studies, bench
     assert list(bench.check(images=False)) == []
 
 
-def test_the_report_counts_what_there_is(studies, bench):
+def test_the_build_report_counts_conversations_and_questions(studies, bench):
     report = msgspec.json.decode((bench.directory / "build.json").read_bytes(), type=TrekBuildReport)
     assert report.studies == report.conversations == report.surveyed == len(studies)
     assert report.questions == sum(len(case.steps) for case in bench)
@@ -151,7 +151,7 @@ build_trek(open_studies(sys.argv[1]), Path(sys.argv[2]), seed=3, part_size=16,
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_killed_half_way_and_run_again_it_is_the_same(studies, bench, place, workers):
+def test_a_killed_build_resumes_and_gives_the_same_bytes(studies, bench, place, workers):
     broken = place
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, str(studies.directory), str(broken), str(workers)],
@@ -176,7 +176,7 @@ def test_killed_half_way_and_run_again_it_is_the_same(studies, bench, place, wor
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-def test_run_again_nothing_is_touched(studies, bench):
+def test_a_finished_build_changes_no_file(studies, bench):
     before = {path: path.stat().st_mtime_ns for path in bench.directory.rglob("*")}
     told = []
     built = build_trek(studies, bench.directory, **SMALL, progress=call_on_advance(told.append), workers=1)
@@ -200,7 +200,7 @@ def some_part(directory):
         lambda directory: (directory / "bench.json").unlink(),
     ],
 )
-def test_what_is_damaged_is_made_again(studies, bench, place, harm):
+def test_a_damaged_part_is_made_again(studies, bench, place, harm):
     directory = place
     shutil.copytree(bench.directory, directory)
     before = digests(directory)
@@ -216,14 +216,14 @@ def test_what_is_damaged_is_made_again(studies, bench, place, harm):
 def test_a_place_that_holds_another_benchmark_is_refused(studies, bench):
     before = digests(bench.directory)
     for other in ({**SMALL, "seed": 4}, {**SMALL, "frame": "pixel"}):
-        with pytest.raises(BenchmarkError, match=f"already holds {len(studies)} cases made in another way"):
+        with pytest.raises(BenchmarkError, match=rf"{bench.directory.name}: .*\b{len(studies)} cases\b"):
             build_trek(studies, bench.directory, **other, workers=1)
     assert digests(bench.directory) == before
 
 
 def test_a_place_within_the_study_set_is_refused(studies):
     for place in (studies.directory, studies.directory / "bench"):
-        with pytest.raises(CarinaError, match="lies in the study set"):
+        with pytest.raises(CarinaError, match=f"{place.name}: "):
             build_trek(studies, place, **SMALL, workers=1)
 
 
@@ -259,7 +259,7 @@ def contradictory(made):
     )
 
 
-def test_studies_without_a_conversation_are_told_with_the_reason(made, tmp_path):
+def test_studies_without_a_conversation_are_listed_with_the_reason(made, tmp_path):
     unseen = made.replace(made.study(made.finding("mass"), name="unseen"), images=())
     silent = made.study(name="silent")
     requested = made.study(name="requested", report=made.report(indication="Cough."))
@@ -286,7 +286,7 @@ def test_studies_without_a_conversation_are_told_with_the_reason(made, tmp_path)
 
 def test_a_contradiction_can_stop_the_build_and_names_the_study(made, tmp_path):
     directory = made.write(tmp_path / "studies", [*made.crowd(10), contradictory(made)])
-    with pytest.raises(CarinaError, match="study torn: its records contradict each other"):
+    with pytest.raises(CarinaError, match="study torn: "):
         build_trek(open_studies(directory), tmp_path / "bench", on_error="stop", workers=1)
     assert not (tmp_path / "bench" / "bench.json").exists()
     # What only cannot be asked about is no contradiction.
@@ -328,12 +328,12 @@ def test_a_neighbour_without_a_conversation_is_no_reference(made, tmp_path):
 
 
 @pytest.mark.parametrize("studies", [0, 1])
-def test_sets_of_nothing_and_of_one_study(made, tmp_path, studies):
+def test_sets_of_no_study_and_of_one_study_are_built(made, tmp_path, studies):
     built, cases = build(made, tmp_path, [made.study(made.finding("mass"))][:studies])
     assert built.build_report.conversations == len(cases) == studies
 
 
-def test_one_split_alone(made, tmp_path):
+def test_only_studies_of_the_chosen_split_are_used(made, tmp_path):
     studies = [
         made.study(made.finding("mass"), name=f"{split}{n}", split=split, patient=f"{split}{n}")
         for split in ("train", "test")
@@ -357,7 +357,7 @@ def only_report(study):
     )
 
 
-def test_a_set_of_reports_alone_is_read(made, phantoms, tmp_path):
+def test_findings_are_read_from_reports_where_studies_have_none(made, phantoms, tmp_path):
     _, cases = build(made, tmp_path, [only_report(study) for study in phantoms])
     known = {study.id: study for study in phantoms}
     assert len(cases) > 0.95 * len(phantoms)
@@ -408,7 +408,7 @@ def test_a_set_without_regions_has_no_boxes(made, phantoms, tmp_path):
     )
 
 
-def test_a_set_of_unknown_views_and_foreign_names(made, phantoms, tmp_path):
+def test_unknown_views_and_names_outside_the_vocabulary_are_accepted(made, phantoms, tmp_path):
     def foreign(study):
         images = (msgspec.structs.replace(study.images[0], view="unknown", quality=None),)
         return msgspec.structs.replace(

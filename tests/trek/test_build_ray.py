@@ -93,7 +93,7 @@ def test_a_cluster_writes_the_same_bytes(cluster, studies, local):
     assert not ray.is_initialized()
 
 
-def test_a_worker_killed_on_the_way_loses_nothing(cluster, studies, local):
+def test_a_killed_worker_loses_nothing(cluster, studies, local):
     directory = studies.directory.parent / "killed"
     killed: list[int] = []
     over = threading.Event()
@@ -117,7 +117,7 @@ def test_a_worker_killed_on_the_way_loses_nothing(cluster, studies, local):
     assert list(open_benchmark(directory).check(images=False)) == []
 
 
-def test_without_a_cluster_the_address_is_told(studies, tmp_path):
+def test_without_a_cluster_the_error_names_the_address(studies, tmp_path):
     from carina.store.errors import CarinaError
 
     with pytest.raises(CarinaError, match=r"no Ray cluster answers at 127\.0\.0\.1:1"):

@@ -3,13 +3,13 @@
 import pytest
 
 from carina.cases import Evidence
-from carina.trek.changes import changes_between, tells_all
+from carina.trek.changes import covers_all_changes, find_changes
 
 
 @pytest.fixture
 def trends(made):
     def between(before, now, known=(), prior=None):
-        changes = changes_between(
+        changes = find_changes(
             made.subject(made.study(*before, name="a"), known=known),
             made.subject(made.study(*now, name="b", prior=prior), known=known),
         )
@@ -29,12 +29,12 @@ def trends(made):
         ((None, "mild"), {"worse", "improved", "unchanged"}),
     ],
 )
-def test_what_the_later_study_says_counts_unless_grades_contradict_it(made, trends, trend, grades, fit):
+def test_the_stated_trend_is_used_unless_grades_contradict_it(made, trends, trend, grades, fit):
     old, new = made.finding("mass", severity=grades[0]), made.finding("mass", severity=grades[1], trend=trend)
     assert trends([old], [new]) == ({"mass": trend} if trend in fit else {})
 
 
-def test_grades_tell_where_nothing_is_said(made, trends):
+def test_without_a_stated_trend_grades_decide(made, trends):
     grades = {
         "mass": ("mild", "severe"),
         "edema": ("severe", "mild"),
@@ -47,7 +47,7 @@ def test_grades_tell_where_nothing_is_said(made, trends):
     ) == {"mass": "worse", "edema": "improved", "fracture": "unchanged"}
 
 
-def test_what_was_not_there_is_new_where_it_surely_is(made, trends):
+def test_a_finding_is_new_only_where_it_was_certainly_absent_before(made, trends):
     now = [made.finding("mass"), made.device("pacemaker"), made.finding("edema", "uncertain")]
     looked = [
         made.finding("mass", "absent"),
@@ -63,7 +63,7 @@ def test_what_was_not_there_is_new_where_it_surely_is(made, trends):
 
 
 @pytest.mark.parametrize(("prior", "counts"), [(None, True), ("a", True), ("z", False)])
-def test_a_stored_trend_counts_against_the_study_that_it_was_told_of(made, trends, prior, counts):
+def test_a_stored_trend_is_used_only_against_the_study_it_compares_with(made, trends, prior, counts):
     old = [
         made.finding("mass", severity="mild"),
         made.finding("fracture"),
@@ -89,13 +89,13 @@ def test_a_stored_trend_counts_against_the_study_that_it_was_told_of(made, trend
         (("mass",), ("mass", "fracture"), False),
     ],
 )
-def test_whether_everything_of_both_studies_is_told(made, before, now, all_told):
+def test_covers_all_changes_needs_the_course_of_everything_in_both_studies(made, before, now, all_told):
     """Of a fracture that only one of them knows, nobody can tell the course."""
     one, other = (
         made.subject(made.study(*(made.finding(n, severity="mild") for n in names), name=name))
         for names, name in ((before, "a"), (now, "b"))
     )
-    assert tells_all(changes_between(one, other), one, other) == all_told
+    assert covers_all_changes(find_changes(one, other), one, other) == all_told
 
 
 def test_a_name_is_the_same_in_any_spelling(made, trends):
@@ -106,7 +106,7 @@ def test_a_name_is_the_same_in_any_spelling(made, trends):
     assert trends([made.finding("mass")], [made.finding("Mass", "absent")]) == {"mass": "resolved"}
 
 
-def test_what_has_gone_is_found_in_any_spelling(made, trends):
+def test_a_resolved_finding_is_found_in_any_spelling(made, trends):
     gone = made.finding("Mass", "absent", trend="resolved")
     assert trends([made.finding("mass")], [gone]) == {"mass": "resolved"}
 
@@ -126,7 +126,7 @@ def test_a_trend_that_the_earlier_study_contradicts_is_dropped(made, trends, bef
     assert trends(old, [made.finding("mass", severity="mild", trend=trend)]) == {}
 
 
-def test_what_has_gone_is_said_or_was_looked_for(made, trends):
+def test_a_finding_has_resolved_only_if_stated_or_recorded_as_absent(made, trends):
     old = made.finding("mass")
     assert trends([old], [made.finding("mass", "absent", trend="resolved")]) == {"mass": "resolved"}
     assert trends([old], [made.finding("mass", "absent")]) == {"mass": "resolved"}
@@ -139,14 +139,14 @@ def test_what_has_gone_is_said_or_was_looked_for(made, trends):
     }
 
 
-def test_what_only_may_have_been_there_has_not_gone(made, trends):
+def test_an_uncertain_finding_does_not_resolve(made, trends):
     assert trends([made.finding("mass", "uncertain")], [made.finding("mass", "absent")]) == {}
     assert (
         trends([made.finding("mass", "uncertain")], [made.finding("mass", "absent", trend="resolved")]) == {}
     )
 
 
-def test_what_there_is_several_times_is_not_compared(made, trends):
+def test_findings_of_the_same_name_are_not_compared(made, trends):
     two = [made.finding("nodule", number="f1"), made.finding("nodule", number="f2")]
     one = [made.finding("nodule", severity="mild", trend="unchanged")]
     assert trends(two, one) == {}
@@ -154,7 +154,7 @@ def test_what_there_is_several_times_is_not_compared(made, trends):
     assert trends(two, [made.finding("nodule", "absent", trend="resolved")]) == {}
 
 
-def test_order_ids_and_evidence(made):
+def test_changes_have_the_order_ids_and_evidence_of_the_later_study(made):
     before = made.study(
         made.finding("edema", number="x1", evidence=(7,)),
         made.finding("mass", number="x2", severity="mild", evidence=(8, 9)),
@@ -169,7 +169,7 @@ def test_order_ids_and_evidence(made):
         made.device("chest tube", "absent", number="y4"),
         name="b",
     )
-    changes = changes_between(made.subject(before), made.subject(now))
+    changes = find_changes(made.subject(before), made.subject(now))
     assert [(c.name, c.trend, c.id, c.kind_of_answer) for c in changes] == [
         ("fracture", "new", "y1", "new"),
         ("mass", "unchanged", "y2", "unchanged"),
@@ -191,5 +191,5 @@ def test_order_ids_and_evidence(made):
     assert removed.later_sentences == ()
 
 
-def test_nothing_to_compare(trends):
+def test_studies_without_findings_have_no_changes(trends):
     assert trends([], []) == {}

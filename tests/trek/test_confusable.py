@@ -3,7 +3,13 @@
 import pytest
 
 from carina.studies.vocabulary import DEVICES, FINDINGS
-from carina.trek.confusable import COMPANIONS, MAY_BE_CALLED, companions, is_clearly_absent, plausibility
+from carina.trek.confusable import (
+    COMPANIONS,
+    MAY_BE_CALLED,
+    find_companions,
+    is_clearly_absent,
+    negative_weight,
+)
 
 
 def test_the_tables_name_what_the_vocabulary_names_and_nothing_itself():
@@ -38,15 +44,15 @@ def test_the_tables_name_what_the_vocabulary_names_and_nothing_itself():
         ("rare thing", {"rare thing"}, False),
     ],
 )
-def test_clearly_absent(name, noticed, clear):
+def test_a_name_is_clearly_absent_unless_a_present_finding_may_be_called_by_it(name, noticed, clear):
     assert is_clearly_absent(name, frozenset(noticed)) is clear
 
 
-def test_companions_are_asked_for_rather():
-    assert "atelectasis" in companions(frozenset({"pleural effusion"}))
-    assert "atelectasis" not in companions(frozenset({"cardiomegaly"}))
-    assert companions(frozenset()) == frozenset()
-    assert plausibility("atelectasis", frozenset({"pleural effusion"})) > plausibility(
+def test_companions_have_a_higher_weight_as_negatives():
+    assert "atelectasis" in find_companions(frozenset({"pleural effusion"}))
+    assert "atelectasis" not in find_companions(frozenset({"cardiomegaly"}))
+    assert find_companions(frozenset()) == frozenset()
+    assert negative_weight("atelectasis", frozenset({"pleural effusion"})) > negative_weight(
         "atelectasis", frozenset({"cardiomegaly"})
     )
-    assert plausibility("anything", frozenset()) > 0
+    assert negative_weight("anything", frozenset()) > 0

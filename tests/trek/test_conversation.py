@@ -50,11 +50,11 @@ def both(conversations, shuffled):
 # ---- form ------------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_wrong_with_any_case(both):
+def test_every_case_is_consistent(both):
     assert [(t.case.id, fault) for t in both for fault in faults(t.case)] == []
 
 
-def test_what_a_case_says_of_its_study(both):
+def test_a_case_states_id_patient_split_and_neighbours_of_its_study(both):
     for talk in both:
         case, study = talk.case, talk.study
         assert (case.id, case.protocol, case.study, case.patient, case.source, case.split) == (
@@ -90,7 +90,7 @@ def test_the_declared_records_hold_every_fact_in_the_order_of_its_rows(both):
             assert TrekStepFacts.of(step).rows() == step.facts
 
 
-def test_every_step_has_its_form(made, both):
+def test_every_step_has_the_fields_of_its_format(made, both):
     scores = {"open": "text", "report": "text", "yes_no": "exact", "boxes": "boxes"}
     for talk in both:
         assert [step.id for step in talk.case.steps] == [f"t{n}" for n in range(1, len(talk.case.steps) + 1)]
@@ -128,7 +128,7 @@ def test_every_slot_of_the_wording_is_filled_and_stands_in_the_question(made, co
             assert template.text.format(**filled).lower() in step.question.lower()
 
 
-def test_a_question_that_builds_on_the_dialogue_says_on_which_turns(made, both):
+def test_a_question_that_needs_earlier_turns_lists_them(made, both):
     hints = made.words.wording.common["instruction"]["history"]
     seen = 0
     for talk in both:
@@ -142,7 +142,7 @@ def test_a_question_that_builds_on_the_dialogue_says_on_which_turns(made, both):
 # ---- gates -----------------------------------------------------------------------------------------------------------
 
 
-def test_stage_five_exactly_with_a_reference(both):
+def test_stage_five_is_asked_exactly_where_there_is_a_reference(both):
     seen = Counter()
     for talk in both:
         compared = any(step.stage == 5 for step in talk.case.steps)
@@ -219,7 +219,7 @@ def test_images_are_introduced_with_their_role(made, both):
     introduced(made, both)
 
 
-def test_where_all_enter_at_once_the_current_ones_are_introduced_first(made):
+def test_where_all_images_enter_at_once_the_current_ones_come_first(made):
     clear = [made.study(made.finding("mass", "absent"), name=name) for name in "ab"]
     among = made.survey(clear)
     quotas = Quotas(view=0.0, lists=0.0, regions=0.0)
@@ -231,7 +231,7 @@ def test_where_all_enter_at_once_the_current_ones_are_introduced_first(made):
 # ---- order -----------------------------------------------------------------------------------------------------------
 
 
-def test_staged_is_by_stage(conversations, shuffled):
+def test_staged_conversations_are_in_the_order_of_stages(conversations, shuffled):
     for case in [*(t.case for t in conversations), *(t.staged for t in shuffled)]:
         stages = [step.stage for step in case.steps]
         assert case.order == "staged"
@@ -247,7 +247,7 @@ def made_slots(step):
     return [(slot.name, slot.value) for slot in step.slots]
 
 
-def test_shuffled_is_another_order_of_the_same_turns(shuffled):
+def test_shuffled_conversations_have_the_same_turns_in_another_order(shuffled):
     moved = 0
     for talk in shuffled:
         assert Counter(map(bare, talk.case.steps)) == Counter(map(bare, talk.staged.steps))
@@ -258,7 +258,7 @@ def test_shuffled_is_another_order_of_the_same_turns(shuffled):
     assert moved > 0.8 * len(shuffled)
 
 
-def test_nobody_depends_on_what_is_yet_to_come(both):
+def test_no_turn_depends_on_a_later_one(both):
     for talk in both:
         place = {step.id: number for number, step in enumerate(talk.case.steps)}
         for step in talk.case.steps:
@@ -268,7 +268,7 @@ def test_nobody_depends_on_what_is_yet_to_come(both):
             assert list(step.depends_on) == sorted(set(step.depends_on), key=place.get)
 
 
-def test_the_share_of_shuffled_conversations(made, phantoms):
+def test_the_requested_share_of_conversations_is_shuffled(made, phantoms):
     among = made.survey(phantoms)
     orders = Counter(
         made.talk(one, among=among, seed=seed, shuffled=0.4).order for seed in range(4) for one in phantoms
@@ -357,11 +357,11 @@ def tells_quality(_made, _study, _step, other):
     return "tells the quality" if other.task == "quality" else None
 
 
-def test_no_turn_tells_the_key_of_a_later_closed_one(made, conversations):
+def test_no_turn_reveals_the_key_of_a_later_closed_one(made, conversations):
     assert [(t.case.id, *leak) for t in conversations for leak in leaks(made, t)] == []
 
 
-def test_no_turn_tells_the_key_of_a_later_closed_one_in_any_order(made, shuffled):
+def test_no_turn_reveals_the_key_of_a_later_closed_one_in_any_order(made, shuffled):
     assert [(t.case.id, *leak) for t in shuffled for leak in leaks(made, t)] == []
 
 
@@ -376,13 +376,13 @@ def test_the_check_for_leaks_finds_them(made, conversations):
     assert any(why.startswith("names") for why in found)
 
 
-def test_reports_and_prompts_that_tell_everything_come_last(both):
+def test_reports_and_prompts_that_reveal_everything_come_last(both):
     for talk in both:
         stages = [step.stage for step in talk.case.steps]
         assert 8 not in stages[: -stages.count(8)], talk.case.id
 
 
-def test_a_place_whose_side_was_told_is_asked_for_openly(made, both):
+def test_a_place_whose_side_is_known_is_asked_for_in_an_open_question(made, both):
     after_side, closed = 0, 0
     for talk in both:
         sides: set[str] = set()
@@ -444,7 +444,7 @@ def test_no_template_makes_more_than_two_percent_of_a_stage(conversations):
         assert most / n < 0.02 + 3 * (0.02 / n) ** 0.5, (stage, name, most, n)
 
 
-def test_the_indication_is_told_once_as_asked_for(made, phantoms):
+def test_the_indication_is_stated_once_in_the_requested_share(made, phantoms):
     among = made.survey(phantoms)
     told = Counter()
     for one in phantoms:
@@ -461,7 +461,7 @@ def test_the_indication_is_told_once_as_asked_for(made, phantoms):
 # ---- odd studies -----------------------------------------------------------------------------------------------------
 
 
-def test_foreign_names_work(made):
+def test_names_outside_the_vocabulary_are_used_as_they_are(made):
     odd = made.study(
         made.finding("Azygos lobe (variant)", side="right", severity="mild"),
         made.finding("hiatus hernia", "uncertain", site="retrocardiac region"),
@@ -478,14 +478,14 @@ def test_foreign_names_work(made):
     assert "the the" not in text
 
 
-def test_words_of_a_record_that_look_like_slots_are_left_alone(made):
+def test_text_of_a_record_that_looks_like_a_slot_is_unchanged(made):
     odd = made.study(made.finding("mass {age}", severity="mild"), indication="{finding} {0} 100% {")
     for case in made.talks(10, odd, quotas=made.everything, indication=1.0):
         for step in case.steps:
             assert step.context is None or "{finding} {0} 100% {" in step.context
 
 
-def test_a_study_with_nothing_but_a_clear_chest(made):
+def test_a_normal_study_has_a_conversation(made):
     clear = made.study(made.finding("mass", "absent"), made.device("pacemaker", "absent"))
     for case in made.talks(30, clear):
         assert {step.stage for step in case.steps} <= {1, 2, 3, 8}
@@ -497,7 +497,7 @@ def test_a_study_with_nothing_but_a_clear_chest(made):
                 assert made.label(step) == "no"
 
 
-def test_most_images(made):
+def test_at_most_the_requested_number_of_images_is_shown(made):
     pair = made.study(made.finding("mass", severity="mild"), views=("PA", "lateral"))
     before = made.study(made.finding("mass", severity="severe"), views=("PA", "lateral"), name="b")
     for most, number in ((1, 2), (2, 4)):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from carina.studies import Location
 from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
-from carina.trek.language import Name, capitalised, sentence
+from carina.trek.language import Name, capitalise, make_sentence
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +54,13 @@ def zones(*short):
         (Location(zones=ZONES[:1], side="right"), "in the right upper zone"),
     ],
 )
-def test_places(words, location, said):
+def test_places_are_phrases_by_zones_sides_and_sites(words, location, said):
     assert words.at(location) == said
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.sets(st.sampled_from(ZONES), min_size=1))
-def test_any_zones_are_told_by_side_and_level_and_nothing_else_is(made, held):
+def test_any_set_of_zones_is_named_by_side_and_level_alone(made, held):
     said = made.words.at(Location(zones=tuple(zone for zone in ZONES if zone in held)))
     told = set()
     if said == "throughout both lungs":
@@ -99,7 +99,7 @@ def test_different_zones_never_read_the_same(words):
         ("unilateral shadow", False, "a unilateral shadow", "the unilateral shadow"),
     ],
 )
-def test_names(words, name, possible, a, the):
+def test_names_have_a_bare_form_and_forms_with_articles(words, name, possible, a, the):
     assert words.name(name, possible=possible) == Name(name, a, the)
 
 
@@ -113,7 +113,7 @@ def test_every_name_of_the_vocabulary_has_its_forms(words):
             assert article == ("an" if known.a.split(" ")[1][0] in "aeiou" else "a")
 
 
-def test_the_tip_of_a_device(words):
+def test_the_tip_of_a_device_is_a_noun_phrase(words):
     assert words.tip("chest tube") == "the tip of the chest tube"
     assert words.tip("pacemaker") == "the pacemaker lead"
     assert words.tip("drain") == "the tip of the drain"
@@ -130,16 +130,16 @@ def test_the_tip_of_a_device(words):
         (["a", "a"], "a"),
     ],
 )
-def test_join(words, items, joined):
+def test_items_are_joined_with_commas_and_and(words, items, joined):
     assert words.join(items) == joined
     assert words.join(tuple(items)) == joined
 
 
-def test_looks(words):
-    assert words.looks(()) == ""
-    assert words.looks(("patchy",)) == "of patchy appearance"
-    assert words.looks(("patchy", "calcified")) == "of patchy appearance and with calcification"
-    assert words.looks(("bizarre",)) == "described as bizarre"
+def test_the_appearance_is_a_phrase_after_the_noun(words):
+    assert words.phrase_appearance(()) == ""
+    assert words.phrase_appearance(("patchy",)) == "of patchy appearance"
+    assert words.phrase_appearance(("patchy", "calcified")) == "of patchy appearance and with calcification"
+    assert words.phrase_appearance(("bizarre",)) == "described as bizarre"
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,14 @@ def test_looks(words):
         ("nodule", True, {"at": "on the left"}, "a possible nodule on the left"),
     ],
 )
-def test_descriptions(words, name, possible, attributes, said):
-    assert words.described(words.name(name, possible=possible), **attributes) == said
+def test_a_description_has_severity_distribution_place_and_appearance(
+    words, name, possible, attributes, said
+):
+    assert words.describe(words.name(name, possible=possible), **attributes) == said
 
 
 def test_a_hedge_stays_in_a_description_with_all_attributes(words):
-    said = words.described(words.name("nodule", possible=True), severity="mild", distribution="focal")
+    said = words.describe(words.name("nodule", possible=True), severity="mild", distribution="focal")
     assert sorted(said.split()) == ["a", "focal", "mild", "nodule", "possible"]
 
 
@@ -183,7 +185,7 @@ def test_a_hedge_stays_in_a_description_with_all_attributes(words):
     ],
 )
 def test_a_hedge_goes_before_everything_else(words, described, hedged):
-    assert words.hedged(described) == hedged
+    assert words.hedge(described) == hedged
 
 
 @pytest.mark.parametrize(
@@ -195,14 +197,14 @@ def test_a_hedge_goes_before_everything_else(words, described, hedged):
         ("  ", ""),
     ],
 )
-def test_one_spelling_of_a_name(words, written, name):
+def test_case_and_spaces_do_not_change_a_name(words, written, name):
     assert words.canonical(written) == name
 
 
-def test_sentences():
-    assert capitalised("the heart") == "The heart"
-    assert capitalised("") == ""
-    assert capitalised("CT of the chest") == "CT of the chest"
-    assert sentence("it grew") == "It grew."
-    assert sentence("It grew.") == "It grew."
-    assert sentence("did it?") == "Did it?"
+def test_a_sentence_has_a_capital_and_a_full_stop():
+    assert capitalise("the heart") == "The heart"
+    assert capitalise("") == ""
+    assert capitalise("CT of the chest") == "CT of the chest"
+    assert make_sentence("it grew") == "It grew."
+    assert make_sentence("It grew.") == "It grew."
+    assert make_sentence("did it?") == "Did it?"

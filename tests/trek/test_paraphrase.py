@@ -20,8 +20,8 @@ from carina.cases import (
 from carina.models.served import AnswerCache
 from carina.store.errors import CarinaError
 from carina.trek.paraphrase import ParaphraseCounts, core_by_template, paraphrase
-from carina.trek.paraphrase.families import Families, families, family_of, masked
-from carina.trek.paraphrase.same_key import why_not
+from carina.trek.paraphrase.families import Families, family_of, load_families, mask_slots
+from carina.trek.paraphrase.same_key import find_rejection
 from carina.trek.wording import load_wording
 
 pytest.importorskip("inspect_ai", reason="the extra served is not installed")
@@ -62,8 +62,8 @@ EFFUSION = step(
         "Does this radiograph show a pleural effusion?",
     ],
 )
-def test_other_words_for_the_same_question_pass(new):
-    assert why_not(EFFUSION, PRESENCE, new) is None
+def test_a_rewording_with_the_same_meaning_is_accepted(new):
+    assert find_rejection(EFFUSION, PRESENCE, new) is None
 
 
 @pytest.mark.parametrize(
@@ -115,22 +115,22 @@ def test_other_words_for_the_same_question_pass(new):
         ("another question", "Describe a pleural effusion on this radiograph."),
     ],
 )
-def test_each_way_to_move_the_key_is_refused(reason, new):
-    assert why_not(EFFUSION, PRESENCE, new) == reason
+def test_a_rewording_that_may_change_the_key_is_refused(reason, new):
+    assert find_rejection(EFFUSION, PRESENCE, new) == reason
 
 
 def test_a_negation_may_not_be_dropped():
     old = "Which of these is not seen on this radiograph?"
     asked = step(old, variant="choice", slots={"images": "this radiograph"})
-    assert why_not(asked, old, "Which of these is seen on this radiograph?") == "negation"
-    assert why_not(asked, old, "On this radiograph, which of these is not seen?") is None
+    assert find_rejection(asked, old, "Which of these is seen on this radiograph?") == "negation"
+    assert find_rejection(asked, old, "On this radiograph, which of these is not seen?") is None
 
 
 def test_a_number_may_not_be_dropped_or_changed():
     old = "What lies at (10, 20, 30, 40) on this radiograph?"
     asked = step(old, task="box content", variant="open", stage=3, slots={"images": "this radiograph"})
-    assert why_not(asked, old, "On this radiograph, what lies at (10, 20, 30)?") == "number"
-    assert why_not(asked, old, "On this radiograph, what lies at (10, 20, 30, 41)?") == "number"
+    assert find_rejection(asked, old, "On this radiograph, what lies at (10, 20, 30)?") == "number"
+    assert find_rejection(asked, old, "On this radiograph, what lies at (10, 20, 30, 41)?") == "number"
 
 
 def test_an_option_may_be_neither_named_nor_dropped():
@@ -138,17 +138,18 @@ def test_an_option_may_be_neither_named_nor_dropped():
     old = "Which of these is seen on this radiograph?"
     asked = step(old, variant="choice", options=options, key=Key(options=("B",)))
     assert (
-        why_not(asked, old, "Which of these, such as Kerley lines, is seen on this radiograph?") == "option"
+        find_rejection(asked, old, "Which of these, such as Kerley lines, is seen on this radiograph?")
+        == "option"
     )
     named = "Is it Kerley lines that this radiograph shows, or which of these?"
-    assert why_not(step(named, variant="choice", options=options), named, old) == "option"
+    assert find_rejection(step(named, variant="choice", options=options), named, old) == "option"
 
 
 def test_words_of_the_right_option_may_not_enter():
     options = (Option(id="A", text="thickened septa"), Option(id="B", text="tram tracks"))
     old = "Which of these is seen on this radiograph?"
     asked = step(old, variant="choice", options=options, key=Key(options=("B",)))
-    assert why_not(asked, old, "Which of these tracks is seen on this radiograph?") == "key told"
+    assert find_rejection(asked, old, "Which of these tracks is seen on this radiograph?") == "key told"
 
 
 def test_structured_truth_may_not_enter():
@@ -156,17 +157,18 @@ def test_structured_truth_may_not_enter():
     slots = {"the_finding": "the mass", "images": "this radiograph"}
     fact = Fact(name="appearance", about="f1", text="spiculated")
     asked = step(old, task="appearance", variant="open", stage=3, slots=slots, facts=(fact,))
-    assert why_not(asked, old, "How spiculated does the mass look on this radiograph?") == "key told"
+    assert find_rejection(asked, old, "How spiculated does the mass look on this radiograph?") == "key told"
 
 
 def test_a_question_of_no_known_family_is_left_alone():
     unknown = msgspec.structs.replace(EFFUSION, template="s9.weather.open.001")
     assert (
-        why_not(unknown, PRESENCE, "Do you see a pleural effusion on this radiograph?") == "another question"
+        find_rejection(unknown, PRESENCE, "Do you see a pleural effusion on this radiograph?")
+        == "another question"
     )
 
 
-def test_questions_of_other_families_are_told_apart():
+def test_questions_are_assigned_to_their_family():
     """Every template, with its own left out of the count, against what its family is; by chance about 1 in 30."""
     questions = [(t.id, t.text) for pool in load_wording().pools.values() for t in pool.questions]
     sample = questions[:: max(1, len(questions) // 16)]
@@ -175,14 +177,14 @@ def test_questions_of_other_families_are_told_apart():
         others = Families((t, x) for t, x in questions if t != template)
         right += others.nearest(text) == family_of(template)
     assert right / len(sample) > 0.5
-    known = sum(families().nearest(text) == family_of(template) for template, text in sample)
+    known = sum(load_families().nearest(text) == family_of(template) for template, text in sample)
     assert known / len(sample) > 0.9
 
 
 def test_values_are_masked_by_the_longest_first():
     slots = {"finding": "effusion", "a_finding": "a pleural effusion"}
     assert (
-        masked("Is A pleural effusion an effusion or effusions?", slots)
+        mask_slots("Is A pleural effusion an effusion or effusions?", slots)
         == "Is {a_finding} an {finding} or effusions?"
     )
 
@@ -318,14 +320,14 @@ def test_two_questions_of_a_case_do_not_become_one():
         {"slots": ()},
     ],
 )
-def test_what_no_rule_worded_or_has_no_core_is_not_sent(change):
+def test_questions_without_a_template_or_a_core_are_not_sent(change):
     before = case("s1", presence(1, "mass", **change))
     (after,), counts, service = reworded(politely, [before])
     assert after == before
     assert (counts.left, service.asked) == (1, [])
 
 
-def test_a_core_that_stands_twice_is_not_touched():
+def test_a_core_that_occurs_twice_is_not_reworded():
     twice = presence(1, "mass")
     core = core_by_template(twice)
     twice = msgspec.structs.replace(twice, question=f"{core} {core}")
@@ -333,7 +335,7 @@ def test_a_core_that_stands_twice_is_not_touched():
     assert (after.steps[0], counts.left, service.asked) == (twice, 1, [])
 
 
-def test_a_share_is_drawn_by_seed():
+def test_the_reworded_share_depends_on_the_seed():
     cases = [case(f"s{n}", presence(1, "mass"), presence(2, "nodule")) for n in range(30)]
     out, counts, _ = reworded(politely, cases, share=0.3, seed=5)
     assert 8 <= counts.reworded <= 28
@@ -344,7 +346,7 @@ def test_a_share_is_drawn_by_seed():
     assert other != out
 
 
-def test_with_its_cache_the_same_set_comes_out_without_the_model(tmp_path):
+def test_the_cache_gives_the_same_cases_without_the_model(tmp_path):
     cases = [case(f"s{n}", presence(1, "mass"), presence(2, "nodule")) for n in range(6)]
     number = iter(range(1000))
 

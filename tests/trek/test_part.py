@@ -5,9 +5,9 @@ import pytest
 from carina.store.workers import pool
 from carina.studies import open_studies
 from carina.trek import part
-from carina.trek.neighbours import neighbours
+from carina.trek.neighbours import find_neighbours
 from carina.trek.options import TrekOptions
-from carina.trek.part import Job, cases_of, part_tasks, read_studies, survey_set
+from carina.trek.part import Job, make_cases, part_tasks, read_part_studies, survey_set
 
 OPTIONS = TrekOptions(seed=3, part_size=16)
 
@@ -21,7 +21,7 @@ def studies(made, phantoms, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def linked(studies):
-    return neighbours(studies, None)
+    return find_neighbours(studies, None)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def parts(studies, linked):
 def test_neighbours_from_other_parts_come_first_then_its_own_in_order(parts):
     apart = 0
     for task in parts:
-        places = [place for place, _, _ in read_studies(task)]
+        places = [place for place, _, _ in read_part_studies(task)]
         foreign = {*task.before, *task.after} - {-1, *task.places}
         assert places == [*sorted(foreign), *task.places]
         apart += len(foreign)
@@ -53,7 +53,7 @@ def test_a_part_holds_the_studies_of_few_conversations_at_a_time(parts, monkeypa
     monkeypatch.setattr(part, "subject_of", counted)
     task = max(parts, key=lambda task: len(task.places))
     ahead = []
-    for number, _ in enumerate(cases_of(task), start=1):
+    for number, _ in enumerate(make_cases(task), start=1):
         ahead.append(read - number)
     foreign = {*task.before, *task.after} - {-1, *task.places}
     assert ahead[-1] == len(foreign)
@@ -61,14 +61,14 @@ def test_a_part_holds_the_studies_of_few_conversations_at_a_time(parts, monkeypa
 
 
 def test_workers_survey_as_one_process_does(studies, linked, parts, monkeypatch):
-    monkeypatch.setattr(part, "_COUNTED", 5)
+    monkeypatch.setattr(part, "_COUNTED_AT_ONCE", 5)
     with pool(workers=2) as shared:
         assert survey_set(studies, linked, OPTIONS, shared) == parts[0].job.survey
 
 
 @pytest.mark.parametrize("most", [8, 24])
 def test_of_a_large_set_an_even_sample_is_surveyed(studies, linked, monkeypatch, most):
-    monkeypatch.setattr(part, "_SURVEYED", most)
+    monkeypatch.setattr(part, "_MOST_SURVEYED", most)
     monkeypatch.setattr(part, "_BLOCK", 4)
     taken = []
     monkeypatch.setattr(

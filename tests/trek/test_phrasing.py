@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from carina.cases import Box
 from carina.studies import ReportSection
-from carina.trek.phrasing import phrase, word_count
+from carina.trek.phrasing import count_words, phrase_turn
 from carina.trek.sampling import Sampler
 from carina.trek.turn import Choice, Turn
 from carina.trek.wording import Template, load_wording
@@ -34,7 +34,7 @@ def turn(format_, **more):
 @pytest.fixture(scope="module")
 def said(made):
     def phrased(asked, *, seed=0, frame="percent"):
-        return phrase(asked, Sampler(seed), made.words.wording.common, frame)
+        return phrase_turn(asked, Sampler(seed), made.words.wording.common, frame)
 
     return phrased
 
@@ -220,13 +220,13 @@ def test_positions_of_the_right_option_are_even(said):
     assert all(330 < number < 470 for number in counted.values())
 
 
-def test_of_two_that_read_the_same_the_right_one_stays(said):
+def test_of_two_options_with_the_same_text_the_right_one_is_kept(said):
     made = said(turn("choice", choices=choices(["A mass"], ["a  mass", "edema"])))
     assert sorted(option.text for option in made.options) == ["A mass", "edema"]
     assert [option.text for option in made.options if option.id in made.key.options] == ["A mass"]
 
 
-def test_one_right_option_or_several_is_said(said, instruction):
+def test_the_question_says_whether_one_or_several_options_are_right(said, instruction):
     for seed in range(200):
         several = said(
             turn("choice", choices=choices(["mass", "edema"], ["nodule"]), multiple=True), seed=seed
@@ -237,7 +237,7 @@ def test_one_right_option_or_several_is_said(said, instruction):
         assert not any(hint in one.text for hint in instruction["several"])
 
 
-def test_answer_only_is_said_where_it_is_demanded(said, instruction):
+def test_the_question_says_answer_only_where_it_is_a_constraint(said, instruction):
     counted = Counter()
     for seed in range(400):
         made = said(turn("choice", choices=choices(["mass"], ["nodule"])), seed=seed)
@@ -262,13 +262,13 @@ def test_boxes_come_with_their_frame(made, said, frame):
     assert phrased.key.text == "there"
 
 
-def test_reports_are_asked_for_as_they_stand(said):
+def test_report_questions_get_no_instruction(said):
     sections = (ReportSection(name="impression", text="Normal."),)
     phrased = said(turn("report", sections=sections, answer="Normal."))
     assert (phrased.text, phrased.key.sections, phrased.key.text) == (CORE, sections, "Normal.")
     assert phrased.constraints.max_words is phrased.constraints.min_words is None
 
 
-def test_words_are_what_stands_between_spaces():
-    assert word_count("") == 0
-    assert word_count("  a-b  c,\nd ") == 3
+def test_words_are_counted_between_spaces():
+    assert count_words("") == 0
+    assert count_words("  a-b  c,\nd ") == 3

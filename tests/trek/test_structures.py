@@ -6,7 +6,7 @@ import pytest
 from carina.phantom import PhantomOptions, make_studies
 from carina.store.tables import to_table
 from carina.studies import Study
-from carina.trek.structures import Structures, structures
+from carina.trek.structures import Structures, read_structures
 
 STUDIES = [study for study, _ in make_studies(3, 5, PhantomOptions(size=64))]
 BARE = msgspec.structs.replace(STUDIES[1], anatomy=())
@@ -14,7 +14,7 @@ BARE = msgspec.structs.replace(STUDIES[1], anatomy=())
 
 @pytest.mark.parametrize("chosen", [STUDIES, [BARE, *STUDIES], [STUDIES[0], BARE, STUDIES[2]], [BARE]])
 def test_a_column_holds_what_the_records_hold(chosen):
-    read = structures(to_table(Study, chosen).column("anatomy").combine_chunks())
+    read = read_structures(to_table(Study, chosen).column("anatomy").combine_chunks())
     for study, found in zip(chosen, read, strict=True):
         known = Structures.of(study)
         assert (found.names, found.images) == (known.names, known.images)
@@ -25,6 +25,6 @@ def test_a_column_holds_what_the_records_hold(chosen):
 
 def test_a_column_of_some_of_the_rows_is_counted_from_its_own_first_row():
     column = to_table(Study, STUDIES).column("anatomy").combine_chunks().slice(1)
-    assert [found.names for found in structures(column)] == [
+    assert [found.names for found in read_structures(column)] == [
         [structure.name for structure in study.anatomy] for study in STUDIES[1:]
     ]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from carina.studies import Location, Measure
 from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
 from carina.trek.confusable import MAY_BE_CALLED
-from carina.trek.subject import select_images, spread, trend_between
+from carina.trek.subject import select_images, trend_between, zones_with_borders
 
 KNOWN = (*(("finding", name) for name in FINDINGS), *(("device", name) for name in DEVICES))
 
@@ -62,7 +62,7 @@ def test_names_that_only_the_set_knows_are_negatives_without_a_record(made):
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(FINDINGS), st.sampled_from(["present", "uncertain", "absent"])))
-def test_nothing_that_something_there_could_be_called_is_a_negative(made, states):
+def test_a_name_that_fits_a_present_finding_is_no_negative(made, states):
     study = made.study(*(made.finding(name, certainty) for name, certainty in states.items()))
     read = made.subject(study, known=KNOWN)
     noticed = {name for name, certainty in states.items() if certainty != "absent"}
@@ -75,7 +75,7 @@ def test_nothing_that_something_there_could_be_called_is_a_negative(made, states
     assert {thing.name for thing in read.findings} == noticed
 
 
-def test_what_has_resolved_is_no_negative_but_is_known_to_have_resolved(made):
+def test_a_resolved_finding_is_no_negative_and_is_recorded_as_resolved(made):
     gone = made.finding("pneumothorax", "absent", trend="resolved", evidence=(2,))
     tube = made.device("chest tube", "absent", trend="resolved")
     read = made.subject(made.study(gone, tube, made.finding("mass", "absent")), known=KNOWN)
@@ -85,7 +85,7 @@ def test_what_has_resolved_is_no_negative_but_is_known_to_have_resolved(made):
     assert list(read.resolved) == ["pneumothorax", "chest tube"]
 
 
-def test_what_has_resolved_on_one_side_and_is_there_on_the_other_has_not(made):
+def test_a_finding_that_resolved_on_one_side_only_has_not_resolved(made):
     gone = made.finding("pneumothorax", "absent", number="f1", trend="resolved")
     there = made.finding("pneumothorax", number="f2", side="left")
     for order in ((gone, there), (there, gone)):
@@ -98,7 +98,7 @@ def test_what_has_resolved_on_one_side_and_is_there_on_the_other_has_not(made):
 # ---- what is there ---------------------------------------------------------------------------------------------------
 
 
-def test_attributes_are_told_in_words(made):
+def test_attributes_are_phrases(made):
     found = made.finding(
         "pneumonia",
         zones=("right mid", "right lower"),
@@ -159,7 +159,7 @@ def test_a_place_that_is_only_a_side_is_a_side(made):
     assert site.place == {"right 6th rib"}
 
 
-def test_a_hedge_is_in_the_names_of_what_only_may_be_there(made):
+def test_names_of_uncertain_findings_have_a_hedge(made):
     (thing,) = made.subject(made.study(made.finding("nodule", "uncertain", side="left"))).findings
     assert not thing.is_present
     assert (thing.a, thing.the) == ("a possible nodule", "the possible nodule")
@@ -190,7 +190,7 @@ def test_a_hedge_goes_before_grade_and_distribution(made):
         ("bilateral", ("right", "left"), "on both sides"),
     ],
 )
-def test_what_lies_beside_the_lungs_is_never_throughout_them(made, name, side, sides, said):
+def test_pleural_findings_never_lie_throughout_the_lungs(made, name, side, sides, said):
     zones = tuple(f"{one} {level}" for one in sides for level in ("upper", "mid", "lower"))
     beside, within = made.subject(
         made.study(made.finding(name, zones=zones, side=side), made.finding("edema", zones=zones, side=side))
@@ -226,7 +226,7 @@ def test_names_have_one_spelling_and_what_has_none_is_skipped(made):
     assert [(missing.id, missing.name) for missing in read.absent_devices] == [("", "pacemaker")]
 
 
-def test_a_name_says_which_is_meant_only_where_it_is_alone(made):
+def test_a_name_is_unambiguous_only_where_one_finding_has_it(made):
     read = made.subject(
         made.study(
             made.finding("nodule", number="f1"),
@@ -293,7 +293,7 @@ def test_devices_have_a_tip_that_has_a_place(made):
         (lambda m: (m.device("pacemaker", "absent"),), set()),
     ],
 )
-def test_zones_that_hold_something_are_known_or_none_is(made, things, held):
+def test_affected_zones_are_known_for_all_zones_or_none(made, things, held):
     read = made.subject(made.study(*things(made)))
     assert read.held_zones() == held
 
@@ -328,7 +328,12 @@ def test_without_a_place_no_zone_is_surely_clear(made):
     ],
 )
 def test_zones_that_touch_have_a_border_in_common(one, other, share):
-    assert bool(spread(frozenset({f"{one} zone"})) & spread(frozenset({f"{other} zone"}))) == share
+    assert (
+        bool(
+            zones_with_borders(frozenset({f"{one} zone"})) & zones_with_borders(frozenset({f"{other} zone"}))
+        )
+        == share
+    )
 
 
 def test_zones_of_another_vocabulary_may_be_any(made):
@@ -336,7 +341,7 @@ def test_zones_of_another_vocabulary_may_be_any(made):
     thing = made.replace(made.finding("mass"), location=foreign)
     read = made.subject(made.study(thing))
     assert read.findings[0].zones is None
-    assert read.findings[0].means("location") == spread(frozenset(ZONES))
+    assert read.findings[0].means("location") == zones_with_borders(frozenset(ZONES))
     assert read.held_zones() is None
     assert read.clear_zones() == []
 
@@ -350,7 +355,7 @@ def test_a_site_may_lie_in_any_zone_and_of_two_distances_none_is_surely_wrong(ma
         )
     )
     assert [thing.means("location") for thing in read.things] == [
-        spread(frozenset(ZONES)),
+        zones_with_borders(frozenset(ZONES)),
         {"measured"},
         {"in the left pleural space"},
     ]
@@ -406,7 +411,7 @@ def test_frontal_images_come_first_and_only_so_many(made, views, most, shown):
         (None, None, None),
     ],
 )
-def test_a_trend_between_two_studies(made, before, now, trend):
+def test_a_trend_follows_from_presence_and_grade(made, before, now, trend):
     def thing(state):
         if state is None:
             return None

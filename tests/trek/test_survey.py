@@ -72,19 +72,19 @@ def test_the_order_of_the_studies_does_not_matter(made):
     assert one.wrong == other.wrong
     assert one.descriptions == other.descriptions
     for kind in ("finding", "device"):
-        for field in ("asked", "negative", "in_company"):
+        for field in ("asked", "negative", "frequency_among_several"):
             assert getattr(one.balance[kind], field) == pytest.approx(
                 getattr(other.balance[kind], field), rel=1e-6
             )
 
 
-def test_studies_are_taken_one_by_one_and_may_be_a_stream(made):
+def test_studies_may_be_an_iterator(made):
     studies = made.crowd(30)
     assert made.survey(iter(studies)) == made.survey(studies)
 
 
 @pytest.mark.parametrize("size", [1, 7, 40])
-def test_studies_may_be_counted_apart_and_elsewhere(made, size):
+def test_counts_of_separate_workers_give_the_same_survey(made, size):
     studies = made.crowd(40)
     apart = [
         count_studies(studies[first : first + size], made.words, most_images=2)
@@ -99,15 +99,15 @@ def test_studies_may_be_counted_apart_and_elsewhere(made, size):
     assert list(again.descriptions) == list(at_once.descriptions)
 
 
-def test_nothing_at_all_is_a_survey_too(made):
+def test_a_survey_of_no_studies_is_empty(made):
     empty = made.survey([])
     assert (empty.studies, empty.known, dict(empty.wrong), dict(empty.descriptions)) == (0, (), {}, {})
     bare = made.survey([made.study(), made.study(name="b")])
     assert bare.known == ()
-    assert bare.balance["device"].opening["PA"].any_asked == {True: 0.0, False: 0.0}
+    assert bare.balance["device"].opening["PA"].any_probability == {True: 0.0, False: 0.0}
 
 
-def test_what_only_one_study_says_has_nothing_wrong_to_say_instead(made):
+def test_a_single_value_of_an_attribute_has_no_wrong_values(made):
     found = made.survey([made.study(made.finding("mass", severity="mild"), made.device("pacemaker"))] * 3)
     assert dict(found.wrong) == {}
 
@@ -125,7 +125,7 @@ def test_values_are_those_of_the_attributes(made, phantoms):
             assert wrong.weights[value][number] == 0
 
 
-def test_what_each_source_records_is_kept_apart(made):
+def test_names_are_counted_by_source(made):
     found = made.survey(
         [
             made.study(made.finding("Mass"), made.device("pacemaker", "absent"), name="a", source="one"),
@@ -140,7 +140,7 @@ def test_what_each_source_records_is_kept_apart(made):
     assert found.known == (("device", "pacemaker"), ("finding", "edema"), ("finding", "mass"))
 
 
-def test_descriptions_tell_a_place_and_a_grade(made):
+def test_descriptions_are_stored_with_their_place_and_grade(made):
     found = made.survey(
         [
             made.study(made.finding("mass", zones=("right upper",), severity="mild"), name="a"),

@@ -34,11 +34,11 @@ class Choices(NamedTuple):
 def read_choices(step: Step) -> Choices | None:
     """The options of a step; None for a step without options, unless it is a yes/no question, or without a key."""
     if step.options:
-        right = _places(step.right)
+        right = _to_places(step.right)
         content = tuple(place for place in range(len(step.options)) if not is_none_option(step, place))
         choices = Choices(tuple(normalise(option.text) for option in step.options), right, content)
     elif step.format == "yes_no" and step.key.label in ("yes", "no"):
-        choices = Choices(("yes", "no"), _places((1,) if step.key.label == "yes" else (2,)), (0, 1))
+        choices = Choices(("yes", "no"), _to_places((1,) if step.key.label == "yes" else (2,)), (0, 1))
     else:
         return None
     return choices if choices.right else None
@@ -56,7 +56,7 @@ def is_none_option(step: Step, place: int) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _places(numbers: tuple[int, ...]) -> frozenset[int]:
+def _to_places(numbers: tuple[int, ...]) -> frozenset[int]:
     """From 0. The same few sets are kept with thousands of questions."""
     return frozenset(number - 1 for number in numbers)
 

@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from carina.audits.result import Row, Status
+from carina.stats.proportion import wilson
+
 Z95: Final = 1.959963984540054
 """97.5% quantile of the standard normal distribution."""
 _EXACT: Final = 6000
@@ -82,6 +85,33 @@ def normal_tail(z: float) -> float:
 def sign_test(plus: int, minus: int) -> float:
     """One-sided sign test: probability of `plus` or more heads in `plus + minus` flips of a fair coin."""
     return float(special.bdtrc(plus - 1, plus + minus, 0.5)) if plus else 1.0
+
+
+def hit_row(
+    name: str,
+    hits: float,
+    trials: Trials,
+    *,
+    p: float,
+    note: str,
+    limit: float | None = None,
+    status: Status = "pass",
+) -> Row:
+    """A row about the share of hits, with Wilson's interval, beside the share that chance gives."""
+    n = sum(trials.values())
+    interval = wilson(hits, n)
+    return Row(
+        name=name,
+        n=n,
+        value=hits / n,
+        low=interval.low,
+        high=interval.high,
+        chance=expected(trials) / n,
+        limit=limit,
+        p=p,
+        status=status,
+        note=note,
+    )
 
 
 def _distribution(trials: Trials) -> NDArray[np.float64]:

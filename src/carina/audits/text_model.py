@@ -24,7 +24,7 @@ from carina.audits.result import Row
 
 FOLDS: Final = 5
 _RARE: Final = 3
-"""Features of fewer questions are left out."""
+"""Features of fewer questions are ignored."""
 
 Features = Sequence["array[int]"]
 """The features of each option, as `pack_features` gives them."""

@@ -10,6 +10,7 @@ from carina.cases.build_report import BuildReport
 from carina.cases.model import Case, CaseImage
 from carina.cases.store import CASES, Manifest
 from carina.store import Choice, Column, OpenSet
+from carina.store.arguments import check_arguments
 from carina.store.results import Location, as_path
 from carina.studies.image_files import ImageView
 from carina.studies.pixels import display_image, read_colour, read_pixels
@@ -43,6 +44,7 @@ _FRAME: Final = (
 )
 
 
+@check_arguments
 def open_benchmark(location: Location, images: Location | None = None, *, verify: bool = True) -> "Benchmark":
     """Open a benchmark; only its manifest is read.
 
@@ -113,7 +115,7 @@ class Benchmark(ImageView[Case, Manifest]):
             "patient": patient,
             "study": study,
         }
-        return self._narrowed(_COLUMNS, given)
+        return self._with_filter(_COLUMNS, given)
 
     def pixels(self, image: CaseImage) -> NDArray[np.uint8]:
         """An image for display: grey (height, width) with 0 black, or RGB (height, width, 3) for a finished picture."""

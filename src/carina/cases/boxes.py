@@ -6,7 +6,7 @@ from carina.cases.draw import Size
 from carina.cases.model import Box
 
 _UNITS: Final = {"percent": 100.0, "unit": 1.0, "thousand": 1000.0}
-"""Frame of a box to the number that stands for the whole width or height; boxes in pixels have none."""
+"""By frame of a box, the number that means the whole width or height; there is none for pixels."""
 
 
 def pixel_box(box: Box, size: Size) -> tuple[float, float, float, float]:

@@ -1,10 +1,11 @@
-"""What building a benchmark from studies has in common, whatever the protocol, and the report beside a benchmark."""
+"""Functions that the builders of all protocols share, and the report beside a benchmark."""
 
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, overload
 
@@ -30,7 +31,7 @@ ReportKind = TypeVar("ReportKind", bound=BuildReport)
 def provenance_of(
     studies: Studies, directory: Path, *, command: str, seed: int, options: Mapping[str, Any]
 ) -> Provenance:
-    """What a benchmark of these studies is made from; the studies are identified by their checksums."""
+    """The provenance of a benchmark of these studies, which are identified by their checksums."""
     manifest = studies.manifest
     return Provenance(
         command=command,
@@ -42,7 +43,9 @@ def provenance_of(
 
 
 @contextmanager
-def building(studies: Studies, directory: Path, provenance: Provenance) -> Iterator[SetBuild[Case, Manifest]]:
+def open_build(
+    studies: Studies, directory: Path, provenance: Provenance
+) -> Iterator[SetBuild[Case, Manifest]]:
     """Claim and lock a directory for a benchmark of these studies."""
     if directory.resolve().is_relative_to(studies.directory.resolve()):
         raise CarinaError(f"{directory}: lies in the study set; choose a directory outside of it")
@@ -50,7 +53,9 @@ def building(studies: Studies, directory: Path, provenance: Provenance) -> Itera
         yield build
 
 
-def finished(build: SetBuild[Case, Manifest], kind: type[ReportKind]) -> tuple[Manifest, ReportKind] | None:
+def read_finished(
+    build: SetBuild[Case, Manifest], kind: type[ReportKind]
+) -> tuple[Manifest, ReportKind] | None:
     """Manifest and report of a benchmark that an earlier call finished, if nothing of it was damaged since."""
     manifest = build.finished()
     if manifest is None:
@@ -97,18 +102,34 @@ def read_build_report(benchmark: Benchmark | Location, kind: type[BuildReport] |
         ) from error
 
 
-def opened_studies(studies: Studies | Location) -> Studies:
-    """The study set that a caller gave, opened where it was given by its path."""
+def ensure_open(studies: Studies | Location) -> Studies:
+    """The study set of the caller; opens it where the caller gave a path."""
     return studies if isinstance(studies, Studies) else open_studies(as_path(studies))
 
 
+@lru_cache(maxsize=1)
+def open_in_worker(directory: str, *dropped: str) -> Studies:
+    """The study set without some fields, opened once in each process; the main process has verified it."""
+    return open_studies(directory, verify=False).without(*dropped)
+
+
+def check_choice(option: str, value: str | None, choices: Sequence[str]) -> None:
+    """Check the value of an option; None stands for an option that is not given.
+
+    Raises:
+        CarinaError: The value is not one of the choices.
+    """
+    if value is not None and value not in choices:
+        raise CarinaError(f"{option} {value!r}: expected one of {', '.join(choices)}")
+
+
 def write_report(directory: Path, report: BuildReport) -> None:
-    """`build.json`: how a benchmark came to hold what it holds."""
+    """Write `build.json`: how many cases were built, and why not more."""
     write_bytes(directory / REPORT, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
 
 
 def write_skipped(directory: Path, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Write `skipped.csv`, the studies that were left out, with the reasons."""
+    """Write `skipped.csv`: the studies that were skipped, with the reasons."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from carina.cases.benchmark import Benchmark, open_benchmark
 from carina.store import Problem
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.layout import what_is
 from carina.store.results import Location, Result, as_path
@@ -52,6 +53,7 @@ class CheckResult(Result):
         return {self.noun: self.records, "problems": len(self.problems)}
 
 
+@check_arguments
 def check(
     location: Location,
     *,

@@ -57,7 +57,7 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The name under which the rows of a field are stored; stands in the annotation of the field."""
+    """The name under which the rows of a field are stored; given in the annotation of the field."""
 
     name: str
 
@@ -143,7 +143,7 @@ class LesionFacts(FactRecord):
     share_of_image: Annotated[float | None, Stored("lesion share of image")] = None
     """Pixels of the lesion as a share of those of the image, 0 to 1."""
     conspicuity: Annotated[float | None, Stored("conspicuity")] = None
-    """How well the lesion stands out from what surrounds it, where the source knows it."""
+    """Conspicuity of the lesion against its surroundings, if the source states it."""
 
     def region(self, role: str) -> str | None:
         """Name of the first region that has a role; None where no region has it."""

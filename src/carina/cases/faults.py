@@ -17,14 +17,14 @@ _SLOT = re.compile(r"\{[A-Za-z_]\w*\}")
 
 
 def faults(case: Case) -> Iterator[str]:
-    """What is wrong in a case, each with the name of the part; nothing for a sound case."""
+    """Find the problems of a case, each with the name of the part."""
     for what, names in (
         ("image", [image.key for image in case.images]),
         ("region", [region.name for region in case.regions]),
         ("view", [view.id for view in case.views]),
         ("step", [step.id for step in case.steps]),
     ):
-        yield from _repeated(what, names)
+        yield from _find_duplicates(what, names)
     for image in case.images:
         yield from (f"image {image.key!r}: {fault}" for fault in greyscale_faults(image))
     yield from _region_faults(case)
@@ -40,7 +40,7 @@ def faults(case: Case) -> Iterator[str]:
     earlier: dict[str, Step] = {}
     entered: set[str] = set()
     for step in case.steps:
-        known = _Known(views, regions, earlier, entered)
+        known = _KnownNames(views, regions, earlier, entered)
         for fault in _step_faults(step, known):
             yield f"step {step.id!r}: {fault}"
         earlier[step.id] = step
@@ -86,8 +86,8 @@ def _panel_faults(case: Case, view: str, panel: Panel) -> Iterator[str]:
             yield f"view {view!r}: crop {panel.crop} leaves the image of {image.width} x {image.height}"
 
 
-class _Known(NamedTuple):
-    """What a step may refer to: views, regions, earlier steps, and views shown by then."""
+class _KnownNames(NamedTuple):
+    """Names that a step may refer to: views, regions, earlier steps, and views that they show."""
 
     views: dict[str, CaseView]
     regions: set[str]
@@ -96,11 +96,11 @@ class _Known(NamedTuple):
     """Ids of views that earlier steps show."""
 
 
-def _step_faults(step: Step, known: _Known) -> Iterator[str]:
+def _step_faults(step: Step, known: _KnownNames) -> Iterator[str]:
     earlier, entered = known.earlier, known.entered
-    yield from _unknown("shows view", step.shows, known.views)
-    yield from _unknown("uses view", step.uses, known.views)
-    yield from _unknown("depends on step", step.depends_on, earlier)
+    yield from _find_unknown_names("shows view", step.shows, known.views)
+    yield from _find_unknown_names("uses view", step.uses, known.views)
+    yield from _find_unknown_names("depends on step", step.depends_on, earlier)
     for view in step.uses:
         if view not in entered and view not in step.shows:
             yield f"uses view {view!r}, which no step up to this one shows"
@@ -124,8 +124,10 @@ def _step_faults(step: Step, known: _Known) -> Iterator[str]:
 
 
 def _option_faults(step: Step, views: dict[str, CaseView]) -> Iterator[str]:
-    yield from _repeated("option", [option.id for option in step.options])
-    yield from _repeated("option text", [" ".join(option.text.lower().split()) for option in step.options])
+    yield from _find_duplicates("option", [option.id for option in step.options])
+    yield from _find_duplicates(
+        "option text", [" ".join(option.text.lower().split()) for option in step.options]
+    )
     marks = {mark.text for view in step.uses if view in views for p in views[view].panels for mark in p.marks}
     for option in step.options:
         if option.view is not None and option.view not in step.uses:
@@ -137,7 +139,7 @@ def _option_faults(step: Step, views: dict[str, CaseView]) -> Iterator[str]:
 def _key_faults(step: Step, regions: set[str]) -> Iterator[str]:
     key = step.key
     options = {option.id for option in step.options}
-    yield from _unknown("is keyed to option", key.options, options)
+    yield from _find_unknown_names("is keyed to option", key.options, options)
     if step.options:
         if not key.options:
             yield "has options and no key"
@@ -149,19 +151,19 @@ def _key_faults(step: Step, regions: set[str]) -> Iterator[str]:
         yield "is a choice without options"
     elif key.label is None and key.text is None and not (key.boxes or key.regions or key.sections):
         yield "has no key"
-    yield from _unknown("is keyed to region", key.regions, regions)
+    yield from _find_unknown_names("is keyed to region", key.regions, regions)
     for fact in step.facts:
         for number in (fact.value, fact.low, fact.high):
             if number is not None and not math.isfinite(number):
                 yield f"fact {fact.name!r} is {number}"
 
 
-def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
+def _find_duplicates(what: str, names: Sequence[str]) -> Iterator[str]:
     if len(set(names)) < len(names):
         yield from (f"{what} {name!r} occurs {n} times" for name, n in Counter(names).items() if n > 1)
 
 
-def _unknown(what: str, names: Iterable[str], known: Container[str]) -> Iterator[str]:
+def _find_unknown_names(what: str, names: Iterable[str], known: Container[str]) -> Iterator[str]:
     for name in names:
         if name not in known:
             yield f"{what} {name!r}, which the case does not have"

@@ -1,4 +1,4 @@
-"""How a benchmark lies on disk."""
+"""Layout of a benchmark on disk."""
 
 from typing import Final
 

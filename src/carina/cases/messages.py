@@ -39,12 +39,12 @@ def messages(case: Case, *, answers: bool = True) -> list[Message]:
         case: The case.
         answers: Whether to include the right answers; without them, only the questions.
     """
-    said: list[Message] = []
+    conversation: list[Message] = []
     for step in case.steps:
-        said.append(Message(role="user", step=step.id, text=prompt_text(step), shows=step.shows))
+        conversation.append(Message(role="user", step=step.id, text=prompt_text(step), shows=step.shows))
         if answers:
-            said.append(Message(role="assistant", step=step.id, text=answer(case, step)))
-    return said
+            conversation.append(Message(role="assistant", step=step.id, text=answer(case, step)))
+    return conversation
 
 
 def prompt_text(step: Step) -> str:
@@ -64,10 +64,10 @@ def answer(case: Case, step: Step) -> str:
     if key.text is not None:
         return key.text
     if key.options:
-        return ", ".join(_option(step, number) for number in step.right)
+        return ", ".join(_option_text(step, number) for number in step.right)
     if key.label is not None:
         return _LABELS[key.label]
-    boxes = key.boxes or _around(case, key)
+    boxes = key.boxes or _region_boxes(case, key)
     if boxes:
         return "\n".join(box_text(box) for box in boxes)
     if key.sections:
@@ -94,20 +94,20 @@ def inline(message: Message, *, placeholder: str = PLACEHOLDER) -> str:
 
     Text that looks like a placeholder is put in square brackets, so that there are as many placeholders as images.
     """
-    return "\n".join([*(placeholder for _ in message.shows), plain(message.text)])
+    return "\n".join([*(placeholder for _ in message.shows), escape_media(message.text)])
 
 
-def plain(text: str) -> str:
-    """A text in which nothing will be taken for an image, a video or a sound."""
+def escape_media(text: str) -> str:
+    """Escape a text so that no part of it is read as an image, a video or a sound."""
     return _MEDIA.sub(r"[\1]", text)
 
 
-def view_ids(said: Sequence[Message]) -> list[str]:
+def view_ids(conversation: Sequence[Message]) -> list[str]:
     """Ids of the views of a conversation, in the order in which they enter."""
-    return [view for message in said for view in message.shows]
+    return [view for message in conversation for view in message.shows]
 
 
-def _option(step: Step, number: int) -> str:
+def _option_text(step: Step, number: int) -> str:
     """An option by number, with the label that the question gives it."""
     option = step.options[number - 1]
     for label in (
@@ -123,7 +123,7 @@ def _option(step: Step, number: int) -> str:
     return option.text
 
 
-def _around(case: Case, key: Key) -> tuple[Box, ...]:
+def _region_boxes(case: Case, key: Key) -> tuple[Box, ...]:
     """Boxes around the regions of a key, for a key that has regions only."""
     found = []
     for name in key.regions:

@@ -81,7 +81,7 @@ def declare_protocol(info: ProtocolInfo) -> ProtocolInfo:
 
 
 def headline_of(protocol: str) -> tuple[HeadlineMeasure, ...]:
-    """The headline measures of a protocol, also where nobody has declared it.
+    """The headline measures of a protocol, also of one that is not declared.
 
     Example:
         >>> [measure.title or measure.level for measure in headline_of("percept")]
@@ -91,7 +91,7 @@ def headline_of(protocol: str) -> tuple[HeadlineMeasure, ...]:
 
 
 def stage_title(protocol: str, stage: int) -> str:
-    """The title of a stage, also where nobody has declared the protocol.
+    """The title of a stage, also of a protocol that is not declared.
 
     Example:
         >>> stage_title("percept", 2)

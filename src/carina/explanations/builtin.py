@@ -51,7 +51,7 @@ class Untrained:
             frame = Frame.stretched(*probe.image.shape, side=_SIDE)
             patches = _patches(probe.image)
             positive, negative = probe.phrase, f"no {probe.phrase}"
-            text = self._text(positive)
+            text = self._embed_text(positive)
             maps = {"similarity": self._similarity, "occlusion": self._occlusion}
             results.append(
                 MapResult(
@@ -59,27 +59,27 @@ class Untrained:
                     frame=frame,
                     positive=(positive,),
                     negative=(negative,),
-                    score=_cosine(self._embedded(patches).mean(axis=0), text),
-                    against=_cosine(self._embedded(patches).mean(axis=0), self._text(negative)),
+                    score=_cosine(self._embed(patches).mean(axis=0), text),
+                    against=_cosine(self._embed(patches).mean(axis=0), self._embed_text(negative)),
                 )
             )
         return results
 
     def _similarity(self, patches: Floats, text: Floats) -> Floats:
         """Cosine of each patch with the text."""
-        embedded = self._embedded(patches)
+        embedded = self._embed(patches)
         lengths = np.linalg.norm(embedded, axis=1) + 1e-12
         return np.asarray(_product(embedded, text) / lengths, np.float32)
 
     def _occlusion(self, patches: Floats, text: Floats) -> Floats:
         """Fall of the score when a patch is replaced by a uniform one."""
-        embedded, flat = self._embedded(patches), self._embedded(np.zeros_like(patches[:1]))
+        embedded, flat = self._embed(patches), self._embed(np.zeros_like(patches[:1]))
         whole = embedded.mean(axis=0)
         without = whole + (flat - embedded) / len(embedded)
         scores = _product(without, text) / (np.linalg.norm(without, axis=1) + 1e-12)
         return np.asarray(_cosine(whole, text) - scores, np.float32)
 
-    def _embedded(self, patches: Floats) -> Floats:
+    def _embed(self, patches: Floats) -> Floats:
         first, second = self._weights
         return _product(np.maximum(_product(patches, first), 0), second)
 
@@ -92,7 +92,7 @@ class Untrained:
         )
         return first, second
 
-    def _text(self, text: str) -> Floats:
+    def _embed_text(self, text: str) -> Floats:
         vector = rng(self.seed, "untrained", text).standard_normal(_WIDTH, np.float32)
         return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
@@ -116,7 +116,7 @@ def _patches(image: NDArray[np.uint8]) -> Floats:
 
 @dataclass(frozen=True)
 class Asymmetry:
-    """How much brighter a place is than its mirror image, or how much darker for findings that are dark."""
+    """Brightness of each cell minus that of its mirror image; the reverse for dark findings."""
 
     @property
     def name(self) -> str:

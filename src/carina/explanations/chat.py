@@ -12,9 +12,15 @@ from PIL import Image
 
 from carina.explanations.explainer import MapResult, Probe
 from carina.ground import presence_question
-from carina.models.chat.grid import ImageGrid, check_kind, image_grid
-from carina.models.chat.loading import Loaded, first_line, folder_of, load, quiet
-from carina.models.chat.template import Template, message
+from carina.models.chat.grid import ImageGrid, check_kind, find_image_grid
+from carina.models.chat.loading import (
+    LoadedModel,
+    find_model_folder,
+    first_line,
+    load_model,
+    silence_transformers,
+)
+from carina.models.chat.template import ChatTemplate, make_message
 from carina.models.fingerprint import fingerprint_of_transformers
 from carina.models.frame import Map
 from carina.models.weights import CONFIG, Checkpoint
@@ -63,9 +69,9 @@ class _AttentionPass(NamedTuple):
 class ChatExplainer:
     """A chat model with the options of its attention map. Probes run one by one: a batch would change the last bits."""
 
-    loaded: Loaded
+    loaded: LoadedModel
     weights: str
-    template: Template
+    template: ChatTemplate
     grid: ImageGrid
     words: Words
     layers: range
@@ -95,7 +101,7 @@ class ChatExplainer:
     def explain(self, probes: Sequence[Probe]) -> list[MapResult]:
         from carina.explanations.methods._inference import deterministic_inference as one_thread  # noqa: PLC0415 - needs torch
 
-        with one_thread(), quiet(self.loaded.transformers):
+        with one_thread(), silence_transformers(self.loaded.transformers):
             return [self._explain_one(probe) for probe in probes]
 
     def _explain_one(self, probe: Probe) -> MapResult:
@@ -141,7 +147,7 @@ class ChatExplainer:
         """
         # Not all processors accept grey images.
         rgb = Image.fromarray(image).convert("RGB")
-        messages = [message("user", self.template.escape(question), [rgb])]
+        messages = [make_message("user", self.template.escape(question), [rgb])]
         try:
             inputs = self.template.prepare([messages])
         except Exception as error:  # a processor may fail in any way
@@ -207,15 +213,15 @@ def open_chat_explainer(model: str, method: str | None, options: Mapping[str, An
     except msgspec.ValidationError as error:
         known = ", ".join(AttentionOptions.__struct_fields__)
         raise CarinaError(f"method {METHOD}, options: {error}. Known: {known}.") from error
-    _, path = folder_of(name)
+    _, path = find_model_folder(name)
     check_kind(str(path / CONFIG), Checkpoint.of(path).config.get("model_type"))
     weights = fingerprint_of_transformers(path)
     loaded = _load(name, weights, configured.device)
     explainer = ChatExplainer(
         loaded=loaded,
         weights=weights,
-        template=Template(loaded),
-        grid=image_grid(loaded),
+        template=ChatTemplate(loaded),
+        grid=find_image_grid(loaded),
         words=_find_words(loaded),
         layers=_parse_layers(loaded, configured.layers),
         options=configured,
@@ -225,13 +231,13 @@ def open_chat_explainer(model: str, method: str | None, options: Mapping[str, An
 
 
 @lru_cache(maxsize=1)
-def _load(name: str, weights: str, device: str) -> Loaded:
+def _load(name: str, weights: str, device: str) -> LoadedModel:
     """Load a model once in each process, as long as its files (whose checksum is `weights`) stay the same."""
     del weights
-    return load(name, trust_remote_code=False, device=device, dtype=None, attention="eager")
+    return load_model(name, trust_remote_code=False, device=device, dtype=None, attention="eager")
 
 
-def _parse_layers(loaded: Loaded, text: str) -> range:
+def _parse_layers(loaded: LoadedModel, text: str) -> range:
     number = loaded.model.config.get_text_config().num_hidden_layers
     if text == "all":
         return range(number)
@@ -246,7 +252,7 @@ def _parse_layers(loaded: Loaded, text: str) -> range:
     return range(first - 1, last)
 
 
-def _find_words(loaded: Loaded) -> Words:
+def _find_words(loaded: LoadedModel) -> Words:
     """Tokens for the whole words Yes and No, at the beginning of a text or after a space; else their first tokens."""
     tokenizer = loaded.processor.tokenizer
     vocabulary = tokenizer.get_vocab()

@@ -12,8 +12,8 @@ from carina.explanations.maps import logistic
 from carina.explanations.methods import METHODS, Method
 from carina.models.clip.interface import ClipModel, PromptPair
 from carina.models.clip.kinds import native_options, open_clip_model, open_ensemble
-from carina.models.clip.recognition import asked as all_prompts
-from carina.models.clip.recognition import one_score
+from carina.models.clip.recognition import combine_scores
+from carina.models.clip.recognition import list_prompts as all_prompts
 from carina.models.extra import require
 from carina.store.errors import CarinaError
 
@@ -72,8 +72,10 @@ class ClipExplainer:
             texts = self.model.encode_text(all_prompts(prompts))
             scores = self.model.score(self.model.encode_image(pixels), texts)
         n_positive = len(prompts.positive)
-        positive = one_score(scores[:, :n_positive], prompts.several).tolist()
-        against = one_score(scores[:, n_positive:], prompts.several).tolist() if prompts.negative else None
+        positive = combine_scores(scores[:, :n_positive], prompts.several).tolist()
+        against = (
+            combine_scores(scores[:, n_positive:], prompts.several).tolist() if prompts.negative else None
+        )
         return [
             MapResult(
                 values=values,

@@ -36,7 +36,7 @@ class MapResult:
     values: Map
     """Grid over the whole input square of the model."""
     frame: Frame
-    """How the image lies in that square."""
+    """Position of the image in that square."""
     positive: tuple[str, ...] = ()
     """Prompts for the finding."""
     negative: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How a set of localisation maps lies on disk."""
+"""Layout of a set of localisation maps on disk."""
 
 from typing import Final
 

@@ -134,7 +134,9 @@ def make_maps(
             progress(min(PART_SIZE, len(selected) - PART_SIZE * (len(parts) - 1)))
         manifest = build.close(parts)
         skipped = (
-            tuple(_skipped(explainer, bench, out, selected)) if manifest.counts.maps < len(selected) else ()
+            tuple(_find_skipped_probes(explainer, bench, out, selected))
+            if manifest.counts.maps < len(selected)
+            else ()
         )
         write_skipped(out, ("case", "reason"), skipped)
         if not manifest.counts.maps:
@@ -198,7 +200,7 @@ def _write(task: _Task) -> PartInfo:
 
 def _maps(task: _Task) -> Iterator[LocalisationMap]:
     bench = _open_bench(task.bench, task.images)
-    explainer = _explainer(task)
+    explainer = _get_explainer(task)
     # In the order of the task, not of the file: neighbours share their prompts.
     by_id = {case.id: case for case in bench.pick(task.cases)}
     for start in range(0, len(task.cases), BATCH):
@@ -226,7 +228,7 @@ def _explain_cases(
     yield from zip(cases, results, strict=True)
 
 
-def _skipped(
+def _find_skipped_probes(
     explainer: Explainer, bench: Benchmark, out: Path, selected: list[str]
 ) -> Iterator[tuple[str, str]]:
     """Probes without a map, with the reason, which is found by explaining them again: a resumed call needs it too."""
@@ -273,7 +275,7 @@ def _keep_open(fingerprint: str, model: str, method: str | None, explainer: Expl
     _EXPLAINERS[fingerprint, model, method] = explainer
 
 
-def _explainer(task: _Task) -> Explainer:
+def _get_explainer(task: _Task) -> Explainer:
     """The model of a task; each process opens it once."""
     key = task.fingerprint, task.model, task.options.method
     if key not in _EXPLAINERS:

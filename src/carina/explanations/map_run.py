@@ -28,6 +28,7 @@ from carina.explanations.scoring import (
     score_map_run,
 )
 from carina.maps.profiles import find_profile
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError, MapsError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
@@ -90,6 +91,7 @@ class MapRun(Result):
         return {"model": scoring.model, "method": scoring.method, "scored_maps": scoring.scored}
 
 
+@check_arguments
 def open_map_run(location: Location) -> MapRun:
     """Open the maps and scores that `explain` wrote.
 
@@ -115,6 +117,7 @@ def open_map_run(location: Location) -> MapRun:
     return run
 
 
+@check_arguments
 def explain(
     bench: Location,
     model: str,
@@ -125,13 +128,13 @@ def explain(
     profile: str = "carina",
     tune_on: str | None = None,
     controls: bool = True,
-    checks: int | None = None,
+    checks: PositiveInt | None = None,
     check_options: Mapping[str, Any] | None = None,
     seed: int = 0,
-    limit: int | None = None,
+    limit: PositiveInt | None = None,
     images: Location | None = None,
     on_error: OnError = "skip",
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     engine: Engine = "local",
     address: str | None = None,
     progress: Progress = no_progress,
@@ -161,7 +164,7 @@ def explain(
         workers: Number of processes; None for one a core.
         engine: Where the processes run: this machine, or a Ray cluster.
         address: Address of the Ray cluster, HOST:PORT; only with engine "ray".
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The run, with `.maps`, `.scoring`, `.checks`, `.skipped`, `.summary()` and `.to_frame()`.

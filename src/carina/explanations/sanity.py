@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 from scipy.stats import rankdata
 
-from carina.models.clip.interface import ClipModel, PromptPair
+from carina.models.clip.interface import ClipModel
 from carina.store.errors import CarinaError
 from carina.store.seeding import rng
 
@@ -66,17 +66,6 @@ def compare_maps(maps: npt.ArrayLike, other: npt.ArrayLike) -> Agreement:
             [_ssim(*pair) for pair in zip(_scale_to_unit(first), _scale_to_unit(second), strict=True)]
         ),
     )
-
-
-def compare_prompts(
-    explain: Callable[[PromptPair], npt.ArrayLike], prompts: PromptPair, other: PromptPair
-) -> Agreement:
-    """Compare the maps of one finding with those of another on the same images.
-
-    With another finding that is present, this shows whether the text matters; with an absent one, how much the map of a
-    present finding differs from that of an absent one.
-    """
-    return compare_maps(explain(prompts), explain(other))
 
 
 def randomise_weights(

@@ -164,7 +164,7 @@ def score_map_run(
         )
         for source in sources
     ]
-    scored: dict[str, _Scored] = {}
+    scored: dict[str, _SourceScores] = {}
     for source, result in zip(sources, in_order(_score_source, tasks, workers=workers), strict=True):
         scored[source] = result
         progress(1)
@@ -229,7 +229,7 @@ class _Task:
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _SourceScores:
     variants: dict[str, str]
     scored: int
     thresholds: Thresholds | None
@@ -238,7 +238,7 @@ class _Scored:
     curves: list[Curve]
 
 
-def _score_source(task: _Task) -> _Scored:
+def _score_source(task: _Task) -> _SourceScores:
     bench, maps = open_benchmark(task.bench, verify=False), open_maps(task.maps, verify=False)
     truths = {case.id: _truth(case) for case in bench.where(protocol="ground")}
     mean_regions = collect_mean_regions(
@@ -260,7 +260,7 @@ def _score_source(task: _Task) -> _Scored:
             cutoffs = tuner.tune_cutoffs()
     scorer = Scorer(task.profile, split="scored", tuned=thresholds, cutoffs=cutoffs)
     _add(scorer, task.source, rest, truths, mean_regions=mean_regions, seed=task.seed)
-    return _Scored(
+    return _SourceScores(
         {variant.name: variant.definition for variant in scorer.variants},
         sum(record.present for record in rest),
         thresholds,

@@ -11,6 +11,7 @@ import msgspec
 from carina.cases.benchmark import open_benchmark
 from carina.exports._exporter import EXPORTS
 from carina.exports._folder import write_folder
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
 
@@ -54,6 +55,7 @@ class ExportResult(Result):
         return {name: self.counts[name] for name in ("cases", "questions", "pictures")}
 
 
+@check_arguments
 def export(
     bench: Location,
     out: Location,
@@ -61,13 +63,13 @@ def export(
     to: str,
     options: Mapping[str, object] | None = None,
     images: Location | None = None,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> ExportResult:
     """Write a benchmark in the format of another tool.
 
-    The folder gets its name when all is written. An export that was interrupted goes on with the first part that is
-    not finished; the same export that is there already is left as it is.
+    The folder gets its name when everything is written. An interrupted export resumes with the first part that is not
+    finished; a folder that already holds the same export is not changed.
 
     Args:
         bench: Directory of a benchmark, or an opened one.
@@ -76,7 +78,7 @@ def export(
         options: Options of the export by name; `carina export --to NAME --help` lists them.
         images: Folder of the images, if they are not where the benchmark says.
         workers: Number of processes; one a core if None, and one for exports without pictures.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The folder, with its counts and the checksums of its files.

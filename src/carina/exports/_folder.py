@@ -1,8 +1,8 @@
-"""A benchmark written as a folder for other tools: case by case, part by part, and only when it is whole.
+"""A benchmark written as a folder for other tools, part by part; the folder appears when it is complete.
 
-Everything is written below a hidden name beside the target, which gets its name at the end. One part of the benchmark
-gives one file a split; an export that was interrupted goes on with the first part that is not finished. Memory holds
-a few cases, whatever their number.
+Everything is written to a hidden folder beside the target, which is renamed at the end. Each part of the benchmark
+gives one file for each split; an interrupted export resumes with the first part that is not finished. Memory holds a
+few cases, whatever their number.
 """
 
 import hashlib
@@ -37,19 +37,19 @@ SCHEMA: Final = "1.0"
 UNSPLIT: Final = "unsplit"
 """Name of the split of cases that have none."""
 PARTS: Final = ".parts"
-"""Folder of notes of finished parts, and of what a format keeps there until the end."""
+"""Folder for notes of finished parts, and for files that a format needs until the end."""
 
 Item = TypeVar("Item")
 """What a format makes of a case."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How much was written."""
+    """Numbers of cases, questions and pictures that were written."""
 
     cases: int
     questions: int
     pictures: int
-    """Different ones."""
+    """Different pictures."""
     splits: dict[str, int]
     """Cases by split."""
 
@@ -75,7 +75,7 @@ class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What the parts of an export gave, for its manifest."""
+    """The contents of all parts of an export, for its manifest."""
 
     bench: Benchmark
     fingerprint: str
@@ -96,7 +96,7 @@ class Written:
 
 
 class Sink(AbstractContextManager["Sink[Item]"], Generic[Item]):
-    """Files to which items are added; they get their names when the block ends well."""
+    """Files to which items are added; they get their final names when the block ends without an error."""
 
     @abstractmethod
     def add(self, item: Item) -> None:
@@ -105,7 +105,7 @@ class Sink(AbstractContextManager["Sink[Item]"], Generic[Item]):
     @property
     @abstractmethod
     def files(self) -> list[Path]:
-        """Those that got their names."""
+        """Files that have their final names."""
 
     @property
     def checksums(self) -> dict[str, str]:
@@ -149,11 +149,11 @@ class Format(ABC, Generic[Item]):
     kind: str
     """Name of the format in the manifest, such as `carina/chat`."""
     options: Mapping[str, Any] = {}
-    """Everything that decides the bytes."""
+    """Everything that the bytes depend on."""
     arguments: str = ""
     """Options of the command, for the manifest."""
     renders: bool = True
-    """Whether it renders views, which several processes do sooner than one."""
+    """Whether it renders views, which is faster with several processes."""
     by_split: bool = True
     """Whether the cases of each split have files of their own."""
 
@@ -204,14 +204,14 @@ class Format(ABC, Generic[Item]):
 
 
 class _Header(msgspec.Struct, frozen=True):
-    """What tells whether a folder holds this very export."""
+    """The fields that identify an export."""
 
     kind: str
     fingerprint: str
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What a finished part gave."""
+    """The contents of a finished part."""
 
     files: dict[str, str]
     questions: int
@@ -221,7 +221,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class _Work(Generic[Item]):
-    """What a worker must know."""
+    """What a worker needs to prepare cases."""
 
     directory: Path
     images: Path | None
@@ -232,7 +232,7 @@ class _Work(Generic[Item]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Prepared(Generic[Item]):
+class _PreparedCase(Generic[Item]):
     """A case that is ready to be written."""
 
     split: str
@@ -255,8 +255,8 @@ def write_folder(
 
     The same export that is there already is left as it is.
     """
-    fingerprint = _fingerprint(bench, form)
-    finished = _finished(out, form.kind, fingerprint)
+    fingerprint = _make_fingerprint(bench, form)
+    finished = _read_finished(out, form.kind, fingerprint)
     if finished is not None:
         progress(len(bench))
         return finished
@@ -264,16 +264,16 @@ def write_folder(
         raise BenchmarkError(f"{bench.directory}: holds no case to export")
     with partial_directory(out, fingerprint, BenchmarkError) as folder:
         work = _Work(bench.directory, images, bench.manifest.fingerprint, folder, form)
-        parts = list(_parts(bench, work, workers, progress))
+        parts = list(_write_parts(bench, work, workers, progress))
         manifest = form.make_manifest(
             Written(
                 bench=bench,
                 fingerprint=fingerprint,
                 command=f"carina export {bench.directory.resolve().name} --to {to}{form.arguments}",
                 questions=sum(part.questions for part in parts),
-                pictures=_pictures.count(folder),
-                splits=_total(part.splits for part in parts),
-                cells=_total(part.cells for part in parts),
+                pictures=_pictures.count_pictures(folder),
+                splits=_add_counts(part.splits for part in parts),
+                cells=_add_counts(part.cells for part in parts),
                 files={name: digest for part in parts for name, digest in sorted(part.files.items())},
             )
         )
@@ -286,14 +286,14 @@ def write_folder(
     return content
 
 
-def _total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for part in counts:
         total.update(part)
     return dict(sorted(total.items()))
 
 
-def _fingerprint(bench: Benchmark, form: Format[Any]) -> str:
+def _make_fingerprint(bench: Benchmark, form: Format[Any]) -> str:
     """The same for everything that gives the same bytes."""
     parts = [part.sha256 for part in bench.manifest.parts]
     decisive = (
@@ -311,8 +311,8 @@ def _fingerprint(bench: Benchmark, form: Format[Any]) -> str:
 # ---- the directory --------------------------------------------------------------------------------------------------
 
 
-def _finished(out: Path, kind: str, fingerprint: str) -> bytes | None:
-    """The manifest of this very export, if it is there already.
+def _read_finished(out: Path, kind: str, fingerprint: str) -> bytes | None:
+    """The manifest of the same export, if the folder already holds it.
 
     Raises:
         BenchmarkError: Something else is there.
@@ -332,10 +332,10 @@ def _finished(out: Path, kind: str, fingerprint: str) -> bytes | None:
 # ---- parts ----------------------------------------------------------------------------------------------------------
 
 
-def _parts(
+def _write_parts(
     bench: Benchmark, work: _Work[Item], workers: int, progress: Callable[[int], None]
 ) -> Iterator[_Part]:
-    """What each part gave, in order; those that are finished are not written again."""
+    """Write the parts that are not finished; yields the contents of all parts, in order."""
     views = bench.by_part()
     done = {index: part for index in range(len(views)) if (part := _read_note(work.folder, index))}
     for part in done.values():
@@ -353,26 +353,28 @@ def _parts(
 
 
 @lru_cache(maxsize=1)
-def _open(directory: Path, images: Path | None, _benchmark: str) -> tuple[Benchmark, Views]:
-    """Once a process, however many cases it writes."""
+def _open_benchmark(directory: Path, images: Path | None, _benchmark: str) -> tuple[Benchmark, Views]:
+    """Open the benchmark and its views, once in each process."""
     bench = open_benchmark(directory, images, verify=False)
     return bench, Views(bench)
 
 
-def _prepare(work: _Work[Item], task: tuple[int, Case]) -> tuple[int, _Prepared[Item]]:
+def _prepare(work: _Work[Item], task: tuple[int, Case]) -> tuple[int, _PreparedCase[Item]]:
     index, case = task
-    bench, views = _open(work.directory, work.images, work.benchmark)
+    bench, views = _open_benchmark(work.directory, work.images, work.benchmark)
     item = work.form.prepare(bench, views, work.folder, case)
-    return index, _Prepared(split=case.split or UNSPLIT, cell=case.cell, questions=len(case.steps), item=item)
+    return index, _PreparedCase(
+        split=case.split or UNSPLIT, cell=case.cell, questions=len(case.steps), item=item
+    )
 
 
 def _write_part(
     work: _Work[Item],
     index: int,
-    prepared: Iterator[_Prepared[Item]],
+    prepared: Iterator[_PreparedCase[Item]],
     progress: Callable[[int], None],
 ) -> _Part:
-    """The files of a part: cases of several splits may come in any order."""
+    """Write the files of a part; cases of several splits may come in any order."""
     splits: Counter[str] = Counter()
     cells: Counter[str] = Counter()
     questions = 0
@@ -401,7 +403,7 @@ def _note_path(folder: Path, index: int) -> Path:
 
 
 def _read_note(folder: Path, index: int) -> _Part | None:
-    """What an interrupted export has finished: files get their names when they are whole, the note comes last."""
+    """The contents of a part that an interrupted export has finished; the note is written after the files."""
     try:
         return msgspec.json.decode(_note_path(folder, index).read_bytes(), type=_Part)
     except FileNotFoundError:

@@ -4,30 +4,32 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Final, Literal, get_args
 
 from carina.cases import Benchmark, Case, Manifest, open_benchmark
 from carina.cases.building import (
-    building,
-    finished,
-    opened_studies,
+    check_choice,
+    ensure_open,
+    open_build,
+    open_in_worker,
     provenance_of,
+    read_finished,
     write_report,
     write_skipped,
 )
 from carina.ground.build_report import GroundBuildReport, TargetReport
 from carina.ground.options import Ask, Fusion, GroundOptions
-from carina.ground.probe import Probe, probe_case
+from carina.ground.probe import Probe, make_case
 from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, select_probes
 from carina.ground.truth import truth_of
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.workers import in_order
-from carina.studies import Studies, Study, open_studies
+from carina.studies import Studies, Study
 from carina.studies.lookalikes import looks_like
 
 PROTOCOL_VERSION: Final = 2
@@ -35,8 +37,14 @@ PROTOCOL_VERSION: Final = 2
 PART_SIZE: Final = 512
 _NOT_NEEDED: Final = ("devices", "relations", "recommendations")
 _NOT_SCREENED: Final = ("anatomy",)
-_UNNAMED: Final = (*_NOT_NEEDED, *_NOT_SCREENED, "report", "findings.annotations", "findings.measures")
-"""What is not needed to know what studies name."""
+_NOT_NEEDED_FOR_NAMES: Final = (
+    *_NOT_NEEDED,
+    *_NOT_SCREENED,
+    "report",
+    "findings.annotations",
+    "findings.measures",
+)
+"""Fields that are not needed to list the names of findings."""
 UNFIT: Final = "its regions are empty or do not fit the image"
 OnError = Literal["skip", "stop"]
 
@@ -51,11 +59,12 @@ class _Task:
     on_error: OnError
 
 
+@check_arguments
 def build_ground(
     studies: Studies | Location,
     out: Location,
     *,
-    per_target: int | None = None,
+    per_target: PositiveInt | None = None,
     absent: float = 1.0,
     targets: Sequence[str] | None = None,
     ask: Ask = "finding",
@@ -64,7 +73,7 @@ def build_ground(
     seed: int = 0,
     split: str | None = None,
     on_error: OnError = "skip",
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Benchmark:
     """Build a benchmark of positive and negative probes: is a finding present, and where?
@@ -85,7 +94,7 @@ def build_ground(
         split: Use only studies of this split: "train", "val" or "test".
         on_error: "skip" or "stop" at a study whose regions do not fit its images.
         workers: Number of processes; one for each core by default.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The benchmark, opened.
@@ -109,12 +118,11 @@ def build_ground(
         ask=ask,
         lateral=lateral,
     )
-    if on_error not in get_args(OnError):
-        raise CarinaError(f"on_error {on_error!r}: expected one of {', '.join(get_args(OnError))}")
+    check_choice("on_error", on_error, get_args(OnError))
     directory = as_path(out)
     with progress("Probes", None) as advance:
         _build(
-            opened_studies(studies),
+            ensure_open(studies),
             directory,
             options,
             workers=workers or os.cpu_count() or 1,
@@ -141,12 +149,12 @@ def _build(
         options={"protocol": "ground", "version": PROTOCOL_VERSION, **asdict(options)},
     )
     _check_targets(studies, options)
-    with building(studies, directory, provenance) as build:
-        there = finished(build, GroundBuildReport)
-        if there is not None:
-            progress(there[0].counts.cases)
+    with open_build(studies, directory, provenance) as build:
+        earlier = read_finished(build, GroundBuildReport)
+        if earlier is not None:
+            progress(earlier[0].counts.cases)
             return
-        found = find_candidates(_placed(studies, options), options)
+        found = find_candidates(_number_studies(studies, options), options)
         chosen = select_probes(found, options)
         tasks = (
             _Task(
@@ -155,18 +163,18 @@ def _build(
             for start in range(0, len(chosen), PART_SIZE)
         )
         cases: list[Case] = []
-        for made, unfit in in_order(_cases, tasks, workers=workers):
+        for made, unfit in in_order(_make_cases, tasks, workers=workers):
             cases += made
             found.skipped += unfit
             progress(len(made))
-        # By id, so that the order of rows says nothing of what is there.
+        # Sorted by id, so that the order of rows does not reveal which findings are present.
         cases.sort(key=lambda case: case.id)
         parts = [
             build.write_part(index, cases[start : start + PART_SIZE])
             for index, start in enumerate(range(0, len(cases), PART_SIZE))
         ]
         manifest = build.close(parts)
-        write_report(directory, _report(found, manifest))
+        write_report(directory, _make_report(found, manifest))
         write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
 
 
@@ -174,7 +182,7 @@ def _check_targets(studies: Studies, options: GroundOptions) -> None:
     """Refuse a finding that no study names, before anything is written."""
     if not options.targets:
         return
-    known = {finding.name for study in studies.without(*_UNNAMED) for finding in study.findings}
+    known = {finding.name for study in studies.without(*_NOT_NEEDED_FOR_NAMES) for finding in study.findings}
     for target in options.targets:
         if target not in known:
             raise CarinaError(
@@ -183,23 +191,24 @@ def _check_targets(studies: Studies, options: GroundOptions) -> None:
             )
 
 
-def _placed(studies: Studies, options: GroundOptions) -> Iterator[tuple[int, Study]]:
-    """Studies with their places in the set, and nothing read that screening does not need."""
+def _number_studies(studies: Studies, options: GroundOptions) -> Iterator[tuple[int, Study]]:
+    """Studies of the split with their places in the set, read without the fields that screening does not need."""
     dropped = _NOT_SCREENED if options.ask == "phrase" else (*_NOT_SCREENED, "report")
     for place, study in enumerate(studies.without(*_NOT_NEEDED, *dropped)):
         if options.split is None or study.split == options.split:
             yield place, study
 
 
-def _cases(task: _Task) -> tuple[list[Case], list[tuple[str, str, str]]]:
-    """Probes as cases, and those that could not be made, with the reason."""
+def _make_cases(task: _Task) -> tuple[list[Case], list[tuple[str, str, str]]]:
+    """The cases of the probes, and the probes that could not be made, with the reason."""
     made: list[Case] = []
     unfit: list[tuple[str, str, str]] = []
     by_place = {place: list(group) for place, group in groupby(task.chosen, key=lambda probe: probe.place)}
-    for place, study in zip(sorted(by_place), _opened(task.studies).at(by_place), strict=True):
+    studies = open_in_worker(task.studies, *_NOT_NEEDED, "report")
+    for place, study in zip(sorted(by_place), studies.at(by_place), strict=True):
         for chosen in by_place[place]:
             try:
-                made.append(probe_case(_probe(study, chosen, task.options), task.options))
+                made.append(make_case(_make_probe(study, chosen, task.options), task.options))
             except CarinaError as error:
                 if task.on_error == "stop":
                     raise CarinaError(f"study {study.id}, {chosen.target}: {error}") from error
@@ -207,32 +216,26 @@ def _cases(task: _Task) -> tuple[list[Case], list[tuple[str, str, str]]]:
     return made, unfit
 
 
-def _probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> Probe:
+def _make_probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> Probe:
     image = study.image(chosen.image)
     findings = [f for f in study.findings if f.name == chosen.target and f.certainty == "present"]
     truth = truth_of(findings, image, options.fusion) if chosen.present else None
     if chosen.present and truth is None:
         raise CarinaError(f"{image.key}: no pixel is left of its regions ({options.fusion})")
     alike = looks_like(chosen.target)
-    there = {f.name for f in study.findings if f.name in alike and f.certainty != "absent"}
+    present = {f.name for f in study.findings if f.name in alike and f.certainty != "absent"}
     return Probe(
         study=study,
         image=image,
         target=chosen.target,
         truth=truth,
         phrase=chosen.phrase,
-        alike=tuple(sorted(there)),
+        alike=tuple(sorted(present)),
         yes_first=chosen.yes_first,
     )
 
 
-@lru_cache(maxsize=1)
-def _opened(directory: str) -> Studies:
-    """Each process opens the set once; the command that began the work has verified it."""
-    return open_studies(directory, verify=False).without(*_NOT_NEEDED, "report")
-
-
-def _report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildReport:
+def _make_report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildReport:
     left_out = Counter((target, reason) for _, target, reason in found.skipped)
     names = sorted({*found.present, *(target for target, _ in left_out)})
     built = manifest.counts.cells
@@ -243,13 +246,13 @@ def _report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildReport:
                 target=name,
                 present=built.get(f"{name}/present", 0),
                 absent=built.get(f"{name}/absent", 0),
-                left_out=_of(left_out, name),
-                no_controls=_of(found.not_absent, name),
+                left_out=_count_reasons(left_out, name),
+                no_controls=_count_reasons(found.not_absent, name),
             )
             for name in names
         ),
     )
 
 
-def _of(counted: Counter[tuple[str, str]], target: str) -> dict[str, int]:
+def _count_reasons(counted: Counter[tuple[str, str]], target: str) -> dict[str, int]:
     return {reason: number for (name, reason), number in sorted(counted.items()) if name == target}

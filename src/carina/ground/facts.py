@@ -8,7 +8,7 @@ from carina.cases.facts import FactRecord, LesionFacts, Stored
 
 @dataclass(frozen=True, kw_only=True)
 class GroundCaseFacts(LesionFacts):
-    """What is known of a probe; of a negative probe, the phrase and the lungs alone."""
+    """Facts of a probe; a negative probe has only the phrase and the lungs."""
 
     phrase: Annotated[str | None, Stored("phrase")] = None
     """The words to be found on the image: the name of the finding, or a sentence of a report."""

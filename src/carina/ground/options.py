@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from carina.cases.building import check_choice
 from carina.store.errors import CarinaError
 from carina.studies.vocabulary import Split
 
@@ -15,6 +16,8 @@ Ask = Literal["finding", "phrase"]
 
 @dataclass(frozen=True, kw_only=True)
 class GroundOptions:
+    """Options of `build_ground`, checked."""
+
     seed: int = 0
     per_target: int | None = None
     """Most positive probes for each finding; None for all."""
@@ -35,11 +38,8 @@ class GroundOptions:
             raise CarinaError(
                 f"absent {self.absent}: expected 0 to 10 negative probes for each positive probe"
             )
-        if self.fusion not in get_args(Fusion):
-            raise CarinaError(f"fusion {self.fusion!r}: expected one of {', '.join(get_args(Fusion))}")
-        if self.ask not in get_args(Ask):
-            raise CarinaError(f"ask {self.ask!r}: expected one of {', '.join(get_args(Ask))}")
-        if self.split is not None and self.split not in get_args(Split):
-            raise CarinaError(f"split {self.split!r}: expected one of {', '.join(get_args(Split))}")
+        check_choice("fusion", self.fusion, get_args(Fusion))
+        check_choice("ask", self.ask, get_args(Ask))
+        check_choice("split", self.split, get_args(Split))
         if len(set(self.targets)) < len(self.targets):
-            raise CarinaError(f"targets {', '.join(self.targets)}: a finding is named twice")
+            raise CarinaError(f"targets {', '.join(self.targets)}: a finding is named twice; name each once")

@@ -19,7 +19,7 @@ from carina.studies import Image, Region, Study
 
 PRESENT: Final = "present"
 ABSENT: Final = "absent"
-_NAMED: Final = {
+_QUESTION_NAMES: Final = {
     "atelectasis": "atelectasis",
     "cardiomegaly": "cardiomegaly",
     "consolidation": "a consolidation",
@@ -32,7 +32,7 @@ _NAMED: Final = {
     "pneumonia": "pneumonia",
     "pneumothorax": "a pneumothorax",
 }
-"""As a question calls a finding; others by the name that their source gives them."""
+"""Names of findings in questions; other findings keep the name that their source gives them."""
 _WHERE: Final = (
     "Mark every area of it by a box as tight as you can. Give each box as [x1, y1, x2, y2] in thousandths of the "
     "image's width and height (0 to 1000); the origin is the top left corner. Reply with nothing but the boxes."
@@ -42,7 +42,7 @@ _THOUSAND: Final = 1000.0
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """A finding that is asked about on one image."""
+    """A finding that is question about on one image."""
 
     study: Study
     image: Image
@@ -51,15 +51,15 @@ class Probe:
     """None for a negative probe."""
     phrase: str
     alike: tuple[str, ...] = ()
-    """Findings on the same study that look the same."""
+    """Other findings of the same study that look the same."""
     yes_first: bool = True
 
 
-def probe_case(probe: Probe, options: GroundOptions) -> Case:
+def make_case(probe: Probe, options: GroundOptions) -> Case:
     """The case of a probe."""
     study, image, truth = probe.study, probe.image, probe.truth
     name = case_id(options.seed, study.id, image.key, probe.target, probe.phrase)
-    regions, roles = _regions(probe, rng(options.seed, name, "regions"))
+    regions, roles = _name_regions(probe, rng(options.seed, name, "regions"))
     return Case(
         id=name,
         protocol="ground",
@@ -73,21 +73,21 @@ def probe_case(probe: Probe, options: GroundOptions) -> Case:
         regions=regions,
         views=(CaseView(id="v1", panels=(Panel(image=image.key),)),),
         steps=(
-            _recognition(probe),
-            *(() if truth is None else (_localisation(probe, truth, roles["truth"]),)),
+            _make_presence_step(probe),
+            *(() if truth is None else (_make_localisation_step(probe, truth, roles["truth"]),)),
         ),
-        facts=_facts(probe, roles, options).rows(),
+        facts=_make_facts(probe, roles, options).rows(),
     )
 
 
 def case_id(seed: int, study: str, image: str, target: str, phrase: str) -> str:
-    """An id that depends on the question and the image, and does not tell the answer."""
+    """An id that depends on the question and the image, and does not reveal the answer."""
     parts = "".join(f"{len(part)}:{part}" for part in (study, image, target, phrase))
     return f"g-{hashlib.sha256(f'{seed}/{parts}'.encode()).hexdigest()[:16]}"
 
 
-def _regions(probe: Probe, chance: np.random.Generator) -> tuple[tuple[CaseRegion, ...], dict[str, str]]:
-    """Truth and lungs under names and in an order that do not tell which is which; and the names by role."""
+def _name_regions(probe: Probe, chance: np.random.Generator) -> tuple[tuple[CaseRegion, ...], dict[str, str]]:
+    """Truth and lungs, with names and in an order that do not reveal their roles; and the names by role."""
     there: dict[str, Region] = {}
     if probe.truth is not None:
         there["truth"] = probe.truth.region
@@ -107,21 +107,21 @@ def presence_question(target: str, phrase: str) -> str:
     """The question whether a finding, or what a sentence of a report says, is present."""
     if phrase != target:
         return f"A report says: “{phrase}” Is that so on this chest X-ray?"
-    return f"Is there {_NAMED.get(target, target)} on this chest X-ray?"
+    return f"Is there {_QUESTION_NAMES.get(target, target)} on this chest X-ray?"
 
 
-def _recognition(probe: Probe) -> Step:
+def _make_presence_step(probe: Probe) -> Step:
     options = [Option(id="yes", text="Yes"), Option(id="no", text="No")]
     if not probe.yes_first:
         options.reverse()
     lines = [f"({number}) {option.text}" for number, option in enumerate(options, start=1)]
-    asked = presence_question(probe.target, probe.phrase)
+    question = presence_question(probe.target, probe.phrase)
     return Step(
         id="1",
         stage=1,
         task="recognition",
         format="choice",
-        question="\n".join([asked, "Options:", *lines]),
+        question="\n".join([question, "Options:", *lines]),
         options=tuple(options),
         shows=("v1",),
         uses=("v1",),
@@ -129,15 +129,15 @@ def _recognition(probe: Probe) -> Step:
     )
 
 
-def _localisation(probe: Probe, truth: Truth, region: str) -> Step:
-    asked = f"Where is the {probe.target}?"
+def _make_localisation_step(probe: Probe, truth: Truth, region: str) -> Step:
+    question = f"Where is the {probe.target}?"
     if probe.phrase != probe.target:
-        asked = f"Where is what the report describes as “{probe.phrase}”?"
+        question = f"Where is what the report describes as “{probe.phrase}”?"
     sides = (probe.image.width, probe.image.height) * 2
     boxes = tuple(
         Box(
             image=probe.image.key,
-            xyxy=_corners(piece, sides),
+            xyxy=_box_corners(piece, sides),
             frame="thousand",
             name=probe.target,
         )
@@ -149,7 +149,7 @@ def _localisation(probe: Probe, truth: Truth, region: str) -> Step:
         task="localisation",
         format="boxes",
         score="boxes",
-        question=f"{asked} {_WHERE}",
+        question=f"{question} {_WHERE}",
         uses=("v1",),
         reached_by=(Branch(step="1", options=("yes",)),),
         depends_on=("1",),
@@ -158,7 +158,7 @@ def _localisation(probe: Probe, truth: Truth, region: str) -> Step:
     )
 
 
-def _corners(piece: Region, sides: tuple[int, ...]) -> tuple[float, float, float, float]:
+def _box_corners(piece: Region, sides: tuple[int, ...]) -> tuple[float, float, float, float]:
     x, y, width, height = piece.bbox or (0, 0, 0, 0)
     x1, y1, x2, y2 = (
         round(_THOUSAND * value / side, 1)
@@ -167,7 +167,7 @@ def _corners(piece: Region, sides: tuple[int, ...]) -> tuple[float, float, float
     return x1, y1, x2, y2
 
 
-def _facts(probe: Probe, roles: dict[str, str], options: GroundOptions) -> GroundCaseFacts:
+def _make_facts(probe: Probe, roles: dict[str, str], options: GroundOptions) -> GroundCaseFacts:
     names = {name: role for role, name in sorted(roles.items())}
     truth = probe.truth
     if truth is None:

@@ -39,7 +39,7 @@ class SelectedProbe:
 
 @dataclass
 class ProbeCandidates:
-    """What one pass over the studies has found."""
+    """Probes that the studies allow, and the reasons where they allow none."""
 
     present: dict[str, list[SelectedProbe]] = field(default_factory=lambda: defaultdict(list))
     absent: dict[str, list[tuple[SelectedProbe, str]]] = field(default_factory=lambda: defaultdict(list))
@@ -77,14 +77,14 @@ def select_probes(found: ProbeCandidates, options: GroundOptions) -> list[Select
     """The probes of a benchmark, in the order of the studies: as many of each finding as requested."""
     chosen: list[SelectedProbe] = []
     for name in sorted(found.present):
-        present = _first(found.present[name], options, options.per_target)
+        present = _sample_probes(found.present[name], options, options.per_target)
         free = [probe for probe, patient in found.absent[name] if patient not in found.affected[name]]
         dropped = len(found.absent[name]) - len(free)
         if dropped:
             found.not_absent[name, ELSEWHERE] += dropped
-        absent = _first(free, options, round(options.absent * len(present)))
+        absent = _sample_probes(free, options, round(options.absent * len(present)))
         if options.ask == "phrase" and present:
-            # The words of a sentence that is true of somebody else.
+            # A sentence that is true of another patient.
             absent = [
                 replace(probe, phrase=present[n % len(present)].phrase) for n, probe in enumerate(absent)
             ]
@@ -116,7 +116,7 @@ def _add_present(
     if not there:
         found.skipped.append((study.id, name, NOT_DRAWN if images else NO_IMAGE))
         return
-    phrases = [name] if options.ask == "finding" else list(dict.fromkeys(_phrases(study, name)))
+    phrases = [name] if options.ask == "finding" else list(dict.fromkeys(_find_phrases(study, name)))
     if not phrases:
         found.skipped.append((study.id, name, NO_PHRASE))
     found.present[name] += [
@@ -138,7 +138,7 @@ def _add_absent(found: ProbeCandidates, place: int, study: Study, name: str, opt
         found.absent[name].append((probe, study.patient))
 
 
-def _phrases(study: Study, name: str) -> Iterator[str]:
+def _find_phrases(study: Study, name: str) -> Iterator[str]:
     """Sentences of the report that state findings of this name, all of them present, and nothing else."""
     if study.report is None:
         return
@@ -146,13 +146,15 @@ def _phrases(study: Study, name: str) -> Iterator[str]:
     whole = {f.id for f in study.findings if f.name == name}
     for sentence in study.report.sentences:
         about = {state.about for state in sentence.states}
-        # A sentence about one of several would be true of a part of the region.
+        # A sentence about one of several findings would describe only a part of the region.
         if about and about == present == whole and all(state.kind == "finding" for state in sentence.states):
             yield study.report.quote(sentence).strip()
 
 
-def _first(probes: list[SelectedProbe], options: GroundOptions, most: int | None) -> list[SelectedProbe]:
-    """A random sample, the same for the same seed, of which a smaller one is the beginning."""
+def _sample_probes(
+    probes: list[SelectedProbe], options: GroundOptions, most: int | None
+) -> list[SelectedProbe]:
+    """A random sample that depends on the seed alone; a smaller sample is the beginning of a larger one."""
 
     def rank(probe: SelectedProbe) -> str:
         text = f"{options.seed}/{probe.target}/{probe.place}/{probe.image}/{probe.phrase}"

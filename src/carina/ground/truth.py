@@ -1,4 +1,4 @@
-"""The region that a finding covers on an image, of everything that annotators drew of it."""
+"""The region that a finding covers on an image, from everything that annotators drew."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,21 +18,21 @@ class Truth:
 
     region: Region
     pieces: tuple[Region, ...]
-    """What is to be found one by one: connected parts of what was drawn, boxes as they were drawn."""
+    """The separate areas to find: connected parts of masks, or boxes as they were drawn."""
     annotators: int
     agreement: float | None
     """Mean overlap (IoU) of two annotators; None where there was one."""
     drawn: str
-    """How: mask, polygon or box; the loosest of them."""
+    """How the region was drawn: mask, polygon or box; the coarsest of several."""
     conspicuity: float | None
-    """Of the piece that is seen best, where the source knows it."""
+    """Contrast-to-noise ratio of the most visible piece, where the source states it."""
     side: str | None
-    """Of the patient: right, left or bilateral, where the source says it of every piece."""
+    """Side of the patient: right, left or bilateral, where the source states it for every finding."""
 
 
-_LOOSEST = ("box", "polygon", "mask")
-_SPECK = 0.02
-"""Parts of a mask that are smaller than this share of the largest are no pieces of their own."""
+_COARSEST_FIRST = ("box", "polygon", "mask")
+_LEAST_PIECE = 0.02
+"""Parts of a mask that are smaller than this share of the largest part are ignored."""
 
 
 def truth_of(findings: list[Finding], image: Image, fusion: Fusion) -> Truth | None:
@@ -46,8 +46,8 @@ def truth_of(findings: list[Finding], image: Image, fusion: Fusion) -> Truth | N
                 f"image {image.key}: a region of {one.region.height} x {one.region.width} is drawn on an image "
                 f"of {image.height} x {image.width}"
             )
-    by_annotator = {name: _of(drawn, name) for name in sorted({one.annotator for one in drawn})}
-    region = _fused(list(by_annotator.values()), fusion)
+    by_annotator = {name: _join_regions(drawn, name) for name in sorted({one.annotator for one in drawn})}
+    region = _fuse_regions(list(by_annotator.values()), fusion)
     if region.is_empty:
         return None
     kinds = {one.drawn for one in drawn}
@@ -55,28 +55,28 @@ def truth_of(findings: list[Finding], image: Image, fusion: Fusion) -> Truth | N
     overlaps = [one.iou(other) for one, other in combinations(by_annotator.values(), 2)]
     return Truth(
         region=region,
-        pieces=_pieces(drawn, region, one_reader=len(by_annotator) == 1),
+        pieces=_list_pieces(drawn, region, is_one_annotator=len(by_annotator) == 1),
         annotators=len(by_annotator),
         agreement=fmean(overlaps) if overlaps else None,
-        drawn=next(kind for kind in _LOOSEST if kind in kinds),
+        drawn=next(kind for kind in _COARSEST_FIRST if kind in kinds),
         conspicuity=max(seen, default=None),
-        side=_side([finding for finding in findings if finding.annotations]),
+        side=_find_side([finding for finding in findings if finding.annotations]),
     )
 
 
-def _side(findings: list[Finding]) -> str | None:
+def _find_side(findings: list[Finding]) -> str | None:
     sides = {None if finding.location is None else finding.location.side for finding in findings}
     if sides <= {"right", "left", "bilateral"}:
         return str(sides.pop()) if len(sides) == 1 else "bilateral"
     return None
 
 
-def _of(drawn: list[Annotation], annotator: str) -> Region:
+def _join_regions(drawn: list[Annotation], annotator: str) -> Region:
     first, *others = (one.region for one in drawn if one.annotator == annotator)
     return first.union(*others)
 
 
-def _fused(regions: list[Region], fusion: Fusion) -> Region:
+def _fuse_regions(regions: list[Region], fusion: Fusion) -> Region:
     first, *others = regions
     match fusion:
         case "first":
@@ -90,11 +90,11 @@ def _fused(regions: list[Region], fusion: Fusion) -> Region:
             return Region.from_mask(2 * marked >= len(regions))
 
 
-def _pieces(drawn: list[Annotation], region: Region, *, one_reader: bool) -> tuple[Region, ...]:
-    """A reader's boxes are pieces as they stand; of masks, and of several readers, the connected parts are."""
-    if one_reader and all(one.drawn == "box" for one in drawn):
+def _list_pieces(drawn: list[Annotation], region: Region, *, is_one_annotator: bool) -> tuple[Region, ...]:
+    """The boxes of a single annotator as they were drawn; otherwise, the connected parts of the region."""
+    if is_one_annotator and all(one.drawn == "box" for one in drawn):
         boxes = {one.region.counts: one.region for one in drawn if not one.region.is_empty}
         return tuple(boxes.values())
     parts = region.components()
     largest = max(part.area for part in parts)
-    return tuple(part for part in parts if part.area >= _SPECK * largest)
+    return tuple(part for part in parts if part.area >= _LEAST_PIECE * largest)

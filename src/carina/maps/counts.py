@@ -76,7 +76,7 @@ def _overlap_value(metric: str, hit: Floats, false: Floats, true: Floats, other:
 
 
 def _is_undefined(empty: Empty | None, is_empty_prediction: Flags, is_empty_truth: Flags) -> Flags:
-    """Where the treatment of empty masks leaves a value out, although it may have been computed."""
+    """Values that the rule for empty masks excludes, although they can be computed."""
     match empty:
         case "positives":
             return is_empty_truth

@@ -22,6 +22,7 @@ from carina.maps.score import Scorer, Variants
 from carina.maps.summary import Cell, Row
 from carina.maps.tuning import Thresholds, read_thresholds, write_thresholds
 from carina.models.frame import Frame
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
 from carina.store.progress import Progress, no_progress
@@ -116,6 +117,7 @@ class MapScores(Result):
         return {"scored_maps": self.scores.scored, "metric_variants": len(self.scores.variants)}
 
 
+@check_arguments
 def score_maps(
     maps: Location,
     regions: Location,
@@ -158,7 +160,7 @@ def score_maps(
         replicates: Bootstrap replicates of patients for an interval.
         seed: Seed of the bootstrap.
         on_error: What to do with a map that cannot be read.
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The scores, with `.scores`, `.files` and `.to_frame()`.
@@ -239,6 +241,7 @@ class ProfileComparison(Result):
         return {"rules": len(self.rules), "maps": self.rules[0].n["all"]}
 
 
+@check_arguments
 def compare_profiles(
     maps: Location, regions: Location, *, geometry: str | None = None, progress: Progress = no_progress
 ) -> ProfileComparison:
@@ -248,7 +251,7 @@ def compare_profiles(
         maps: Directory of maps, as for `score_maps`.
         regions: File of regions, as for `score_maps`.
         geometry: How a map lies on its image, as for `score_maps`.
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         One row for each scoring rule: its mean score for all maps and by lesion size.

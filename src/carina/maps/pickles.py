@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
@@ -48,6 +49,7 @@ class ConvertedPickles(Result):
         return {"written": len(self.written), "refused": len(self.refused)}
 
 
+@check_arguments
 def convert_pickles(source: Location, out: Location, *, progress: Progress = no_progress) -> ConvertedPickles:
     """Convert pickled maps to `.npz` without running the code that pickles can hold.
 
@@ -57,7 +59,7 @@ def convert_pickles(source: Location, out: Location, *, progress: Progress = no_
     Args:
         source: Directory of pickles; folders below it are searched too.
         out: Directory for the `.npz` files, which keep the names of the pickles.
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The files that were written, and the reasons why others were refused.

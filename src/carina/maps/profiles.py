@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from carina.maps.variants import MARGINS, Variant, parse_variant
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.results import Result
 
@@ -202,6 +203,7 @@ class MetricList(Result):
         return {"profile": self.profile, "names": len(self.definitions)}
 
 
+@check_arguments
 def list_metrics(*, profile: str | None = None) -> MetricList:
     """List the scoring profiles, or the metric variants of one profile.
 

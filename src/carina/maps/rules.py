@@ -122,7 +122,7 @@ def grid_thresholds(name: GridName) -> NDArray[np.float32]:
 
 
 def rule_name(rule: Rule) -> str:  # noqa: PLR0911 - one for each kind
-    """The part of a variant's name that stands for the rule."""
+    """The part of a variant's name that names the rule."""
     match rule:
         case PeakPixel(ties):
             return ties
@@ -146,7 +146,7 @@ def _number(value: float) -> str:
 
 
 def parse_rule(text: str) -> Rule | None:
-    """The rule that a part of a variant's name stands for; None where it stands for no rule."""
+    """The rule that a part of a variant's name denotes; None if it denotes no rule."""
     if text in _RULES_BY_NAME:
         return _RULES_BY_NAME[text]
     if match := re.fullmatch(r"within_([1-9]\d{0,4})", text):

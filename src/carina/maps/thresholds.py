@@ -151,7 +151,7 @@ def _above_otsu(pair: Pair) -> MaskCounts:
 
 
 def _above_otsu_filled(pair: Pair) -> MaskCounts:
-    """As cheXlocalize: 8 bits, OpenCV's Otsu, contours as a tree, those of a single point dropped, all filled."""
+    """Threshold as cheXlocalize does: 8 bits, OpenCV's Otsu, all contours filled, without those of a single point."""
     if pair.is_constant:
         return _single_count(pair, 0, 0)
     values = pair.aligned.values

@@ -1,6 +1,6 @@
-"""Where an image lies in a model's square input, and the conversion of coordinates, masks and maps between the two.
+"""Position of an image in a model's square input, and conversion of coordinates, masks and maps between the two.
 
-Coordinates are continuous on both sides, so that nothing is shifted by half a pixel.
+Coordinates are continuous in both, so that nothing is shifted by half a pixel.
 """
 
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ Resampling = Literal["linear", "nearest"]
 
 @dataclass(frozen=True)
 class Frame:
-    """An image of `height` x `width`, resized to `rows` x `columns` and laid into a square of `side`.
+    """An image of `height` x `width`, resized to `rows` x `columns` and placed in a square of `side`.
 
-    Its upper left corner comes to lie at (`top`, `left`): what is above zero is padding before it, what is below is cut
-    off. A map of any size lies over the whole square; that a model resizes the square once more changes nothing.
+    Its upper left corner is at (`top`, `left`) of the square: a positive value is padding, a negative value is cropped.
+    A map of any size covers the whole square, also if the model resizes the square once more.
     """
 
     height: int
@@ -33,7 +33,7 @@ class Frame:
 
     @classmethod
     def padded(cls, height: int, width: int, *, longest: int, side: int) -> "Frame":
-        """The longer side resized to `longest`, in the upper left corner, the rest of the square left empty (SAM)."""
+        """The longer side resized to `longest`, in the upper left corner of the square; the rest is padding (SAM)."""
         scale = longest / max(height, width)
         return cls(height, width, max(1, int(height * scale + 0.5)), max(1, int(width * scale + 0.5)), side)
 
@@ -44,9 +44,9 @@ class Frame:
 
     @classmethod
     def letterboxed(cls, height: int, width: int, *, longest: int, side: int | None = None) -> "Frame":
-        """The longer side resized to `longest`, in the middle of a square of that, of which the middle `side` is seen.
+        """The longer side resized to `longest`, centred in a square of that side, which is cropped to `side`.
 
-        As GLoRIA, CARZero and AFLoc do it with 256 and 224, MedCLIP and CheXzero without the cut.
+        GLoRIA and CARZero use 256 and 224; AFLoc and CheXzero do not crop.
         """
         rows, columns = (max(1, length * longest // max(height, width)) for length in (height, width))
         cut = (longest - (side or longest)) // 2
@@ -55,32 +55,32 @@ class Frame:
 
     @classmethod
     def cropped(cls, height: int, width: int, *, shortest: int, side: int) -> "Frame":
-        """The shorter side resized to `shortest`, of which the middle square of `side` is seen (CLIP, BioViL)."""
+        """The shorter side resized to `shortest`, cropped to the central square of `side` (CLIP, BioViL)."""
         rows, columns = (length * shortest // min(height, width) for length in (height, width))
         return cls(height, width, rows, columns, side, -((rows - side) // 2), -((columns - side) // 2))
 
     def to_input(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Points (x, y) of the image, on the square."""
+        """Convert points (x, y) of the image to points of the square."""
         scaled = points * (self.columns / self.width, self.rows / self.height)
         return np.asarray(scaled + (self.left, self.top), np.float64)
 
     def from_input(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Points (x, y) of the square, on the image; those of padding lie outside it."""
+        """Convert points (x, y) of the square to points of the image; those in the padding lie outside it."""
         laid = points - (self.left, self.top)
         return np.asarray(laid * (self.width / self.columns, self.height / self.rows), np.float64)
 
-    def lay(self, resized: NDArray[Any]) -> NDArray[Any]:
-        """The square that the model gets of an image of `rows` x `columns`, with any channels behind; padding is 0."""
-        made = np.zeros((self.side, self.side, *resized.shape[2:]), resized.dtype)
+    def place(self, resized: NDArray[Any]) -> NDArray[Any]:
+        """Place a resized image of `rows` x `columns` (and any channels) in the square; padding is 0."""
+        square = np.zeros((self.side, self.side, *resized.shape[2:]), resized.dtype)
         (rows, from_row), (columns, from_column) = (
             (slice(max(at, 0), min(at + length, self.side)), max(-at, 0))
             for at, length in ((self.top, self.rows), (self.left, self.columns))
         )
-        made[rows, columns] = resized[
+        square[rows, columns] = resized[
             from_row : from_row + rows.stop - rows.start,
             from_column : from_column + columns.stop - columns.start,
         ]
-        return made
+        return square
 
     @property
     def sees_all(self) -> bool:
@@ -102,23 +102,25 @@ class Frame:
         return np.asarray(rows[:, None] & columns, bool)
 
     def to_image(self, values: Map, how: Resampling = "linear") -> Map:
-        """A map over the whole square, of any size: its values at the image's pixels.
+        """Resample a map of the square, of any size, to the image's pixels.
 
-        Linear between the centres of its cells and constant beyond the outermost, or those of the nearest cell. Pixels
-        that the model does not see have a value too, which says nothing: see `seen`.
+        Values are linear between the centres of the cells and constant beyond the outermost, or those of the nearest
+        cell. Pixels that the model does not see have a value without meaning: see `seen`.
         """
         rows = self._centres(self.height, self.rows, self.top, values.shape[0])
         columns = self._centres(self.width, self.columns, self.left, values.shape[1])
         if how == "nearest":
-            return np.asarray(values[np.ix_(_cells(rows, len(values)), _cells(columns, values.shape[1]))])
-        return _sampled(_sampled(values, rows, axis=0), columns, axis=1)
+            return np.asarray(
+                values[np.ix_(_nearest_cells(rows, len(values)), _nearest_cells(columns, values.shape[1]))]
+            )
+        return _interpolate(_interpolate(values, rows, axis=0), columns, axis=1)
 
     def cover(self, mask: Mask, size: int) -> Map:
-        """How much of each cell of a map of `size` x `size` over the square a mask of the image covers."""
-        rows = _integrated(
+        """Share of each cell of a `size` x `size` map of the square that a mask of the image covers."""
+        rows = _integrate(
             mask.astype(np.float64), self._edges(self.height, self.rows, self.top, size), axis=0
         )
-        cells = _integrated(rows, self._edges(self.width, self.columns, self.left, size), axis=1)
+        cells = _integrate(rows, self._edges(self.width, self.columns, self.left, size), axis=1)
         per_cell = (self.height / self.rows) * (self.width / self.columns) * (self.side / size) ** 2
         return np.asarray(np.clip(cells / per_cell, 0, 1), np.float32)
 
@@ -132,12 +134,12 @@ class Frame:
         return np.asarray((np.arange(low + 1) * (self.side / low) - at) * (length / content), np.float64)
 
 
-def _cells(at: NDArray[np.float64], number: int) -> NDArray[np.intp]:
-    """The cell in which each place lies."""
+def _nearest_cells(at: NDArray[np.float64], number: int) -> NDArray[np.intp]:
+    """Index of the cell that contains each position."""
     return np.clip(np.floor(at + 0.5).astype(np.intp), 0, number - 1)
 
 
-def _sampled(values: Map, at: NDArray[np.float64], *, axis: int) -> Map:
+def _interpolate(values: Map, at: NDArray[np.float64], *, axis: int) -> Map:
     last = values.shape[axis] - 1
     at = np.clip(at, 0, last)
     before = np.minimum(at.astype(np.intp), max(last - 1, 0))
@@ -147,8 +149,8 @@ def _sampled(values: Map, at: NDArray[np.float64], *, axis: int) -> Map:
     return np.asarray(low + (high - low) * part, np.float32)
 
 
-def _integrated(values: NDArray[np.float64], edges: NDArray[np.float64], *, axis: int) -> NDArray[np.float64]:
-    """Integrals between neighbouring edges of a function that is constant on every pixel and 0 beyond the last."""
+def _integrate(values: NDArray[np.float64], edges: NDArray[np.float64], *, axis: int) -> NDArray[np.float64]:
+    """Integrals between neighbouring edges of a function that is constant on every pixel and 0 outside the image."""
     length = values.shape[axis]
     sums = np.insert(np.cumsum(values, axis=axis), 0, 0.0, axis=axis)
     at = np.clip(edges, 0, length)

@@ -7,8 +7,14 @@ from typing import Any
 
 from PIL import Image
 
-from carina.models.chat.loading import Loaded, first_line, folder_of, load, quiet
-from carina.models.chat.template import Conversation, Template, message
+from carina.models.chat.loading import (
+    LoadedModel,
+    find_model_folder,
+    first_line,
+    load_model,
+    silence_transformers,
+)
+from carina.models.chat.template import ChatTemplate, Conversation, make_message
 from carina.models.conversation import ChatTurn, ImageReader, Reply, Sampling
 from carina.models.fingerprint import fingerprint_of_transformers
 from carina.models.registry import ModelName, ModelOptions, model_kind
@@ -22,12 +28,12 @@ class HfModel:
     memory is tried again in halves, and the size that fitted is kept for the rest.
     """
 
-    def __init__(self, loaded: Loaded, *, sampling: Sampling, batch: int = 8) -> None:
+    def __init__(self, loaded: LoadedModel, *, sampling: Sampling, batch: int = 8) -> None:
         self.name = f"hf:{loaded.name}"
         self.batch = batch
         self._loaded = loaded
         self._sampling = sampling
-        self._template = Template(loaded)
+        self._template = ChatTemplate(loaded)
 
     @classmethod
     def open(
@@ -50,7 +56,7 @@ class HfModel:
             dtype: None takes the model's own on a GPU, and float32 on the CPU.
             batch: Turns at a time.
         """
-        loaded = load(location, trust_remote_code=trust_remote_code, device=device, dtype=dtype)
+        loaded = load_model(location, trust_remote_code=trust_remote_code, device=device, dtype=dtype)
         return cls(loaded, sampling=sampling, batch=batch)
 
     def answer(self, turns: Sequence[ChatTurn], images: ImageReader) -> list[Reply]:
@@ -68,7 +74,7 @@ class HfModel:
             Exception
         ) as error:  # an image, a template or a processor may fail in any way, for one turn alone
             if len(turns) == 1:
-                return [_failure(f"the turn cannot be prepared for {self.name}: {first_line(error)}")]
+                return [_failed_reply(f"the turn cannot be prepared for {self.name}: {first_line(error)}")]
             inputs = None
         if inputs is None:
             return self._answer_halves(turns, images)
@@ -92,8 +98,8 @@ class HfModel:
 
     def _prepare(self, turns: Sequence[ChatTurn], images: ImageReader) -> Any:  # noqa: ANN401 - torch's
         """Tensors of a batch, padded on the left."""
-        conversations = [conversation(turn, images, self._template) for turn in turns]
-        with quiet(self._loaded.transformers):
+        conversations = [make_conversation(turn, images, self._template) for turn in turns]
+        with silence_transformers(self._loaded.transformers):
             return self._template.prepare(conversations)
 
     def _longest_answer(self, prompt_length: int) -> int:
@@ -104,8 +110,8 @@ class HfModel:
     def _generate(self, turns: Sequence[ChatTurn], inputs: Any, *, max_tokens: int) -> list[list[int]]:  # noqa: ANN401
         """New tokens of every row, up to the one that ends it."""
         loaded = self._loaded
-        sampler = token_sampler(loaded, self._sampling, turns)
-        with loaded.torch.inference_mode(), quiet(loaded.transformers):
+        sampler = make_token_sampler(loaded, self._sampling, turns)
+        with loaded.torch.inference_mode(), silence_transformers(loaded.transformers):
             tokens = loaded.model.generate(
                 **inputs.to(loaded.model.device, dtype=loaded.model.dtype),
                 max_new_tokens=max_tokens,
@@ -146,7 +152,7 @@ class HfModel:
         if self._loaded.torch.cuda.is_available():
             self._loaded.torch.cuda.empty_cache()
         if len(turns) == 1:
-            return [_failure(f"{self.name} has not enough memory for this turn alone")]
+            return [_failed_reply(f"{self.name} has not enough memory for this turn alone")]
         self.batch = max(1, len(turns) // 2)
         return self._answer_halves(turns, images)
 
@@ -156,14 +162,14 @@ class HfModel:
         return isinstance(error, kinds) or "can't allocate memory" in str(error)
 
 
-def _failure(reason: str) -> Reply:
+def _failed_reply(reason: str) -> Reply:
     return Reply(text=None, error=reason)
 
 
-def conversation(turn: ChatTurn, images: ImageReader, template: Template) -> Conversation:
-    """A turn in the form of chat templates; each image stands before the text of the message that shows it."""
+def make_conversation(turn: ChatTurn, images: ImageReader, template: ChatTemplate) -> Conversation:
+    """A turn in the form of chat templates; the images of a message come before its text."""
     messages = [
-        message(
+        make_message(
             one.role,
             template.escape(one.text),
             [_decode_png(images(turn.case, view)) for view in one.shows],
@@ -174,7 +180,7 @@ def conversation(turn: ChatTurn, images: ImageReader, template: Template) -> Con
         return messages
     system = template.escape(turn.system)
     if template.takes_system:
-        return [message("system", system), *messages]
+        return [make_message("system", system), *messages]
     first = messages[0]["content"][-1]
     first["text"] = f"{system}\n\n{first['text']}"
     return messages
@@ -212,7 +218,9 @@ class TokenSampler:
         return scores - torch.log(-torch.log(uniform)).to(scores.device)
 
 
-def token_sampler(loaded: Loaded, sampling: Sampling, turns: Sequence[ChatTurn]) -> TokenSampler | None:
+def make_token_sampler(
+    loaded: LoadedModel, sampling: Sampling, turns: Sequence[ChatTurn]
+) -> TokenSampler | None:
     """The sampler for the answers to some turns; None where the likeliest token is taken.
 
     Without a temperature the model's own settings decide; their `top_k` and `top_p` hold either way.
@@ -242,7 +250,7 @@ def _seed(seed: int | None, turn: ChatTurn) -> int:
 
 
 def _fingerprint(name: ModelName) -> str:
-    _, folder = folder_of(name.location)
+    _, folder = find_model_folder(name.location)
     return fingerprint_of_transformers(folder)
 
 
@@ -254,10 +262,10 @@ def _fingerprint(name: ModelName) -> str:
     packages=("torch", "transformers"),
     fingerprint=_fingerprint,
 )
-def open_hf(name: ModelName, options: ModelOptions) -> HfModel | Loaded:
+def open_hf(name: ModelName, options: ModelOptions) -> HfModel | LoadedModel:
     """Vision-language model of transformers, in this process."""
     if options.needs == "maps":
-        return load(
+        return load_model(
             name.location,
             trust_remote_code=options.trust_remote_code,
             device=options.device,

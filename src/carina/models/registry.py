@@ -123,7 +123,7 @@ class ModelKind:
     """One kind of model in the registry."""
 
     name: str
-    """What stands before the colon, or the whole name of a model that comes with Carina."""
+    """The part before the colon, or the whole name of a built-in model."""
     form: str
     """How users name a model of this kind: "hf:PATH or hf:OWNER/NAME"."""
     description: str
@@ -144,7 +144,7 @@ _REGISTERED_BY: Final = {
     "onnx": "carina.runs.classifier",
     "control": "carina.explanations.explainer_registry",
 }
-"""Modules outside this package that register models, by kind or by what stands before the slash."""
+"""Modules outside this package that register models, by kind or by the part before the slash."""
 MODELS: Final[Registry[ModelKind]] = Registry(
     "model kind", group="carina.models", package="carina.models", modules=tuple(_REGISTERED_BY.values())
 )
@@ -366,7 +366,7 @@ def _known_forms(needs: Capability | None) -> str:
 
 
 def _plural(kind: str) -> str:
-    """How a message speaks of all models of a kind."""
+    """The plural name of a kind for messages."""
     if kind == SERVED:
         return "served models"
     return f"models such as {kind}" if "/" in kind else f"{kind}: models"

@@ -38,7 +38,7 @@ MOST_SURE: Final = 1e-8
 _HALF: Final = 0.5
 """The models take indices of pixels and add this to get their centres; our coordinates are continuous already."""
 _KEPT: Final = 2
-"""How many of the last images keep their embeddings."""
+"""Number of images whose embeddings are cached."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Preparation:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, side: int) -> "Preparation":
-        """As the checkpoint's files say, for a model whose input has this side."""
+        """Read the preparation from the checkpoint's files, for a model whose input has this side."""
         settings = checkpoint.preparation
         try:
             size = settings["size"]

@@ -50,7 +50,7 @@ class Checkpoint:
 
     @cached_property
     def weights_sha256(self) -> str:
-        """Of the one file, as published; of a list of names and checksums where the weights are in several."""
+        """SHA-256 of the weight file; for weights in several files, of the list of their names and checksums."""
         sums = {file.name: sha256(file) for file in self.files}
         if len(sums) == 1:
             return next(iter(sums.values()))

@@ -19,7 +19,6 @@ from carina.cases.draw import (
     blank,
     fit_size,
     legend,
-    line_height,
     put_image,
     put_text,
     scale,
@@ -32,6 +31,7 @@ from carina.cases.model import Case
 from carina.pages.case import CaseContent, StepContent
 from carina.pages.case_text import path_title, target_colour
 from carina.pages.contour_difference import ContourDifference
+from carina.pages.summary_text import Line, lines_height, put_lines
 from carina.pages.words import join_parts
 
 _COLUMNS: Final = 4
@@ -48,8 +48,6 @@ _ANSWER: Final = Colour(110, 214, 178)
 
 _FRAME: Final = 5
 
-Line = tuple[str, Colour, int]
-"""Text, colour and size."""
 _SPACE: Final[Line] = ("", MUTED, 8)
 
 
@@ -80,10 +78,10 @@ def draw_case_summary(content: CaseContent) -> Rgb:
     if content.difference:
         first = next((group for group in groups if group.cells[-1].image is not None), groups[0])
         first.cells.append(_difference_cell(content, content.difference))
-    bands = [band for group in groups for band in (*_title(group.title), *_rows(group.cells))]
+    bands = [band for group in groups for band in (*_draw_title(group.title), *_draw_rows(group.cells))]
     columns = _COLUMNS if any(len(group.cells) > 2 for group in groups) else 2
     width = columns * (_CELL + GAP) + GAP
-    return stack([_heading(content.case, width), *(band[:, :width] for band in bands)])
+    return stack([_draw_heading(content.case, width), *(band[:, :width] for band in bands)])
 
 
 def _groups(content: CaseContent) -> list[Group]:
@@ -160,44 +158,41 @@ def _difference_cell(content: CaseContent, difference: ContourDifference) -> Cel
 
 def _lines(step: StepContent) -> tuple[Line, ...]:
     """Name, question and right answer of a step."""
-    answer = _cut(wrap(step.answer, width=_CELL, size=_TEXT), _ANSWER_LINES)
+    answer = _shorten_lines(wrap(step.answer, width=_CELL, size=_TEXT), _ANSWER_LINES)
     return (*_question_lines(step, width=_CELL), *((line, _ANSWER, _TEXT) for line in answer))
 
 
 def _question_lines(content: StepContent, *, width: int) -> tuple[Line, ...]:
     """Name and question of a step."""
     step = content.step
-    question = _cut(wrap(content.stem, width=width, size=_TEXT), _QUESTION_LINES)
+    question = _shorten_lines(wrap(content.stem, width=width, size=_TEXT), _QUESTION_LINES)
     return (
         (shorten(f"{step.id}  {step.task}", width=width, size=_HEAD), WHITE, _HEAD),
         *((line, MUTED, _TEXT) for line in question),
     )
 
 
-def _title(lines: Sequence[Line]) -> list[Rgb]:
+def _draw_title(lines: Sequence[Line]) -> list[Rgb]:
     """A band of lines across the image, or nothing."""
     if not lines:
         return []
-    band = blank(Size(width=_WIDTH, height=sum(map(_pitch, lines)) + 2), PANEL)
-    y = 0
-    for line in lines:
-        put_text(band, line[0], x=GAP, y=y, size=line[2], colour=line[1])
-        y += _pitch(line)
+    band = blank(Size(width=_WIDTH, height=lines_height(lines) + 2), PANEL)
+    put_lines(band, lines, x=GAP, y=0)
     return [band]
 
 
-def _cut(lines: list[str], most: int) -> list[str]:
+def _shorten_lines(lines: list[str], most: int) -> list[str]:
     lines = [line for line in lines if line]
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], shorten(lines[most - 1] + " …", width=_CELL, size=_TEXT)]
 
 
-def _rows(cells: Sequence[Cell]) -> list[Rgb]:
-    return [_row(cells[start : start + _COLUMNS]) for start in range(0, len(cells), _COLUMNS)]
+def _draw_rows(cells: Sequence[Cell]) -> list[Rgb]:
+    return [_draw_row(cells[start : start + _COLUMNS]) for start in range(0, len(cells), _COLUMNS)]
 
 
-def _row(cells: Sequence[Cell]) -> Rgb:
+def _draw_row(cells: Sequence[Cell]) -> Rgb:
     box = Size(width=_CELL, height=_CELL)
     images = [
         None if cell.image is None else scale(cell.image, fit_size(size_of(cell.image), box))
@@ -205,7 +200,7 @@ def _row(cells: Sequence[Cell]) -> Rgb:
     ]
     top = max((image.shape[0] for image in images if image is not None), default=0)
     below = max(
-        sum(map(_pitch, cell.lines)) + (0 if cell.legend is None else cell.legend.shape[0]) for cell in cells
+        lines_height(cell.lines) + (0 if cell.legend is None else cell.legend.shape[0]) for cell in cells
     )
     start = _FRAME + 1 if top else 0
     row = blank(Size(width=_WIDTH, height=start + top + below + 8 + 2 * GAP), PANEL)
@@ -218,19 +213,13 @@ def _row(cells: Sequence[Cell]) -> Rgb:
                 row[up - _FRAME : up + high + _FRAME, left - _FRAME : left + wide + _FRAME] = _RIGHT
             put_image(row, image, x=left, y=up)
         y = start + top + (8 if top else 0)
-        for line in cell.lines:
-            put_text(row, line[0], x=x, y=y, size=line[2], colour=line[1])
-            y += _pitch(line)
+        put_lines(row, cell.lines, x=x, y=y)
         if cell.legend is not None:
-            put_image(row, cell.legend, x=x, y=y)
+            put_image(row, cell.legend, x=x, y=y + lines_height(cell.lines))
     return row
 
 
-def _pitch(line: Line) -> int:
-    return line_height(line[2]) + 1
-
-
-def _heading(case: Case, width: int) -> Rgb:
+def _draw_heading(case: Case, width: int) -> Rgb:
     band = blank(Size(width=width, height=84), PANEL)
     title = join_parts([case.target or case.protocol, path_title(case)])
     if case.target:

@@ -30,6 +30,7 @@ from carina.cases.draw import (
 from carina.pages.case_text import plain_answer
 from carina.pages.conversation import ConversationContent, ConversationImage, Turn
 from carina.pages.figures import Figure, PixelStore
+from carina.pages.summary_text import Line, lines_height, put_lines
 from carina.pages.words import join_parts
 from carina.studies.region import Region
 
@@ -51,13 +52,10 @@ _QUESTION: Final = Colour(214, 220, 226)
 _ACCENT: Final = HUES["sky blue"]
 _LABELS: Final = {"yes": HUES["orange"], "no": _ACCENT, "uncertain": Colour(227, 156, 195)}
 
-Line = tuple[str, Colour, int]
-"""Text, colour and size."""
-
 
 def draw_conversation_summary(content: ConversationContent) -> Rgb:
     """The summary image, with as many columns as keep it from getting much higher than wide."""
-    strips = _strips(content)
+    strips = _draw_strips(content)
     total = sum(strip.shape[0] for strip in strips)
     columns = next(
         (
@@ -74,22 +72,22 @@ def draw_conversation_summary(content: ConversationContent) -> Rgb:
     )
     for place, part in enumerate(parts):
         put_image(sheet, stack(part), x=_COLUMN_GAP + place * (_COLUMN + _COLUMN_GAP), y=0)
-    return stack([_heading(content, sheet.shape[1]), sheet])
+    return stack([_draw_heading(content, sheet.shape[1]), sheet])
 
 
-def _strips(content: ConversationContent) -> list[Rgb]:
+def _draw_strips(content: ConversationContent) -> list[Rgb]:
     """Everything from top to bottom, in pieces that stay whole; a heading stays with its first turn."""
     strips: list[Rgb] = []
     for span in content.spans:
         new = [image for image in span.images if image.figure.id in span.new]
-        above = [_image_strip(new, content.pixels)] if new else []
+        above = [_draw_image_strip(new, content.pixels)] if new else []
         for group in span.groups:
             if group.stage is not None:
                 title = f"{group.stage}  {group.title}{' (continued)' if group.continued else ''}"
-                above.append(_lines([("", MUTED, 6), (title, _ACCENT, _HEAD), ("", MUTED, 3)]))
+                above.append(_draw_lines([("", MUTED, 6), (title, _ACCENT, _HEAD), ("", MUTED, 3)]))
             for turn in group.turns:
                 stage = f"stage {turn.step.stage}" if group.stage is None else ""
-                strips.append(stack([*above, _turn(turn, stage, content.pixels)]))
+                strips.append(stack([*above, _draw_turn(turn, stage, content.pixels)]))
                 above = []
     return strips
 
@@ -116,7 +114,7 @@ def _breaks(heights: Sequence[int], limit: int) -> list[int]:
     return starts
 
 
-def _image_strip(images: Sequence[ConversationImage], store: PixelStore) -> Rgb:
+def _draw_image_strip(images: Sequence[ConversationImage], store: PixelStore) -> Rgb:
     """Images side by side, each with its role below."""
     across = 2 if len(images) > 1 else 1
     side = (_COLUMN - (across - 1) * GAP) // across if across > 1 else 360
@@ -139,39 +137,39 @@ def _image_strip(images: Sequence[ConversationImage], store: PixelStore) -> Rgb:
     return stack(rows)
 
 
-def _turn(turn: Turn, stage: str, store: PixelStore) -> Rgb:
+def _draw_turn(turn: Turn, stage: str, store: PixelStore) -> Rgb:
     """A question, its options and its answer, beside the number of the turn; its stage where no heading gives it."""
     step = turn.step
     width = _COLUMN - _INDENT
     lines: list[Line] = []
     if step.context:
-        lines += _wrapped(step.context, width, MUTED)
-    lines += _wrapped(turn.stem, width, _QUESTION)
+        lines += _wrap_lines(step.context, width, MUTED)
+    lines += _wrap_lines(turn.stem, width, _QUESTION)
     earlier = ", ".join(link.id for link in turn.depends_on)
     notes = [
         *turn.limits,
         f"depends on {earlier}" if earlier else "",
         "reveals an answer" if step.restates else "",
     ]
-    lines += _wrapped(join_parts([stage, step.task, *notes]), width, MUTED, _SMALL)
+    lines += _wrap_lines(join_parts([stage, step.task, *notes]), width, MUTED, _SMALL)
     for choice in turn.choices:
         text = f"{'right: ' if choice.is_right else ''}{choice.label} {choice.option.text}"
-        lines += _wrapped(text, width - 14, _ANSWER if choice.is_right else MUTED)
-    body = _lines(lines, indent=_INDENT)
-    questioned = [] if turn.questioned_figure is None else [_boxed_image(turn.questioned_figure, store)]
+        lines += _wrap_lines(text, width - 14, _ANSWER if choice.is_right else MUTED)
+    body = _draw_lines(lines, indent=_INDENT)
+    questioned = [] if turn.questioned_figure is None else [_draw_boxed_image(turn.questioned_figure, store)]
     parts = [
         body,
         *questioned,
-        *_answer(turn, width),
-        *(_boxed_image(figure, store) for figure in turn.key_figures),
-        _lines([("", MUTED, 8)]),
+        *_draw_answer(turn, width),
+        *(_draw_boxed_image(figure, store) for figure in turn.key_figures),
+        _draw_lines([("", MUTED, 8)]),
     ]
     strip = stack(parts)
     put_text(strip, shorten(step.id, width=_INDENT - 6, size=_TEXT), x=0, y=0, size=_TEXT, colour=MUTED)
     return strip
 
 
-def _answer(turn: Turn, width: int) -> list[Rgb]:
+def _draw_answer(turn: Turn, width: int) -> list[Rgb]:
     """The right answer in its colour with a bar at its side; nothing where the options give it."""
     key = turn.step.key
     if turn.choices:
@@ -182,19 +180,19 @@ def _answer(turn: Turn, width: int) -> list[Rgb]:
     if key.sections:
         for section in key.sections:
             lines.append((section.name.upper(), MUTED, _SMALL))
-            lines += _wrapped(section.text, width - 14, _ANSWER)
+            lines += _wrap_lines(section.text, width - 14, _ANSWER)
     elif turn.answer:
-        lines += _wrapped(plain_answer(key.text or ""), width - 14, _ANSWER)
+        lines += _wrap_lines(plain_answer(key.text or ""), width - 14, _ANSWER)
     if turn.unit:
-        lines += _wrapped(turn.unit, width - 14, MUTED, _SMALL)
+        lines += _wrap_lines(turn.unit, width - 14, MUTED, _SMALL)
     if not lines:
         return []
-    band = _lines(lines, indent=_INDENT + 14)
+    band = _draw_lines(lines, indent=_INDENT + 14)
     band[2:-1, _INDENT : _INDENT + 3] = HUES["bluish green"]
     return [band]
 
 
-def _boxed_image(figure: Figure, store: PixelStore) -> Rgb:
+def _draw_boxed_image(figure: Figure, store: PixelStore) -> Rgb:
     pixels = store[figure.id]
     size = fit_size(size_of(pixels), Size(width=_BOXED_SIDE, height=_BOXED_SIDE))
     high, wide = pixels.shape[:2]
@@ -214,25 +212,18 @@ def _boxed_image(figure: Figure, store: PixelStore) -> Rgb:
     return band
 
 
-def _wrapped(text: str, width: int, colour: Colour, size: int = _TEXT) -> list[Line]:
+def _wrap_lines(text: str, width: int, colour: Colour, size: int = _TEXT) -> list[Line]:
     return [(line, colour, size) for line in wrap(text, width=width, size=size) if line]
 
 
-def _lines(lines: Sequence[Line], *, indent: int = 0) -> Rgb:
+def _draw_lines(lines: Sequence[Line], *, indent: int = 0) -> Rgb:
     """Lines below each other on a strip as wide as a column."""
-    band = blank(Size(width=_COLUMN, height=sum(map(_pitch, lines))), PANEL)
-    y = 0
-    for line in lines:
-        put_text(band, line[0], x=indent, y=y, size=line[2], colour=line[1])
-        y += _pitch(line)
+    band = blank(Size(width=_COLUMN, height=lines_height(lines)), PANEL)
+    put_lines(band, lines, x=indent, y=0)
     return band
 
 
-def _pitch(line: Line) -> int:
-    return line_height(line[2]) + 1
-
-
-def _heading(content: ConversationContent, width: int) -> Rgb:
+def _draw_heading(content: ConversationContent, width: int) -> Rgb:
     case = content.case
     inner = width - 2 * _COLUMN_GAP
     band = blank(Size(width=width, height=92), PANEL)

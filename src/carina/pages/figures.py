@@ -92,11 +92,11 @@ def shrink(image: Gray | Rgb, box: Size = LARGEST_OF_STUDY) -> Gray | Rgb:
     return scale(image, fit_size(size, box)) if size.width > box.width or size.height > box.height else image
 
 
-def jpeg_uri(image: Gray | Rgb) -> str:
+def jpeg_uri(image: Gray | Rgb, *, quality: int = JPEG_QUALITY) -> str:
     """An image as a data URI that a page can hold."""
     # OpenCV writes blue first.
     ordered = image if image.ndim == 2 else np.ascontiguousarray(image[..., ::-1])
-    _, content = cv2.imencode(".jpg", ordered, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    _, content = cv2.imencode(".jpg", ordered, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return "data:image/jpeg;base64," + base64.b64encode(content.tobytes()).decode("ascii")
 
 

@@ -4,7 +4,7 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -26,10 +26,11 @@ from carina.runs.analysis.run_analysis import analyse_group
 from carina.runs.analysis.run_groups import RunGroup, group_runs
 from carina.runs.analysis.tables import ReportTable, long_table, run_tables
 from carina.runs.prices import TABLE, read_prices
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.progress import Progress, no_progress
-from carina.store.results import Location, Result, as_path
+from carina.store.results import Location, Result, as_pandas, as_path
 
 RUN_PAGE: Final = "report.html"
 MAP_PAGE: Final = "ground.html"
@@ -92,6 +93,10 @@ class Report(Result):
             )
         return self.tables[name]
 
+    def to_pandas(self, name: str | None = None) -> Any:  # noqa: ANN401 - pandas is optional
+        """As `to_frame`, as a pandas table."""
+        return as_pandas(self.to_frame(name))
+
     def _summary(self) -> Mapping[str, object]:
         return {
             "pages": ", ".join(page.name for page in self.pages),
@@ -110,6 +115,7 @@ class _Parts:
     figures: dict[str, Figure] = field(default_factory=dict)
 
 
+@check_arguments
 def report(
     runs: "Location | Sequence[Location]",
     out: Location,
@@ -134,7 +140,7 @@ def report(
         benchmarks: Benchmarks that are no longer where the runs say.
         images: Folder of the images, where it is not the one that the benchmark names.
         prices: Table of model prices in the layout of `carina/runs/prices.yaml`, which is used where none is given.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The report: `open()` shows it in a browser, `tables` and `figures` hold its contents.

@@ -9,6 +9,7 @@ from carina.audits.benchmark import load_limits
 from carina.audits.gate import FAIL_LEVEL, RENDER, WARN_LEVEL
 from carina.cases import open_benchmark
 from carina.pages.audit import write_audit
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
@@ -17,6 +18,7 @@ DIRECTORY: Final = "audit"
 """Directory inside the benchmark to which an audit is written by default."""
 
 
+@check_arguments
 def audit(
     bench: Location,
     out: "Location | None" = None,
@@ -28,7 +30,7 @@ def audit(
     gates: Sequence[str] | None = None,
     warn_level: float = WARN_LEVEL,
     fail_level: float = FAIL_LEVEL,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> AuditResult:
     """Audit a benchmark: can it be passed without looking at the images, and are its answer keys sound?
@@ -47,7 +49,7 @@ def audit(
         warn_level: Probability of a chance result, corrected for all comparisons of a gate, below which the gate warns.
         fail_level: The same, below which the gate fails.
         workers: Number of processes; by default one per core, or one for a small benchmark.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The results of all gates; `.passed` says whether none failed, `.to_frame()` has one row per gate.

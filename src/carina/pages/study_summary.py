@@ -41,10 +41,10 @@ def draw_study_summary(content: StudyContent) -> Rgb:
     half = (_WIDTH - 3 * GAP) // 2
     return stack(
         [
-            _heading(study),
+            _draw_heading(study),
             montage(panels, columns=_COLUMNS, cell=_CELL, text_size=_TEXT - 1),
             legend([LegendEntry(text=name, colour=colour_of(name)) for name in names], width=_WIDTH),
-            _columns(_report_lines(study, half), _truth_lines(study, marks, half)),
+            _draw_columns(_report_lines(study, half), _truth_lines(study, marks, half)),
         ]
     )
 
@@ -56,21 +56,21 @@ def _panels(content: StudyContent) -> list[Panel]:
     for view in content.images:
         title = view.figure.title
         panels.append(Panel(image=shrink(content.pixels[view.figure.id]), caption=f"{title}, raw"))
-        panels.append(Panel(image=_outlined(content, view), caption=f"{title}, marked"))
+        panels.append(Panel(image=_draw_outlined(content, view), caption=f"{title}, marked"))
         prior = priors.pop(view.is_lateral, None)
         if prior:
             caption = f"{prior.figure.title} ({content.study.prior}), marked"
-            panels.append(Panel(image=_outlined(content, prior), caption=caption))
+            panels.append(Panel(image=_draw_outlined(content, prior), caption=caption))
         else:
             panels.append(Panel(image=blank(Size(width=1, height=1), PANEL)))
     return panels
 
 
-def _outlined(content: StudyContent, view: StudyImage) -> Rgb:
+def _draw_outlined(content: StudyContent, view: StudyImage) -> Rgb:
     return draw_outlines(content.pixels[view.figure.id], view.figure.outlines, _CELL)
 
 
-def _heading(study: Study) -> Rgb:
+def _draw_heading(study: Study) -> Rgb:
     band = blank(Size(width=_WIDTH, height=64), PANEL)
     put_text(band, study.id, x=GAP, y=8, size=24, colour=WHITE)
     date = study.date.isoformat() if study.date else ""
@@ -98,14 +98,14 @@ def _truth_lines(study: Study, marks: Marks, width: int) -> list[Line]:
         if thing.certainty == "absent":
             continue
         number = f"{marks.numbers[thing.id]}. " if thing.id in marks.numbers else ""
-        lines.extend((line, WHITE) for line in wrap(number + _summary(thing), width=width, size=_TEXT))
+        lines.extend((line, WHITE) for line in wrap(number + _describe_thing(thing), width=width, size=_TEXT))
     absent = [thing.name for thing in things if thing.certainty == "absent"]
     if absent:
         lines.extend((line, MUTED) for line in wrap(f"Absent: {', '.join(absent)}", width=width, size=_TEXT))
     return lines if len(lines) > 1 else [*lines, ("none", MUTED)]
 
 
-def _summary(thing: Finding | Device) -> str:
+def _describe_thing(thing: Finding | Device) -> str:
     sure = "" if thing.certainty == "present" else thing.certainty
     if isinstance(thing, Finding):
         details = [
@@ -119,7 +119,7 @@ def _summary(thing: Finding | Device) -> str:
     return words.join_parts([thing.name, *details, thing.trend or "", words.format_measures(thing.measures)])
 
 
-def _columns(left: list[Line], right: list[Line]) -> Rgb:
+def _draw_columns(left: list[Line], right: list[Line]) -> Rgb:
     pitch = line_height(_TEXT) + 2
     band = blank(Size(width=_WIDTH, height=max(len(left), len(right)) * pitch + 2 * GAP), PANEL)
     for column, lines in enumerate((left, right)):

@@ -22,6 +22,11 @@ def format_count(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
+def join_names(names: Sequence[str]) -> str:
+    """Names as a list in a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def format_measure(item: Measure) -> str:
     """Name, value and unit: "volume 930 mL"."""
     unit = "" if item.unit in ("", "1") else f" {item.unit}"

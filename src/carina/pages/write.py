@@ -35,6 +35,7 @@ from carina.pages.study_index import (
 from carina.pages.study_summary import draw_study_summary
 from carina.pages.words import page_name
 from carina.store import what_is
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
 from carina.store.progress import Progress, no_progress
@@ -106,12 +107,13 @@ class Pages(Result):
         return {"pages": len(self.pages), "of": self.total}
 
 
+@check_arguments
 def show(
     location: Location,
     out: Location = "pages",
     *,
     id: str | None = None,  # noqa: A002 - what it is
-    limit: int = LIMIT,
+    limit: PositiveInt = LIMIT,
     images: Location | None = None,
     title: str | None = None,
     progress: Progress = no_progress,
@@ -127,7 +129,7 @@ def show(
         limit: Largest number of studies or cases with a page, 1 or more.
         images: Directory with the images of a benchmark, if they are not where the benchmark says.
         title: Heading of the index; the name of the set's directory unless given.
-        progress: Opens a progress display; its total is the number of pages that will be written.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The pages. `path` is the index, or the page of the one study or case; `to_frame()` lists ids and files.

@@ -9,13 +9,20 @@ from typing import Final
 import numpy as np
 
 from carina.cases import case_image
-from carina.percept.anatomy import Anatomy, Scene, make_scene, mask_on, read_anatomy, shared
-from carina.percept.attributes import LOCATION_OPTIONS, Attributes, choose_regions, stable_attributes
+from carina.percept.anatomy import (
+    Anatomy,
+    LesionGeometry,
+    decode_mask,
+    make_geometry,
+    measure_overlap,
+    read_anatomy,
+)
+from carina.percept.attributes import LOCATION_OPTIONS, Attributes, choose_regions, measure_stable_attributes
 from carina.percept.deformers import Deformer, DeformerSource, warp_deformer
 from carina.percept.edit_sites import Place
-from carina.percept.layout import Layout, Wanted, lay_out
+from carina.percept.layout import Layout, RevisionKind, make_layout
 from carina.percept.lesions import LESIONS, Lesion
-from carina.percept.mask_options import OptionSet, option_sets
+from carina.percept.mask_options import OptionSet, make_option_sets
 from carina.percept.outline import Outline, draw_outline, iou
 from carina.percept.records import (
     AttributeTruth,
@@ -36,7 +43,7 @@ from carina.studies.model import Image, Study
 from carina.studies.region import Mask, Region
 
 FRONTAL: Final = ("PA", "AP")
-WANTED: Final[tuple[Wanted, ...]] = ("expansion", "contraction", "both")
+REVISION_KINDS: Final[tuple[RevisionKind, ...]] = ("expansion", "contraction", "both")
 
 
 def frontal_image(study: Study) -> Image:
@@ -50,6 +57,7 @@ def frontal_image(study: Study) -> Image:
 
 
 def subject_of(study: Study) -> Subject:
+    """The study and its frontal image, as cases record them."""
     image = frontal_image(study)
     return Subject(
         study=study.id,
@@ -100,26 +108,26 @@ def _analyse(
     subject, image = subject_of(study), frontal_image(study)
     found = truth_of(study, image, lesion)
     truth = found.mask
-    _check_apart(study, image, lesion, truth, rules)
+    _check_overlap(study, image, lesion, truth, rules)
     anatomy = read_anatomy(study, image)
-    scene = make_scene(lesion, truth, anatomy, rules)
-    outline = draw_outline(scene, rules, rng(seed, study.id, lesion.name, "outline"))
+    geometry = make_geometry(lesion, truth, anatomy, rules)
+    outline = draw_outline(geometry, rules, rng(seed, study.id, lesion.name, "outline"))
     redrawn = outline.on_image(outline.mask)
-    attributes = _attribute_truth(scene, redrawn, rules, seed, study.id) if lesion.in_lungs else None
+    attributes = _record_attributes(geometry, redrawn, rules, seed, study.id) if lesion.in_lungs else None
     chance = rng(seed, study.id, lesion.name, "edits")
     deformer = deformer_of(study, image)
-    layout = _any_layout(outline, anatomy, rules, chance, deformer)
+    layout = _find_layout(outline, anatomy, rules, chance, deformer)
     shown = outline.on_image(layout.shown)
     overlap = iou(shown, truth)
     if not rules.revise_low <= overlap <= rules.revise_high:
         raise Ineligible("no room for edits", f"the edited contour overlaps the truth by {overlap:.3f}")
-    sets = option_sets(outline, layout, rules, rng(seed, study.id, lesion.name, "options"))
+    sets = make_option_sets(outline, layout, rules, rng(seed, study.id, lesion.name, "options"))
     return LesionAnalysis(
         subject=subject,
         target=lesion.name,
-        area=scene.area,
-        share=scene.area / truth.size,
-        scale=scene.scale,
+        area=geometry.area,
+        share=geometry.area / truth.size,
+        scale=geometry.scale,
         truth=Region.from_mask(truth),
         provenance=found.provenance,
         reviewed=found.reviewed,
@@ -129,28 +137,28 @@ def _analyse(
         agreement=iou(redrawn, truth),
         shown=Region.from_mask(shown),
         overlap=overlap,
-        edits=_edits(outline, layout),
-        points=_points(outline, layout),
-        mask_sets=tuple(_mask_set(outline, one) for one in sets),
+        edits=_record_edits(outline, layout),
+        points=_record_distractors(outline, layout),
+        mask_sets=tuple(_record_mask_set(outline, one) for one in sets),
         attributes=attributes,
     )
 
 
-def _check_apart(study: Study, image: Image, lesion: Lesion, truth: Mask, rules: Rules) -> None:
-    """Refuse a lesion under another finding as dense: its contour cannot be seen."""
+def _check_overlap(study: Study, image: Image, lesion: Lesion, truth: Mask, rules: Rules) -> None:
+    """Raise `Ineligible` where another dense finding covers too much of the lesion to see its contour."""
     area = max(int(np.count_nonzero(truth)), 1)
     for finding in study.findings:
         if finding.name in {lesion.finding, *lesion.seen_through} or finding.certainty == "absent":
             continue
         for drawn in finding.annotations:
             if drawn.image == image.key:
-                other = mask_on(image, drawn.region, f"finding {finding.id!r}")
+                other = decode_mask(image, drawn.region, f"finding {finding.id!r}")
                 share = int(np.count_nonzero(other & truth)) / area
                 if share > rules.overlap:
                     raise Ineligible("overlaps another finding", f"{finding.name} covers {share:.0%} of it")
 
 
-def _mask_set(outline: Outline, made: OptionSet) -> MaskSet:
+def _record_mask_set(outline: Outline, made: OptionSet) -> MaskSet:
     return MaskSet(
         options=tuple(
             MaskChoice(region=Region.from_mask(outline.on_image(option.mask)), kind=option.kind)
@@ -160,32 +168,37 @@ def _mask_set(outline: Outline, made: OptionSet) -> MaskSet:
     )
 
 
-def _any_layout(
+def _find_layout(
     outline: Outline, anatomy: Anatomy, rules: Rules, chance: np.random.Generator, deformer: Deformer
 ) -> Layout:
-    """A layout with the sampled kind of edits, or with another kind where the lesion has no room for it."""
+    """A layout with revisions of a sampled kind, or of another kind where the lesion has no room for the first."""
     failure = Ineligible("no room for edits")
-    for kind in chance.permutation(len(WANTED)):
+    for kind in chance.permutation(len(REVISION_KINDS)):
         try:
-            return lay_out(
-                outline, anatomy, rules, wanted=WANTED[int(kind)], chance=chance, deformer=deformer.reluctance
+            return make_layout(
+                outline,
+                anatomy,
+                rules,
+                wanted=REVISION_KINDS[int(kind)],
+                chance=chance,
+                deformer=deformer.effort,
             )
         except Ineligible as reason:
             failure = reason
     raise failure
 
 
-def _on_image(outline: Outline, place: Place) -> tuple[float, float]:
+def _point_on_image(outline: Outline, place: Place) -> tuple[float, float]:
     """Centre of a pixel of the window, as (x, y) on the image."""
     return place[1] + outline.window[1].start + 0.5, place[0] + outline.window[0].start + 0.5
 
 
-def _edits(outline: Outline, layout: Layout) -> tuple[ContourEdit, ...]:
+def _record_edits(outline: Outline, layout: Layout) -> tuple[ContourEdit, ...]:
     return tuple(
         ContourEdit(
             operation=site.change.operation,
             place=site.place,
-            point=_on_image(outline, site.point),
+            point=_point_on_image(outline, site.point),
             area=site.change.area,
             share=site.change.area / outline.area,
             thickness=site.thickness,
@@ -196,10 +209,10 @@ def _edits(outline: Outline, layout: Layout) -> tuple[ContourEdit, ...]:
     )
 
 
-def _points(outline: Outline, layout: Layout) -> tuple[DistractorPoint, ...]:
+def _record_distractors(outline: Outline, layout: Layout) -> tuple[DistractorPoint, ...]:
     return tuple(
         DistractorPoint(
-            point=_on_image(outline, placed.point),
+            point=_point_on_image(outline, placed.point),
             inside=placed.inside,
             nearest_change=placed.nearest_change,
             contour_distance=abs(float(layout.distance[placed.point])),
@@ -208,16 +221,20 @@ def _points(outline: Outline, layout: Layout) -> tuple[DistractorPoint, ...]:
     )
 
 
-def _attribute_truth(scene: Scene, redrawn: Mask, rules: Rules, seed: int, study: str) -> AttributeTruth:
-    attributes = stable_attributes(scene.truth, (redrawn,), scene.anatomy, rules, scale=scene.scale)
-    chance = rng(seed, study, scene.lesion.name, "locations")
+def _record_attributes(
+    geometry: LesionGeometry, redrawn: Mask, rules: Rules, seed: int, study: str
+) -> AttributeTruth:
+    attributes = measure_stable_attributes(
+        geometry.truth, (redrawn,), geometry.anatomy, rules, scale=geometry.scale
+    )
+    chance = rng(seed, study, geometry.lesion.name, "locations")
     locations = {}
     for right in range(LOCATION_OPTIONS + 1):
-        chosen = choose_regions(attributes, scene.anatomy, rules, right=right, chance=chance)
+        chosen = choose_regions(attributes, geometry.anatomy, rules, right=right, chance=chance)
         if chosen is not None:
-            locations[right] = _location(*chosen, scene.anatomy)
+            locations[right] = _record_location(*chosen, geometry.anatomy)
     if not locations:
-        raise Ineligible("no regions to choose from", _clear_ones(attributes))
+        raise Ineligible("no regions to choose from", _describe_clear_regions(attributes))
     return AttributeTruth(
         zones=attributes.zones,
         regions=attributes.regions,
@@ -231,14 +248,15 @@ def _attribute_truth(scene: Scene, redrawn: Mask, rules: Rules, seed: int, study
     )
 
 
-def _location(right: tuple[str, ...], wrong: tuple[str, ...], anatomy: Anatomy) -> LocationChoice:
+def _record_location(right: tuple[str, ...], wrong: tuple[str, ...], anatomy: Anatomy) -> LocationChoice:
     overlaps = tuple(
-        (one, other, shared(one, other, anatomy.totals)) for one, other in combinations((*right, *wrong), 2)
+        (one, other, measure_overlap(one, other, anatomy.totals))
+        for one, other in combinations((*right, *wrong), 2)
     )
     return LocationChoice(right=right, wrong=wrong, overlaps=overlaps)
 
 
-def _clear_ones(attributes: Attributes) -> str:
+def _describe_clear_regions(attributes: Attributes) -> str:
     return (
         f"{len(attributes.inside)} regions clearly hold the lesion, {len(attributes.outside)} clearly do not"
     )

@@ -1,6 +1,6 @@
 """Anatomy around a lesion: the lungs and their parts, and where a contour may plausibly run.
 
-Raises `Ineligible` with a reason where a study's regions cannot carry the examination.
+Functions raise `Ineligible` with a reason where the regions of a study are not sufficient for a case.
 """
 
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ from carina.studies.vocabulary import SIDES, ZONES
 LEVELS: Final = ("upper", "mid", "lower")
 PARTS: Final = ("medial", "lateral", "peripheral")
 LUNG_SHARE: Final = (0.02, 0.45)
-"""Of the image, for one lung field: less is a fragment, more is not a lung."""
+"""Least and largest share of the image that one lung may cover: less is a fragment, more is not a lung."""
 LUNG_RATIO: Final = 4.0
-"""Between the two lungs; beyond it one of them is cut off or taken for another structure."""
+"""Largest ratio of the areas of the two lungs; above it, one of them is cut off or is another structure."""
 _LATERAL, _PERIPHERAL, _ANGLE, _ZONE = 1, 2, 4, 8
-"""Bits of the part code; zones count up from the fourth."""
+"""Bits of the part code; the zone number is stored from the fourth bit on."""
 
 
 @dataclass(frozen=True)
 class Anatomy:
-    """One frontal image's lungs, coded so that every share of every region comes from one count."""
+    """The lungs of a frontal image, with a part code for each pixel: a count by code gives the share of any region."""
 
     right: Mask
     left: Mask
@@ -51,7 +51,7 @@ class Anatomy:
 
     def region(self, name: str) -> Mask:
         """The pixels of one of `REGIONS`."""
-        return np.asarray(_MEMBERS[name][self.code])
+        return np.asarray(_REGION_CODES[name][self.code])
 
 
 REGIONS: Final = (
@@ -59,12 +59,12 @@ REGIONS: Final = (
     *(f"{side} {level} {part}" for side in SIDES for level in LEVELS for part in PARTS),
 )
 """The twenty regions that the location question chooses from: "right mid lateral", "left costophrenic angle"."""
-_CODES: Final = _ZONE * (len(ZONES) + 1)
+_CODE_COUNT: Final = _ZONE * (len(ZONES) + 1)
 
 
-def _members(name: str) -> NDArray[np.bool_]:
+def _region_codes(name: str) -> NDArray[np.bool_]:
     """Which part codes belong to a region, a zone ("right mid zone") or a lung ("right lung")."""
-    codes = np.arange(_CODES)
+    codes = np.arange(_CODE_COUNT)
     side, _, rest = name.partition(" ")
     zone = codes // _ZONE
     here = np.isin(zone, [n for n, named in enumerate(ZONES, start=1) if named.startswith(side)])
@@ -79,29 +79,31 @@ def _members(name: str) -> NDArray[np.bool_]:
             "medial": codes & _LATERAL == 0,
             "lateral": codes & _LATERAL > 0,
             "peripheral": codes & _PERIPHERAL > 0,
-        }.get(part, np.ones(_CODES, bool))
+        }.get(part, np.ones(_CODE_COUNT, bool))
     )
 
 
-_MEMBERS: Final = {name: _members(name) for name in (*REGIONS, *ZONES, *(f"{side} lung" for side in SIDES))}
+_REGION_CODES: Final = {
+    name: _region_codes(name) for name in (*REGIONS, *ZONES, *(f"{side} lung" for side in SIDES))
+}
 
 
-def share_of(name: str, counts: NDArray[np.int64], totals: NDArray[np.int64]) -> float:
-    """How much of a region, zone or lung the counted mask covers; NaN for a region that the lung does not have."""
-    members = _MEMBERS[name]
-    total = int(totals[members].sum())
-    return int(counts[members].sum()) / total if total else float("nan")
+def measure_share(name: str, counts: NDArray[np.int64], totals: NDArray[np.int64]) -> float:
+    """Share of a region, zone or lung that the counted mask covers; NaN for a region without pixels."""
+    codes = _REGION_CODES[name]
+    total = int(totals[codes].sum())
+    return int(counts[codes].sum()) / total if total else float("nan")
 
 
-def shared(one: str, other: str, totals: NDArray[np.int64]) -> float:
-    """How much of the smaller of two regions lies in the other."""
-    both = int(totals[_MEMBERS[one] & _MEMBERS[other]].sum())
-    smaller = min(int(totals[_MEMBERS[name]].sum()) for name in (one, other))
+def measure_overlap(one: str, other: str, totals: NDArray[np.int64]) -> float:
+    """Share of the smaller of two regions that lies in the other."""
+    both = int(totals[_REGION_CODES[one] & _REGION_CODES[other]].sum())
+    smaller = min(int(totals[_REGION_CODES[name]].sum()) for name in (one, other))
     return both / smaller if smaller else float("nan")
 
 
-def name_at(anatomy: Anatomy, row: int, column: int) -> str | None:
-    """The region around a pixel of the lungs, as a reader would name it; None outside them."""
+def name_region(anatomy: Anatomy, row: int, column: int) -> str | None:
+    """The region of the lungs that a pixel lies in, as a reader would name it; None outside the lungs."""
     code = int(anatomy.code[row, column])
     if not code // _ZONE:
         return None
@@ -113,13 +115,13 @@ def name_at(anatomy: Anatomy, row: int, column: int) -> str | None:
 
 def read_anatomy(study: Study, image: Image) -> Anatomy:
     """The lungs of a frontal image; `Ineligible` where they are not plausible."""
-    there = study.anatomy_on(image.key)
+    regions = study.anatomy_on(image.key)
     masks = {}
     for side in SIDES:
         name = f"{side} lung"
-        if name not in there:
+        if name not in regions:
             raise Ineligible("no lungs", f"the image has no region {name!r}")
-        masks[side] = mask_on(image, there[name], name)
+        masks[side] = decode_mask(image, regions[name], name)
     right, left = masks["right"], masks["left"]
     _check_lungs(right, left)
     code = np.zeros(right.shape, np.uint8)
@@ -133,7 +135,7 @@ def read_anatomy(study: Study, image: Image) -> Anatomy:
     ):
         for side in SIDES:
             code[parts[f"{side} {kind}"]] |= bit
-    totals = np.bincount(code.ravel(), minlength=_CODES).astype(np.int64)
+    totals = np.bincount(code.ravel(), minlength=_CODE_COUNT).astype(np.int64)
     totals[0] = 0
     return Anatomy(right=right, left=left, code=code, totals=totals)
 
@@ -158,8 +160,8 @@ def _check_lungs(right: Mask, left: Mask) -> None:
         raise Ineligible("implausible lungs", "the two lungs overlap")
 
 
-def mask_on(image: Image, region: Region, what: str) -> Mask:
-    """A region's pixels, if it is one of this image."""
+def decode_mask(image: Image, region: Region, what: str) -> Mask:
+    """The region as a mask; `Ineligible` where it is damaged or does not have the size of the image."""
     if (region.width, region.height) != (image.width, image.height):
         raise Ineligible(
             "region outside its image",
@@ -172,24 +174,24 @@ def mask_on(image: Image, region: Region, what: str) -> Mask:
 
 
 @dataclass(frozen=True)
-class Scene:
-    """A lesion on an image: everything that the geometry of a case is made from."""
+class LesionGeometry:
+    """A lesion on an image: its mask, the area in which contours may run, and the anatomy around it."""
 
     lesion: Lesion
     truth: Mask
     field: Mask
-    """Where a contour of this lesion may plausibly run; holds the truth."""
+    """Where a contour of this lesion may plausibly run; includes the truth."""
     anatomy: Anatomy
     scale: float
-    """Pixels of this image to one of the frame."""
+    """Pixels of this image for each pixel of the frame."""
 
     @property
     def area(self) -> int:
         return int(np.count_nonzero(self.truth))
 
 
-def make_scene(lesion: Lesion, truth: Mask, anatomy: Anatomy, rules: Rules) -> Scene:
-    """The scene of a lesion, if it is large enough and lies where such a lesion can."""
+def make_geometry(lesion: Lesion, truth: Mask, anatomy: Anatomy, rules: Rules) -> LesionGeometry:
+    """The geometry of a lesion; `Ineligible` where it is too small or lies where such a lesion cannot."""
     scale = max(truth.shape) / rules.frame
     area = int(np.count_nonzero(truth))
     if not area:
@@ -201,12 +203,12 @@ def make_scene(lesion: Lesion, truth: Mask, anatomy: Anatomy, rules: Rules) -> S
             raise Ineligible("lesion outside the lungs", "no pixel lies in a lung field")
         field = anatomy.lungs | truth
     else:
-        field = _hull(anatomy.lungs | truth)
-    return Scene(lesion=lesion, truth=truth, field=field, anatomy=anatomy, scale=scale)
+        field = _convex_hull(anatomy.lungs | truth)
+    return LesionGeometry(lesion=lesion, truth=truth, field=field, anatomy=anatomy, scale=scale)
 
 
-def _hull(mask: Mask) -> Mask:
-    """The convex hull: of both lungs, the thorax as far as a heart can reach in it."""
+def _convex_hull(mask: Mask) -> Mask:
+    """The convex hull of a mask. For both lungs it is the part of the thorax that a heart can occupy."""
     points = cv2.findNonZero(mask.view(np.uint8))
     filled = np.zeros(mask.shape, np.uint8)
     cv2.fillConvexPoly(filled, cv2.convexHull(points), 1)

@@ -1,58 +1,75 @@
-"""From an analysed lesion to a case on one path: questions, views and facts; no geometry is computed here."""
+"""Make the case of an analysed lesion on one path: questions, views and facts. No geometry is computed here."""
 
 import hashlib
 
 from carina.cases import Case, CaseRegion, CaseView, Fact, Step
-from carina.percept.attribute_steps import attribute_steps
-from carina.percept.contour_steps import detection, evaluation, points_step, revision
-from carina.percept.drawing import Drawing, raw_view
+from carina.percept.attribute_steps import make_attribute_steps
+from carina.percept.contour_steps import (
+    make_detection_step,
+    make_evaluation_step,
+    make_points_step,
+    make_revision_step,
+)
+from carina.percept.drawing import Drawing, make_raw_view
 from carina.percept.lesions import LESIONS
 from carina.percept.records import LesionAnalysis, Subject
 from carina.percept.rules import Rules
-from carina.percept.steps import Assembly, Due, Path
+from carina.percept.steps import Assembly, KeyPosition, Path
 from carina.store.seeding import rng
 
 
 def case_id(seed: int, study: str, target: str) -> str:
-    """An id that depends on study, lesion and seed, and does not tell the answers."""
+    """An id that depends on study, lesion and seed, and does not reveal the answers."""
     digest = hashlib.sha256(f"{len(study)}:{study}/{target}/{seed}".encode()).hexdigest()
     return f"c-{digest[:16]}"
 
 
-def lesion_free(subject: Subject, target: str, *, seed: int, rules: Rules, due: Due) -> Case:
-    """The case of an absent lesion: one question."""
+def make_lesion_free_case(
+    subject: Subject, target: str, *, seed: int, rules: Rules, key_position: KeyPosition
+) -> Case:
+    """The case of an absent lesion, which has one question."""
     chance = rng(seed, subject.study, target, "assembly")
-    assembly = Assembly(lesion=LESIONS[target], path="LF", rules=rules, due=due, chance=chance)
-    return _case(
+    assembly = Assembly(
+        lesion=LESIONS[target], path="LF", rules=rules, key_position=key_position, chance=chance
+    )
+    return _make_case(
         subject,
         assembly,
         seed=seed,
         regions=(),
-        views=(raw_view(subject.image),),
-        steps=(detection(assembly),),
+        views=(make_raw_view(subject.image),),
+        steps=(make_detection_step(assembly),),
     )
 
 
-def lesion_case(
-    analysis: LesionAnalysis, path: Path, *, right_regions: int, seed: int, rules: Rules, due: Due
+def make_lesion_case(
+    analysis: LesionAnalysis,
+    path: Path,
+    *,
+    right_regions: int,
+    seed: int,
+    rules: Rules,
+    key_position: KeyPosition,
 ) -> Case:
     """The case of a lesion whose shown contour needs no revision (RF) or a major one (RR).
 
-    `right_regions` of the options of the location question hold the lesion.
+    `right_regions` is the number of right options of the location question.
     """
     chance = rng(seed, analysis.subject.study, analysis.target, "assembly")
-    assembly = Assembly(lesion=LESIONS[analysis.target], path=path, rules=rules, due=due, chance=chance)
+    assembly = Assembly(
+        lesion=LESIONS[analysis.target], path=path, rules=rules, key_position=key_position, chance=chance
+    )
     drawing = Drawing(analysis, assembly)
-    steps = [detection(assembly), evaluation(assembly)]
+    steps = [make_detection_step(assembly), make_evaluation_step(assembly)]
     if path == "RR":
         steps += [
-            points_step(drawing, "expansion"),
-            points_step(drawing, "contraction"),
-            revision(drawing),
+            make_points_step(drawing, "expansion"),
+            make_points_step(drawing, "contraction"),
+            make_revision_step(drawing),
         ]
     if analysis.attributes is not None:
-        steps += attribute_steps(analysis.attributes, assembly, right_regions)
-    return _case(
+        steps += make_attribute_steps(analysis.attributes, assembly, right_regions)
+    return _make_case(
         analysis.subject,
         assembly,
         seed=seed,
@@ -63,7 +80,7 @@ def lesion_case(
     )
 
 
-def _case(
+def _make_case(
     subject: Subject,
     assembly: Assembly,
     *,

@@ -7,63 +7,68 @@ from carina.percept.attributes import MANY_ZONES, SEVERITIES, SEVERITY_CUTS
 from carina.percept.facts import PerceptStepFacts
 from carina.percept.records import AttributeTruth, LocationChoice
 from carina.percept.rules import Band
-from carina.percept.steps import Assembly, cycle, single
+from carina.percept.steps import Assembly, make_choice_step, rotate_options
 
 
-def attribute_steps(attributes: AttributeTruth, assembly: Assembly, right_regions: int) -> list[Step]:
+def make_attribute_steps(attributes: AttributeTruth, assembly: Assembly, right_regions: int) -> list[Step]:
+    """The four steps; `right_regions` is the number of right options of the location question."""
     branch = (Branch(step="2", options=("yes" if assembly.path == "RR" else "no",)),)
     return [
-        _distribution(attributes, assembly, branch),
-        _location(attributes, attributes.locations[right_regions], assembly, branch),
-        _severity(attributes, assembly, branch),
-        _comparison(attributes, assembly, branch),
+        _make_distribution_step(attributes, assembly, branch),
+        _make_location_step(attributes, attributes.locations[right_regions], assembly, branch),
+        _make_severity_step(attributes, assembly, branch),
+        _make_comparison_step(attributes, assembly, branch),
     ]
 
 
-def _distribution(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
+def _make_distribution_step(
+    attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]
+) -> Step:
     band = assembly.rules.region
     count = len(attributes.affected)
     key = f"{MANY_ZONES}+" if count >= MANY_ZONES else str(count)
-    return single(
+    return make_choice_step(
         "4a",
         task="distribution",
         question=wording.distribution(assembly.lesion),
-        options=cycle(assembly, "4a", wording.ZONE_COUNTS, key),
+        options=rotate_options(assembly, "4a", wording.ZONE_COUNTS, key),
         key=key,
         reached_by=branch,
         depends_on=("3c",) if assembly.path == "RR" else ("2",),
         facts=PerceptStepFacts(
             zone_ratios={
-                zone: _covered(share, band, is_covered=zone in attributes.affected)
+                zone: _coverage_margin(share, band, is_covered=zone in attributes.affected)
                 for zone, share in attributes.zones.items()
             }
         ).rows(),
     )
 
 
-def _covered(share: float, band: Band, *, is_covered: bool) -> Margin:
-    """A covered share with the range that keeps it outside the undecided band."""
+def _coverage_margin(share: float, band: Band, *, is_covered: bool) -> Margin:
+    """The covered share with the range outside the undecided band in which the key holds."""
     return Margin(share, band.high, 1.0) if is_covered else Margin(share, 0.0, band.low)
 
 
-def _location(
+def _make_location_step(
     attributes: AttributeTruth, choice: LocationChoice, assembly: Assembly, branch: tuple[Branch, ...]
 ) -> Step:
     rules = assembly.rules
-    names = _in_place(choice, assembly)
-    options = [Option(id=_slug(name), text=wording.region(name)) for name in names]
+    names = _order_regions(choice, assembly)
+    options = [Option(id=_option_id(name), text=wording.region(name)) for name in names]
     options.append(Option(id="none", text=wording.NONE_OF_REGIONS))
     facts = PerceptStepFacts(
         region_ratios={
-            _slug(name): _covered(attributes.regions[name], rules.region, is_covered=name in choice.right)
+            _option_id(name): _coverage_margin(
+                attributes.regions[name], rules.region, is_covered=name in choice.right
+            )
             for name in names
         },
         region_overlaps={
-            (_slug(one), _slug(other)): Margin(share, 0.0, rules.option_overlap)
+            (_option_id(one), _option_id(other)): Margin(share, 0.0, rules.option_overlap)
             for one, other, share in choice.overlaps
         },
     )
-    right = tuple(_slug(name) for name in names if name in choice.right)
+    right = tuple(_option_id(name) for name in names if name in choice.right)
     return Step(
         id="4b",
         stage=4,
@@ -83,39 +88,39 @@ def _location(
     )
 
 
-def location_step(right: int) -> str:
-    """The name under which places are balanced, for location questions with this number of right regions."""
+def location_step_name(right: int) -> str:
+    """The name by which key positions are balanced, for location questions with this number of right regions."""
     return f"4b with {right} right"
 
 
-def _in_place(choice: LocationChoice, assembly: Assembly) -> list[str]:
-    """The regions in the order of the options; the only right (or only wrong) one is at its balanced place."""
+def _order_regions(choice: LocationChoice, assembly: Assembly) -> list[str]:
+    """The regions in the order of the options; a single right (or single wrong) one is at its balanced position."""
     right, wrong = (
         [list(names)[n] for n in assembly.chance.permutation(len(names))]
         for names in (choice.right, choice.wrong)
     )
     if len(right) == 1 or len(wrong) == 1:
         odd, names = (right, wrong) if len(right) == 1 else (wrong, right)
-        names.insert(assembly.due(location_step(len(right)), len(names) + 1), odd[0])
+        names.insert(assembly.key_position(location_step_name(len(right)), len(names) + 1), odd[0])
         return names
     return right + wrong
 
 
-def _slug(name: str) -> str:
+def _option_id(name: str) -> str:
     return name.replace(" ", "-")
 
 
-def _severity(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
+def _make_severity_step(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
     sides = sorted(attributes.severity)
     side = sides[int(assembly.chance.integers(len(sides)))]
     key, margin = attributes.severity[side], assembly.rules.severity_margin
     cuts = (0.0, *SEVERITY_CUTS, 1.0)
     place = SEVERITIES.index(key)
-    return single(
+    return make_choice_step(
         "4c",
         task="severity",
         question=wording.severity(assembly.lesion, side),
-        options=cycle(assembly, "4c", wording.SEVERITIES, key),
+        options=rotate_options(assembly, "4c", wording.SEVERITIES, key),
         key=key,
         reached_by=branch,
         facts=PerceptStepFacts(
@@ -129,10 +134,10 @@ def _severity(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Bran
     )
 
 
-def _comparison(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
+def _make_comparison_step(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
     rules, key = assembly.rules, attributes.comparison
     shares = {
-        side: _covered(share, rules.presence, is_covered=share >= rules.presence.high)
+        side: _coverage_margin(share, rules.presence, is_covered=share >= rules.presence.high)
         for side, share in attributes.lungs.items()
     }
     sizes = attributes.sizes
@@ -151,8 +156,8 @@ def _comparison(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Br
     )
     order = [name for name in wording.COMPARISONS if name != key]
     others = [order[n] for n in assembly.chance.permutation(len(order))]
-    others.insert(assembly.due("4d", len(wording.COMPARISONS)), key)
-    return single(
+    others.insert(assembly.key_position("4d", len(wording.COMPARISONS)), key)
+    return make_choice_step(
         "4d",
         task="comparison",
         question=wording.comparison(assembly.lesion),

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.percept.anatomy import REGIONS, Anatomy, share_of, shared
+from carina.percept.anatomy import REGIONS, Anatomy, measure_overlap, measure_share
 from carina.percept.rules import Band, Ineligible, Rules
 from carina.studies.lungs import ZONE_COVERED
 from carina.studies.region import Mask
@@ -21,13 +21,13 @@ from carina.studies.vocabulary import SIDES, ZONES
 Severity = Literal["low", "mid", "high"]
 Comparison = Literal["similar", "left", "right", "one"]
 PRESENT: Final = 0.01
-"""Share of a lung from which on it holds the lesion (CheXpercept's reference code)."""
+"""Least share of a lung that the lesion covers if it is in this lung (CheXpercept's reference code)."""
 SIZE_RATIO: Final = 1.5
-"""Larger over smaller side, from which on they are not similar (CheXpercept's reference code)."""
+"""Least ratio of the larger to the smaller side if they are not similar (CheXpercept's reference code)."""
 SEVERITY_CUTS: Final = (1 / 3, 2 / 3)
 SEVERITIES: Final[tuple[Severity, ...]] = ("low", "mid", "high")
 MANY_ZONES: Final = 4
-"""From here on the number of zones is not told apart."""
+"""Numbers of zones from this one on are one answer."""
 LOCATION_OPTIONS: Final = 3
 
 
@@ -43,21 +43,21 @@ class Attributes:
     affected: tuple[str, ...]
     """Zones that the lesion is in."""
     inside: tuple[str, ...]
-    """Regions that it is clearly in; grey ones are neither here nor in `outside`."""
+    """Regions that the lesion is clearly in; undecided regions are neither here nor in `outside`."""
     outside: tuple[str, ...]
     severity: dict[str, Severity]
-    """By side, of each lung that clearly holds the lesion and whose share lies on no cut."""
+    """By side, for each lung that clearly holds the lesion and whose share is not close to a cut."""
     comparison: Comparison
     outside_share: float
-    """Of the lesion, outside both lungs."""
+    """Share of the lesion that lies outside both lungs."""
 
 
-def describe(mask: Mask, anatomy: Anatomy, rules: Rules) -> Attributes:
-    """The attributes of a mask, or `Ineligible` where one of them lies on a cut."""
+def measure_attributes(mask: Mask, anatomy: Anatomy, rules: Rules) -> Attributes:
+    """The attributes of a mask; `Ineligible` where one of them is too close to a cut."""
     counts = anatomy.counts(mask)
-    zones = _shares(ZONES, counts, anatomy)
-    regions = _shares(REGIONS, counts, anatomy)
-    lungs = {side: share_of(f"{side} lung", counts, anatomy.totals) for side in SIDES}
+    zones = _measure_shares(ZONES, counts, anatomy)
+    regions = _measure_shares(REGIONS, counts, anatomy)
+    lungs = {side: measure_share(f"{side} lung", counts, anatomy.totals) for side in SIDES}
     sizes = {
         "right": int(np.count_nonzero(mask & anatomy.right)),
         "left": int(np.count_nonzero(mask & anatomy.left)),
@@ -67,36 +67,36 @@ def describe(mask: Mask, anatomy: Anatomy, rules: Rules) -> Attributes:
         regions=regions,
         lungs=lungs,
         sizes=sizes,
-        affected=_affected(zones, rules),
+        affected=_find_affected_zones(zones, rules),
         inside=tuple(name for name, share in regions.items() if share >= rules.region.high),
         outside=tuple(
             name for name, share in regions.items() if share <= rules.region.low and share < rules.region.high
         ),
-        severity=_severity(lungs, rules),
-        comparison=_comparison(lungs, sizes, rules),
+        severity=_classify_severity(lungs, rules),
+        comparison=_compare_sides(lungs, sizes, rules),
         outside_share=int(counts[0]) / max(int(counts.sum()), 1),
     )
 
 
-def stable_attributes(
+def measure_stable_attributes(
     mask: Mask, redrawn: tuple[Mask, ...], anatomy: Anatomy, rules: Rules, *, scale: float
 ) -> Attributes:
     """The attributes of a mask, if all masks that a reader might have drawn instead have the same keys.
 
-    Tried are the mask grown and shrunk by the stated number of pixels, and those `redrawn`. They may come nearer to a
-    cut than the mask itself, but not across it.
+    The other masks are the mask grown and shrunk by `rules.stable` pixels, and those in `redrawn`. They may be closer
+    to a cut than the mask itself, but must lie on the same side of it. Raises `Ineligible` where a key changes.
     """
-    attributes = describe(mask, anatomy, rules)
+    attributes = measure_attributes(mask, anatomy, rules)
     if not attributes.severity:
-        raise Ineligible("severity on a cut", _listed(attributes.lungs))
+        raise Ineligible("severity on a cut", _format_shares(attributes.lungs))
     reach = max(1, round(rules.stable * scale))
     for what, other in (
-        (f"grown by {reach} px", _moved(mask, reach)),
-        (f"shrunk by {reach} px", _moved(mask, -reach)),
+        (f"grown by {reach} px", _dilate_or_erode(mask, reach)),
+        (f"shrunk by {reach} px", _dilate_or_erode(mask, -reach)),
         *(("redrawn", contour) for contour in redrawn),
     ):
         try:
-            there = describe(other, anatomy, plain(rules))
+            there = measure_attributes(other, anatomy, without_margins(rules))
         except Ineligible as cut:
             raise Ineligible("unstable attribute", f"{what}: {cut}") from cut
         severity = {side: there.severity.get(side) for side in attributes.severity}
@@ -114,8 +114,8 @@ def stable_attributes(
     return attributes
 
 
-def plain(rules: Rules) -> Rules:
-    """The same cuts without margins: how a mask is called, however near to a cut it lies."""
+def without_margins(rules: Rules) -> Rules:
+    """The same rules with cuts that have no margin, so that every mask gets a key."""
     return msgspec.structs.replace(
         rules,
         region=Band(low=ZONE_COVERED, high=ZONE_COVERED),
@@ -125,8 +125,8 @@ def plain(rules: Rules) -> Rules:
     )
 
 
-def _moved(mask: Mask, reach: int) -> Mask:
-    """Grown by so many pixels in every direction, or shrunk where negative."""
+def _dilate_or_erode(mask: Mask, reach: int) -> Mask:
+    """The mask grown by `reach` pixels in every direction, or shrunk where `reach` is negative."""
     # OpenCV's ellipse of one pixel is a cross; diagonal neighbours are one pixel away as well.
     shape = cv2.MORPH_RECT if abs(reach) == 1 else cv2.MORPH_ELLIPSE
     kernel = cv2.getStructuringElement(shape, (2 * abs(reach) + 1,) * 2)
@@ -134,22 +134,22 @@ def _moved(mask: Mask, reach: int) -> Mask:
     return change(mask.view(np.uint8), kernel).astype(bool)
 
 
-def _shares(names: tuple[str, ...], counts: NDArray[np.int64], anatomy: Anatomy) -> dict[str, float]:
-    shares = {name: share_of(name, counts, anatomy.totals) for name in names}
+def _measure_shares(names: tuple[str, ...], counts: NDArray[np.int64], anatomy: Anatomy) -> dict[str, float]:
+    shares = {name: measure_share(name, counts, anatomy.totals) for name in names}
     return {name: share for name, share in shares.items() if not np.isnan(share)}
 
 
-def _affected(zones: dict[str, float], rules: Rules) -> tuple[str, ...]:
+def _find_affected_zones(zones: dict[str, float], rules: Rules) -> tuple[str, ...]:
     grey = {name: share for name, share in zones.items() if rules.region.low < share < rules.region.high}
     if grey:
-        raise Ineligible("zone on a cut", _listed(grey))
+        raise Ineligible("zone on a cut", _format_shares(grey))
     affected = tuple(name for name, share in zones.items() if share >= rules.region.high)
     if not affected:
         raise Ineligible("no zone covered", f"at most {max(zones.values(), default=0.0):.2f} of a zone")
     return affected
 
 
-def _severity(lungs: dict[str, float], rules: Rules) -> dict[str, Severity]:
+def _classify_severity(lungs: dict[str, float], rules: Rules) -> dict[str, Severity]:
     return {
         side: SEVERITIES[sum(share >= cut for cut in SEVERITY_CUTS)]
         for side, share in lungs.items()
@@ -158,17 +158,17 @@ def _severity(lungs: dict[str, float], rules: Rules) -> dict[str, Severity]:
     }
 
 
-def _comparison(lungs: dict[str, float], sizes: dict[str, int], rules: Rules) -> Comparison:
+def _compare_sides(lungs: dict[str, float], sizes: dict[str, int], rules: Rules) -> Comparison:
     grey = {
         f"{side} lung": share
         for side, share in lungs.items()
         if rules.presence.low < share < rules.presence.high
     }
     if grey:
-        raise Ineligible("lung presence on a cut", _listed(grey))
+        raise Ineligible("lung presence on a cut", _format_shares(grey))
     holding = [side for side, share in lungs.items() if share >= rules.presence.high]
     if not holding:
-        raise Ineligible("no lung covered", _listed(lungs))
+        raise Ineligible("no lung covered", _format_shares(lungs))
     if len(holding) == 1:
         return "one"
     larger = max(SIDES, key=lambda side: sizes[side])
@@ -183,42 +183,35 @@ def _comparison(lungs: dict[str, float], sizes: dict[str, int], rules: Rules) ->
 def choose_regions(
     attributes: Attributes, anatomy: Anatomy, rules: Rules, *, right: int, chance: np.random.Generator
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Regions for the location question: so many that hold the lesion, the others clearly not; None if there are not.
+    """Regions for the location question, right and wrong ones: `right` of them hold the lesion, the others do not.
 
-    No two overlap by more than the rules allow.
+    No two regions overlap by more than the rules allow; None where there are not enough such regions.
     """
     inside = [attributes.inside[n] for n in chance.permutation(len(attributes.inside))]
     outside = [attributes.outside[n] for n in chance.permutation(len(attributes.outside))]
-    chosen = _apart(inside, right, (), anatomy, rules)
+    chosen = _find_separate_regions(inside, right, (), anatomy, rules)
     if chosen is None:
         return None
-    others = _apart(outside, LOCATION_OPTIONS - right, chosen, anatomy, rules)
+    others = _find_separate_regions(outside, LOCATION_OPTIONS - right, chosen, anatomy, rules)
     return None if others is None else (chosen, others)
 
 
-def most_right(attributes: Attributes, anatomy: Anatomy, rules: Rules) -> int:
-    """The largest number of regions that hold the lesion and do not overlap, up to the number of options."""
-    for size in range(LOCATION_OPTIONS, 0, -1):
-        for chosen in combinations(attributes.inside, size):
-            if _clear(chosen, anatomy, rules):
-                return size
-    return 0
-
-
-def _apart(
-    names: list[str], wanted: int, beside: tuple[str, ...], anatomy: Anatomy, rules: Rules
+def _find_separate_regions(
+    names: list[str], count: int, others: tuple[str, ...], anatomy: Anatomy, rules: Rules
 ) -> tuple[str, ...] | None:
-    for chosen in combinations(names, wanted):
-        if _clear((*beside, *chosen), anatomy, rules):
+    """The first `count` of the regions that overlap neither each other nor the others; None where there are none."""
+    for chosen in combinations(names, count):
+        if _are_separate((*others, *chosen), anatomy, rules):
             return chosen
     return None
 
 
-def _clear(names: tuple[str, ...], anatomy: Anatomy, rules: Rules) -> bool:
+def _are_separate(names: tuple[str, ...], anatomy: Anatomy, rules: Rules) -> bool:
     return all(
-        shared(one, other, anatomy.totals) <= rules.option_overlap for one, other in combinations(names, 2)
+        measure_overlap(one, other, anatomy.totals) <= rules.option_overlap
+        for one, other in combinations(names, 2)
     )
 
 
-def _listed(shares: dict[str, float]) -> str:
+def _format_shares(shares: dict[str, float]) -> str:
     return ", ".join(f"{name} {share:.3f}" for name, share in shares.items())

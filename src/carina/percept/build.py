@@ -1,4 +1,4 @@
-"""Build a percept benchmark: find candidates, analyse lesions, select, assemble cases, write parts."""
+"""Build a percept benchmark: find candidates, analyse and select lesions, make cases, write parts."""
 
 import os
 from collections import Counter, defaultdict, deque
@@ -19,17 +19,19 @@ from carina.cases import (
     write_part,
 )
 from carina.cases.building import (
-    building,
-    finished,
-    opened_studies,
+    check_choice,
+    ensure_open,
+    open_build,
+    open_in_worker,
     provenance_of,
+    read_finished,
     write_report,
     write_skipped,
 )
 from carina.models import ModelIdentity, Segmenter, identify_model
 from carina.percept.analysis import analyse_lesion, subject_of
-from carina.percept.assemble import lesion_case, lesion_free
-from carina.percept.attribute_steps import location_step
+from carina.percept.assemble import make_lesion_case, make_lesion_free_case
+from carina.percept.attribute_steps import location_step_name
 from carina.percept.build_report import CellReport, PerceptBuildReport
 from carina.percept.candidates import Candidate, Candidates, find_candidates
 from carina.percept.deformers import DeformerSource, SegmenterDeformers, warp_deformer
@@ -39,20 +41,21 @@ from carina.percept.records import LesionAnalysis, Outcome, Skipped
 from carina.percept.rules import Rules
 from carina.percept.select import (
     analyses_needed,
+    assign_key_positions,
     assign_paths,
-    choose,
+    assign_region_counts,
+    choose_lesions,
     choose_masks,
-    places_due,
-    right_regions,
 )
 from carina.percept.steps import PATHS
 from carina.percept.truth import SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
 from carina.store import PartInfo
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.workers import in_order
-from carina.studies import Studies, open_studies
+from carina.studies import Studies
 from carina.studies.vocabulary import Split
 
 PROTOCOL_VERSION: Final = 2
@@ -81,22 +84,22 @@ class BuildOptions:
                 raise CarinaError(f"target {target!r}: unknown lesion; choose from {', '.join(LESIONS)}")
         if len(set(self.targets)) < len(self.targets):
             raise CarinaError(f"targets {', '.join(self.targets)}: a lesion is named twice; name each once")
-        if self.split is not None and self.split not in get_args(Split):
-            raise CarinaError(f"split {self.split!r}: expected one of {', '.join(get_args(Split))}")
+        check_choice("split", self.split, get_args(Split))
 
 
+@check_arguments
 def build_percept(
     studies: Studies | Location,
     out: Location,
     *,
-    per_cell: int = 100,
+    per_cell: PositiveInt = 100,
     seed: int = 0,
     targets: Sequence[str] | None = None,
     split: str | None = None,
     segmenter: str | None = None,
     deformer: str | None = None,
     rules: Rules | None = None,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Benchmark:
     """Build a benchmark of sequential examinations of lesions from a study set.
@@ -115,7 +118,7 @@ def build_percept(
         deformer: Model that deforms the masks; a signed-distance warp by default.
         rules: Limits that keys must keep clear of.
         workers: Number of processes; one for each core by default.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The benchmark, opened.
@@ -141,7 +144,7 @@ def build_percept(
     directory = as_path(out)
     with progress("Lesions", analyses_needed(per_cell) * len(options.targets)) as advance:
         _build(
-            opened_studies(studies),
+            ensure_open(studies),
             directory,
             options,
             workers=workers or os.cpu_count() or 1,
@@ -159,8 +162,8 @@ def _build(
     progress: Callable[[int], object],
 ) -> None:
     provenance = _provenance(studies, directory, options)
-    with building(studies, directory, provenance) as build:
-        if finished(build, PerceptBuildReport) is not None:
+    with open_build(studies, directory, provenance) as build:
+        if read_finished(build, PerceptBuildReport) is not None:
             progress(analyses_needed(options.per_cell) * len(options.targets))
             return
         narrowed = studies.without(*_NOT_NEEDED)
@@ -168,12 +171,14 @@ def _build(
             narrowed = narrowed.where(split=options.split)
         found = find_candidates(narrowed.without("anatomy"), options.targets, seed=options.seed)
         with Journal(directory, provenance.fingerprint) as journal:
-            ready = _analyse_candidates(narrowed, found, options, journal, workers=workers, progress=progress)
+            analyses = _analyse_candidates(
+                narrowed, found, options, journal, workers=workers, progress=progress
+            )
             report, parts = _assemble(
-                narrowed, found, ready, options, directory=directory, fingerprint=provenance.fingerprint
+                narrowed, found, analyses, options, directory=directory, fingerprint=provenance.fingerprint
             )
             write_report(directory, report)
-            _write_skipped(directory, [*found.skipped, *ready.skipped])
+            _write_skipped(directory, [*found.skipped, *analyses.skipped])
             build.close(parts)
             journal.remove()
 
@@ -188,7 +193,7 @@ def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) ->
         studies,
         directory,
         command=f"carina build percept {studies.directory.resolve().name} "
-        f"--per-cell {options.per_cell} --seed {options.seed}{_as_options(models)}",
+        f"--per-cell {options.per_cell} --seed {options.seed}{_format_model_options(models)}",
         seed=options.seed,
         options={
             "protocol": "percept",
@@ -202,7 +207,7 @@ def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) ->
     )
 
 
-def _as_options(models: dict[str, ModelIdentity | None]) -> str:
+def _format_model_options(models: dict[str, ModelIdentity | None]) -> str:
     return "".join(f" --{role} {model.name}" for role, model in models.items() if model is not None)
 
 
@@ -210,7 +215,7 @@ def _as_options(models: dict[str, ModelIdentity | None]) -> str:
 
 
 @dataclass
-class _Ready:
+class _Analyses:
     """Outcomes of the analyses, in the order in which candidates were sampled."""
 
     accepted: dict[str, list[LesionAnalysis]]
@@ -235,19 +240,19 @@ def _analyse_candidates(
     *,
     workers: int,
     progress: Callable[[int], object],
-) -> _Ready:
-    """The first usable studies of every target, one for each patient, as many as are needed."""
-    ready = _Ready({target: [] for target in options.targets}, [])
+) -> _Analyses:
+    """Analyse the candidates of every target until there are enough usable ones, one for each patient."""
+    analyses = _Analyses({target: [] for target in options.targets}, [])
     need = analyses_needed(options.per_cell)
     patients: dict[str, set[str]] = defaultdict(set)
 
     def is_needless(target: str, candidate: Candidate) -> bool:
-        return len(ready.accepted[target]) >= need or candidate.patient in patients[target]
+        return len(analyses.accepted[target]) >= need or candidate.patient in patients[target]
 
     queue: deque[tuple[str, Candidate, Outcome | None]] = deque()
 
     def tasks() -> Iterator[_Task]:
-        """Lesions that are not in the journal. Workers request tasks ahead, so a few may turn out not to be needed."""
+        """Lesions that are not in the journal. Workers request tasks ahead, so a few outcomes may not be needed."""
         for target in options.targets:
             for candidate in found.present[target]:
                 if is_needless(target, candidate):
@@ -265,42 +270,42 @@ def _analyse_candidates(
                         deformer=options.deformer,
                     )
 
-    def take(target: str, candidate: Candidate, outcome: Outcome) -> None:
+    def add_outcome(target: str, candidate: Candidate, outcome: Outcome) -> None:
         if is_needless(target, candidate):
             return
         if isinstance(outcome, Skipped):
-            ready.skipped.append(outcome)
+            analyses.skipped.append(outcome)
             return
         patients[target].add(candidate.patient)
-        ready.accepted[target].append(outcome)
+        analyses.accepted[target].append(outcome)
         progress(1)
 
-    def take_known() -> None:
+    def add_known_outcomes() -> None:
         while queue and queue[0][2] is not None:
             target, candidate, known = queue.popleft()
             if known is not None:
-                take(target, candidate, known)
+                add_outcome(target, candidate, known)
 
     for outcome in in_order(_analyse_one, tasks(), workers=workers):
-        take_known()
+        add_known_outcomes()
         target, candidate, _ = queue.popleft()
         journal.add(outcome)
-        take(target, candidate, outcome)
-    take_known()
-    missing = sum(need - len(accepted) for accepted in ready.accepted.values())
+        add_outcome(target, candidate, outcome)
+    add_known_outcomes()
+    missing = sum(need - len(accepted) for accepted in analyses.accepted.values())
     if missing:
         progress(missing)
-    return ready
+    return analyses
 
 
 def _analyse_one(task: _Task) -> Outcome:
-    studies = _opened(task.directory)
+    studies = open_in_worker(task.directory, *_NOT_NEEDED)
     truth_of: TruthSource = masks_as_drawn
     if task.segmenter is not None:
-        truth_of = SegmenterTruth(_segmenter(task.segmenter), grey_reader(studies), task.rules)
+        truth_of = SegmenterTruth(_open_segmenter(task.segmenter), grey_reader(studies), task.rules)
     deformer_of: DeformerSource = warp_deformer
     if task.deformer is not None:
-        deformer_of = SegmenterDeformers(_segmenter(task.deformer), grey_reader(studies))
+        deformer_of = SegmenterDeformers(_open_segmenter(task.deformer), grey_reader(studies))
     return analyse_lesion(
         studies[task.study],
         task.target,
@@ -312,16 +317,10 @@ def _analyse_one(task: _Task) -> Outcome:
 
 
 @lru_cache(maxsize=2)
-def _segmenter(named: str) -> Segmenter:
+def _open_segmenter(named: str) -> Segmenter:
     """Each process opens a model once."""
     segmenter: Segmenter = models.open(named, needs="segments")
     return segmenter
-
-
-@lru_cache(maxsize=1)
-def _opened(directory: str) -> Studies:
-    """Each process opens the set once; the command that began the work has verified it."""
-    return open_studies(directory, verify=False).without(*_NOT_NEEDED)
 
 
 # ---- assembling ---------------------------------------------------------------------------------------------------
@@ -330,7 +329,7 @@ def _opened(directory: str) -> Studies:
 def _assemble(
     studies: Studies,
     found: Candidates,
-    ready: _Ready,
+    analyses: _Analyses,
     options: BuildOptions,
     *,
     directory: FilePath,
@@ -339,13 +338,13 @@ def _assemble(
     """Write the cases of every target in parts; returns the build report and the parts."""
     parts: list[PartInfo] = []
     cells: list[CellReport] = []
-    why = Counter((skip.target, skip.reason) for skip in [*found.skipped, *ready.skipped])
+    why = Counter((skip.target, skip.reason) for skip in [*found.skipped, *analyses.skipped])
     for target in options.targets:
         cases = [
-            *_lesion_free(studies, found.absent[target], target, options),
-            *_with_lesion(ready.accepted[target], target, options),
+            *_make_lesion_free_cases(studies, found.absent[target], target, options),
+            *_make_lesion_cases(analyses.accepted[target], target, options),
         ]
-        # By id, so that the order of rows says nothing of the path.
+        # Sorted by id, so that the order of rows does not reveal the path.
         cases.sort(key=lambda case: case.id)
         for start in range(0, len(cases), PART_SIZE):
             part = write_part(
@@ -366,41 +365,45 @@ def _assemble(
                     wanted=options.per_cell,
                     built=sum(case.path == path for case in cases),
                     candidates=len(found.absent[target]) + unfit if absent else drawn,
-                    reasons=_reasons(found.not_absent if absent else why, target),
+                    reasons=_count_reasons(found.not_absent if absent else why, target),
                 )
             )
     return PerceptBuildReport(studies=found.studies, cells=tuple(cells)), parts
 
 
-def _reasons(why: Counter[tuple[str, str]], target: str) -> dict[str, int]:
+def _count_reasons(why: Counter[tuple[str, str]], target: str) -> dict[str, int]:
     return {reason: count for (named, reason), count in sorted(why.items()) if named == target}
 
 
-def _lesion_free(
+def _make_lesion_free_cases(
     studies: Studies, candidates: Sequence[Candidate], target: str, options: BuildOptions
 ) -> Iterator[Case]:
     one_a_patient = {candidate.patient: candidate for candidate in reversed(candidates)}
     chosen = sorted(one_a_patient.values())[: options.per_cell]
     for index, candidate in enumerate(chosen):
-        due = places_due(target, "LF", index, seed=options.seed)
+        key_position = assign_key_positions(target, "LF", index, seed=options.seed)
         subject = subject_of(studies[candidate.study])
-        yield lesion_free(subject, target, seed=options.seed, rules=options.rules, due=due)
+        yield make_lesion_free_case(
+            subject, target, seed=options.seed, rules=options.rules, key_position=key_position
+        )
 
 
-def _with_lesion(accepted: Sequence[LesionAnalysis], target: str, options: BuildOptions) -> Iterator[Case]:
+def _make_lesion_cases(
+    accepted: Sequence[LesionAnalysis], target: str, options: BuildOptions
+) -> Iterator[Case]:
     seed = options.seed
-    for path, cell in assign_paths(choose(accepted, options.per_cell), seed=seed).items():
-        regions = right_regions(cell, seed=seed)
+    for path, cell in assign_paths(choose_lesions(accepted, options.per_cell), seed=seed).items():
+        regions = assign_region_counts(cell, seed=seed)
         for index, analysis in enumerate(choose_masks(cell)):
             right = regions[index]
-            turns = {location_step(right): regions[:index].count(right)}
-            yield lesion_case(
+            turns = {location_step_name(right): regions[:index].count(right)}
+            yield make_lesion_case(
                 analysis,
                 path,
                 right_regions=right,
                 seed=seed,
                 rules=options.rules,
-                due=places_due(target, path, index, seed=seed, turns=turns),
+                key_position=assign_key_positions(target, path, index, seed=seed, turns=turns),
             )
 
 

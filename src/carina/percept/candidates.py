@@ -1,6 +1,6 @@
-"""Find candidates: studies that can be asked about a lesion, judged by what they state.
+"""Find candidates: studies that may be asked about a lesion, going by the findings that they state.
 
-One pass over a study set, without looking at a single mask.
+This takes one pass over a study set and decodes no mask.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class Candidates:
     skipped: list[Skipped] = field(default_factory=list)
     """Studies with the lesion that cannot be used for it."""
     not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By target and reason, how many studies state its absence and cannot be used for it."""
+    """By target and reason, how many studies state that the lesion is absent and cannot be used."""
     studies: int = 0
 
 
@@ -53,7 +53,7 @@ def find_candidates(studies: Iterable[Study], targets: Iterable[str], *, seed: i
             _add_study(found, study, lesion, stated, seed)
     for lesion in wanted:
         found.present[lesion.name].sort()
-        # A negative is screened against every positive of the same patient.
+        # A study is no negative if another study of the patient has the lesion.
         stating = found.absent[lesion.name]
         found.absent[lesion.name] = sorted(
             candidate for candidate in stating if candidate.patient not in affected[lesion.name]

@@ -10,29 +10,29 @@ from carina.percept import wording
 from carina.percept.drawing import Drawing
 from carina.percept.facts import MaskOptionFacts, PerceptStepFacts, PointFacts
 from carina.percept.mask_options import KEY, OPTIONS
-from carina.percept.steps import Assembly, single
+from carina.percept.steps import Assembly, make_choice_step
 
 
-def detection(assembly: Assembly) -> Step:
+def make_detection_step(assembly: Assembly) -> Step:
     answer = "no" if assembly.path == "LF" else "yes"
-    return single(
+    return make_choice_step(
         "1",
         task="detection",
         question=wording.detection(assembly.lesion),
-        options=_yes_no(assembly, "1", answer),
+        options=_order_yes_no(assembly, "1", answer),
         key=answer,
         shows=("v1",),
         uses=("v1",),
     )
 
 
-def evaluation(assembly: Assembly) -> Step:
+def make_evaluation_step(assembly: Assembly) -> Step:
     answer = "yes" if assembly.path == "RR" else "no"
-    return single(
+    return make_choice_step(
         "2",
         task="contour evaluation",
         question=wording.contour_evaluation(assembly.lesion),
-        options=_yes_no(assembly, "2", answer),
+        options=_order_yes_no(assembly, "2", answer),
         key=answer,
         shows=("v2",),
         uses=("v1", "v2"),
@@ -41,17 +41,17 @@ def evaluation(assembly: Assembly) -> Step:
     )
 
 
-def _yes_no(assembly: Assembly, step: str, answer: str) -> list[Option]:
+def _order_yes_no(assembly: Assembly, step: str, answer: str) -> list[Option]:
     names = [answer, "no" if answer == "yes" else "yes"]
-    if assembly.due(step, 2):
+    if assembly.key_position(step, 2):
         names.reverse()
     return [Option(id=name, text=wording.YES_NO[name]) for name in names]
 
 
-_REVISING: Final = (Branch(step="2", options=("yes",)),)
+_REVISION_BRANCH: Final = (Branch(step="2", options=("yes",)),)
 
 
-def points_step(drawing: Drawing, operation: Literal["expansion", "contraction"]) -> Step:
+def make_points_step(drawing: Drawing, operation: Literal["expansion", "contraction"]) -> Step:
     assembly = drawing.assembly
     options = [
         Option(id=f"p{n}", text=f"{colour} point", mark=str(n))
@@ -73,7 +73,7 @@ def points_step(drawing: Drawing, operation: Literal["expansion", "contraction"]
         options=tuple(options),
         shows=("v3",) if first else (),
         uses=("v1", "v3"),
-        reached_by=_REVISING,
+        reached_by=_REVISION_BRANCH,
         depends_on=("2",) if first else (),
         key=Key(options=right or ("none",), kinds=(*(placed.kind for placed in drawing.points), "none")),
         facts=PerceptStepFacts(points=_point_facts(drawing)).rows() if first else (),
@@ -95,7 +95,7 @@ def _point_facts(drawing: Drawing) -> dict[str, PointFacts]:
     return facts
 
 
-def revision(drawing: Drawing) -> Step:
+def make_revision_step(drawing: Drawing) -> Step:
     assembly, rules, analysis = drawing.assembly, drawing.assembly.rules, drawing.analysis
     options = [Option(id=f"o{n + 1}", text=wording.ORDINALS[n], view=f"v{n + 4}") for n in range(OPTIONS)]
     chosen = [drawing.options[n] for n in drawing.order]
@@ -122,7 +122,7 @@ def revision(drawing: Drawing) -> Step:
         options=tuple(options),
         shows=tuple(f"v{n + 4}" for n in range(OPTIONS)),
         uses=("v1", *(f"v{n + 4}" for n in range(OPTIONS))),
-        reached_by=_REVISING,
+        reached_by=_REVISION_BRANCH,
         depends_on=("3a", "3b"),
         key=Key(options=(f"o{right + 1}",), kinds=tuple(choice.kind for choice in chosen)),
         facts=PerceptStepFacts(masks=facts).rows(),

@@ -1,8 +1,8 @@
-"""Local changes of a contour: pushed out or in at one place, by as much area as was asked for.
+"""Local changes of a contour: expanded or contracted at one place, by a requested area.
 
-A deformer says how reluctantly each pixel around a place changes sides; the least reluctant ones do, until the wanted
-area is reached. So the amount of a change is solved, not searched, and a smaller change always lies within a larger
-one at the same place.
+A deformer states for each pixel around a place the effort of moving it to the other side of the contour. The pixels of
+least effort are moved until the requested area is reached. So a change has the requested area without a search, and a
+smaller change always lies within a larger one at the same place.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Final, Literal, Protocol
 import cv2
 import numpy as np
 
-from carina.percept.outline import Field, Outline, Window, band_limited
+from carina.percept.outline import Field, Outline, Window, band_limited_noise
 from carina.studies.region import Mask
 
 Operation = Literal["expansion", "contraction"]
@@ -20,15 +20,17 @@ OPERATIONS: Final[tuple[Operation, ...]] = ("expansion", "contraction")
 OPPOSITE: Final[dict[Operation, Operation]] = {"expansion": "contraction", "contraction": "expansion"}
 
 FLOOR: Final = 0.05
-"""Of the kernel's peak: below it nothing moves, so a change has an end along the contour."""
+"""Share of the kernel's peak below which no pixel moves, so that a change has an end along the contour."""
+_LEAST_KERNEL: Final = np.float32(1e-6)
+"""Interpolation leaves values between 0 and this around the kernel; pixels there do not move."""
 AXES: Final = (0.7, 1.4)
 """Range of the ratio between a kernel's axes."""
 GRID: Final = 12.0
-"""Grid points to the width of a kernel."""
+"""Grid points across the width of a kernel."""
 GRAIN: Final = 0.2
 """How much the kernel varies from place to place, so that a change looks drawn by hand."""
 GRAIN_WIDTH: Final = 1.2
-"""Wavelength of that, in widths of the kernel."""
+"""Wavelength of this variation, in widths of the kernel."""
 
 LEAST_OF_WANTED: Final = 0.8
 """Least share of the requested area in the largest piece of a change that falls apart."""
@@ -43,15 +45,15 @@ class Change:
     operation: Operation
     area: int
     edge: float
-    """By how many pixels the contour grows longer."""
+    """Increase of the length of the contour, in pixels."""
 
     @property
     def sign(self) -> int:
         return 1 if self.operation == "expansion" else -1
 
 
-class Reluctance(Protocol):
-    """How a contour gives way at one place."""
+class EffortFunction(Protocol):
+    """States how much effort it takes to move each pixel around a place to the other side of the contour."""
 
     def __call__(
         self,
@@ -62,7 +64,7 @@ class Reluctance(Protocol):
         width: float,
         chance: np.random.Generator,
     ) -> tuple[Window, Field]:
-        """A window around `place` (row, column), and for its pixels the effort of changing sides; inf for never."""
+        """A window around `place` (row, column), and the effort for each of its pixels; inf for pixels that stay."""
         ...
 
 
@@ -74,7 +76,7 @@ def warp(
     width: float,
     chance: np.random.Generator,
 ) -> tuple[Window, Field]:
-    """The signed-distance warp: the distance to the contour over a kernel that fades away from the place.
+    """The effort of the signed-distance warp: distance to the contour divided by a kernel that fades with distance.
 
     Adding `a` times the kernel to the signed distance moves exactly those pixels whose effort is below `a`.
     """
@@ -88,14 +90,18 @@ def warp(
         slice(max(0, row - reach), min(rows, row + reach + 1)),
         slice(max(0, column - reach), min(columns, column + reach + 1)),
     )
-    kernel = _kernel(window, place, axes=(along, across), angle=angle, chance=chance)
+    kernel = _make_kernel(window, place, axes=(along, across), angle=angle, chance=chance)
     depth = outline.depth[window]
-    effort = np.abs(depth) / np.maximum(kernel, np.float32(1e-6))
-    movable = (kernel > 0) & (outline.mask[window] == (operation == "contraction")) & outline.field[window]
+    effort = np.abs(depth) / np.maximum(kernel, _LEAST_KERNEL)
+    movable = (
+        (kernel > _LEAST_KERNEL)
+        & (outline.mask[window] == (operation == "contraction"))
+        & outline.field[window]
+    )
     return window, np.where(movable, effort, np.float32(np.inf))
 
 
-def _kernel(
+def _make_kernel(
     window: Window,
     place: tuple[int, int],
     *,
@@ -103,9 +109,9 @@ def _kernel(
     angle: float,
     chance: np.random.Generator,
 ) -> Field:
-    """An elliptic bell around a place, uneven as if drawn by hand, 0 where it has faded to the floor.
+    """An elliptic bell-shaped kernel around a place, uneven as if drawn by hand, 0 where it is below `FLOOR`.
 
-    It is smooth, so it is worked out on a coarse grid and filled in between.
+    It is smooth, so it is computed on a coarse grid and interpolated.
     """
     along, across = axes
     step = max(1.0, min(axes) / GRID)
@@ -119,24 +125,24 @@ def _kernel(
     cos, sin = np.float32(np.cos(angle)), np.float32(np.sin(angle))
     squares = ((cos * x + sin * y) / np.float32(along)) ** 2 + ((cos * y - sin * x) / np.float32(across)) ** 2
     bell = (np.exp(squares * np.float32(-0.5)) - np.float32(FLOOR)) / np.float32(1 - FLOOR)
-    # It fades without a kink, so that a change leaves no corner where it ends.
+    # The kernel fades smoothly, so that a change leaves no corner where it ends.
     bell = np.maximum(bell, 0) ** 2 * (3 - 2 * bell)
-    bell *= 1 + np.float32(GRAIN) * np.clip(band_limited(bell.shape, GRAIN_WIDTH * GRID, chance), -2, 2)
+    bell *= 1 + np.float32(GRAIN) * np.clip(band_limited_noise(bell.shape, GRAIN_WIDTH * GRID, chance), -2, 2)
     return np.asarray(cv2.resize(bell, shape[::-1], interpolation=cv2.INTER_LINEAR), np.float32)
 
 
-def change_of(
+def make_change(
     outline: Outline, window: Window, effort: Field, operation: Operation, area: float
 ) -> Change | None:
-    """The change of about this area: one piece at the contour; None where there is not so much to change."""
+    """The change of about this area, in one piece at the contour; None where fewer pixels can be moved."""
     movable = effort[np.isfinite(effort)]
     wanted = round(area)
     if movable.size < wanted:
         return None
-    window, mask = _cropped(window, effort <= np.partition(movable, wanted - 1)[wanted - 1])
-    piece = _piece(mask)
+    window, mask = _crop(window, effort <= np.partition(movable, wanted - 1)[wanted - 1])
+    piece = _largest_piece(mask)
     area_made = int(np.count_nonzero(piece))
-    # What is left out lies apart from the piece, so the piece is smaller than it was meant to be.
+    # Pixels apart from the largest piece are dropped, so the piece may be smaller than requested.
     if area_made < LEAST_OF_WANTED * wanted:
         return None
     before = outline.mask[window]
@@ -149,8 +155,8 @@ def change_of(
     )
 
 
-def _cropped(window: Window, mask: Mask) -> tuple[Window, Mask]:
-    """The mask without the empty rows and columns around it, but for one where the window has one."""
+def _crop(window: Window, mask: Mask) -> tuple[Window, Mask]:
+    """The mask without the empty rows and columns around it, except one on each side where the window has one."""
     x, y, width, height = cv2.boundingRect(mask.view(np.uint8))
     rows, columns = (slice(max(0, y - 1), y + height + 1), slice(max(0, x - 1), x + width + 1))
     cut = mask[rows, columns]
@@ -158,7 +164,7 @@ def _cropped(window: Window, mask: Mask) -> tuple[Window, Mask]:
     return (slice(top, top + cut.shape[0]), slice(left, left + cut.shape[1])), np.ascontiguousarray(cut)
 
 
-def applied(mask: Mask, made: Sequence[Change]) -> Mask:
+def apply_changes(mask: Mask, made: Sequence[Change]) -> Mask:
     """A mask of the outline's window after changes that do not overlap."""
     after = mask.copy()
     for change in made:
@@ -166,8 +172,8 @@ def applied(mask: Mask, made: Sequence[Change]) -> Mask:
     return after
 
 
-def thickest(change: Change) -> tuple[tuple[int, int], float]:
-    """Row and column in the outline's window of the thickest place of a change, and its thickness in pixels."""
+def find_thickest_place(change: Change) -> tuple[tuple[int, int], float]:
+    """Row and column (in the outline's window) of the thickest place of a change, and its thickness in pixels."""
     padded = np.pad(change.mask, 1).view(np.uint8)
     distance = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_5)
     at = int(distance.argmax())
@@ -176,7 +182,7 @@ def thickest(change: Change) -> tuple[tuple[int, int], float]:
     return place, 2 * float(distance.flat[at]) - 1
 
 
-def _piece(mask: Mask) -> Mask:
+def _largest_piece(mask: Mask) -> Mask:
     """The largest connected piece, the first in reading order if equal."""
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=4)
     if count <= 2:
@@ -191,10 +197,10 @@ def edge_length(mask: Mask) -> float:
     The border of the array does not count. A change within the array changes the length by the same amount wherever
     the array is cut, so lengths add up over changes that do not touch.
     """
-    straight = _crossings(mask[1:], mask[:-1]) + _crossings(mask[:, 1:], mask[:, :-1])
-    diagonal = _crossings(mask[1:, 1:], mask[:-1, :-1]) + _crossings(mask[1:, :-1], mask[:-1, 1:])
+    straight = _count_crossings(mask[1:], mask[:-1]) + _count_crossings(mask[:, 1:], mask[:, :-1])
+    diagonal = _count_crossings(mask[1:, 1:], mask[:-1, :-1]) + _count_crossings(mask[1:, :-1], mask[:-1, 1:])
     return float(np.pi / 8 * (straight + diagonal / np.sqrt(2)))
 
 
-def _crossings(one: Mask, other: Mask) -> int:
+def _count_crossings(one: Mask, other: Mask) -> int:
     return int(np.count_nonzero(one != other))

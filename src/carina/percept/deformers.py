@@ -1,8 +1,8 @@
-"""Deformers: how the contours of a study give way to an edit.
+"""Deformers: how contours of a study are changed by an edit.
 
-The signed-distance warp needs no pixels. A segmenter can deform contours too: pointed at a place beside the contour, it
-says where it would draw the contour instead. The change has the size that was requested, whatever the model would have
-drawn: the model only decides which pixels go first. All other rules for changes are those of the warp.
+The signed-distance warp needs no pixels. A segmenter can deform contours too: prompted with a point beside the contour,
+it proposes another contour. The change has the requested size whatever the model proposes: the model only decides which
+pixels move first. All other rules for changes are those of the warp.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.models import Point, Prompts, Segmenter
-from carina.percept.deform import Operation, Reluctance, warp
+from carina.percept.deform import EffortFunction, Operation, warp
 from carina.percept.outline import Field, Outline, Window
 from carina.percept.truth import CHECKSUM_DIGITS, GreyReader
 from carina.studies.model import Image, Study
@@ -25,7 +25,7 @@ class Deformer:
     """A way to change contours of one study."""
 
     name: str
-    reluctance: Reluctance
+    effort: EffortFunction
 
 
 class DeformerSource(Protocol):
@@ -43,12 +43,12 @@ def warp_deformer(_study: Study, _image: Image) -> Deformer:
 
 # ---- a segmenter as deformer ----
 
-INTO: Final = 0.3
-"""How far from the contour the segmenter is pointed to, in widths of the change."""
+POINT_DEPTH: Final = 0.3
+"""Distance of the prompt point to the contour, in widths of the change."""
 LEVELS: Final = 24
 """Steps in which a change grows from the contour."""
-_KEPT: Final = 4
-"""Answers that are kept: a site is requested again for half the change and for a larger one."""
+_CACHED_ANSWERS: Final = 4
+"""Answers of the segmenter that are kept: a smaller and a larger change at the same site need the same answer."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class SegmenterDeformers:
 
     def __call__(self, _study: Study, image: Image, /) -> Deformer:
         name = f"{self.segmenter.name} (weights {self.segmenter.weights[:CHECKSUM_DIGITS]})"
-        return Deformer(name, SegmenterReluctance(self.segmenter, self.grey(image)))
+        return Deformer(name, SegmenterEffort(self.segmenter, self.grey(image)))
 
 
 @dataclass
-class SegmenterReluctance:
-    """How contours on one image give way to a segmenter."""
+class SegmenterEffort:
+    """The effort of moving pixels on one image, by a segmenter."""
 
     segmenter: Segmenter
     pixels: NDArray[np.uint8]
@@ -85,7 +85,7 @@ class SegmenterReluctance:
         movable = np.isfinite(plain)
         if not movable.any():
             return window, plain
-        row, column = _beside(outline, window, movable, place, INTO * width)
+        row, column = _find_point_beside_contour(outline, window, movable, place, POINT_DEPTH * width)
         point = Point(
             column + outline.window[1].start + 0.5,
             row + outline.window[0].start + 0.5,
@@ -94,24 +94,24 @@ class SegmenterReluctance:
         sure = self._logits(outline, point)[window]
         cost = np.where(movable, -sure if operation == "expansion" else sure, np.float32(np.inf))
         kept = outline.mask[window] == (operation == "expansion")
-        return window, grown(cost, _touching(kept) & movable, plain)
+        return window, grow_from_contour(cost, _find_neighbours(kept) & movable, plain)
 
     def _logits(self, outline: Outline, point: Point) -> Field:
-        """The segmenter's opinion of the outline's window after one more point."""
+        """The segmenter's logits in the outline's window, prompted with the mask and the point."""
         for other, asked, answer in self._answers:
             if other is outline and asked == point:
                 return answer
         prompts = Prompts(points=(point,), mask=outline.on_image(outline.mask))
         answer = self.segmenter.propose(self.pixels, prompts)[0].logits[outline.window].copy()
-        self._answers = [*self._answers[1 - _KEPT :], (outline, point, answer)]
+        self._answers = [*self._answers[1 - _CACHED_ANSWERS :], (outline, point, answer)]
         return answer
 
 
-def grown(cost: Field, contour: Mask, plain: Field) -> Field:
-    """The effort of reaching every pixel from the contour over pixels that cost no more; inf where none leads there.
+def grow_from_contour(cost: Field, contour: Mask, plain: Field) -> Field:
+    """The effort of each pixel that can be reached from the contour over pixels that cost no more; inf elsewhere.
 
-    So a change is never an island apart from the contour, nor a hole in the mask. It grows in steps of equal numbers of
-    pixels; within a step those go first that `plain` makes go first, so that there are hardly two of equal effort.
+    So a change is neither an island apart from the contour nor a hole in the mask. It grows in steps of equal numbers
+    of pixels. Within a step, pixels are ordered by their effort in `plain`, so that few have the same effort.
     """
     cost = np.where(np.isnan(cost), np.float32(np.inf), cost)
     effort = np.full(cost.shape, np.inf, np.float32)
@@ -128,10 +128,13 @@ def grown(cost: Field, contour: Mask, plain: Field) -> Field:
     return effort
 
 
-def _beside(
+def _find_point_beside_contour(
     outline: Outline, window: Window, movable: Mask, place: tuple[int, int], away: float
 ) -> tuple[int, int]:
-    """The movable pixel nearest to a place that lies so far from the contour; the furthest one where none does."""
+    """Of the movable pixels at least `away` from the contour, the one nearest to a place.
+
+    Where no pixel is that far away, the most distant one counts.
+    """
     depth = np.where(movable, np.abs(outline.depth[window]), np.float32(-1))
     rows, columns = np.nonzero(depth >= min(away, float(depth.max())))
     rows, columns = rows + window[0].start, columns + window[1].start
@@ -139,7 +142,7 @@ def _beside(
     return int(rows[nearest]), int(columns[nearest])
 
 
-def _touching(other: Mask) -> Mask:
+def _find_neighbours(other: Mask) -> Mask:
     """Pixels with a neighbour on the other side of the contour."""
     cross = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
     return cv2.dilate(np.ascontiguousarray(other).view(np.uint8), cross).astype(bool)

@@ -1,4 +1,4 @@
-"""Regions, points, views and facts of a case; the names of regions do not tell their roles."""
+"""Regions, points, views and facts of a case; the names of regions do not reveal their roles."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,13 +11,13 @@ from carina.percept.deform import OPPOSITE
 from carina.percept.facts import EditFacts, PerceptCaseFacts, RegionSource
 from carina.percept.mask_options import KEY, OPTIONS
 from carina.percept.records import LesionAnalysis
-from carina.percept.steps import Assembly, with_key_at
+from carina.percept.steps import Assembly, shuffle_with_first_at
 
 _REDRAWN: Final = "truth, redrawn"
 """Provenance of the truth as a careful reader might have drawn it."""
 
 
-def raw_view(image: CaseImage) -> CaseView:
+def make_raw_view(image: CaseImage) -> CaseView:
     return CaseView(id="v1", panels=(Panel(image=image.key),))
 
 
@@ -41,7 +41,11 @@ class Drawing:
         self.options = analysis.mask_sets[0].options
         revised = assembly.path == "RR"
         self._shown = analysis.shown if revised else analysis.revised
-        self.order = with_key_at(assembly.due("3c", OPTIONS), OPTIONS, assembly.chance) if revised else []
+        self.order = (
+            shuffle_with_first_at(assembly.key_position("3c", OPTIONS), OPTIONS, assembly.chance)
+            if revised
+            else []
+        )
         self.points = self._order_points() if revised else []
         names = list(MARKS)
         self.colours = [names[n] for n in assembly.chance.permutation(len(names))[: len(self.points)]]
@@ -73,16 +77,16 @@ class Drawing:
     @property
     def views(self) -> tuple[CaseView, ...]:
         shown = (Overlay(region=self.name("shown")),)
-        made = [raw_view(self.analysis.subject.image), self._view("v2", shown)]
+        made = [make_raw_view(self.analysis.subject.image), self._make_view("v2", shown)]
         if self.assembly.path == "RR":
-            made.append(self._view("v3", shown, self.marks))
+            made.append(self._make_view("v3", shown, self.marks))
             made += [
-                self._view(f"v{n}", (Overlay(region=name),))
+                self._make_view(f"v{n}", (Overlay(region=name),))
                 for n, name in enumerate(self.option_names, start=4)
             ]
         return tuple(made)
 
-    def _view(self, name: str, overlays: tuple[Overlay, ...], marks: tuple[Mark, ...] = ()) -> CaseView:
+    def _make_view(self, name: str, overlays: tuple[Overlay, ...], marks: tuple[Mark, ...] = ()) -> CaseView:
         return CaseView(id=name, panels=(Panel(image=self.key, overlays=overlays, marks=marks),))
 
     # Points
@@ -117,7 +121,7 @@ class Drawing:
         analysis, rules = self.analysis, self.assembly.rules
         is_revised = self.assembly.path == "RR"
         deformed = f"deformed from the redrawn truth by {analysis.deformer}"
-        # A mask that nobody has looked at is a reference, and must not pass for more.
+        # A mask that no person has reviewed must be recognisable as such.
         reviewed = "yes" if analysis.reviewed else "no"
         sources = {
             self.name("truth"): RegionSource(provenance=analysis.provenance, reviewed=reviewed),

@@ -1,7 +1,7 @@
 """Sites at a contour: which changes are possible there, and which pixels are already used.
 
-A site is a place with the changes that can be made at it. The edits of a case are made at some; at others only wrong
-answers would revise. Points of both kinds are the same to look at: the thickest place of a change.
+A site is a place with the changes that can be made at it. Some sites carry the edits of a case; at the others, only
+wrong answers would revise the contour. Points of both kinds look the same: each is the thickest place of a change.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.percept.anatomy import Anatomy, name_at
-from carina.percept.deform import OPPOSITE, Change, Operation, Reluctance, change_of, edge_length, thickest
+from carina.percept.anatomy import Anatomy, name_region
+from carina.percept.deform import (
+    OPPOSITE,
+    Change,
+    EffortFunction,
+    Operation,
+    edge_length,
+    find_thickest_place,
+    make_change,
+)
 from carina.percept.outline import Outline, Window
 from carina.percept.rules import Rules
 from carina.studies.region import Mask
@@ -23,19 +31,19 @@ Place = tuple[int, int]
 """Row and column in the outline's window."""
 
 WIDTHS: Final = (0.9, 1.3)
-"""Width of a kernel over the square root of the area it is to change: wide and flat, so that a changed contour is no
-rougher than an unchanged one."""
+"""Range of the width of a kernel, divided by the square root of the area that it is to change: wide and flat, so that a
+changed contour is no rougher than an unchanged one."""
 SLENDER: Final = 2.5
-"""A change of some area is about so much thinner than the area over the width of its kernel."""
+"""The thickness of a change is about its area divided by the width of its kernel and by this factor."""
 HALF: Final = 0.5
 WORSE: Final = 1.7
 """Areas of a half-made and of a worsened error, relative to the edit."""
 SEPARATION: Final = 8.0
-"""Between changes at different sites, in pixels of the frame."""
+"""Least distance between changes at different sites, in pixels of the frame."""
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ChangeParameters:
     """Parameters of a change; the same kernel also makes a larger, a smaller and the opposite change."""
 
     centre: Place
@@ -44,8 +52,8 @@ class Recipe:
     width: float
     seed: int
 
-    def enlarged(self, times: int) -> "Recipe":
-        """The same on an outline of so many times the pixels in each direction."""
+    def enlarge(self, times: int) -> "ChangeParameters":
+        """The same change on an outline with `times` as many pixels in each direction."""
         row, column = self.centre
         return replace(
             self,
@@ -67,7 +75,7 @@ class Site:
     thickness: float
     displacement: float
     """How far the contour moves."""
-    recipe: Recipe
+    parameters: ChangeParameters
     half: Change | None = None
     worse: Change | None = None
     overshoot: Change | None = None
@@ -97,7 +105,7 @@ class EditSpace:
     outline: Outline
     anatomy: Anatomy
     rules: Rules
-    deformer: Reluctance
+    deformer: EffortFunction
     chance: np.random.Generator
 
     @property
@@ -117,57 +125,61 @@ class EditSpace:
 
     # ---- sites ----
 
-    def recipe(self, place: Place, operation: Operation, area: float, *, wide: float) -> Recipe:
-        """A change of such an area at a place, as flat as it may be; `wide` narrows it where room is short."""
+    def sample_parameters(
+        self, place: Place, operation: Operation, area: float, *, wide: float
+    ) -> ChangeParameters:
+        """Parameters of a change of this area at a place, as flat as allowed; a smaller `wide` makes it narrower."""
         width = wide * float(self.chance.uniform(*WIDTHS)) * float(np.sqrt(area))
-        # No wider than leaves the change thick enough.
+        # A wider kernel would make the change too thin.
         width = min(width, area / (SLENDER * self.rules.edit_thickness * self.outline.scale))
-        return Recipe(place, operation, area, width, seed=int(self.chance.integers(2**63)))
+        return ChangeParameters(place, operation, area, width, seed=int(self.chance.integers(2**63)))
 
-    def site(self, recipe: Recipe) -> Site | None:
-        """What a recipe makes, if that is a major change."""
-        change = self._change(recipe)
+    def make_site(self, parameters: ChangeParameters) -> Site | None:
+        """The site with the change of these parameters; None where that is not a major change."""
+        change = self._make_change(parameters)
         if change is None:
             return None
-        point, thickness = thickest(change)
+        point, thickness = find_thickest_place(change)
         if not self._is_major(change, thickness):
             return None
         return Site(
             point=point,
-            place=self._named(point),
+            place=self._name_region(point),
             change=change,
             thickness=thickness,
             displacement=float(np.abs(self.outline.depth[change.window][change.mask]).max()),
-            recipe=recipe,
+            parameters=parameters,
         )
 
-    def with_variants(self, site: Site, others: Sequence[Site]) -> Site:
-        """The site with those of its other changes that keep clear of the other sites."""
+    def add_variants(self, site: Site, others: Sequence[Site]) -> Site:
+        """The site with those of its other changes that do not come too near to the other sites."""
         taken = Occupancy.blank(self.outline)
         for other in others:
             for change in changes_at(other):
-                self.take(taken, change)
+                self.reserve(taken, change)
 
-        def kept(change: Change | None) -> Change | None:
+        def if_free(change: Change | None) -> Change | None:
             return change if change is not None and self.is_free(taken, change) else None
 
         return replace(
             site,
-            half=kept(self._change(replace(site.recipe, area=HALF * site.recipe.area))),
-            worse=kept(self._change(replace(site.recipe, area=WORSE * site.recipe.area))),
+            half=if_free(self._make_change(replace(site.parameters, area=HALF * site.parameters.area))),
+            worse=if_free(self._make_change(replace(site.parameters, area=WORSE * site.parameters.area))),
             # The same kernel the other way: what revising too far at this point would do.
-            overshoot=kept(self._change(replace(site.recipe, operation=OPPOSITE[site.recipe.operation]))),
+            overshoot=if_free(
+                self._make_change(replace(site.parameters, operation=OPPOSITE[site.parameters.operation]))
+            ),
         )
 
-    def _change(self, recipe: Recipe) -> Change | None:
+    def _make_change(self, parameters: ChangeParameters) -> Change | None:
         window, effort = self.deformer(
             self.outline,
-            recipe.centre,
-            recipe.operation,
-            width=recipe.width,
-            chance=np.random.Generator(np.random.PCG64(recipe.seed)),
+            parameters.centre,
+            parameters.operation,
+            width=parameters.width,
+            chance=np.random.Generator(np.random.PCG64(parameters.seed)),
         )
-        return change_of(self.outline, window, effort, recipe.operation, recipe.area)
+        return make_change(self.outline, window, effort, parameters.operation, parameters.area)
 
     def _is_major(self, change: Change, thickness: float) -> bool:
         rules, scale = self.rules, self.outline.scale
@@ -177,30 +189,30 @@ class EditSpace:
             and thickness >= rules.edit_thickness * scale
         )
 
-    def _named(self, point: Place) -> str:
+    def _name_region(self, point: Place) -> str:
         """The region of the anatomy at a point of the window; the outline may be coarser than the image."""
         times = self.anatomy.code.shape[0] / self.outline.shape[0]
         row, column = (
             int((place + part.start + 0.5) * times)
             for place, part in zip(point, self.outline.window, strict=True)
         )
-        return name_at(self.anatomy, row, column) or "mediastinum"
+        return name_region(self.anatomy, row, column) or "mediastinum"
 
     # ---- room ----
 
-    def crowded(self, occupancy: Occupancy, point: Place) -> bool:
+    def is_crowded(self, occupancy: Occupancy, point: Place) -> bool:
         return any(np.hypot(*np.subtract(point, other)) < self.gap for other in occupancy.points)
 
     def is_free(self, occupancy: Occupancy, change: Change) -> bool:
         return not (occupancy.taken[change.window] & change.mask).any()
 
-    def take(self, occupancy: Occupancy, change: Change) -> None:
-        window, widened = self._widened(change)
+    def reserve(self, occupancy: Occupancy, change: Change) -> None:
+        window, widened = self._widen(change)
         occupancy.taken[window] |= widened
 
-    def _widened(self, change: Change) -> tuple[Window, Mask]:
-        """A change and what must stay clear around it."""
-        # At least two: an ellipse of one pixel is a cross, and what touches at a corner is one piece.
+    def _widen(self, change: Change) -> tuple[Window, Mask]:
+        """A change with the pixels around it that must stay free."""
+        # At least two: an ellipse of one pixel is a cross, and changes that touch at a corner are one piece.
         reach = max(2, round(SEPARATION * self.outline.scale))
         window = tuple(
             slice(max(0, part.start - reach), min(length, part.stop + reach))

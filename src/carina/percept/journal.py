@@ -1,7 +1,7 @@
-"""What a build has examined so far, kept beside an unfinished benchmark so that an interrupted build continues.
+"""Outcomes of the lesions that a build has analysed so far, so that an interrupted build resumes.
 
-The file is a log with checksums (`carina.store.log`): the first record is the fingerprint of the build, each further
-one an outcome. What follows a damaged or unknown record is examined again.
+The file is a log with checksums (`carina.store.log`) beside the unfinished benchmark: the first record is the
+fingerprint of the build, each further record is an outcome. What follows a damaged or unknown record is analysed again.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The layout of a case: edits that make a major revision, and distractor points.
 
-Places are sought on a coarse copy of the outline, where a try costs little; what was found is made anew on the image's
-own pixels and must keep every rule there.
+Places are searched on a coarse copy of the outline, where an attempt is fast. The edits are then made again on the
+pixels of the image and must keep every rule there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,52 +12,54 @@ import cv2
 import numpy as np
 
 from carina.percept.anatomy import Anatomy
-from carina.percept.deform import Operation, Reluctance, applied, warp
+from carina.percept.deform import EffortFunction, Operation, apply_changes, warp
 from carina.percept.edit_sites import EditSpace, Occupancy, Place, Site, changes_at
-from carina.percept.outline import Field, Outline, coarser, signed_distance
+from carina.percept.outline import Field, Outline, coarsen, signed_distance
 from carina.percept.rules import Ineligible, Rules
 from carina.studies.region import Mask
 
-Wanted = Literal["expansion", "contraction", "both"]
+RevisionKind = Literal["expansion", "contraction", "both"]
 """Which revisions a case asks for; the edits are their opposites."""
 
 PLACES: Final = 16
 """Places on the contour tried for one edit."""
-CHOICE: Final = 4
-"""Suitable places that are compared before one is taken."""
-NARROWER: Final = (1.0, 0.85, 0.65)
-"""Width of kernels with one, two and three edits, which share the contour."""
+COMPARED_SITES: Final = 4
+"""Suitable sites that are compared before one is chosen."""
+KERNEL_WIDTHS: Final = (1.0, 0.85, 0.65)
+"""Relative width of kernels in cases with one, two and three edits, which share the contour."""
 ROUGHNESS: Final = 0.04
-"""Standard deviation of the (logarithm of the) roughness that edits are to leave, relative to that of the truth: as
-often smoother as rougher, else the look of a contour would tell whether it was changed."""
+"""Standard deviation of the logarithm of the roughness that a contour should have after the edits, relative to that of
+the truth. It becomes smoother as often as rougher; otherwise its roughness would reveal whether it was changed."""
 
 
-def find_edits(space: EditSpace, wanted: Wanted, *, most: int, wide: float) -> list[Site]:
+def find_edits(space: EditSpace, wanted: RevisionKind, *, most: int, wide: float) -> list[Site]:
     """Sites for as many edits as make a major revision; `Ineligible` where the contour has no room for them."""
     occupancy = Occupancy.blank(space.outline)
-    due = float(space.chance.normal(0.0, ROUGHNESS))
+    target_roughening = float(space.chance.normal(0.0, ROUGHNESS))
     edits: list[Site] = []
-    plan = _plan(space, wanted, most)
+    plan = _plan_edits(space, wanted, most)
     for operation, area in plan:
-        found = list(_fitting(space, occupancy, operation, area, wide * NARROWER[len(plan) - 1]))
+        found = list(_find_sites(space, occupancy, operation, area, wide * KERNEL_WIDTHS[len(plan) - 1]))
         if not found:
             raise Ineligible("no room for edits", f"{len(edits)} of the edits found a place")
-        best = min(found, key=lambda site: abs(_roughened(space, [*edits, site]) - due))
+        best = min(
+            found, key=lambda site: abs(_measure_roughening(space, [*edits, site]) - target_roughening)
+        )
         edits.append(best)
-        take_edit(space, occupancy, best)
+        reserve_edit(space, occupancy, best)
     return edits
 
 
-def take_edit(space: EditSpace, occupancy: Occupancy, site: Site) -> None:
+def reserve_edit(space: EditSpace, occupancy: Occupancy, site: Site) -> None:
     """Reserve the point and the pixels of an edit; `Ineligible` where they are not free."""
-    if not space.is_free(occupancy, site.change) or space.crowded(occupancy, site.point):
+    if not space.is_free(occupancy, site.change) or space.is_crowded(occupancy, site.point):
         raise Ineligible("no room for edits", "two edits come too near to each other")
     occupancy.points.append(site.point)
-    space.take(occupancy, site.change)
+    space.reserve(occupancy, site.change)
 
 
-def _plan(space: EditSpace, wanted: Wanted, most: int) -> list[tuple[Operation, float]]:
-    """Operations on the contour and their areas, largest first."""
+def _plan_edits(space: EditSpace, wanted: RevisionKind, most: int) -> list[tuple[Operation, float]]:
+    """Operations on the contour with their areas, the largest first."""
     rules, chance, lesion = space.rules, space.chance, float(space.outline.area)
     least = 1.06 * max(rules.edit_share * lesion, rules.edit_area * space.outline.scale**2)
     target = float(chance.uniform(rules.revise_low + 0.05, rules.revise_high - 0.03))
@@ -80,23 +82,27 @@ def _plan(space: EditSpace, wanted: Wanted, most: int) -> list[tuple[Operation, 
     return sorted(plan, key=lambda edit: -edit[1])
 
 
-def _fitting(
+def _find_sites(
     space: EditSpace, occupancy: Occupancy, operation: Operation, area: float, wide: float
 ) -> Iterator[Site]:
     """The first few suitable sites."""
     found = 0
-    for place in _places(space, occupancy):
-        site = space.site(space.recipe(place, operation, area, wide=wide))
-        if site is None or not space.is_free(occupancy, site.change) or space.crowded(occupancy, site.point):
+    for place in _sample_places(space, occupancy):
+        site = space.make_site(space.sample_parameters(place, operation, area, wide=wide))
+        if (
+            site is None
+            or not space.is_free(occupancy, site.change)
+            or space.is_crowded(occupancy, site.point)
+        ):
             continue
         yield site
         found += 1
-        if found == CHOICE:
+        if found == COMPARED_SITES:
             return
 
 
-def _places(space: EditSpace, occupancy: Occupancy) -> list[Place]:
-    """Places on the contour to try, away from the points that are there."""
+def _sample_places(space: EditSpace, occupancy: Occupancy) -> list[Place]:
+    """Places on the contour to try, away from the points that are already placed."""
     some = space.contour[space.chance.integers(0, len(space.contour), 4 * PLACES)]
     if occupancy.points:
         apart = np.linalg.norm(some[:, None] - np.array(occupancy.points)[None], axis=2).min(axis=1)
@@ -104,7 +110,7 @@ def _places(space: EditSpace, occupancy: Occupancy) -> list[Place]:
     return [(int(row), int(column)) for row, column in some[:PLACES]]
 
 
-def _roughened(space: EditSpace, edits: list[Site]) -> float:
+def _measure_roughening(space: EditSpace, edits: list[Site]) -> float:
     """Logarithm of how much rougher (length squared over area) the contour is after these edits."""
     before = space.outline.area
     length = space.length + sum(site.change.edge for site in edits)
@@ -112,30 +118,30 @@ def _roughened(space: EditSpace, edits: list[Site]) -> float:
     return float(2 * np.log(length / space.length) - np.log(area / before))
 
 
-# ---- points where nothing is to be revised ----
+# ---- points where no revision is needed ----
 
-SHARES: Final = (0.09, 0.20)
-"""Area of a change where none was needed, as a share of the lesion: like that of a single edit."""
+WRONG_CHANGE_SHARES: Final = (0.09, 0.20)
+"""Range of the area of a change where none is needed, as a share of the lesion: like that of a single edit."""
 JITTER: Final = 0.15
-"""Distance of a distractor point to the contour, relative to that of an edit's point: as different as those are."""
+"""Relative variation of the distance of a distractor point to the contour, around that of an edit's point."""
 
 
 @dataclass(frozen=True)
 class Distractor:
-    """A point where nothing is to be revised, outside or inside the shown contour."""
+    """A point where no revision is needed, outside or inside the shown contour."""
 
     point: Place
     inside: bool
     nearest_change: float
-    """Pixels to the nearest one that an edit has changed."""
+    """Distance to the nearest pixel that an edit has changed, in pixels."""
     site: Site | None = None
-    """What a revision at this point would do, where it can be told apart from the truth."""
+    """The change that a revision at this point would make; None where there is no room for one."""
 
 
 def place_distractors(
     space: EditSpace, occupancy: Occupancy, edits: Sequence[Site], shown: Mask, distance: Field
 ) -> list[Distractor]:
-    """As many distractors as sampled, if there is room; `Ineligible` for fewer than the rules demand."""
+    """A sampled number of distractors, as far as there is room; `Ineligible` for fewer than the rules demand."""
     rules, scale = space.rules, space.outline.scale
     changed = shown ^ space.outline.mask
     far = np.asarray(
@@ -143,13 +149,13 @@ def place_distractors(
     )
     free = space.outline.field & (far >= rules.change_gap * scale)
     for point in occupancy.points:
-        _block(space, free, point)
+        _block_around(space, free, point)
     depths = [abs(float(distance[site.point])) for site in edits]
     found: list[Distractor] = []
-    for inside in _sides(space, len(edits)):
-        chosen = _free_point(space, free, distance, depths, inside=inside)
+    for inside in _sample_sides(space, len(edits)):
+        chosen = _find_free_point(space, free, distance, depths, inside=inside)
         if chosen is not None:
-            _block(space, free, chosen)
+            _block_around(space, free, chosen)
             found.append(Distractor(point=chosen, inside=inside, nearest_change=float(far[chosen])))
     outside = sum(not distractor.inside for distractor in found)
     if outside < rules.min_outside:
@@ -159,15 +165,17 @@ def place_distractors(
     return found
 
 
-def with_wrong_sites(
+def add_wrong_sites(
     space: EditSpace, occupancy: Occupancy, distractors: Sequence[Distractor], *, wide: float
 ) -> list[Distractor]:
-    """Each distractor with what revising at it would do to the contour, where there is room for it."""
-    return [replace(placed, site=_wrong_site(space, occupancy, placed, wide=wide)) for placed in distractors]
+    """Each distractor with the change that a revision at it would make, where there is room for one."""
+    return [
+        replace(placed, site=_find_wrong_site(space, occupancy, placed, wide=wide)) for placed in distractors
+    ]
 
 
-def _sides(space: EditSpace, edits: int) -> list[bool]:
-    """On which side of the contour each distractor is sought, inside or not: first those that a case should have."""
+def _sample_sides(space: EditSpace, edits: int) -> list[bool]:
+    """For each distractor to be placed, whether it lies inside the contour; those that a case needs come first."""
     rules = space.rules
     wanted = int(space.chance.integers(rules.min_points, rules.max_points + 1)) - edits
     sides = [False] * rules.min_outside + [True] * rules.max_inside
@@ -175,10 +183,10 @@ def _sides(space: EditSpace, edits: int) -> list[bool]:
     return sides[: max(wanted, rules.min_points - edits)]
 
 
-def _free_point(
+def _find_free_point(
     space: EditSpace, free: Mask, distance: Field, depths: list[float], *, inside: bool
 ) -> Place | None:
-    """A free pixel as far from the shown contour as one of the edits' points."""
+    """A free pixel about as far from the shown contour as one of the edits' points; None where there is none."""
     sign = 1.0 if inside else -1.0
     for depth in space.chance.permutation(depths):
         wanted = sign * depth * space.chance.uniform(1 - JITTER, 1 + JITTER)
@@ -189,23 +197,23 @@ def _free_point(
     return None
 
 
-def _block(space: EditSpace, free: Mask, point: Place) -> None:
+def _block_around(space: EditSpace, free: Mask, point: Place) -> None:
     """Keep other points away from this one."""
     cv2.circle(free.view(np.uint8), point[::-1], int(np.ceil(space.gap)), (0,), cv2.FILLED)
 
 
-def _wrong_site(
+def _find_wrong_site(
     space: EditSpace, occupancy: Occupancy, distractor: Distractor, *, wide: float
 ) -> Site | None:
     operation: Operation = "contraction" if distractor.inside else "expansion"
     squares = ((space.contour - np.array(distractor.point)) ** 2).sum(axis=1)
     row, column = space.contour[int(squares.argmin())]
     least = space.rules.edit_area * space.outline.scale**2
-    area = max(float(space.chance.uniform(*SHARES)) * space.outline.area, least)
-    site = space.site(space.recipe((int(row), int(column)), operation, area, wide=wide))
+    area = max(float(space.chance.uniform(*WRONG_CHANGE_SHARES)) * space.outline.area, least)
+    site = space.make_site(space.sample_parameters((int(row), int(column)), operation, area, wide=wide))
     if site is None or not space.is_free(occupancy, site.change):
         return None
-    space.take(occupancy, site.change)
+    space.reserve(occupancy, site.change)
     return site
 
 
@@ -214,7 +222,7 @@ def _wrong_site(
 ATTEMPTS: Final = ((3, 1.0), (2, 0.8), (2, 0.6), (1, 0.6), (1, 0.45))
 """Most edits and width of their kernels, for each attempt: fewer and narrower edits leave more room for points."""
 COARSE: Final = 0.25
-"""Pixels of the outline on which places are sought, to one of the frame."""
+"""Pixels of the coarse outline for each pixel of the frame."""
 
 
 @dataclass(frozen=True)
@@ -229,35 +237,35 @@ class Layout:
     """Signed distance to the shown contour, positive inside."""
 
 
-def lay_out(
+def make_layout(
     outline: Outline,
     anatomy: Anatomy,
     rules: Rules,
     *,
-    wanted: Wanted,
+    wanted: RevisionKind,
     chance: np.random.Generator,
-    deformer: Reluctance = warp,
+    deformer: EffortFunction = warp,
 ) -> Layout:
-    """A layout with the wanted revisions; `Ineligible` where the lesion has no room for one."""
+    """A layout with revisions of the wanted kind; `Ineligible` where the lesion has no room for one."""
     space = EditSpace(outline, anatomy, rules, deformer, chance)
-    # Only the warp looks the same on a coarse copy.
+    # Only the warp makes the same changes on a coarse copy.
     times = max(1, round(outline.scale / COARSE)) if deformer is warp else 1
-    rough = space if times == 1 else replace(space, outline=coarser(outline, times))
+    rough = space if times == 1 else replace(space, outline=coarsen(outline, times))
     failure = Ineligible("no room for edits")
     for most, wide in ATTEMPTS:
         try:
             edits = find_edits(rough, wanted, most=min(most, rules.max_edits), wide=wide)
             if times > 1:
                 _place_points(rough, edits)
-                edits = _remake(space, edits, times)
-            return _complete(space, edits, wide=wide)
+                edits = _remake_edits(space, edits, times)
+            return _complete_layout(space, edits, wide=wide)
         except Ineligible as reason:
             failure = reason
     raise failure
 
 
-def _remake(space: EditSpace, edits: list[Site], times: int) -> list[Site]:
-    sites = [space.site(site.recipe.enlarged(times)) for site in edits]
+def _remake_edits(space: EditSpace, edits: list[Site], times: int) -> list[Site]:
+    sites = [space.make_site(site.parameters.enlarge(times)) for site in edits]
     made = [site for site in sites if site is not None]
     if len(made) < len(edits):
         raise Ineligible("no room for edits", "an edit is too small on the image's own pixels")
@@ -267,23 +275,23 @@ def _remake(space: EditSpace, edits: list[Site], times: int) -> list[Site]:
 def _place_points(space: EditSpace, edits: list[Site]) -> tuple[Occupancy, Mask, Field, list[Distractor]]:
     occupancy = Occupancy.blank(space.outline)
     for site in edits:
-        take_edit(space, occupancy, site)
-    shown = applied(space.outline.mask, [site.change for site in edits])
+        reserve_edit(space, occupancy, site)
+    shown = apply_changes(space.outline.mask, [site.change for site in edits])
     _check_pieces(space.outline.mask, shown)
     distance = signed_distance(shown)
     return occupancy, shown, distance, place_distractors(space, occupancy, edits, shown, distance)
 
 
-def _complete(space: EditSpace, edits: list[Site], *, wide: float) -> Layout:
+def _complete_layout(space: EditSpace, edits: list[Site], *, wide: float) -> Layout:
     occupancy, shown, distance, distractors = _place_points(space, edits)
     sites = list(edits)
     for n, site in enumerate(sites):
-        sites[n] = space.with_variants(site, sites[:n] + sites[n + 1 :])
+        sites[n] = space.add_variants(site, sites[:n] + sites[n + 1 :])
         for change in changes_at(sites[n]):
-            space.take(occupancy, change)
+            space.reserve(occupancy, change)
     return Layout(
         edits=tuple(sites),
-        distractors=tuple(with_wrong_sites(space, occupancy, distractors, wide=wide)),
+        distractors=tuple(add_wrong_sites(space, occupancy, distractors, wide=wide)),
         shown=shown,
         distance=distance,
     )

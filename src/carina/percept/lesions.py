@@ -17,13 +17,13 @@ class Lesion:
     noun: str
     """As later questions call it."""
     seen_through: frozenset[str] = frozenset()
-    """Findings whose fainter shadow does not hide its contour."""
+    """Fainter findings that do not hide the contour of the lesion where they overlap it."""
     in_lungs: bool = True
-    """Whether it is outlined within the lung fields and described by zones."""
+    """Whether the lesion lies within the lung fields and has attributes by zones."""
 
 
 _HAZE: Final = frozenset({"edema"})
-"""What is dense stands out from it."""
+"""Findings that are fainter than a dense lesion."""
 
 LESIONS: Final = {
     lesion.name: lesion

@@ -1,6 +1,6 @@
 """The contour that a careful reader might have drawn: the truth, smoothed and slightly redrawn.
 
-Every mask that a case shows starts from it, so that the texture of a contour never tells which path a case is on.
+Every mask that a case shows is made from it, so that the texture of a contour does not reveal the path of a case.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.percept.anatomy import Scene
+from carina.percept.anatomy import LesionGeometry
 from carina.percept.rules import Ineligible, Rules
 from carina.studies.region import Mask
 
@@ -18,19 +18,19 @@ Field = NDArray[np.float32]
 Window = tuple[slice, slice]
 
 MARGIN: Final = 200.0
-"""Around the lesion, in pixels of the frame: no edit and no point lies further away."""
+"""Margin of the window around the lesion, in pixels of the frame: edits and points lie within it."""
 SMOOTHING: Final = 2.0
 """Width of the blur of the distance to the contour, in pixels of the frame."""
 WOBBLE: Final = 2.0
 """Largest standard deviation of the redrawn contour, in pixels of the frame."""
 WOBBLE_OF_RADIUS: Final = 0.012
-"""For small lesions less: as a share of the radius of a disc of the same area."""
+"""The same for small lesions, as a share of the radius of a disc of the same area; the smaller value is used."""
 OCTAVES: Final = ((96.0, 1.0), (48.0, 0.7), (24.0, 0.6))
 """Wavelengths (pixels of the frame) and amplitudes of the noise: nothing finer than a hand would draw."""
 ATTEMPTS: Final = 3
 """Attempts, each with half the smoothing and half the noise of the one before."""
 LEAST_BLUR: Final = 0.6
-"""In pixels of the image: speckle that even this does not leave in place has no contour."""
+"""Least width of the blur, in pixels of the image: a mask that does not survive it has no contour."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Outline:
     """A contour in a window around the lesion."""
 
     shape: tuple[int, int]
-    """Of the image."""
+    """Shape of the image."""
     window: Window
     mask: Mask
     field: Mask
@@ -46,48 +46,50 @@ class Outline:
     depth: Field
     """Smoothed signed distance to the contour, positive inside."""
     scale: float
-    """Pixels of the outline to one of the frame."""
+    """Pixels of the outline for each pixel of the frame."""
 
     @property
     def area(self) -> int:
         return int(np.count_nonzero(self.mask))
 
     def on_image(self, mask: Mask) -> Mask:
-        """A mask of the window as one of the whole image."""
+        """A mask of the window as a mask of the whole image."""
         whole = np.zeros(self.shape, bool)
         whole[self.window] = mask
         return whole
 
 
-def draw_outline(scene: Scene, rules: Rules, chance: np.random.Generator) -> Outline:
-    """The truth as a careful reader might have drawn it: agreeing with it as well as the rules demand."""
-    window = _window(scene)
-    truth, field = np.ascontiguousarray(scene.truth[window]), np.ascontiguousarray(scene.field[window])
+def draw_outline(geometry: LesionGeometry, rules: Rules, chance: np.random.Generator) -> Outline:
+    """The truth as a careful reader might have drawn it; it agrees with the truth as well as the rules demand."""
+    window = _window_around(geometry)
+    truth, field = np.ascontiguousarray(geometry.truth[window]), np.ascontiguousarray(geometry.field[window])
     depth = signed_distance(truth)
-    radius = float(np.sqrt(scene.area / np.pi))
-    wobble = min(WOBBLE * scene.scale, WOBBLE_OF_RADIUS * radius) * _noise(truth.shape, scene.scale, chance)
-    blur = SMOOTHING * scene.scale
+    radius = float(np.sqrt(geometry.area / np.pi))
+    wobble = min(WOBBLE * geometry.scale, WOBBLE_OF_RADIUS * radius) * _make_noise(
+        truth.shape, geometry.scale, chance
+    )
+    blur = SMOOTHING * geometry.scale
     for attempt in range(ATTEMPTS):
         softer = 0.5**attempt
-        drawn = (_blurred(depth, blur * softer) + wobble * np.float32(softer) > 0) & field
+        drawn = (_blur(depth, blur * softer) + wobble * np.float32(softer) > 0) & field
         agreement = iou(drawn, truth)
         if agreement >= rules.good_iou:
             return Outline(
-                shape=(scene.truth.shape[0], scene.truth.shape[1]),
+                shape=(geometry.truth.shape[0], geometry.truth.shape[1]),
                 window=window,
                 mask=drawn,
                 field=field,
-                depth=_blurred(signed_distance(drawn), blur),
-                scale=scene.scale,
+                depth=_blur(signed_distance(drawn), blur),
+                scale=geometry.scale,
             )
     raise Ineligible("too thin to redraw", f"a redrawn contour agrees to {agreement:.3f} at best")
 
 
-def coarser(outline: Outline, times: int) -> Outline:
-    """The same outline on pixels that are so many times as wide and high; the window is cut to whole ones."""
+def coarsen(outline: Outline, times: int) -> Outline:
+    """The same outline on pixels that are `times` as wide and high; the window is cut to whole pixels."""
     rows, columns = (length // times for length in outline.mask.shape)
 
-    def averaged(values: Mask | Field) -> Field:
+    def average(values: Mask | Field) -> Field:
         whole = values[: rows * times, : columns * times].astype(np.float32)
         return np.asarray(cv2.resize(whole, (columns, rows), interpolation=cv2.INTER_AREA), np.float32)
 
@@ -95,23 +97,23 @@ def coarser(outline: Outline, times: int) -> Outline:
     return Outline(
         shape=(outline.shape[0] // times, outline.shape[1] // times),
         window=(slice(top, top + rows), slice(left, left + columns)),
-        mask=averaged(outline.mask) >= 0.5,
-        field=averaged(outline.field) >= 0.5,
-        depth=averaged(outline.depth) / np.float32(times),
+        mask=average(outline.mask) >= 0.5,
+        field=average(outline.field) >= 0.5,
+        depth=average(outline.depth) / np.float32(times),
         scale=outline.scale / times,
     )
 
 
 def signed_distance(mask: Mask) -> Field:
-    """Pixels to the contour, positive inside; half a pixel on either side of it."""
+    """Distance of each pixel to the contour, positive inside; pixels next to the contour have half a pixel."""
     inside = cv2.distanceTransform(mask.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5)
     outside = cv2.distanceTransform((~mask).view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5)
     return np.asarray(np.where(mask, inside - 0.5, 0.5 - outside), np.float32)
 
 
-def smoothed(mask: Mask, field: Mask, sigma: float) -> Mask:
-    """The mask with its contour ironed out, within the field."""
-    return np.asarray((_blurred(signed_distance(mask), sigma) > 0) & field)
+def smooth_mask(mask: Mask, field: Mask, sigma: float) -> Mask:
+    """The mask with a smoothed contour, within the field."""
+    return np.asarray((_blur(signed_distance(mask), sigma) > 0) & field)
 
 
 def iou(one: Mask, other: Mask) -> float:
@@ -121,7 +123,7 @@ def iou(one: Mask, other: Mask) -> float:
     return both / either if either else float("nan")
 
 
-def band_limited(shape: tuple[int, ...], wavelength: float, chance: np.random.Generator) -> Field:
+def band_limited_noise(shape: tuple[int, ...], wavelength: float, chance: np.random.Generator) -> Field:
     """Smooth noise of unit variance (nearly) with no detail finer than half the wavelength."""
     step = max(wavelength / 2, 2.0)
     coarse = tuple(int(np.ceil(length / step)) + 3 for length in shape)
@@ -132,21 +134,21 @@ def band_limited(shape: tuple[int, ...], wavelength: float, chance: np.random.Ge
     )
 
 
-def _noise(shape: tuple[int, ...], scale: float, chance: np.random.Generator) -> Field:
+def _make_noise(shape: tuple[int, ...], scale: float, chance: np.random.Generator) -> Field:
     total = np.zeros(shape, np.float32)
     for wavelength, amplitude in OCTAVES:
-        total += np.float32(amplitude) * band_limited(shape, wavelength * scale, chance)
+        total += np.float32(amplitude) * band_limited_noise(shape, wavelength * scale, chance)
     return total / np.float32(np.sqrt(sum(amplitude**2 for _, amplitude in OCTAVES)))
 
 
-def _blurred(values: Field, sigma: float) -> Field:
+def _blur(values: Field, sigma: float) -> Field:
     return np.asarray(cv2.GaussianBlur(values, (0, 0), max(sigma, LEAST_BLUR)), np.float32)
 
 
-def _window(scene: Scene) -> Window:
-    x, y, w, h = cv2.boundingRect(scene.truth.view(np.uint8))
-    margin = round(MARGIN * scene.scale)
-    rows, columns = scene.truth.shape
+def _window_around(geometry: LesionGeometry) -> Window:
+    x, y, w, h = cv2.boundingRect(geometry.truth.view(np.uint8))
+    margin = round(MARGIN * geometry.scale)
+    rows, columns = geometry.truth.shape
     return (
         slice(max(0, y - margin), min(rows, y + h + margin)),
         slice(max(0, x - margin), min(columns, x + w + margin)),

@@ -1,7 +1,7 @@
 """Records of one analysed lesion: everything that a case on any path is assembled from.
 
-Plain records, so that they can be passed between processes and kept on disk until a benchmark is complete. Points are
-pixels of the image (x, y), its first pixel's centre at (0.5, 0.5).
+These are plain records that can be passed between processes and kept on disk until a benchmark is complete. Points are
+in pixels of the image, as (x, y); the centre of the first pixel is (0.5, 0.5).
 """
 
 import msgspec
@@ -39,7 +39,7 @@ class ContourEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DistractorPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A distractor point."""
+    """A point where no revision is needed."""
 
     point: tuple[float, float]
     inside: bool
@@ -57,7 +57,7 @@ class MaskSet(msgspec.Struct, frozen=True, kw_only=True):
 
     options: tuple[MaskChoice, ...]
     stands_out: tuple[str, ...]
-    """Rules of thumb that find the right one without a look at the image."""
+    """Rules of thumb that find the right mask without the image."""
 
 
 class LocationChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class LesionAnalysis(msgspec.Struct, frozen=True, kw_only=True, tag="analysis"):
     target: str
     area: int
     share: float
-    """Of the image."""
+    """Share of the image that the lesion covers."""
     scale: float
     """Pixels of the image for each pixel of the frame that the rules refer to."""
     truth: Region
@@ -100,7 +100,7 @@ class LesionAnalysis(msgspec.Struct, frozen=True, kw_only=True, tag="analysis"):
     reviewed: bool
     """Whether an expert has drawn or approved the truth."""
     conspicuity: float | None
-    """How far the lesion stands out, where the source knows it."""
+    """Contrast-to-noise ratio of the lesion, where the source states it."""
     revised: Region
     """The truth as a careful reader might have drawn it."""
     agreement: float

@@ -1,8 +1,8 @@
-"""The numbers that a percept case must keep to, and why a study cannot be used.
+"""The limits that a percept case must keep, and the reason why a study cannot be used.
 
 Defaults are those of the protocol's specification except where a comment says otherwise. Lengths are pixels of an
-image whose longer side is 1024, areas are such pixels squared; both scale with the image. The rules stand in the
-manifest of every benchmark, and each case carries the values it reached.
+image whose longer side is 1024, areas are such pixels squared; both scale with the image. The rules are stored in the
+manifest of every benchmark, and each case stores the values that were measured.
 """
 
 import msgspec
@@ -54,7 +54,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_outside: int = 2
     """Fewest distractor points outside the shown contour."""
     max_inside: int = 2
-    """Distractor points inside the contour that are tried for; a small mask has no room for them."""
+    """Distractor points inside the contour, where there is room; a small mask has none."""
     point_gap: float = 80.0
     """Five times the radius of a drawn point. The specification's 100 leaves lesions of less than a tenth of a lung no
     room for four points: of phantom atelectases it would admit a third fewer."""

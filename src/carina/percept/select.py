@@ -1,6 +1,6 @@
 """Select the lesions of a benchmark: as many as requested for each path, one case for each patient and lesion.
 
-Lesions on both paths are alike in size. All sampling is seeded: the order in which studies lie on disk decides nothing.
+Lesions on both paths are alike in size. All sampling is seeded and does not depend on the order of studies on disk.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ import numpy as np
 
 from carina.percept.mask_options import OPTIONS, RULES_OF_THUMB
 from carina.percept.records import LesionAnalysis, MaskSet
-from carina.percept.steps import Due, Path
+from carina.percept.steps import KeyPosition, Path
 from carina.store.seeding import rng
 
 OVERSAMPLE: Final = 1.5
@@ -27,20 +27,20 @@ def analyses_needed(per_cell: int) -> int:
     return int(np.ceil(2 * per_cell * OVERSAMPLE))
 
 
-def choose(analyses: Sequence[LesionAnalysis], per_cell: int) -> list[LesionAnalysis]:
+def choose_lesions(analyses: Sequence[LesionAnalysis], per_cell: int) -> list[LesionAnalysis]:
     """Lesions for two cells, their attribute classes as even as the candidates allow."""
     left = list(analyses)
     chosen: list[LesionAnalysis] = []
     seen: Counter[tuple[str, object]] = Counter()
     while left and len(chosen) < 2 * per_cell:
-        best = min(range(len(left)), key=lambda n: (sum(seen[c] for c in _classes(left[n])), n))
+        best = min(range(len(left)), key=lambda n: (sum(seen[c] for c in _attribute_classes(left[n])), n))
         taken = left.pop(best)
-        seen.update(_classes(taken))
+        seen.update(_attribute_classes(taken))
         chosen.append(taken)
     return chosen
 
 
-def _classes(analysis: LesionAnalysis) -> list[tuple[str, object]]:
+def _attribute_classes(analysis: LesionAnalysis) -> list[tuple[str, object]]:
     attributes = analysis.attributes
     if attributes is None:
         return []
@@ -84,18 +84,18 @@ def choose_masks(cell: Sequence[LesionAnalysis]) -> list[LesionAnalysis]:
     return chosen
 
 
-def right_regions(cell: Sequence[LesionAnalysis], *, seed: int) -> list[int]:
+def assign_region_counts(cell: Sequence[LesionAnalysis], *, seed: int) -> list[int]:
     """The number of right options in the location question of each case of a cell."""
     shares = np.array(SETS_OF_REGIONS) / sum(SETS_OF_REGIONS)
     given = np.zeros(len(shares))
     answer = [0] * len(cell)
-    # Those with the least choice first, so that the others can make up for them.
+    # Lesions with the fewest possible counts come first, so that the others can balance them.
     order = sorted(
         range(len(cell)),
-        key=lambda n: (len(_possible(cell[n])), rng(seed, cell[n].subject.study, "regions").random()),
+        key=lambda n: (len(_possible_counts(cell[n])), rng(seed, cell[n].subject.study, "regions").random()),
     )
     for place, n in enumerate(order, start=1):
-        possible = _possible(cell[n])
+        possible = _possible_counts(cell[n])
         if possible:
             tie = rng(seed, cell[n].subject.study, cell[n].target, "regions").permutation(len(shares))
             answer[n] = max(possible, key=lambda count: (shares[count] * place - given[count], tie[count]))
@@ -103,21 +103,21 @@ def right_regions(cell: Sequence[LesionAnalysis], *, seed: int) -> list[int]:
     return answer
 
 
-def _possible(analysis: LesionAnalysis) -> list[int]:
+def _possible_counts(analysis: LesionAnalysis) -> list[int]:
     return sorted(analysis.attributes.locations) if analysis.attributes else []
 
 
-def places_due(
+def assign_key_positions(
     target: str, path: Path, index: int, *, seed: int, turns: Mapping[str, int] | None = None
-) -> Due:
-    """Where the right option of each step of a cell's case number `index` belongs: every place equally often.
+) -> KeyPosition:
+    """The position of the right option in each step of case number `index` of a cell; all positions equally often.
 
-    `turns` are steps that not every case of the cell has in the same form, with the number of this case among those
+    `turns` gives, for steps that not every case of the cell has in the same form, the number of this case among those
     that do.
     """
 
-    def due(step: str, count: int) -> int:
+    def key_position(step: str, count: int) -> int:
         block, place = divmod((turns or {}).get(step, index), count)
         return int(rng(seed, "due", target, path, step, block).permutation(count)[place])
 
-    return due
+    return key_position

@@ -1,6 +1,6 @@
 """What the steps of a percept case have in common, and the order of their options.
 
-No place in a list is right more often than another: the caller says which place is due for the right option.
+No position in a list is right more often than another: the caller states the position of the right option.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ Path = Literal["LF", "RF", "RR"]
 PATHS: Final[tuple[Path, ...]] = ("LF", "RF", "RR")
 """Lesion-free, revision-free, revision required."""
 
-Due = Callable[[str, int], int]
-"""From a step and its number of options to the place (from 0) of the right option."""
+KeyPosition = Callable[[str, int], int]
+"""Takes a step and its number of options, and returns the position (from 0) of the right option."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Assembly:
     lesion: Lesion
     path: Path
     rules: Rules
-    due: Due
+    key_position: KeyPosition
     chance: np.random.Generator
 
 
-def single(
+def make_choice_step(
     step: str,
     *,
     task: str,
@@ -63,21 +63,20 @@ def single(
     )
 
 
-def cycle(assembly: Assembly, step: str, texts: dict[str, str], key: str) -> list[Option]:
-    """Ordinal options in rising or falling order, rotated so that the right one is at its place.
+def rotate_options(assembly: Assembly, step: str, texts: dict[str, str], key: str) -> list[Option]:
+    """Ordinal options in rising or falling order, rotated so that the right one is at its balanced position.
 
-    Neither the direction nor where the list begins says anything; a list that always began at its end would put the
-    middle answers always in the middle.
+    The direction and the first option are random. Without the rotation, middle answers would always be in the middle.
     """
     names = list(texts)
     if assembly.chance.integers(2):
         names.reverse()
-    start = (names.index(key) - assembly.due(step, len(names))) % len(names)
+    start = (names.index(key) - assembly.key_position(step, len(names))) % len(names)
     return [Option(id=name, text=texts[name]) for name in names[start:] + names[:start]]
 
 
-def with_key_at(place: int, count: int, chance: np.random.Generator) -> list[int]:
-    """A random order of `count` items, with the first item at `place`."""
+def shuffle_with_first_at(place: int, count: int, chance: np.random.Generator) -> list[int]:
+    """A random order of the numbers below `count`, with 0 at `place`."""
     others = [int(n) + 1 for n in chance.permutation(count - 1)]
     others.insert(place, 0)
     return others

@@ -1,7 +1,7 @@
-"""Where the mask of a lesion comes from: the study set's own regions, or a segmenter that is prompted with them.
+"""Sources of the mask of a lesion: the study set's own regions, or a segmenter that is prompted with them.
 
-A segmenter is prompted with what annotators drew: a box, or a mask that it draws anew. No person has looked at such a
-mask, and its provenance says so.
+A segmenter is prompted with the box or the mask that an annotator drew. No person has reviewed its mask, and the
+provenance of the mask says so.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.models import Box, Point, Prompts, Segmenter
-from carina.percept.anatomy import mask_on
+from carina.percept.anatomy import decode_mask
 from carina.percept.lesions import Lesion
 from carina.percept.outline import iou
 from carina.percept.rules import Ineligible, Rules
@@ -23,7 +23,7 @@ from carina.studies.model import Annotation, Finding, Image, Study
 from carina.studies.region import Mask, Region
 
 ANNOTATOR_AGREEMENT: Final = 0.7
-"""Least overlap (IoU) of two annotators' masks; below it neither is taken as the truth."""
+"""Least overlap (IoU) of two annotators' masks; below it, neither is used as the truth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,15 +32,15 @@ class Truth:
 
     mask: Mask
     provenance: str
-    """In words."""
+    """Who or what drew the mask, as a phrase."""
     reviewed: bool
     """Whether an expert has drawn or approved this mask."""
     conspicuity: float | None
-    """Contrast-to-noise ratio of the most visible piece, where the source knows it."""
+    """Contrast-to-noise ratio of the most visible piece, where the source states it."""
 
 
 class TruthSource(Protocol):
-    """Where the mask of a lesion comes from."""
+    """Gives the mask of a lesion on an image."""
 
     def __call__(self, study: Study, image: Image, lesion: Lesion) -> Truth:
         """The mask on the image; `Ineligible` where there is none."""
@@ -50,18 +50,18 @@ class TruthSource(Protocol):
 def masks_as_drawn(study: Study, image: Image, lesion: Lesion) -> Truth:
     """The study set's own regions: all findings of the name, as one annotator drew them.
 
-    Where several have drawn contours of them all, they must agree; the first by name is taken.
+    Where several annotators have drawn contours of all findings, they must agree; the first annotator by name is used.
     """
     contours = {
         name: drawn
-        for name, drawn in whole(study, image, lesion).items()
+        for name, drawn in complete_annotations(study, image, lesion).items()
         if all(annotation.drawn != "box" for _, annotation in drawn)
     }
     if not contours:
         raise Ineligible("drawn as a box", "a contour of every finding of the name is needed")
     masks = {
         name: np.logical_or.reduce(
-            [mask_on(image, annotation.region, f"finding {finding!r}") for finding, annotation in drawn]
+            [decode_mask(image, annotation.region, f"finding {finding!r}") for finding, annotation in drawn]
         )
         for name, drawn in contours.items()
     }
@@ -72,38 +72,40 @@ def masks_as_drawn(study: Study, image: Image, lesion: Lesion) -> Truth:
         if not agreement >= ANNOTATOR_AGREEMENT:
             raise Ineligible("annotators disagree", f"{first} and {other} overlap by {agreement:.2f}")
         provenance += f"; {other} agrees to {agreement:.2f}"
-    seen = conspicuity(contours[first])
+    seen = best_conspicuity(contours[first])
     return Truth(mask=masks[first], provenance=provenance, reviewed=True, conspicuity=seen)
 
 
-def conspicuity(drawn: list[tuple[str, Annotation]]) -> float | None:
+def best_conspicuity(drawn: list[tuple[str, Annotation]]) -> float | None:
     """Conspicuity of the most visible piece of a lesion."""
     known = [annotation.conspicuity for _, annotation in drawn if annotation.conspicuity is not None]
     return max(known, default=None)
 
 
-def drawn_on(study: Study, image: Image, lesion: Lesion) -> Iterator[tuple[str, Annotation]]:
-    """What annotators drew of a lesion on an image, with the ids of the findings; each finding must be drawn."""
-    for finding in _present(study, lesion):
+def annotations_on(study: Study, image: Image, lesion: Lesion) -> Iterator[tuple[str, Annotation]]:
+    """Annotations of a lesion on an image with the ids of its findings; `Ineligible` where a finding is not drawn."""
+    for finding in _find_present(study, lesion):
         here = [drawn for drawn in finding.annotations if drawn.image == image.key]
         if not here:
             raise Ineligible("not drawn", f"finding {finding.id!r} has no region on {image.key!r}")
         yield from ((finding.id, drawn) for drawn in here)
 
 
-def whole(study: Study, image: Image, lesion: Lesion) -> dict[str, list[tuple[str, Annotation]]]:
-    """By name, what each annotator drew who has drawn every finding of the name; at least one annotator."""
+def complete_annotations(
+    study: Study, image: Image, lesion: Lesion
+) -> dict[str, list[tuple[str, Annotation]]]:
+    """By annotator, the annotations of those who drew every finding of the name; `Ineligible` where none did."""
     by_annotator: dict[str, list[tuple[str, Annotation]]] = {}
-    for finding, drawn in drawn_on(study, image, lesion):
+    for finding, drawn in annotations_on(study, image, lesion):
         by_annotator.setdefault(drawn.annotator, []).append((finding, drawn))
-    findings = {finding.id for finding in _present(study, lesion)}
+    findings = {finding.id for finding in _find_present(study, lesion)}
     names = [name for name, drawn in by_annotator.items() if {finding for finding, _ in drawn} == findings]
     if not names:
         raise Ineligible("not drawn", "no annotator has drawn every finding of the name")
     return {name: by_annotator[name] for name in sorted(names)}
 
 
-def _present(study: Study, lesion: Lesion) -> list[Finding]:
+def _find_present(study: Study, lesion: Lesion) -> list[Finding]:
     return [f for f in study.findings if f.name == lesion.finding and f.certainty == "present"]
 
 
@@ -114,31 +116,31 @@ GreyReader = Callable[[Image], NDArray[np.uint8]]
 
 
 def grey_reader(studies: Studies) -> GreyReader:
-    """Images of a study set; one that cannot be read makes its study ineligible."""
+    """A function that reads images of a study set; it raises `Ineligible` for an image that cannot be read."""
 
     def read(image: Image) -> NDArray[np.uint8]:
         try:
             stored = studies.pixels(image)
         except CarinaError as error:
-            # Its sentence names a path of this machine, which must not get into a benchmark.
+            # The message contains a path of this machine, which must not be stored in a benchmark.
             raise Ineligible("image cannot be read", repr(image.key)) from error
         return display_image(stored, image)
 
     return read
 
 
-PIECE: Final = 1000.0
+LEAST_PIECE: Final = 1000.0
 """Smaller pieces of a mask are ignored, as in CheXpercept; in pixels of the rules' frame."""
 SEGMENTER_AGREEMENT: Final = 0.5
-"""Overlap (IoU) of an answer with what was asked for: of masks, or of boxes where that was one. Below, the segmenter
-has outlined something else."""
+"""Least overlap (IoU) of the segmenter's mask with the drawn mask, or of its bounding box with the drawn box. Below it,
+the segmenter has outlined something else."""
 CHECKSUM_DIGITS: Final = 12
-"""Digits of a checksum that names show."""
+"""Number of digits of a checksum in the name of a model."""
 
 
 @dataclass(frozen=True)
 class SegmenterTruth:
-    """A source of truth: `analyse_lesion(..., truth_of=SegmenterTruth(segmenter, grey_reader(studies)))`."""
+    """Masks by a segmenter: `analyse_lesion(..., truth_of=SegmenterTruth(segmenter, grey_reader(studies)))`."""
 
     segmenter: Segmenter
     grey: GreyReader
@@ -146,38 +148,40 @@ class SegmenterTruth:
 
     def __call__(self, study: Study, image: Image, lesion: Lesion) -> Truth:
         """The union of the segmenter's masks for all drawn pieces."""
-        annotator, drawn = _chosen(study, image, lesion)
+        annotator, drawn = _choose_annotator(study, image, lesion)
         pixels = self.grey(image)
         mask = np.zeros((image.height, image.width), bool)
         for finding, annotation in drawn:
-            for piece, prompts in self._pieces(image, finding, annotation):
-                mask |= self._outlined(pixels, piece, prompts, box=annotation.drawn == "box")
+            for piece, prompts in self._list_pieces(image, finding, annotation):
+                mask |= self._segment_piece(pixels, piece, prompts, box=annotation.drawn == "box")
         return Truth(
             mask=mask,
             provenance=self._provenance(annotator, drawn),
             reviewed=False,
-            conspicuity=conspicuity(drawn),
+            conspicuity=best_conspicuity(drawn),
         )
 
-    def _pieces(self, image: Image, finding: str, annotation: Annotation) -> Iterator[tuple[Mask, Prompts]]:
+    def _list_pieces(
+        self, image: Image, finding: str, annotation: Annotation
+    ) -> Iterator[tuple[Mask, Prompts]]:
         """The drawn pieces, each with the prompts for the segmenter."""
-        mask = mask_on(image, annotation.region, f"finding {finding!r}")
+        mask = decode_mask(image, annotation.region, f"finding {finding!r}")
         if not mask.any():
             raise Ineligible("empty mask", f"finding {finding!r} has no pixel")
         region = Region.from_mask(mask)
         if annotation.drawn == "box":
-            yield mask, Prompts(box=_box(region))
+            yield mask, Prompts(box=_bounding_box(region))
             return
-        least = PIECE * (max(mask.shape) / self.rules.frame) ** 2
+        least = LEAST_PIECE * (max(mask.shape) / self.rules.frame) ** 2
         pieces = region.components(connectivity=4)
         for piece in [piece for piece in pieces if piece.area >= least] or pieces[:1]:
             alone = piece.to_mask()
-            yield alone, Prompts(box=_box(piece), points=(_inner_point(alone),))
+            yield alone, Prompts(box=_bounding_box(piece), points=(_inner_point(alone),))
 
-    def _outlined(self, pixels: NDArray[np.uint8], piece: Mask, prompts: Prompts, *, box: bool) -> Mask:
+    def _segment_piece(self, pixels: NDArray[np.uint8], piece: Mask, prompts: Prompts, *, box: bool) -> Mask:
         proposals = self.segmenter.propose(pixels, prompts)
         found = proposals[0].region.to_mask() if proposals else np.zeros_like(piece)
-        overlap = iou(_boxed(found), piece) if box else iou(found, piece)
+        overlap = iou(_fill_bounding_box(found), piece) if box else iou(found, piece)
         if not overlap >= SEGMENTER_AGREEMENT:
             kind = "box" if box else "mask"
             raise Ineligible(
@@ -195,9 +199,9 @@ class SegmenterTruth:
         )
 
 
-def _chosen(study: Study, image: Image, lesion: Lesion) -> tuple[str, list[tuple[str, Annotation]]]:
+def _choose_annotator(study: Study, image: Image, lesion: Lesion) -> tuple[str, list[tuple[str, Annotation]]]:
     """An annotator who has drawn every finding; preferably one who drew no box."""
-    drawn = whole(study, image, lesion)
+    drawn = complete_annotations(study, image, lesion)
 
     def rank(name: str) -> tuple[bool, str]:
         return any(annotation.drawn == "box" for _, annotation in drawn[name]), name
@@ -206,12 +210,12 @@ def _chosen(study: Study, image: Image, lesion: Lesion) -> tuple[str, list[tuple
     return annotator, drawn[annotator]
 
 
-def _box(region: Region) -> Box:
+def _bounding_box(region: Region) -> Box:
     x, y, w, h = region.bbox or (0, 0, 0, 0)
     return Box(x, y, x + w, y + h)
 
 
-def _boxed(mask: Mask) -> Mask:
+def _fill_bounding_box(mask: Mask) -> Mask:
     """The smallest box that holds a mask, as a mask."""
     x, y, w, h = cv2.boundingRect(mask.view(np.uint8))
     filled = np.zeros_like(mask)
@@ -220,7 +224,7 @@ def _boxed(mask: Mask) -> Mask:
 
 
 def _inner_point(mask: Mask) -> Point:
-    """The pixel that is furthest from the outside, the first in reading order if several are."""
+    """The pixel that is farthest from the edge of the mask; of several, the first in row order."""
     padded = np.pad(mask, 1).view(np.uint8)
     distance = cv2.distanceTransform(padded, cv2.DIST_L2, cv2.DIST_MASK_5)
     row, column = divmod(int(distance.argmax()), padded.shape[1])

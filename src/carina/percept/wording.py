@@ -1,4 +1,4 @@
-"""The words of the questions. Plain functions of the lesion: every choice of order is made elsewhere."""
+"""The texts of the questions, as functions of the lesion; the order of options is chosen elsewhere."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -22,7 +22,7 @@ _PARTS: Final = {"medial": "medial half", "lateral": "lateral half", "peripheral
 
 
 def with_options(question: str, options: Sequence[str]) -> str:
-    """The question as it is asked, its options numbered below it."""
+    """The question with its numbered options below it."""
     return "\n".join([question, "Options:", *(f"({n}) {text}" for n, text in enumerate(options, start=1))])
 
 

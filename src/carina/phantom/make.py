@@ -20,6 +20,7 @@ from carina.phantom.radiograph import take_radiograph
 from carina.phantom.reports import write_report
 from carina.sources import SOURCES, Source
 from carina.store import SetBuild
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.columns import explain
 from carina.store.errors import CarinaError, StudySetError
 from carina.store.progress import Progress, no_progress
@@ -138,10 +139,11 @@ def make_studies(
         yield make_study(patient, plan, chosen, seed)
 
 
+@check_arguments
 def make_phantoms(
     out: Location,
     *,
-    n: int,
+    n: PositiveInt,
     seed: int = 0,
     size: int = 512,
     bits: int = 8,
@@ -157,7 +159,7 @@ def make_phantoms(
     quality_defect: float = 0.18,
     hedged: float = 0.13,
     malpositioned: float = 0.15,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Studies:
     """Make a study set of synthetic chest radiographs with exact truth.
@@ -186,7 +188,7 @@ def make_phantoms(
         hedged: Share of findings that the report hedges.
         malpositioned: Share of devices whose tip lies wrong.
         workers: Number of processes; None for one a core.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The study set, opened.
@@ -198,9 +200,6 @@ def make_phantoms(
         >>> make_phantoms("phantoms", n=4, seed=7, size=64)
         Studies('phantoms', studies=4, patients=2, images=5)
     """
-    for name, number in (("n", n), ("workers", 1 if workers is None else workers)):
-        if number < 1:
-            raise CarinaError(f"{name} must be 1 or more, not {number!r}")
     mix: dict[str, Any] = {
         "normal": normal,
         "pa_with_lateral": pa_with_lateral,

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, cast
 
 from carina.reports.facts import Attribute, Entity, Position, relation_name
 from carina.reports.lexicon import NOTHING, answer_lexicon, lexicon
-from carina.reports.negation import denied_words, expand_contractions
-from carina.reports.phrases import Word, word_set, words
+from carina.reports.negation import expand_contractions, find_denied_words
+from carina.reports.phrases import Word, split_words, word_set
 from carina.reports.places import Place, find_places
 from carina.reports.read import read_report
 from carina.studies.vocabulary import Trend
@@ -43,7 +43,7 @@ def names_in(text: str) -> frozenset[str]:
     """Names of the findings and devices that a text mentions, whatever it says of them."""
     return frozenset(
         role.key
-        for item in lexicon().phrases.find(words(text))
+        for item in lexicon().phrases.find(split_words(text))
         for role in item.roles
         if role.kind in ("finding", "device")
     )
@@ -63,7 +63,7 @@ def states_findings(text: str) -> bool:
 @lru_cache(maxsize=CACHED_TEXTS)
 def denial_kinds(text: str) -> frozenset[str]:
     """How a text denies: "denies" something, says that a list is "complete", or only seems to ("nothing")."""
-    signs = words(expand_contractions(text))
+    signs = split_words(expand_contractions(text))
     return frozenset(role.kind for item in answer_lexicon().denial.find(signs) for role in item.roles)
 
 
@@ -78,8 +78,8 @@ def read_attributes(text: str) -> frozenset[Attribute]:
         Kinds of attributes (side, location, severity, distribution, appearance, position) with their values.
     """
     text = expand_contractions(text)
-    known, signs = lexicon(), words(text)
-    denied = denied_words(signs)
+    known, signs = lexicon(), split_words(text)
+    denied = find_denied_words(signs)
     items = [item for item in known.phrases.find(signs) if not denied[item.start]]
     found = {
         (_ATTRIBUTE_KINDS[role.kind], role.key)
@@ -127,11 +127,11 @@ def states_term(text: str, term: str) -> bool:
     if length is not None:
         near = is_near(float(length["value"]), length["unit"], text)
         return near and states_term(text, term[length.end() :])
-    wanted = [sign.text for sign in words(term) if sign.text not in _SMALL]
-    signs = words(expand_contractions(text))
+    wanted = [sign.text for sign in split_words(term) if sign.text not in _SMALL]
+    signs = split_words(expand_contractions(text))
     kept = [
         (sign.text, off)
-        for sign, off in zip(signs, denied_words(signs), strict=True)
+        for sign, off in zip(signs, find_denied_words(signs), strict=True)
         if sign.text not in _SMALL
     ]
     return bool(wanted) and any(
@@ -146,7 +146,7 @@ def states_term(text: str, term: str) -> bool:
 @lru_cache(maxsize=CACHED_TEXTS)
 def read_trend(text: str) -> Trend | None:
     """The trend that a text about one thing states; None where it states none, or several that differ."""
-    found = answer_lexicon().trends.find(words(expand_contractions(text)))
+    found = answer_lexicon().trends.find(split_words(expand_contractions(text)))
     trends = {role.kind for item in found for role in item.roles} - {NOTHING}
     return cast(Trend, trends.pop()) if len(trends) == 1 else None
 
@@ -177,11 +177,11 @@ def read_trends(text: str) -> frozenset[tuple[str, str]]:
 @lru_cache(maxsize=CACHED_TEXTS)
 def read_position(text: str) -> Position | None:
     """Whether a text calls the position of a device adequate or not; None where it says neither or both."""
-    signs = words(expand_contractions(text))
+    signs = split_words(expand_contractions(text))
     found = answer_lexicon().positions.find(signs)
     if not found:
         return None
-    denied = denied_words(signs)
+    denied = find_denied_words(signs)
     stated: set[str] = set()
     for item in found:
         for role in item.roles:
@@ -207,18 +207,18 @@ def read_actions(text: str) -> frozenset[str]:
         part for part in _FRAGMENT.split(expand_contractions(text)) if part and not _NOT_NEEDED.search(part)
     ]
     found = {advice.action for advice in read_report(". ".join(parts)).recommendations}
-    signs = [words(part) for part in parts]
+    signs = [split_words(part) for part in parts]
     verbs = lexicon().verbs
     for part in signs:
         if not any(sign.text in verbs for sign in part):
-            found.update(_actions_named(part))
+            found.update(_find_actions(part))
     if not found:
-        found.update(action for part in signs for action in _actions_named(part))
+        found.update(action for part in signs for action in _find_actions(part))
     return frozenset(found)
 
 
-def _actions_named(signs: list[Word]) -> set[str]:
-    denied = denied_words(signs)
+def _find_actions(signs: list[Word]) -> set[str]:
+    denied = find_denied_words(signs)
     found = {
         role.key
         for item in lexicon().phrases.find(signs)
@@ -239,7 +239,7 @@ _RELATION_SENTENCE: Final = re.compile(r"[.!?]\s+|\n+")
 _MUTUAL: Final = "accompanies"
 
 
-class _Named(NamedTuple):
+class _NamedThing(NamedTuple):
     name: str
     start: int
     end: int
@@ -268,7 +268,7 @@ def read_relations(text: str, names: Collection[str], pair: tuple[str, str] | No
     """
     found: set[_Link] = set()
     for sentence in _RELATION_SENTENCE.split(expand_contractions(text)):
-        found.update(_links(words(sentence), names, pair))
+        found.update(_find_links(split_words(sentence), names, pair))
     directed = {frozenset((link.subject, link.object)) for link in found if link.kind != _MUTUAL}
     return frozenset(
         relation_name(*link)
@@ -277,36 +277,36 @@ def read_relations(text: str, names: Collection[str], pair: tuple[str, str] | No
     )
 
 
-def _links(signs: list[Word], names: Collection[str], pair: tuple[str, str] | None) -> Iterator[_Link]:
+def _find_links(signs: list[Word], names: Collection[str], pair: tuple[str, str] | None) -> Iterator[_Link]:
     phrases = answer_lexicon().relations.find(signs)
     if not phrases:
         return
     named = [
-        _Named(role.key, item.start, item.end)
+        _NamedThing(role.key, item.start, item.end)
         for item in lexicon().phrases.find(signs)
         for role in item.roles
         if role.kind in ("finding", "device") and role.key in names
     ]
-    denied = denied_words(signs)
+    denied = find_denied_words(signs)
     for item in phrases:
         if denied[item.start] and signs[item.start].text != "no":
             continue
         before = [thing.name for thing in named if thing.end <= item.start]
         behind = [thing.name for thing in named if thing.start >= item.end]
         kind, ends = item.roles[0]
-        two = _ends(ends, before, behind, pair if kind == _MUTUAL else None)
+        two = _find_ends(ends, before, behind, pair if kind == _MUTUAL else None)
         if two is not None and two[0] != two[1]:
             yield _Link(two[0], kind, two[1])
 
 
-def _ends(
+def _find_ends(
     ends: str, before: Sequence[str], behind: Sequence[str], pair: tuple[str, str] | None
 ) -> tuple[str, str] | None:
     """Subject and object of a phrase, from what is named around it."""
     if ends == "both behind":
-        return _first_two(behind)
+        return _first_two_names(behind)
     if ends == "both before":
-        last = _first_two(before[::-1])
+        last = _first_two_names(before[::-1])
         return (last[1], last[0]) if last else pair
     if before and behind:
         return (before[-1], behind[0]) if ends == "first second" else (behind[0], before[-1])
@@ -314,7 +314,7 @@ def _ends(
     return pair if before or behind else None
 
 
-def _first_two(names: Sequence[str]) -> tuple[str, str] | None:
+def _first_two_names(names: Sequence[str]) -> tuple[str, str] | None:
     """The first of some names, and the next that differs from it."""
     return next(((names[0], name) for name in names if name != names[0]), None)
 
@@ -339,7 +339,7 @@ def read_quality(text: str) -> frozenset[Entity]:
     "Good quality" means the best state of each criterion that the text does not mention.
     """
     stated: dict[str, set[str]] = {}
-    for item in answer_lexicon().quality.find(words(expand_contractions(text))):
+    for item in answer_lexicon().quality.find(split_words(expand_contractions(text))):
         for criterion, state in item.roles:
             stated.setdefault(criterion, set()).add(state)
     overall = stated.pop("overall", set())
@@ -359,8 +359,8 @@ def read_quality(text: str) -> frozenset[Entity]:
 @lru_cache(maxsize=CACHED_TEXTS)
 def read_views(text: str) -> frozenset[str]:
     """Projections that a text names: PA, AP, lateral; "frontal" where it does not say which of the two."""
-    signs = words(expand_contractions(text))
-    denied = denied_words(signs)
+    signs = split_words(expand_contractions(text))
+    denied = find_denied_words(signs)
     found = {
         role.kind
         for item in answer_lexicon().views.find(signs)
@@ -404,11 +404,12 @@ def read_measurements(text: str) -> tuple[Entity, ...]:
     """
     rest = _LIMIT.sub(" ", text.rpartition("=")[2])
     return tuple(
-        _measurement(match) for match in (*_RANGE.finditer(rest), *_VALUE.finditer(_RANGE.sub(" ", rest)))
+        _make_measurement(match)
+        for match in (*_RANGE.finditer(rest), *_VALUE.finditer(_RANGE.sub(" ", rest)))
     )
 
 
-def _measurement(match: re.Match[str]) -> Entity:
+def _make_measurement(match: re.Match[str]) -> Entity:
     ends = [float(match[end].replace(",", ".")) for end in ("low", "high") if match.groupdict().get(end)]
     unit = (match["unit"] or "").lower()
     unit = "%" if unit.startswith("per") else {"m": "mm", "c": "cm"}.get(unit[:1], unit)

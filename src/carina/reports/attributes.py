@@ -30,7 +30,7 @@ def add_trends(sentence: SentenceText, *, advice: bool) -> None:
     words = sentence.words
     if not advice:
         for item, _ in sentence.of_kind("gone"):
-            for mention in _changed_by(sentence, item):
+            for mention in _find_changed(sentence, item):
                 if mention.certainty != "absent" or mention.how == "named":
                     mention.certainty, mention.trend = "absent", "resolved"
     for item, role in sentence.of_kind("trend"):
@@ -39,27 +39,29 @@ def add_trends(sentence: SentenceText, *, advice: bool) -> None:
         following = words[item.end].text if item.end < len(words) else ""
         if words[item.end - 1].text in ("larger", "smaller") and following == "on":
             continue  # "larger on the right"
-        for mention in _changed_by(sentence, item):
+        for mention in _find_changed(sentence, item):
             if mention.certainty == "absent" and mention.how != "named":
                 continue
             if mention.trend is None and not (mention.certainty == "absent" and role.key != "resolved"):
                 mention.trend = cast(Trend, role.key)
 
 
-def _changed_by(sentence: SentenceText, item: Item) -> list[Mention]:
+def _find_changed(sentence: SentenceText, item: Item) -> list[Mention]:
     """Mentions that a word of change speaks of: what follows "of" or the adjective, else what stands before."""
     last = sentence.words[item.end - 1].text
     if last in ("of", "in", "residual"):
         target = sentence.after(item.end)
         if target is not None:
-            return sentence.listed_after(target)
+            return sentence.find_listed_after(target)
     before = sentence.words[item.start - 1].text if item.start else ""
-    target = sentence.adjective_of(item)
+    target = sentence.find_described(item)
     if target is not None and before not in ("is", "are", "has", "have", "been"):
         return [target]
     target = sentence.before(item.start)
     if target is not None:
-        return [mention for mention in sentence.listed_before(target) if mention.how == "named"] or [target]
+        return [mention for mention in sentence.find_listed_before(target) if mention.how == "named"] or [
+            target
+        ]
     target = sentence.after(item.end)
     return [target] if target else []
 
@@ -74,9 +76,9 @@ def drop_partial_denials(sentence: SentenceText) -> None:
         for item, role in sentence.of_kind(kind):
             if role.key == "mild":
                 continue  # not even a small one
-            target = sentence.adjective_of(item)
+            target = sentence.find_described(item)
             if target is not None:
-                _drop_denied(sentence, target)
+                _drop_partly_denied(sentence, target)
                 continue
             target = sentence.before(item.start)
             if target is not None and _can_be_graded(sentence, target, item) and target.denied:
@@ -89,8 +91,8 @@ def drop_partial_denials(sentence: SentenceText) -> None:
             mention.looks.clear()
 
 
-def _drop_denied(sentence: SentenceText, target: Mention) -> None:
-    for mention in sentence.listed_after(target):
+def _drop_partly_denied(sentence: SentenceText, target: Mention) -> None:
+    for mention in sentence.find_listed_after(target):
         if mention is not target and sentence.words[mention.start - 1].text not in ("or", "and", ",", "/"):
             return
         if not mention.denied or mention.trend == "resolved":
@@ -110,11 +112,11 @@ def _names_a_part(sentence: SentenceText, mention: Mention) -> bool:
 def add_distribution_and_severity(sentence: SentenceText) -> None:
     """Add severity, distribution and appearance."""
     for item, role in sentence.of_kind("severity"):
-        target = sentence.adjective_of(item) or sentence.before(item.start)
+        target = sentence.find_described(item) or sentence.before(item.start)
         if target is not None and target.severity is None and _can_be_graded(sentence, target, item):
             target.severity = cast(Severity, role.key)
     for item, role in sentence.of_kind("distribution"):
-        target = sentence.adjective_of(item) or sentence.before(item.start)
+        target = sentence.find_described(item) or sentence.before(item.start)
         if target is not None and target.distribution is None:
             target.distribution = cast(Distribution, role.key)
     for item in sentence.items:
@@ -122,7 +124,7 @@ def add_distribution_and_severity(sentence: SentenceText) -> None:
             continue
         for role in item.roles:
             if role.kind == "look":
-                target = sentence.adjective_of(item) or sentence.before(item.start)
+                target = sentence.find_described(item) or sentence.before(item.start)
                 if target is not None and role.key not in target.looks:
                     target.looks.append(role.key)
 
@@ -161,19 +163,24 @@ def add_places(sentence: SentenceText) -> None:
             before = words[place.start].text
         item = Item(place.start, place.end, ())
         back = sentence.before(place.start)
-        target = sentence.adjective_of(item)
+        target = sentence.find_described(item)
         if before in lexicon.into_place and back is not None and target is not None:
             between = range(place.end, target.start)
             if not all(sentence.is_modifier(index) for index in between):
                 target = None
         target = target or back or sentence.after(place.end)
         inside = next((m for m in sentence.mentions if m.start <= place.start < m.end), None)
-        target = inside or _with_organ(sentence, place) or _shown_by(sentence, place) or target
+        target = (
+            inside
+            or _find_mention_with_organ(sentence, place)
+            or _find_shown_mention(sentence, place)
+            or target
+        )
         if target is not None and not _is_of_a_tip(sentence, target, place):
             target.places.append(place)
 
 
-def _with_organ(sentence: SentenceText, place: Place) -> Mention | None:
+def _find_mention_with_organ(sentence: SentenceText, place: Place) -> Mention | None:
     """The mention whose organ stands at the place: "... and the right costophrenic angle is sharp"."""
     return next(
         (
@@ -185,7 +192,7 @@ def _with_organ(sentence: SentenceText, place: Place) -> Mention | None:
     )
 
 
-def _shown_by(sentence: SentenceText, place: Place) -> Mention | None:
+def _find_shown_mention(sentence: SentenceText, place: Place) -> Mention | None:
     """The mention that a place shows as the subject of the sentence: "the left lung shows consolidation"."""
     words, index = sentence.words, place.end
     while index < len(words) and words[index].text in LUNG:
@@ -224,7 +231,7 @@ NO_SITE: Final = frozenset(
 )
 
 
-def position_of(sentence: SentenceText, mention: Mention) -> Position | None:
+def read_device_position(sentence: SentenceText, mention: Mention) -> Position | None:
     """Judgement of the position that stands nearest to the device; one judgement may serve several devices."""
     found = sentence.of_kind("position")
     if not found:
@@ -236,7 +243,7 @@ def position_of(sentence: SentenceText, mention: Mention) -> Position | None:
     return cast(Position, role.key)
 
 
-def tip_site(sentence: SentenceText, mention: Mention) -> str | None:
+def read_tip_site(sentence: SentenceText, mention: Mention) -> str | None:
     """Words of the sentence that say where the tip lies: "4.1 cm above the carina"."""
     words = sentence.words
     following = next((m.start for m in sentence.mentions if m.start > mention.start), len(words))
@@ -246,22 +253,24 @@ def tip_site(sentence: SentenceText, mention: Mention) -> str | None:
         return None
     tips = [index for index in near if words[index].text in STRICT_TIP_WORDS]
     for end in (*tips, near[0]):
-        site = _site_behind(sentence, max(mention.end, end + (words[end].text not in SITE_STARTS)), following)
+        site = _read_site_behind(
+            sentence, max(mention.end, end + (words[end].text not in SITE_STARTS)), following
+        )
         if site is not None:
             return site
     return None
 
 
-def _site_behind(sentence: SentenceText, first: int, following: int) -> str | None:
+def _read_site_behind(sentence: SentenceText, first: int, following: int) -> str | None:
     words = sentence.words
     for index in range(first, min(following, first + 6)):
         word = words[index].text
         if word in SITE_STARTS or word[0].isdigit():
-            return _until_stop(sentence, index, following)
+            return _read_until_stop(sentence, index, following)
     return None
 
 
-def _until_stop(sentence: SentenceText, start: int, end: int) -> str | None:
+def _read_until_stop(sentence: SentenceText, start: int, end: int) -> str | None:
     words = sentence.words
     stop = start
     while stop < end and words[stop].text not in SITE_ENDS and not _starts_new_phrase(sentence, stop):

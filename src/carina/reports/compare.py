@@ -38,7 +38,7 @@ class EntityMatch(Record, frozen=True, kw_only=True):
     credit: float
     """From 0, where the two contradict each other, to 1."""
     differences: tuple[str, ...] = ()
-    """Attributes of the reference that the candidate states otherwise or leaves out, such as ("side", "severity")."""
+    """Attributes of the reference that the candidate states differently or not at all, such as ("side", "severity")."""
 
 
 class ReportScore(Record, frozen=True, kw_only=True):
@@ -58,14 +58,14 @@ class ReportScore(Record, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         lines = [f"entity F1 {self.f1:.3f}" if self.f1 is not None else "no entities to compare"]
-        lines += [_line("matched", match) for match in self.matched]
-        lines += [_line("contradicted", match) for match in self.contradicted]
+        lines += [_format_match("matched", match) for match in self.matched]
+        lines += [_format_match("contradicted", match) for match in self.contradicted]
         lines += [f"  missed        {entity}" for entity in self.missed]
         lines += [f"  invented      {entity}" for entity in self.invented]
         return "\n".join(lines)
 
 
-def _line(title: str, match: EntityMatch) -> str:
+def _format_match(title: str, match: EntityMatch) -> str:
     beside = f" for {match.reference} ({', '.join(match.differences)})" if match.differences else ""
     return f"  {title:<13} {match.candidate}{beside}"
 
@@ -95,7 +95,7 @@ def compare_reports(
         entity F1 0.000
           contradicted  mild right pleural effusion for mild left pleural effusion (side)
     """
-    stated, right = _facts(candidate), _facts(reference)
+    stated, right = _read_facts(candidate), _read_facts(reference)
     prior = right.compares if has_prior is None else has_prior
     entities = [entity for entity in stated.entities if entity.kind in kinds]
     invented = [] if prior or not stated.compares else [PRIOR_STUDY]
@@ -103,15 +103,15 @@ def compare_reports(
         [*entities, *invented],
         [entity for entity in right.entities if entity.kind in kinds],
         has_prior=prior,
-        says_nothing_abnormal=_denies(stated.report),
+        says_nothing_abnormal=_make_denial_check(stated.report),
     )
 
 
-def _facts(report: str | Report | ReportFacts) -> ReportFacts:
+def _read_facts(report: str | Report | ReportFacts) -> ReportFacts:
     return report if isinstance(report, ReportFacts) else read_report(report)
 
 
-def _denies(report: Report) -> Callable[[], bool]:
+def _make_denial_check(report: Report) -> Callable[[], bool]:
     return lambda: any(denies_findings(section.text) for section in report.sections)
 
 
@@ -212,7 +212,7 @@ def _align(
     missed: list[Entity] = []
     invented: list[Entity] = []
     for group in groups.values():
-        ours, theirs = _by_side(*group), _by_side(*reversed(group))
+        ours, theirs = _split_by_side(*group), _split_by_side(*reversed(group))
         pairs = [_match(one, other, has_prior=has_prior) for one in ours for other in theirs]
         for match in sorted(pairs, key=lambda pair: -pair.credit):
             if _remove(ours, match.candidate, theirs, match.reference):
@@ -234,7 +234,7 @@ def _remove(ours: list[Entity], one: Entity, theirs: list[Entity], other: Entity
     return True
 
 
-def _by_side(entities: list[Entity], others: list[Entity]) -> list[Entity]:
+def _split_by_side(entities: list[Entity], others: list[Entity]) -> list[Entity]:
     """A bilateral finding as one on each side, where the other report speaks of one side of it."""
     found: list[Entity] = []
     for entity in entities:

@@ -21,7 +21,7 @@ from carina.studies.vocabulary import Certainty, Side, Trend
 
 
 @dataclass(slots=True)
-class Merged:
+class MergedRecord:
     """A finding or device under construction."""
 
     name: str
@@ -48,26 +48,26 @@ class Merged:
         self.zones += [zone for zone in seen.zones if zone not in self.zones]
 
 
-def merge(observations: list[Observation]) -> list[Merged]:
+def merge_observations(observations: list[Observation]) -> list[MergedRecord]:
     """Merge observations of one kind; records are in the order of their first statement."""
-    records: dict[str, list[Merged]] = {}
+    records: dict[str, list[MergedRecord]] = {}
     for seen in observations:
         if seen.certainty != "absent" and not seen.reference:
-            _add_there(records.setdefault(seen.name, []), seen)
+            _add_present(records.setdefault(seen.name, []), seen)
     for seen in observations:
         if seen.certainty == "absent" and not seen.reference:
             _add_absent(records.setdefault(seen.name, []), seen)
     for seen in observations:
         if seen.reference:
-            _refer(records.get(seen.name, []), seen)
+            _add_reference(records.get(seen.name, []), seen)
     found = [record for each in records.values() for record in each]
     return sorted(found, key=lambda record: min((m.sentence, m.mention) for m in record.members))
 
 
-def _add_there(records: list[Merged], seen: Observation) -> None:
-    record = _fitting(records, seen)
+def _add_present(records: list[MergedRecord], seen: Observation) -> None:
+    record = _find_record(records, seen)
     if record is None:
-        record = Merged(seen.name, seen.certainty)
+        record = MergedRecord(seen.name, seen.certainty)
         records.append(record)
     elif seen.certainty != record.certainty:
         lowers = (
@@ -80,10 +80,10 @@ def _add_there(records: list[Merged], seen: Observation) -> None:
     record.take(seen)
 
 
-def _add_absent(records: list[Merged], seen: Observation) -> None:
+def _add_absent(records: list[MergedRecord], seen: Observation) -> None:
     there = [record for record in records if record.certainty != "absent"]
     gone = [record for record in records if record.certainty == "absent"]
-    rival = _fitting(there, seen)
+    rival = _find_record(there, seen)
     if seen.trend != "resolved" and rival is not None:
         if seen.general or not _overrules(seen, rival):
             return
@@ -92,40 +92,40 @@ def _add_absent(records: list[Merged], seen: Observation) -> None:
         return
     if seen.general and there:
         return
-    record = _fitting(gone, seen)
+    record = _find_record(gone, seen)
     if record is None:
-        record = Merged(seen.name, "absent")
+        record = MergedRecord(seen.name, "absent")
         records.append(record)
     record.take(seen)
 
 
-def _overrules(seen: Observation, rival: Merged) -> bool:
+def _overrules(seen: Observation, rival: MergedRecord) -> bool:
     if seen.section != "impression" or rival.in_impression:
         return False
     return seen.detail >= rival.detail if rival.certainty == "uncertain" else seen.detail > rival.detail
 
 
-def _refer(records: list[Merged], seen: Observation) -> None:
+def _add_reference(records: list[MergedRecord], seen: Observation) -> None:
     there = [record for record in records if record.certainty != "absent"]
-    record = _fitting(there, seen) or (there[0] if len(there) == 1 else None)
+    record = _find_record(there, seen) or (there[0] if len(there) == 1 else None)
     if record is not None:
         record.take(seen)
 
 
-def _fitting(records: list[Merged], seen: Observation) -> Merged | None:
-    fits = [record for record in records if _compatible(record, seen)]
+def _find_record(records: list[MergedRecord], seen: Observation) -> MergedRecord | None:
+    fits = [record for record in records if _is_compatible(record, seen)]
     # The same side before an unsaid one, so that "the left effusion" joins the left one.
     return max(fits, key=lambda record: (record.side == seen.side, bool(record.side)), default=None)
 
 
-def _compatible(record: Merged, seen: Observation) -> bool:
+def _is_compatible(record: MergedRecord, seen: Observation) -> bool:
     sides = {record.side, seen.side} - {None, "bilateral"}
     if len(sides) > 1:
         return False
     return not (record.zones and seen.zones) or bool(set(record.zones) & set(seen.zones))
 
 
-def as_finding(record: Merged, identity: str) -> Finding:
+def make_finding(record: MergedRecord, identity: str) -> Finding:
     """The record as a finding; severity, appearance and trend as first stated."""
     members = [member for member in record.members if not member.reference]
     site = next((member.site for member in members if member.site), None)
@@ -140,11 +140,11 @@ def as_finding(record: Merged, identity: str) -> Finding:
         distribution=next((member.distribution for member in described if member.distribution), None),
         trend=record.trend,
         appearance=tuple(dict.fromkeys(look for member in described for look in member.looks)),
-        evidence=_evidence(record),
+        evidence=_list_evidence(record),
     )
 
 
-def as_device(record: Merged, identity: str) -> Device:
+def make_device(record: MergedRecord, identity: str) -> Device:
     members = [member for member in record.members if not member.reference]
     return Device(
         id=identity,
@@ -154,9 +154,9 @@ def as_device(record: Merged, identity: str) -> Device:
         position=next((member.position for member in members if member.position), None),
         site=next((member.site for member in members if member.site), None),
         trend=record.trend,
-        evidence=_evidence(record),
+        evidence=_list_evidence(record),
     )
 
 
-def _evidence(record: Merged) -> tuple[int, ...]:
+def _list_evidence(record: MergedRecord) -> tuple[int, ...]:
     return tuple(sorted({member.sentence for member in record.members}))

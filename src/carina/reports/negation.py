@@ -22,20 +22,20 @@ STUDIES: Final = word_set(
     "prior priors previous previously earlier preceding last former before baseline comparison study studies "
     "radiograph radiographs film films exam examination image images imaging yesterday today outside old older"
 )
-BESIDE: Final = 5
+MOST_WORDS_BETWEEN: Final = 5
 """Largest number of words between an alternative and its "versus": enough for a place."""
 
 
-def deny(sentence: SentenceText) -> None:
+def apply_denials(sentence: SentenceText) -> None:
     """Set the mentions that a cue denies to absent."""
     for item, _ in sentence.of_kind("denial"):
         if any(role.kind in ("no denial", "doubts", "doubted", "state") for role in item.roles):
             continue
-        for mention in _scope(sentence, item):
+        for mention in _find_scope(sentence, item):
             _make_absent(mention)
     for item, _ in sentence.of_kind("denied"):
         target = sentence.before(item.start)
-        for mention in sentence.listed_before(target) if target else _scope(sentence, item):
+        for mention in sentence.find_listed_before(target) if target else _find_scope(sentence, item):
             _make_absent(mention)
 
 
@@ -45,7 +45,7 @@ def _make_absent(mention: Mention) -> None:
     mention.certainty, mention.denied = "absent", True
 
 
-def _scope(sentence: SentenceText, cue: Item) -> list[Mention]:
+def _find_scope(sentence: SentenceText, cue: Item) -> list[Mention]:
     """Mentions behind a cue that it applies to."""
     found: list[Mention] = []
     finished = False  # whether the verb behind a list has been read: "no effusion is seen, ..."
@@ -102,19 +102,19 @@ def _starts_anew(sentence: SentenceText, index: int) -> bool:
     return any(role.kind == "severity" or (role.kind == "trend" and role.key != "new") for role in roles)
 
 
-def doubt(sentence: SentenceText) -> None:
+def apply_doubts(sentence: SentenceText) -> None:
     """Set the mentions that are hedged to uncertain."""
     for item, _ in sentence.of_kind("doubts"):
-        for mention in _scope(sentence, item):
+        for mention in _find_scope(sentence, item):
             _make_uncertain(mention)
     for item, _ in sentence.of_kind("doubt"):
         _doubt_noun(sentence, item)
     for item, _ in sentence.of_kind("doubted"):
         target = sentence.before(item.start)
         if target is not None:
-            for mention in sentence.listed_before(target):
+            for mention in sentence.find_listed_before(target):
                 mention.certainty = "uncertain"
-        elif (target := sentence.adjective_of(item)) is not None:
+        elif (target := sentence.find_described(item)) is not None:
             _make_uncertain(target)  # "There is questionable atelectasis."
     _doubt_alternatives(sentence)
     for item, _ in sentence.of_kind("same"):
@@ -126,7 +126,11 @@ def doubt(sentence: SentenceText) -> None:
 def _doubt_noun(sentence: SentenceText, item: Item) -> None:
     """Hedge the next noun and its alternatives ("possible effusion"), or the one before ("effusion, probably")."""
     words, target = sentence.words, sentence.after(item.end)
-    if target is None or not sentence.listed(item.end, target.start) or _comma(words, item.end, target.start):
+    if (
+        target is None
+        or not sentence.is_list(item.end, target.start)
+        or _has_comma(words, item.end, target.start)
+    ):
         back = sentence.before(item.start)
         closed = item.end < len(words) and words[item.end].text in (".", ",", ")")
         if back is not None and (closed or words[item.end - 1].text == ","):
@@ -134,16 +138,16 @@ def _doubt_noun(sentence: SentenceText, item: Item) -> None:
         return
     _make_uncertain(target)
     for other in sentence.mentions:
-        if other.start >= target.end and _joined_by_or(sentence, target.end, other.start):
+        if other.start >= target.end and _is_joined_by_or(sentence, target.end, other.start):
             _make_uncertain(other)
 
 
-def _comma(words: list[Word], start: int, end: int) -> bool:
+def _has_comma(words: list[Word], start: int, end: int) -> bool:
     return any(word.text == "," for word in words[start:end])
 
 
-def _joined_by_or(sentence: SentenceText, start: int, end: int) -> bool:
-    if not sentence.listed(start, end):
+def _is_joined_by_or(sentence: SentenceText, start: int, end: int) -> bool:
+    if not sentence.is_list(start, end):
         return False
     between = {word.text for word in sentence.words[start:end]}
     return bool(between & {"or", "versus", "vs", "/", "than"}) and "and" not in between and len(between) <= 6
@@ -155,7 +159,7 @@ def _doubt_alternatives(sentence: SentenceText) -> None:
         if first.how != "named" or second.how != "named" or first.clause != second.clause:
             continue
         between = [word.text for word in sentence.words[first.end : second.start]]
-        if "and" in between or not sentence.listed(first.end, second.start):
+        if "and" in between or not sentence.is_list(first.end, second.start):
             continue
         if {"versus", "vs"} & set(between) or (len(between) <= 5 and {"or", "/"} & set(between)):
             _make_uncertain(first)
@@ -178,16 +182,16 @@ def _doubt_beside_unnamed(sentence: SentenceText) -> None:
 
 def _compares_studies(sentence: SentenceText, index: int) -> bool:
     """Whether "versus" compares studies and not alternatives: "larger versus the earlier film"."""
-    behind = [word.text for word in sentence.words[index + 1 : index + 1 + BESIDE]]
+    behind = [word.text for word in sentence.words[index + 1 : index + 1 + MOST_WORDS_BETWEEN]]
     return index in sentence.item_at or any(word in STUDIES or word[0].isdigit() for word in behind)
 
 
 def _doubt_beside(sentence: SentenceText, index: int, *, before: bool, after: bool) -> None:
     left = sentence.before(index) if before else None
     right = sentence.after(index + 1) if after else None
-    if left and index - left.end <= BESIDE and sentence.listed(left.end, index):
+    if left and index - left.end <= MOST_WORDS_BETWEEN and sentence.is_list(left.end, index):
         _make_uncertain(left)
-    if right and right.start - index <= BESIDE and sentence.listed(index, right.start):
+    if right and right.start - index <= MOST_WORDS_BETWEEN and sentence.is_list(index, right.start):
         _make_uncertain(right)
 
 
@@ -214,7 +218,7 @@ def expand_contractions(text: str) -> str:
     return _CONTRACTION.sub(" not", text)
 
 
-def denied_words(words: Sequence[Word]) -> list[bool]:
+def find_denied_words(words: Sequence[Word]) -> list[bool]:
     """For each word, whether a denial before it reaches it; the reach ends with the clause."""
     reached: list[bool] = []
     denied = False

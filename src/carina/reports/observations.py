@@ -14,13 +14,13 @@ from carina.reports.attributes import (
     add_places,
     add_trends,
     drop_partial_denials,
-    position_of,
-    tip_site,
+    read_device_position,
+    read_tip_site,
 )
 from carina.reports.facts import Position
 from carina.reports.lexicon import lexicon
-from carina.reports.negation import deny, doubt
-from carina.reports.phrases import words
+from carina.reports.negation import apply_denials, apply_doubts
+from carina.reports.phrases import split_words
 from carina.reports.sentence import Mention, SentenceText
 from carina.studies.vocabulary import ZONES, Certainty, Distribution, Section, Severity, Side, Trend
 
@@ -78,7 +78,7 @@ class SentenceFacts:
 def read_sentence(text: str, *, heading: str, index: int, section: Section) -> SentenceFacts:
     """Read what a sentence states; one that names nothing speaks of its heading: "Heart: Normal in size."."""
     sentence, mentions, advice = parse_sentence(text, heading, section)
-    advice_start = _first_advice(sentence) if advice else len(sentence.words)
+    advice_start = _find_first_advice(sentence) if advice else len(sentence.words)
     observations = [
         _observe(
             sentence,
@@ -91,7 +91,7 @@ def read_sentence(text: str, *, heading: str, index: int, section: Section) -> S
         )
         for number, mention in enumerate(mentions)
         if not mention.past and (mention.how != "panel" or mention.certainty == "absent")
-        for name in (*mention.names, *_implied_denials(mention))
+        for name in (*mention.names, *_find_implied_denials(mention))
     ]
     return SentenceFacts(sentence, section, mentions, advice, observations)
 
@@ -100,20 +100,20 @@ def read_sentence(text: str, *, heading: str, index: int, section: Section) -> S
 def parse_sentence(text: str, heading: str, section: Section) -> tuple[SentenceText, list[Mention], bool]:
     """Parse a sentence: its words, its mentions, and whether it is advice. The result is shared: do not change it."""
     known = lexicon()
-    sentence = SentenceText(text, words(text), known)
+    sentence = SentenceText(text, split_words(text), known)
     if heading and not sentence.has("finding", "device", "organ", "panel"):
         headed = f"{heading}: {text}"
-        sentence = SentenceText(headed, words(headed), known)
+        sentence = SentenceText(headed, split_words(headed), known)
     advice = section == "recommendation" or (sentence.has("advice") and sentence.has("action"))
     return sentence, _read_mentions(sentence, advice=advice) if section in STATING_SECTIONS else [], advice
 
 
-def _implied_denials(mention: Mention) -> tuple[str, ...]:
+def _find_implied_denials(mention: Mention) -> tuple[str, ...]:
     """Findings that are denied along with the mention: no blunted angle, so no effusion."""
     return IMPLIED_DENIALS.get(mention.name, ()) if mention.certainty == "absent" else ()
 
 
-def _first_advice(sentence: SentenceText) -> int:
+def _find_first_advice(sentence: SentenceText) -> int:
     if sentence.has("advice"):
         cues = (*sentence.of_kind("advice"), *sentence.of_kind("action"))
         return min((item.start for item, _ in cues), default=0)
@@ -130,7 +130,7 @@ def _observe(
     section: Section,
     reference: bool,
 ) -> Observation:
-    side, zones, site = _where(mention)
+    side, zones, site = _read_place(mention)
     if name in WITHOUT_SIDE:
         side, zones, site = None, (), None
     device = mention.kind == "device"
@@ -145,16 +145,16 @@ def _observe(
         reference=reference or section == "recommendation",
         side=side,
         zones=() if device else zones,
-        site=tip_site(sentence, mention) if device else site,
+        site=read_tip_site(sentence, mention) if device else site,
         severity=mention.severity,
         distribution=mention.distribution,
         trend=mention.trend,
         looks=tuple(mention.looks),
-        position=position_of(sentence, mention) if device else None,
+        position=read_device_position(sentence, mention) if device else None,
     )
 
 
-def _where(mention: Mention) -> tuple[Side | None, tuple[str, ...], str | None]:
+def _read_place(mention: Mention) -> tuple[Side | None, tuple[str, ...], str | None]:
     if not mention.places:
         return None, (), None
     sides = {place.side for place in mention.places if place.side}
@@ -177,8 +177,8 @@ def _read_mentions(sentence: SentenceText, *, advice: bool) -> list[Mention]:
         return []
     for mention in sentence.mentions:
         mention.clause = sentence.clauses[mention.start]
-    deny(sentence)
-    doubt(sentence)
+    apply_denials(sentence)
+    apply_doubts(sentence)
     add_trends(sentence, advice=advice)
     add_distribution_and_severity(sentence)
     add_looks_of_names(sentence)
@@ -195,7 +195,7 @@ def _drop_explained(sentence: SentenceText) -> None:
     sentence.mentions = [m for m in sentence.mentions if m.how != "state" or (m.clause, m.name) not in named]
     kept: list[Mention] = []
     for mention in sentence.mentions:
-        stronger = _explained_by(sentence, mention) if mention.weak else None
+        stronger = _find_explanation(sentence, mention) if mention.weak else None
         if stronger is None:
             kept.append(mention)
         elif stronger.certainty != "absent" and not stronger.places:
@@ -203,7 +203,7 @@ def _drop_explained(sentence: SentenceText) -> None:
     sentence.mentions = kept
 
 
-def _explained_by(sentence: SentenceText, weak: Mention) -> Mention | None:
+def _find_explanation(sentence: SentenceText, weak: Mention) -> Mention | None:
     """The stronger name of the same clause that explains a weak one; names listed beside it do not."""
     for mention in sentence.mentions:
         if (
@@ -214,7 +214,7 @@ def _explained_by(sentence: SentenceText, weak: Mention) -> Mention | None:
         ):
             continue
         start, end = min(weak.end, mention.end), max(weak.start, mention.start)
-        if not sentence.listed(start, end):
+        if not sentence.is_list(start, end):
             return mention
     return None
 
@@ -226,5 +226,5 @@ def _mark_past(sentence: SentenceText) -> None:
             continue
         article = sentence.words[target.start - 1].text if target.start else ""
         if article != "the" and sentence.words[item.end].text != "the":
-            for mention in sentence.listed_after(target):
+            for mention in sentence.find_listed_after(target):
                 mention.past = True

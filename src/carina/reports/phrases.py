@@ -78,7 +78,7 @@ class _Node:
     classes: dict[str, tuple[WordClass | _AnyWord, "_Node"]] = field(default_factory=dict)
 
 
-def words(text: str) -> list[Word]:
+def split_words(text: str) -> list[Word]:
     """The words of a text in lower case, with their offsets."""
     # Lower-casing may lengthen a text ("İ"): such letters stay as they are, so that offsets hold.
     lower = text.lower()
@@ -93,32 +93,32 @@ def words(text: str) -> list[Word]:
     ]
 
 
-def spelled(phrase: str) -> Iterator[tuple[str, ...]]:
+def spell_out(phrase: str) -> Iterator[tuple[str, ...]]:
     """Every row of words that a lexicon phrase stands for: "(a) b/c d(s)" is eight of them.
 
     An underscore is a space within an alternative: "cannot/can_not". "<name>" is a word of a class; "..." and ".."
     are gaps.
     """
-    for row in product(*(_choices(part) for part in phrase.split())):
-        found = tuple(word for part in row for word in _split(part))
+    for row in product(*(_list_choices(part) for part in phrase.split())):
+        found = tuple(word for part in row for word in _split_alternatives(part))
         if found:
             yield found
 
 
 @lru_cache(maxsize=4096)
-def _split(part: str) -> tuple[str, ...]:
+def _split_alternatives(part: str) -> tuple[str, ...]:
     if part in GAPS or part.startswith("<"):
         return (part,)
-    return tuple(word.text for word in words(part.replace("_", " ")))
+    return tuple(word.text for word in split_words(part.replace("_", " ")))
 
 
-def _choices(part: str) -> list[str]:
+def _list_choices(part: str) -> list[str]:
     if part.startswith("(") and part.endswith(")"):
-        return [choice for word in part[1:-1].split("/") for choice in _endings(word)] + [""]
-    return [choice for word in part.split("/") for choice in _endings(word)]
+        return [choice for word in part[1:-1].split("/") for choice in _list_endings(word)] + [""]
+    return [choice for word in part.split("/") for choice in _list_endings(word)]
 
 
-def _endings(word: str) -> list[str]:
+def _list_endings(word: str) -> list[str]:
     stem, bracket, ending = word.partition("(")
     return [stem, stem + ending.rstrip(")")] if bracket else [word]
 
@@ -135,7 +135,7 @@ class Phrases:
         self._classes = classes or {}
 
     def add(self, phrase: str, role: Role) -> None:
-        for row in spelled(phrase):
+        for row in spell_out(phrase):
             node = self._root
             for word in row:
                 node = self._step(node, word)
@@ -185,7 +185,7 @@ class Phrases:
         spelling = [word.text for word in text]
         position, count = 0, len(spelling)
         while position < count:
-            end, roles = _longest(self._root, spelling, position, min(count, position + LONGEST))
+            end, roles = _find_longest(self._root, spelling, position, min(count, position + LONGEST))
             if roles:
                 found.append(Item(position, end, roles))
                 position = end
@@ -199,8 +199,8 @@ class Phrases:
         return node.roles if node else ()
 
 
-def _longest(node: _Node, spelling: list[str], position: int, last: int) -> tuple[int, tuple[Role, ...]]:
-    """End and roles of the longest phrase that goes on from a node, up to a word; no roles where there is none."""
+def _find_longest(node: _Node, spelling: list[str], position: int, last: int) -> tuple[int, tuple[Role, ...]]:
+    """End and roles of the longest phrase that continues from a node, up to a word; no roles where there is none."""
     best = (position, node.roles)
     if position == last:
         return best
@@ -210,7 +210,7 @@ def _longest(node: _Node, spelling: list[str], position: int, last: int) -> tupl
     if node.classes:
         nodes += [ahead for allowed, ahead in node.classes.values() if word in allowed]
     for ahead in nodes:
-        end, roles = _longest(ahead, spelling, position + 1, last)
+        end, roles = _find_longest(ahead, spelling, position + 1, last)
         if roles and (not best[1] or end > best[0]):
             best = (end, roles)
     return best

@@ -27,16 +27,16 @@ def find_places(text: str, words: list[Word], items: list[Item], lexicon: Lexico
     for item in items:
         if not any(role.kind in ("side", "level", "lobe", "site") for role in item.roles):
             continue
-        if row and not _joined(words, row[-1].end, item.start, lexicon):
-            places.append(_place(text, words, row, lexicon))
+        if row and not _is_joined(words, row[-1].end, item.start, lexicon):
+            places.append(_make_place(text, words, row, lexicon))
             row = []
         row.append(item)
     if row:
-        places.append(_place(text, words, row, lexicon))
+        places.append(_make_place(text, words, row, lexicon))
     return places
 
 
-def _joined(words: list[Word], start: int, end: int, lexicon: Lexicon) -> bool:
+def _is_joined(words: list[Word], start: int, end: int, lexicon: Lexicon) -> bool:
     between = [word.text for word in words[start:end]]
     if any(word not in lexicon.fillers and not _is_ordinal(word) for word in between):
         return False
@@ -58,13 +58,13 @@ def _is_ordinal(word: str) -> bool:
     )
 
 
-def _place(text: str, words: list[Word], row: list[Item], lexicon: Lexicon) -> Place:
+def _make_place(text: str, words: list[Word], row: list[Item], lexicon: Lexicon) -> Place:
     zones = _Zones()
     named = False
     for index, item in enumerate(row):
-        if index and _opens(words, row[index - 1].end, item.start):
+        if index and _opens_part(words, row[index - 1].end, item.start):
             zones.part()
-        own = _own_side(words, item, lexicon)
+        own = _find_own_side(words, item, lexicon)
         for role in item.roles:
             if role.kind == "side":
                 zones.add_side(role.key)
@@ -79,7 +79,7 @@ def _place(text: str, words: list[Word], row: list[Item], lexicon: Lexicon) -> P
     return Place(start, end, zones.side(), tuple(zone for zone in ZONES if zone in zones.found), site)
 
 
-def _opens(words: list[Word], start: int, end: int) -> bool:
+def _opens_part(words: list[Word], start: int, end: int) -> bool:
     """Whether a new part of a place starts: "the right mid zone and the lower zones of the left lung"."""
     between = [word.text for word in words[start:end]]
     return "the" in between and ("and" in between or "," in between)
@@ -98,7 +98,7 @@ class _Zones:
     def add_side(self, side: str) -> None:
         self._sides |= set(SIDES) if side == "bilateral" else {side}
         if self._waiting:
-            self.found |= _zones(side, self._waiting)
+            self.found |= _make_zones(side, self._waiting)
             self._waiting = []
         self._side = self._last = side
 
@@ -107,14 +107,14 @@ class _Zones:
             self._sides |= set(SIDES) if own == "bilateral" else {own}
         side = own or self._side
         if side:
-            self.found |= _zones(side, [level])
+            self.found |= _make_zones(side, [level])
         else:
             self._waiting.append(level)
 
     def part(self) -> None:
         """End a part of the place: levels without a side take the last side."""
         if self._waiting and self._last:
-            self.found |= _zones(self._last, self._waiting)
+            self.found |= _make_zones(self._last, self._waiting)
         self._waiting, self._side = [], None
 
     def side(self) -> Side | None:
@@ -125,7 +125,7 @@ class _Zones:
         return None
 
 
-def _own_side(words: list[Word], item: Item, lexicon: Lexicon) -> str | None:
+def _find_own_side(words: list[Word], item: Item, lexicon: Lexicon) -> str | None:
     """The side that a word means by itself: "bibasilar" is both, "lingula" is left."""
     text = " ".join(word.text for word in words[item.start : item.end])
     if text in lexicon.both:
@@ -138,7 +138,7 @@ def _own_side(words: list[Word], item: Item, lexicon: Lexicon) -> str | None:
     return first if first in SIDES else None
 
 
-def _zones(side: str, levels: list[str]) -> set[str]:
+def _make_zones(side: str, levels: list[str]) -> set[str]:
     sides = SIDES if side == "bilateral" else (side,)
     wanted = LEVELS if "all" in levels else levels
     return {f"{one} {level} zone" for one in sides for level in wanted}

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 import msgspec
 
 from carina.reports.facts import Comparison, ReportFacts
-from carina.reports.merge import as_device, as_finding, merge
+from carina.reports.merge import make_device, make_finding, merge_observations
 from carina.reports.observations import Observation, SentenceFacts, read_sentence
 from carina.reports.phrases import Item
 from carina.reports.sections import split_sections, split_sentences
@@ -61,22 +61,22 @@ def read_report(report: str | Report, *, prior: str | None = None) -> ReportFact
     read = [
         read_sentence(text, heading=heading, index=index, section=sentence.section)
         for index, (sentence, (heading, text)) in enumerate(
-            zip(divided.sentences, _texts(divided), strict=True)
+            zip(divided.sentences, _pair_headings(divided), strict=True)
         )
     ]
     observations = [seen for each in read for seen in each.observations]
     facts = _Collector(len(read))
     findings = facts.findings(observations)
-    findings = _all_unchanged(read, findings, facts)
+    findings = _apply_overall_trend(read, findings, facts)
     devices = facts.devices(observations)
     relations = facts.relations(read)
     recommendations = facts.recommendations(read, findings, devices)
-    comparison = _comparison(read)
+    comparison = _find_comparison(read)
     if comparison is not None and comparison.prior == "named":
         for index in comparison.evidence:
             facts.say(index, Statement(kind="comparison", about=prior or PRIOR))
     return ReportFacts(
-        report=_with_states(divided, facts),
+        report=_add_states(divided, facts),
         findings=findings,
         devices=devices,
         relations=relations,
@@ -104,7 +104,7 @@ def with_report_truth(study: Study) -> Study:
     )
 
 
-def _texts(report: Report) -> Iterator[tuple[str, str]]:
+def _pair_headings(report: Report) -> Iterator[tuple[str, str]]:
     """The heading right before each sentence, and the sentence: "Heart" and "Normal in size."."""
     texts = {section.name: section.text for section in reversed(report.sections)}
     last: dict[str, int] = {}
@@ -128,16 +128,16 @@ class _Collector:
         self.states[sentence][statement] = None
 
     def findings(self, observations: list[Observation]) -> tuple[Finding, ...]:
-        merged = merge([seen for seen in observations if seen.kind == "finding"])
+        merged = merge_observations([seen for seen in observations if seen.kind == "finding"])
         for number, record in enumerate(merged, start=1):
             self._bind(record.members, f"f{number}")
-        return tuple(as_finding(record, f"f{number}") for number, record in enumerate(merged, start=1))
+        return tuple(make_finding(record, f"f{number}") for number, record in enumerate(merged, start=1))
 
     def devices(self, observations: list[Observation]) -> tuple[Device, ...]:
-        merged = merge([seen for seen in observations if seen.kind == "device"])
+        merged = merge_observations([seen for seen in observations if seen.kind == "device"])
         for number, record in enumerate(merged, start=1):
             self._bind(record.members, f"d{number}")
-        return tuple(as_device(record, f"d{number}") for number, record in enumerate(merged, start=1))
+        return tuple(make_device(record, f"d{number}") for number, record in enumerate(merged, start=1))
 
     def _bind(self, members: list[Observation], identity: str) -> None:
         for seen in members:
@@ -159,7 +159,7 @@ class _Collector:
     def relations(self, read: list[SentenceFacts]) -> tuple[Relation, ...]:
         found: dict[tuple[str, RelationKind, str], dict[int, None]] = {}
         for index, each in enumerate(read):
-            for related in _relations_in(each):
+            for related in _find_relations(each):
                 subject = self._ids.get((index, related.subject))
                 target = self._ids.get((index, related.object))
                 if subject and target and subject != target:
@@ -181,9 +181,9 @@ class _Collector:
         about: dict[str, dict[str, None]] = {}
         evidence: dict[str, list[int]] = {}
         for index, each in enumerate(read):
-            for action in _actions_in(each):
+            for action in _find_actions(each):
                 named = about.setdefault(action, {})
-                named.update(dict.fromkeys(self._concerned(read, index, there)))
+                named.update(dict.fromkeys(self._find_concerned(read, index, there)))
                 evidence.setdefault(action, []).append(index)
         recommendations = tuple(
             Recommendation(
@@ -196,7 +196,7 @@ class _Collector:
                 self.say(index, Statement(kind="recommendation", about=recommendation.id))
         return recommendations
 
-    def _concerned(self, read: list[SentenceFacts], index: int, there: set[str]) -> list[str]:
+    def _find_concerned(self, read: list[SentenceFacts], index: int, there: set[str]) -> list[str]:
         """Ids that a recommendation is about: those that its sentence names, else those of the sentence before."""
         for place in (index, index - 1):
             if place < 0 or read[place].section != read[index].section:
@@ -207,7 +207,7 @@ class _Collector:
         return []
 
 
-def _all_unchanged(
+def _apply_overall_trend(
     read: list[SentenceFacts], findings: tuple[Finding, ...], facts: _Collector
 ) -> tuple[Finding, ...]:
     """Apply "Stable appearance of the chest." and "No change since the prior study." to findings without a trend."""
@@ -233,7 +233,7 @@ def _all_unchanged(
     return tuple(changed)
 
 
-def _comparison(read: list[SentenceFacts]) -> Comparison | None:
+def _find_comparison(read: list[SentenceFacts]) -> Comparison | None:
     named: list[int] = []
     none: list[int] = []
     for index, each in enumerate(read):
@@ -249,7 +249,7 @@ def _comparison(read: list[SentenceFacts]) -> Comparison | None:
     return Comparison(prior="none", evidence=tuple(none)) if none else None
 
 
-def _with_states(report: Report, facts: _Collector) -> Report:
+def _add_states(report: Report, facts: _Collector) -> Report:
     sentences = tuple(
         Sentence(
             section=sentence.section,
@@ -265,7 +265,7 @@ def _with_states(report: Report, facts: _Collector) -> Report:
 # ---- recommendations ----
 
 
-def _actions_in(read: SentenceFacts) -> list[str]:
+def _find_actions(read: SentenceFacts) -> list[str]:
     """Actions that a sentence recommends, in the order of their words."""
     if not read.advice or read.section not in ("findings", "impression", "recommendation"):
         return []
@@ -300,16 +300,16 @@ class _Link(NamedTuple):
     object: int
 
 
-def _relations_in(read: SentenceFacts) -> Iterator[_Link]:
+def _find_relations(read: SentenceFacts) -> Iterator[_Link]:
     """Relations that a sentence states between findings or devices that are not absent; none in advice."""
     if read.advice or len(read.mentions) < 2:
         return
     for item, role in read.text.of_kind("relation"):
         kind, _, first = role.key.rpartition(" ")
-        before = _last_before(read, item)
+        before = _find_mention_before(read, item)
         if before is None:
             continue
-        for after in _after(read, item):
+        for after in _find_mentions_after(read, item):
             pair = (before, after) if first == "first" else (after, before)
             if read.mentions[before].name != read.mentions[after].name:
                 yield _Link(pair[0], cast(RelationKind, kind), pair[1])
@@ -319,7 +319,7 @@ def _is_stated(mention: Mention) -> bool:
     return mention.certainty != "absent" and not mention.past and mention.how != "panel"
 
 
-def _last_before(read: SentenceFacts, item: Item) -> int | None:
+def _find_mention_before(read: SentenceFacts, item: Item) -> int | None:
     found = [n for n, mention in enumerate(read.mentions) if mention.end <= item.start]
     if not found:
         return None
@@ -329,7 +329,7 @@ def _last_before(read: SentenceFacts, item: Item) -> int | None:
     return last if near and _is_stated(mention) else None
 
 
-def _after(read: SentenceFacts, item: Item) -> list[int]:
+def _find_mentions_after(read: SentenceFacts, item: Item) -> list[int]:
     """The first mention behind the words, and the alternatives listed with it."""
     behind = [n for n, mention in enumerate(read.mentions) if mention.start >= item.end]
     if not behind or read.mentions[behind[0]].start - item.end > FAR:
@@ -343,7 +343,7 @@ def _after(read: SentenceFacts, item: Item) -> list[int]:
         if found:
             last = read.mentions[found[-1]]
             between = {word.text for word in read.text.words[last.end : mention.start]}
-            if not read.text.listed(last.end, mention.start) or not between & {
+            if not read.text.is_list(last.end, mention.start) or not between & {
                 "or",
                 "versus",
                 "vs",
@@ -354,7 +354,7 @@ def _after(read: SentenceFacts, item: Item) -> list[int]:
         if not _is_stated(mention) or mention.clause != read.text.clauses[item.start]:
             break
         found.append(number)
-    return found[:1] if "and" in _words(read, found) else found
+    return found[:1] if "and" in _words_between(read, found) else found
 
 
 def _extends(item: Item, other: Item) -> bool:
@@ -362,7 +362,7 @@ def _extends(item: Item, other: Item) -> bool:
     return other.start - item.end <= 1
 
 
-def _words(read: SentenceFacts, found: list[int]) -> set[str]:
+def _words_between(read: SentenceFacts, found: list[int]) -> set[str]:
     if len(found) < 2:
         return set()
     start, end = read.mentions[found[0]].end, read.mentions[found[-1]].start

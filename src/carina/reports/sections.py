@@ -144,13 +144,13 @@ def split_sentences(report: Report) -> Report:
 def sentence_spans(text: str, *, headed: bool = True) -> Iterator[tuple[int, int]]:
     """Start and end of each sentence, without space, list numbers and, if `headed`, headings of organs."""
     start = 0
-    for end in [*_ends(text), len(text)]:
+    for end in [*_find_ends(text), len(text)]:
         if end > start:
-            yield from _trimmed(text, start, end, headed=headed)
+            yield from _trim(text, start, end, headed=headed)
             start = end
 
 
-def _ends(text: str) -> Iterator[int]:
+def _find_ends(text: str) -> Iterator[int]:
     begin = 0
     for stop in _STOP.finditer(text):
         end = stop.end()
@@ -202,7 +202,7 @@ def _line_ends(text: str, at: int) -> bool:
     )
 
 
-def _trimmed(text: str, start: int, end: int, *, headed: bool) -> Iterator[tuple[int, int]]:
+def _trim(text: str, start: int, end: int, *, headed: bool) -> Iterator[tuple[int, int]]:
     while start < end and text[start].isspace():
         start += 1
     for mark in (_MARKER, _ORGAN, _MARKER) if headed else (_MARKER,):

@@ -71,10 +71,12 @@ class SentenceText:
         """Starts of phrases that are part of a mention and state nothing else."""
         self.mentions: list[Mention] = []
         self.places: list[Place] = []
-        self.clauses = self._clauses()
+        self.clauses = self._number_clauses()
         if self.has(*NAMING, "organ"):
             self._breaks = self._count_breaks()
-            self.mentions = sorted([*self._named(), *self._states()], key=lambda mention: mention.start)
+            self.mentions = sorted(
+                [*self._find_named(), *self._find_states()], key=lambda mention: mention.start
+            )
         self._starts = [mention.start for mention in self.mentions]
         self.item_at = {item.start: item for item in self.items}
         self.mentions_at: dict[int, list[Mention]] = {}
@@ -84,7 +86,7 @@ class SentenceText:
         if self.mentions and self.has(*PLACING):
             self.places = find_places(text, words, self.items, lexicon)
 
-    def _clauses(self) -> list[int]:
+    def _number_clauses(self) -> list[int]:
         """The number of the clause that each word is in."""
         numbers, clause = [0] * len(self.words), 0
         ends = {item.start for item, _ in self._by_kind.get("clause", ())}
@@ -117,7 +119,7 @@ class SentenceText:
                     broken[item.start] = True
         return [0, *accumulate(map(int, broken))]
 
-    def listed(self, start: int, end: int) -> bool:
+    def is_list(self, start: int, end: int) -> bool:
         """Whether nothing but a list lies between two words."""
         return self._breaks[max(start, end)] == self._breaks[start]
 
@@ -154,25 +156,25 @@ class SentenceText:
             self._last_or = {self.clauses[index]: index for index in listed}
         return self._last_or.get(self.clauses[word], -1)
 
-    def listed_before(self, mention: Mention) -> list[Mention]:
+    def find_listed_before(self, mention: Mention) -> list[Mention]:
         """The mention and those listed before it."""
         index = self.mentions.index(mention)
         found = [mention]
-        while index > 0 and self.listed(self.mentions[index - 1].end, found[-1].start):
+        while index > 0 and self.is_list(self.mentions[index - 1].end, found[-1].start):
             index -= 1
             found.append(self.mentions[index])
         return found
 
-    def listed_after(self, mention: Mention) -> list[Mention]:
+    def find_listed_after(self, mention: Mention) -> list[Mention]:
         """The mention and those listed behind it."""
         index = self.mentions.index(mention)
         found = [mention]
-        while index + 1 < len(self.mentions) and self.listed(found[-1].end, self.mentions[index + 1].start):
+        while index + 1 < len(self.mentions) and self.is_list(found[-1].end, self.mentions[index + 1].start):
             index += 1
             found.append(self.mentions[index])
         return found
 
-    def adjective_of(self, item: Item) -> Mention | None:
+    def find_described(self, item: Item) -> Mention | None:
         """The mention that an adjective stands before."""
         target = self.after(item.end)
         if target is None:
@@ -196,21 +198,23 @@ class SentenceText:
         kinds = {role.kind for role in self.lexicon.phrases.roles(self.words[index].text)}
         return bool(kinds & {"severity", "look", "trend", "distribution", "side", "level"})
 
-    def _named(self) -> list[Mention]:
+    def _find_named(self) -> list[Mention]:
         found: list[Mention] = []
         self.used |= {item.start for item, _ in self._by_kind.get("none", ())}
         for naming in NAMING:
             for item, role in self.of_kind(naming):
                 self.used.add(item.start)
                 if naming == "panel":
-                    found.append(Mention("finding", self._panel(role.key), item.start, item.end, how="panel"))
+                    found.append(
+                        Mention("finding", self._expand_panel(role.key), item.start, item.end, how="panel")
+                    )
                     continue
                 names = tuple(r.key for r in item.roles if r.kind == naming)
                 kind: Literal["finding", "device"] = "device" if naming == "device" else "finding"
                 found.append(Mention(kind, names, item.start, item.end, weak=naming == "weak"))
         return found
 
-    def _panel(self, key: str) -> tuple[str, ...]:
+    def _expand_panel(self, key: str) -> tuple[str, ...]:
         """Findings that a panel denies; for a bare "abnormality", those that its organs do not have when normal."""
         if key == "nothing abnormal":
             organs = [
@@ -221,7 +225,7 @@ class SentenceText:
                 return tuple(dict.fromkeys(name for state in means for name in state.names))
         return self.lexicon.panels[key]
 
-    def _states(self) -> list[Mention]:
+    def _find_states(self) -> list[Mention]:
         """Findings stated as the state of an organ: "the heart is enlarged", "blunting of both angles"."""
         if not self.has("organ") or not self.has("state"):
             return []
@@ -231,8 +235,8 @@ class SentenceText:
             states = [role.key for role in item.roles if role.kind == "state"]
             if not states or item.start in self.used:
                 continue
-            for organ in self._organs_of(item, organs):
-                means = self._meaning(organ, states)
+            for organ in self._find_organs(item, organs):
+                means = self._look_up_state(organ, states)
                 for meaning in means:
                     start, end = min(item.start, organ.start), max(item.end, organ.end)
                     if organ.start < item.start:
@@ -252,7 +256,7 @@ class SentenceText:
                     self.used.add(item.start)
         return found
 
-    def _meaning(self, organ: Item, states: list[str]) -> tuple[OrganState, ...]:
+    def _look_up_state(self, organ: Item, states: list[str]) -> tuple[OrganState, ...]:
         for role in organ.roles:
             if role.kind == "organ":
                 for state in states:
@@ -261,25 +265,25 @@ class SentenceText:
                         return means
         return ()
 
-    def _organs_of(self, state: Item, organs: list[Item]) -> list[Item]:
+    def _find_organs(self, state: Item, organs: list[Item]) -> list[Item]:
         """Organs that a state belongs to: those right behind it, else those before it, with the organs listed there."""
         index = bisect_left([organ.start for organ in organs], state.start)
         behind = organs[index] if index < len(organs) else None
         before = organs[index - 1] if index > 0 else None
-        if behind and self._same_clause(state.start, behind.start) and self._attributive(state, behind):
-            return self._listed_behind(organs, index)
+        if behind and self._same_clause(state.start, behind.start) and self._is_attributive(state, behind):
+            return self._find_listed_behind(organs, index)
         if before is None or not self._same_clause(before.start, state.start):
             return [behind] if behind and self._lies_in(state, behind) else []
-        if self._cut(before.end, state.start):
+        if self._is_cut(before.end, state.start):
             return []
         found = [before]
         for organ in reversed(organs[: index - 1]):
-            if not self.listed(organ.end, found[-1].start) or self._cut(organ.end, found[-1].start):
+            if not self.is_list(organ.end, found[-1].start) or self._is_cut(organ.end, found[-1].start):
                 break
             found.append(organ)
         return found
 
-    def _attributive(self, state: Item, organ: Item) -> bool:
+    def _is_attributive(self, state: Item, organ: Item) -> bool:
         between = [word.text for word in self.words[state.end : organ.start]]
         if len(between) > 4 or any(word in self.lexicon.verbs or word in STOPS - {"in"} for word in between):
             return False
@@ -301,7 +305,7 @@ class SentenceText:
     def _is_state(self, index: int) -> bool:
         return any(role.kind == "state" for role in self.lexicon.phrases.roles(self.words[index].text))
 
-    def _listed_behind(self, organs: list[Item], index: int) -> list[Item]:
+    def _find_listed_behind(self, organs: list[Item], index: int) -> list[Item]:
         found = [organs[index]]
         for organ in organs[index + 1 :]:
             between = [word.text for word in self.words[found[-1].end : organ.start]]
@@ -313,7 +317,7 @@ class SentenceText:
             found.append(organ)
         return found
 
-    def _cut(self, start: int, end: int) -> bool:
+    def _is_cut(self, start: int, end: int) -> bool:
         """Whether a finding or another state lies between an organ and its state."""
         for item in self.items[bisect_left([i.start for i in self.items], start) :]:
             if item.start >= end:

@@ -1,4 +1,4 @@
-"""Answers of many conversations brought to disk together."""
+"""Write the answers of many conversations to disk together."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -8,11 +8,11 @@ from carina.runs.log import Entry, StepLog
 from carina.store.errors import CarinaError
 
 _GATHER: Final = 0.002
-"""Seconds in which answers wait for others, to be brought to disk with them."""
+"""Seconds for which answers wait for others, to be written with them."""
 
 
 class Commits:
-    """Brings entries to disk, all that wait at once: a hundred conversations do not wait for a hundred disks."""
+    """Writes all waiting entries with one flush, so that a hundred conversations do not need a hundred flushes."""
 
     def __init__(self, log: StepLog) -> None:
         self._log = log
@@ -31,7 +31,7 @@ class Commits:
         await ready
 
     async def close(self) -> None:
-        """Bring everything that was written to disk, also where nobody waits for it any more."""
+        """Write all remaining entries to disk."""
         if self._flusher is not None:
             await self._flusher
         self._thread.shutdown()

@@ -24,6 +24,7 @@ from carina.runs.prices import TABLE, Prices, months_since, read_prices
 from carina.runs.prompts import system_prompt
 from carina.runs.records import Profile, Scope
 from carina.runs.walk import LONGEST_IN_HISTORY
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.results import Location, Result, as_path
 
@@ -125,6 +126,7 @@ def _range(alone: str, with_reasoning: str | None, most: str) -> str:
     return f"{alone} for answers alone{between}, {most} at most"
 
 
+@check_arguments
 def estimate(
     bench: Location,
     model: str,
@@ -133,11 +135,11 @@ def estimate(
     scope: Scope | None = None,
     on_wrong: Literal["continue", "stop"] = "continue",
     profile: Profile = "carina",
-    max_side: int | None = None,
-    limit: int | None = None,
-    sample_per_stratum: int | None = None,
+    max_side: PositiveInt | None = None,
+    limit: PositiveInt | None = None,
+    sample_per_stratum: PositiveInt | None = None,
     seed: int = 0,
-    max_tokens: int = 2048,
+    max_tokens: PositiveInt = 2048,
     images: Location | None = None,
     price_in: float | None = None,
     price_out: float | None = None,

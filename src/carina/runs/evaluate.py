@@ -16,6 +16,7 @@ from carina.runs.records import OnProgress, Policy, Profile, Scope
 from carina.runs.results import Run, close_run
 from carina.runs.shards import run_in_process
 from carina.runs.walk import Walk, resume_walk
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
@@ -26,6 +27,7 @@ Notify = Callable[[str], object]
 """Gets a sentence about something that a user may not expect."""
 
 
+@check_arguments
 def run(
     bench: Location,
     model: str,
@@ -36,19 +38,19 @@ def run(
     on_wrong: Literal["continue", "stop"] = "continue",
     profile: Profile = "carina",
     blind: bool = False,
-    max_side: int | None = None,
-    limit: int | None = None,
-    sample_per_stratum: int | None = None,
+    max_side: PositiveInt | None = None,
+    limit: PositiveInt | None = None,
+    sample_per_stratum: PositiveInt | None = None,
     seed: int = 0,
     temperature: float | None = 0.0,
-    max_tokens: int = 2048,
-    connections: int = 16,
-    processes: int = 1,
+    max_tokens: PositiveInt = 2048,
+    connections: PositiveInt = 16,
+    processes: PositiveInt = 1,
     engine: Engine = "local",
     address: str | None = None,
     base_url: str | None = None,
     retries: int = 5,
-    timeout: int = 300,
+    timeout: PositiveInt = 300,
     accept_terms: bool = False,
     trust_remote_code: bool = False,
     device: str | None = None,
@@ -91,7 +93,7 @@ def run(
         trust_remote_code: Whether code that comes with an `hf:` model may run.
         device: Device of an in-process model: cpu, cuda, cuda:1.
         images: Directory of the images, if it is not the one that the benchmark names.
-        progress: Progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
         notify: Called with a sentence about something unexpected, such as a run that is extended.
 
     Returns:

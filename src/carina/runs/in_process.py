@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from carina.models import ImageReader, Reply
 from carina.runs.images import CaseImages
 from carina.runs.log import Entry, StepLog
-from carina.runs.parse.normalise import storable
+from carina.runs.parse.normalise import make_storable
 from carina.runs.records import OnProgress, ProgressCount, StepRow, Turn
 from carina.runs.walk import Walk
 from carina.store.errors import CarinaError
@@ -68,7 +68,7 @@ def run_batches(
 
 def log_entry(row: StepRow, reply: Reply) -> Entry:
     """An entry of the log, which holds the whole reply."""
-    text = None if reply.text is None else storable(reply.text)
+    text = None if reply.text is None else make_storable(reply.text)
     return Entry(row=row, text=None if row.raw == text else text)
 
 

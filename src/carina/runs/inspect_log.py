@@ -41,7 +41,7 @@ class TaskRun:
         self._info: RunInfo
         self._commits: Commits
 
-    async def answered(self, model: str, base_url: str | None) -> Answered:
+    async def read_answers(self, model: str, base_url: str | None) -> Answered:
         """Answers of earlier calls."""
         async with self._opening:
             if self._answered is None:

@@ -111,7 +111,7 @@ def _walk_solver(bench: Benchmark, options: RunOptions, task_run: TaskRun | None
             base_url = getattr(model.api, "base_url", None)
             refuse_restricted(bench, str(model), base_url=base_url, accept_terms=options.accept_terms)
             walk = Walk(await asyncio.to_thread(bench.__getitem__, str(state.sample_id)), options.policy)
-            answered: Answered = {} if task_run is None else await task_run.answered(str(model), base_url)
+            answered: Answered = {} if task_run is None else await task_run.read_answers(str(model), base_url)
             resume_walk(walk, answered)
             conversation = _Conversation(walk.system, log_images=log_images)
             uris: dict[str, str] = {}
@@ -121,12 +121,12 @@ def _walk_solver(bench: Benchmark, options: RunOptions, task_run: TaskRun | None
                     uris |= await asyncio.to_thread(images.data_uris, walk.case, missing)
                 messages = conversation.messages(chat_messages(turn, uris))
                 began = time.perf_counter()
-                with conversation.recorded():
+                with conversation.record_calls():
                     reply = await generate_reply(model, messages, name=str(model))
                 row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
                 if task_run is not None:
                     await task_run.store(row, reply)
-                state.messages = conversation.logged_messages(reply.text)
+                state.messages = conversation.list_logged_messages(reply.text)
             state.metadata["steps"] = [_step_metadata(row) for row in walk.rows()]
             state.completed = True
             return state
@@ -141,29 +141,29 @@ class _Conversation:
 
     def __init__(self, system: str, *, log_images: bool) -> None:
         self._head = ChatMessageSystem(content=system)
-        self._made: list[tuple[ChatMessage, Any, Any]] = []
+        self._messages_by_form: list[tuple[ChatMessage, Any, Any]] = []
         self._log_images = log_images
 
     def messages(self, turn: Sequence[ChatMessage]) -> list[Any]:
-        self._made = [
-            self._made[place]
-            if place < len(self._made) and self._made[place][0] == one
+        self._messages_by_form = [
+            self._messages_by_form[place]
+            if place < len(self._messages_by_form) and self._messages_by_form[place][0] == one
             else (one, to_inspect_message(one), to_inspect_message(_without_images(one)))
             for place, one in enumerate(turn)
         ]
-        return [self._head, *(sent for _, sent, _ in self._made)]
+        return [self._head, *(sent for _, sent, _ in self._messages_by_form)]
 
-    def logged_messages(self, answer: str | None) -> list[Any]:
+    def list_logged_messages(self, answer: str | None) -> list[Any]:
         """The conversation as the log shows it, with the last answer."""
         which = 1 if self._log_images else 2
         last = [] if answer is None else [to_inspect_message(ChatMessage(role="assistant", text=answer))]
-        return [self._head, *(made[which] for made in self._made), *last]
+        return [self._head, *(made[which] for made in self._messages_by_form), *last]
 
     @contextmanager
-    def recorded(self) -> Iterator[None]:
+    def record_calls(self) -> Iterator[None]:
         """Log the calls of the block without images, unless the images are to be logged."""
         with use_model_event_sink(
-            None if self._log_images else _ReplaceMessages([*self.logged_messages(None)])
+            None if self._log_images else _ReplaceMessages([*self.list_logged_messages(None)])
         ):
             yield
 

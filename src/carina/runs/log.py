@@ -54,7 +54,7 @@ Answered = Mapping[str, Mapping[int, Entry]]
 
 
 def log_path(run: Path, process: int = 0) -> Path:
-    """Where a process of a run writes its log."""
+    """Path of the log of one process of a run."""
     return run / f"steps-{process:02d}.jsonl"
 
 
@@ -97,7 +97,7 @@ class LoggedAnswers(Mapping[str, Mapping[int, Entry]]):
 
 
 class _Place(NamedTuple):
-    """Where a line lies."""
+    """Position of a line in the log."""
 
     path: Path
     number: int
@@ -115,7 +115,7 @@ class _Case(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """What must be known of a line to find it again."""
+    """The part of a line that is needed to find it again."""
 
     row: _Case
 

@@ -32,9 +32,9 @@ class ImageRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def tokens(self, width: int, height: int) -> int:
         """Tokens of an image of this size."""
         if self.fit is not None and max(width, height) > self.fit:
-            width, height = _scaled(width, height, self.fit / max(width, height))
+            width, height = _scale(width, height, self.fit / max(width, height))
         if self.short is not None and min(width, height) > self.short:
-            width, height = _scaled(width, height, self.short / min(width, height))
+            width, height = _scale(width, height, self.short / min(width, height))
         if self.rule == "area":
             return math.ceil(width * height / self.each)
         squares = math.ceil(width / self.tile) * math.ceil(height / self.tile)
@@ -97,5 +97,5 @@ def read_prices(path: Path = TABLE) -> Prices:
     return found
 
 
-def _scaled(width: int, height: int, factor: float) -> tuple[int, int]:
+def _scale(width: int, height: int, factor: float) -> tuple[int, int]:
     return max(1, round(width * factor)), max(1, round(height * factor))

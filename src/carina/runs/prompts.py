@@ -22,7 +22,7 @@ _HINT: Final = (
     "For your information: the right answer to the question “{question}” is: {answer} "
     "Disregard what was said about it before."
 )
-_HINTED: Final = re.compile(
+_HINT_PATTERN: Final = re.compile(
     re.escape(_HINT).replace(re.escape("{question}"), "([^“”]*)").replace(re.escape("{answer}"), r"([^\n]*?)")
     + r"\n?"
 )
@@ -33,33 +33,33 @@ def system_prompt(protocol: str) -> str:
     return _BY_PROTOCOL.get(protocol, CONVERSATION)
 
 
-def hint(question: str, answer: str) -> str:
+def write_hint(question: str, answer: str) -> str:
     """State the truth of an earlier step."""
     sentence = answer if answer.rstrip().endswith((".", "!", "?")) else f"{answer}."
     return _HINT.format(question=" ".join(question.split()), answer=sentence)
 
 
-def hints_in(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+def split_hints(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """A message without its hints, and the questions and answers of the hints."""
-    return _HINTED.sub("", text), tuple((found[1], found[2]) for found in _HINTED.finditer(text))
+    return _HINT_PATTERN.sub("", text), tuple((found[1], found[2]) for found in _HINT_PATTERN.finditer(text))
 
 
 NO_ANSWER: Final = "(no answer)"
-"""Stands in the history for an empty answer, which some services refuse."""
+"""Replaces an empty answer in the history, because some services refuse empty messages."""
 SPOKEN_LABELS: Final[dict[str, str]] = {"yes": "Yes.", "no": "No.", "uncertain": "Uncertain."}
 """How built-in models state a label."""
 NORMAL_REPORT: Final = "No acute cardiopulmonary abnormality."
-"""How built-in models answer a free-text question about which they know nothing."""
+"""Answer of built-in models to a free-text question that they cannot answer."""
 
 
-def as_answer(case: Case, step: Step) -> str:
-    """An answer key as an answer; options by number behind the marker where the key has no text."""
+def write_key_as_answer(case: Case, step: Step) -> str:
+    """Write an answer key as an answer; options by number after "Answer:" where the key has no text."""
     if step.format == "choice" and step.key.text is None:
         return f"Answer: {', '.join(map(str, step.right))}"
     return answer(case, step)
 
 
-def which_images(current: int, reference: int) -> str:
+def describe_images(current: int, reference: int) -> str:
     """State which of the images that come together belong to which study."""
     first = "The first image is" if current == 1 else f"The first {current} images are"
     rest = "the other one" if reference == 1 else f"the other {reference}"

@@ -19,7 +19,7 @@ State = Literal["answered", "incomplete", "not_reached"]
 """Whether a step was answered, failed with a transport error (neither right nor wrong), or was never asked."""
 
 SCHEMA: Final = "2.0"
-"""Of `run.json` and `steps.parquet`. In tables of schema 1, `history` holds what `seen_sha256` holds now."""
+"""Schema of `run.json` and `steps.parquet`. In tables of schema 1, `history` holds what `seen_sha256` holds now."""
 STATUSES: Final[tuple[Status, ...]] = (
     "ok",
     "refusal",
@@ -53,10 +53,10 @@ class Turn(Record, frozen=True, kw_only=True):
     """The step, without its answer key."""
     system: str
     messages: tuple[Message, ...]
-    """Images are named by view: a view stands in one message and is never sent twice in a conversation."""
+    """Images are named by view: a view belongs to one message and is never sent twice in a conversation."""
 
 
-class Parsed(Record, frozen=True, kw_only=True):
+class ParsedAnswer(Record, frozen=True, kw_only=True):
     """A parsed answer."""
 
     status: Status
@@ -236,7 +236,7 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgressCount(NamedTuple):
-    """What has happened in a run since its progress was last reported."""
+    """Progress of a run since the last report."""
 
     cases: int = 0
     """Cases that ended."""

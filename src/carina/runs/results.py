@@ -19,6 +19,7 @@ from carina.runs.log import Answered, read_log
 from carina.runs.records import Policy, RunCounts, RunInfo, StepRow
 from carina.runs.score.learned import TextScorer, text_metrics
 from carina.runs.walk import Walk, resume_walk
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing
 from carina.store.results import Location, Result, as_path
@@ -91,14 +92,16 @@ class Run(Result):
         """Mean results by protocol and stage.
 
         Returns:
-            Columns `protocol`, `stage`, `title`, `n` (answered steps), `accuracy` (null for stages without a right or
-            wrong answer), `score` and `chance` (what a random choice reaches).
+            Columns `protocol`, `stage`, `title`, `n` (answered steps), `judged` (those of them that are right or wrong;
+            answers in free text have a score alone), `accuracy` (share of judged steps that are right; null where none
+            is judged), `score` (mean over all answered steps) and `chance` (what a random choice reaches).
         """
         answered = self._steps.filter(pl.col("state") == "answered")
         scores = (
             answered.group_by("protocol", "stage")
             .agg(
                 pl.len().alias("n"),
+                pl.col("correct").count().alias("judged"),
                 pl.col("correct").cast(pl.Float64).mean().alias("accuracy"),
                 pl.col("score").mean(),
                 pl.col("chance").mean(),
@@ -125,6 +128,10 @@ class Run(Result):
             self._counts = _count(self._steps, self.info)
         return self._counts
 
+    def _repr_html_(self) -> str:
+        shown = super()._repr_html_()
+        return shown + self.scores()._repr_html_() if (self._path / STEPS_FILE).is_file() else shown
+
     def _summary(self) -> Mapping[str, object]:
         summary: dict[str, object] = {"model": self.info.model, "history": self.info.policy.history}
         if self.info.blind:
@@ -135,6 +142,7 @@ class Run(Result):
         return summary
 
 
+@check_arguments
 def open_run(location: Location) -> Run:
     """Open the run in a directory.
 

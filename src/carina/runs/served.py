@@ -24,7 +24,7 @@ from carina.runs.in_process import log_entry
 from carina.runs.log import Answered, StepLog, log_path, read_log
 from carina.runs.options import RunOptions
 from carina.runs.records import OnProgress, Policy, ProgressCount, Turn
-from carina.runs.walk import Walk, resumed_walks
+from carina.runs.walk import Walk, resume_walks
 from carina.store.errors import CarinaError
 from carina.store.workers import in_order, send_message
 
@@ -145,7 +145,7 @@ class _OpenCases:
     """The walks of the cases to run, each at its first open question."""
 
     def __init__(self, bench: Benchmark, cases: Sequence[str], answered: Answered, policy: Policy) -> None:
-        self._walks = resumed_walks(bench, cases, answered, policy)
+        self._walks = resume_walks(bench, cases, answered, policy)
         self._reading = asyncio.Lock()
 
     async def next(self) -> Walk | None:

@@ -16,7 +16,7 @@ from carina.runs.in_process import InProcessModel, run_batches
 from carina.runs.log import Answered, StepLog, log_path
 from carina.runs.options import RunOptions
 from carina.runs.records import OnProgress, ProgressCount
-from carina.runs.walk import resumed_walks
+from carina.runs.walk import resume_walks
 from carina.store.workers import in_order
 
 _SHARE: Final = 64
@@ -87,7 +87,7 @@ def _run_share(bench: Benchmark, share: Share, progress: OnProgress) -> None:
     options = share.options
     model = _open_once(share.bench, share.model, options)
     images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
-    walks = resumed_walks(bench, share.cases, share.answered, options.policy)
+    walks = resume_walks(bench, share.cases, share.answered, options.policy)
     with StepLog(log_path(share.out, share.number)) as log:
         run_batches(walks, model, images, log, progress=progress)
 

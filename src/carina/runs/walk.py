@@ -12,13 +12,13 @@ from typing import Final
 import msgspec
 
 from carina.cases import Benchmark, Case, Key, Step
-from carina.cases.messages import Message, answer, plain, prompt_text
+from carina.cases.messages import Message, answer, escape_media, prompt_text
 from carina.models import Reply
 from carina.runs.log import Answered
 from carina.runs.parse import parse, parse_chexpercept
-from carina.runs.parse.normalise import spoken, storable
-from carina.runs.prompts import NO_ANSWER, as_answer, hint, system_prompt, which_images
-from carina.runs.records import Parsed, Policy, Scores, StepRow, Turn
+from carina.runs.parse.normalise import make_storable, remove_reasoning
+from carina.runs.prompts import NO_ANSWER, describe_images, system_prompt, write_hint, write_key_as_answer
+from carina.runs.records import ParsedAnswer, Policy, Scores, StepRow, Turn
 from carina.runs.score import chance, score
 
 LONGEST_IN_HISTORY: Final = 8_000
@@ -54,7 +54,7 @@ class Walk:
         """Number of the next step; the number of steps where none is left."""
         self._rows: dict[int, StepRow] = {}
         self._wrong_stage: int | None = None
-        self._broken = False
+        self._has_failed = False
         self._turn: Turn | None = None
         self._hints: tuple[str, ...] = ()
 
@@ -68,7 +68,7 @@ class Walk:
     @property
     def over(self) -> bool:
         """Whether nothing is left to ask."""
-        return self._broken or self._stopped or self._next >= len(self.case.steps)
+        return self._has_failed or self._is_stopped or self._next >= len(self.case.steps)
 
     @property
     def complete(self) -> bool:
@@ -85,13 +85,13 @@ class Walk:
         if reply.text is None:
             row = msgspec.structs.replace(common, state="incomplete", error=reply.error or "no answer")
             # Without a history every question is independent.
-            self._broken = self.policy.history != "none"
+            self._has_failed = self.policy.history != "none"
         else:
-            raw = storable(reply.text)
+            raw = make_storable(reply.text)
             parsed = self._parse(step, raw, reply.stop)
             scores = score(self.case, step, parsed, raw)
-            row = _scored(common, step, raw, parsed, scores)
-            self._remember(step, turn.messages[-1], spoken(raw).text, scores)
+            row = _add_scores(common, step, raw, parsed, scores)
+            self._remember(step, turn.messages[-1], remove_reasoning(raw).text, scores)
         self._rows[self._next] = row
         self._go_to(0)
         return row
@@ -124,7 +124,7 @@ class Walk:
         for number, step in enumerate(self.case.steps):
             row = self._rows.get(number)
             if row is None:
-                state = "incomplete" if self._broken or not self.over else "not_reached"
+                state = "incomplete" if self._has_failed or not self.over else "not_reached"
                 row = msgspec.structs.replace(self._empty_row(number, step), state=state)
             yield row
 
@@ -138,20 +138,20 @@ class Walk:
         seen = {view for one in past for view in one.question.shows}
         wanted = {*step.shows, *step.uses} - seen
         shows = tuple(view.id for view in self.case.views if view.id in wanted)
-        text = "\n".join([*self._hints, *self._describe_images(step, shows), prompt_text(step)])
+        text = "\n".join([*self._hints, *self._image_descriptions(step, shows), prompt_text(step)])
         messages: list[Message] = []
         for one in past:
             messages += [one.question, Message(role="assistant", step=one.step.id, text=one.answer)]
         messages.append(Message(role="user", step=step.id, text=text, shows=shows))
         return Turn(case=self.case.id, step=without_key(step), system=self.system, messages=tuple(messages))
 
-    def _describe_images(self, step: Step, shows: tuple[str, ...]) -> list[str]:
+    def _image_descriptions(self, step: Step, shows: tuple[str, ...]) -> list[str]:
         """State which images belong to which study, where both come together and the question is about one of them."""
         roles = {image.key: image.role for image in self.case.images}
         image_roles = [roles[view.panels[0].image] for view in self.case.views if view.id in shows]
         reference = image_roles.count("reference")
         both = 0 < reference < len(image_roles) and set(shows) != set(step.shows)
-        return [which_images(len(image_roles) - reference, reference)] if both else []
+        return [describe_images(len(image_roles) - reference, reference)] if both else []
 
     def _correct(self, step: Step) -> tuple[str, ...]:
         """Replace the wrong answers that are to be corrected before this step, or state their truth."""
@@ -161,15 +161,15 @@ class Walk:
             if one.is_corrected or not due:
                 continue
             if self.policy.history == "gold" and not one.is_exact:
-                one.answer, one.is_corrected = as_answer(self.case, one.step), True
+                one.answer, one.is_corrected = write_key_as_answer(self.case, one.step), True
             elif self.policy.history == "hint" and one.failed:
-                hints.append(hint(one.step.question, answer(self.case, one.step)))
+                hints.append(write_hint(one.step.question, answer(self.case, one.step)))
                 one.is_corrected = True
         return tuple(hints)
 
     # ---- answers ---------------------------------------------------------------------------------------------------
 
-    def _parse(self, step: Step, raw: str, stop: str) -> Parsed:
+    def _parse(self, step: Step, raw: str, stop: str) -> ParsedAnswer:
         bare = without_key(step)
         if self.policy.profile == "chexpercept" and step.format == "choice":
             return parse_chexpercept(bare, raw)
@@ -183,7 +183,7 @@ class Walk:
 
     def _remember(self, step: Step, question: Message, text: str, scores: Scores) -> None:
         """Keep what later turns show of an answer: its text without reasoning, and nothing that could mark an image."""
-        shown = plain(text)[-LONGEST_IN_HISTORY:] or NO_ANSWER
+        shown = escape_media(text)[-LONGEST_IN_HISTORY:] or NO_ANSWER
         right = scores.correct
         failed = not right if right is not None else scores.score < _GOOD_ENOUGH
         # Free text is as good as the answer key only where it says the same.
@@ -193,7 +193,7 @@ class Walk:
             self._wrong_stage = step.stage
 
     @property
-    def _stopped(self) -> bool:
+    def _is_stopped(self) -> bool:
         """Whether a wrong stage is over, under the policy that stops there."""
         if self.policy.on_wrong == "continue" or self._wrong_stage is None:
             return False
@@ -246,7 +246,7 @@ def without_key(step: Step) -> Step:
     return msgspec.structs.replace(step, key=Key(), facts=(), evidence=(), reached_by=(), depends_on=())
 
 
-def _scored(row: StepRow, step: Step, raw: str, parsed: Parsed, scores: Scores) -> StepRow:
+def _add_scores(row: StepRow, step: Step, raw: str, parsed: ParsedAnswer, scores: Scores) -> StepRow:
     kinds = {option.id: kind for option, kind in zip(step.options, step.key.kinds, strict=False)}
     wrong = [option for option in parsed.options if option not in step.key.options]
     return msgspec.structs.replace(
@@ -285,7 +285,7 @@ def _sha256(turn: Turn) -> str:
 # ---- resuming -------------------------------------------------------------------------------------------------------
 
 
-def resumed_walks(bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy) -> Iterator[Walk]:
+def resume_walks(bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy) -> Iterator[Walk]:
     """The walks of some cases, each at the first question without an answer."""
     for case in bench.pick(ids):
         walk = Walk(case, policy)

@@ -1,4 +1,4 @@
-"""What came of an import: counts, skipped records, defects; and their tables on disk."""
+"""The result of an import: counts, skipped records, defects; and their tables on disk."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ class DefectCount(msgspec.Struct, kw_only=True):
 
 
 class ImportCounts(msgspec.Struct, kw_only=True):
-    """What an import has read and kept."""
+    """Numbers of records that an import has read and used."""
 
     records: int = 0
     """All, used or skipped."""
@@ -76,7 +76,7 @@ class ImportCounts(msgspec.Struct, kw_only=True):
             count.records += 1
 
     def merge(self, later: "ImportCounts") -> None:
-        """Add what was counted in the next part."""
+        """Add the counts of the next part."""
         for name in ("records", "kept", "questions", "without_patient", "images"):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         for name in ("cells", "stages", "formats", "unmapped"):
@@ -95,7 +95,7 @@ def _increase(counts: dict[str, int], names: Iterable[str]) -> None:
 
 @dataclass(frozen=True, repr=False)
 class Imported(Result):
-    """What came of an import."""
+    """The result of an import."""
 
     source: Source
     out: Path
@@ -150,17 +150,17 @@ class Imported(Result):
 def write_tables(imported: Imported) -> None:
     """Write the skipped records, and the defects of a source that declares some."""
     rows = (_skipped_row(item) for item in imported.skipped)
-    write_bytes(imported.out / SKIPPED, _csv(_SKIPPED_COLUMNS, rows))
+    write_bytes(imported.out / SKIPPED, _format_csv(_SKIPPED_COLUMNS, rows))
     if imported.source.defects:
         found = ((n, str(c.times), str(c.records), str(c.first), done) for n, c, done in imported.defects)
-        write_bytes(imported.out / DEFECTS, _csv(_DEFECT_COLUMNS, found))
+        write_bytes(imported.out / DEFECTS, _format_csv(_DEFECT_COLUMNS, found))
 
 
 def _skipped_row(item: Skipped) -> tuple[str, ...]:
     return item.study, item.target, item.stage, item.kind, item.message
 
 
-def _csv(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> bytes:
+def _format_csv(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(headings)

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from typing import cast
+from typing import NamedTuple, cast, get_args
 
 from carina.cases import Benchmark
 from carina.sources._imported import Imported
-from carina.sources._source import SOURCES
+from carina.sources._source import SOURCES, Brings
 from carina.sources._writing import Job, OnError, run_import
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.options import convert_options
 from carina.store.progress import Progress, no_progress
@@ -15,6 +16,7 @@ from carina.store.results import Location, as_path
 from carina.studies import Studies
 
 
+@check_arguments
 def import_studies(
     source: str,
     path: Location,
@@ -23,9 +25,9 @@ def import_studies(
     options: Mapping[str, object] | None = None,
     images: Location | None = None,
     on_error: OnError = "skip",
-    limit: int | None = None,
+    limit: PositiveInt | None = None,
     copy_images: bool = False,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Studies:
     """Import a data set as a study set.
@@ -41,7 +43,7 @@ def import_studies(
         limit: Number of studies to import at most.
         copy_images: Copy the images into the study set instead of referring to them where they are.
         workers: Number of processes; one a core if None.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The study set.
@@ -54,22 +56,11 @@ def import_studies(
         Traceback (most recent call last):
         carina.store.errors.CarinaError: source swift-chat carries questions: use import_cases
     """
-    _check_brings(source, "studies")
-    imported = import_source(
-        source,
-        path,
-        out,
-        options=options,
-        images=images,
-        on_error=on_error,
-        limit=limit,
-        copy_images=copy_images,
-        workers=workers,
-        progress=progress,
-    )
-    return cast(Studies, imported.opened())
+    settings = _Settings(options, images, on_error, limit, copy_images, workers, progress)
+    return cast(Studies, _import_as("studies", source, path, out, settings))
 
 
+@check_arguments
 def import_cases(
     source: str,
     path: Location,
@@ -78,9 +69,9 @@ def import_cases(
     options: Mapping[str, object] | None = None,
     images: Location | None = None,
     on_error: OnError = "skip",
-    limit: int | None = None,
+    limit: PositiveInt | None = None,
     copy_images: bool = False,
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Benchmark:
     """Import published questions as a benchmark.
@@ -96,7 +87,7 @@ def import_cases(
         limit: Number of cases to import at most.
         copy_images: Copy the images into the benchmark instead of referring to them where they are.
         workers: Number of processes; one a core if None.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The benchmark.
@@ -109,20 +100,8 @@ def import_cases(
         Traceback (most recent call last):
         carina.sources._record.SourceError: nowhere/chexpercept.json: missing, so nowhere is not a CheXpercept bundle
     """
-    _check_brings(source, "cases")
-    imported = import_source(
-        source,
-        path,
-        out,
-        options=options,
-        images=images,
-        on_error=on_error,
-        limit=limit,
-        copy_images=copy_images,
-        workers=workers,
-        progress=progress,
-    )
-    return cast(Benchmark, imported.opened())
+    settings = _Settings(options, images, on_error, limit, copy_images, workers, progress)
+    return cast(Benchmark, _import_as("cases", source, path, out, settings))
 
 
 def import_source(
@@ -138,10 +117,9 @@ def import_source(
     workers: int | None = None,
     progress: Progress = no_progress,
 ) -> Imported:
-    """Import a source, whatever it brings, and tell what was skipped: `import_studies` and `import_cases` in one.
+    """Import a source as studies or as cases, whichever it brings, and report what was skipped.
 
-    An import that was interrupted goes on with the first part that is not finished. The arguments are those of
-    `import_studies`.
+    An interrupted import resumes with the first part that is not finished. The arguments are those of `import_studies`.
 
     Returns:
         Counts, skipped records and defects. Where no record can be used, nothing is written and it `is_empty`.
@@ -149,35 +127,58 @@ def import_source(
     Raises:
         CarinaError: The source, an option or a file is wrong; with `on_error="stop"`, also a record.
     """
+    settings = _Settings(options, images, on_error, limit, copy_images, workers, progress)
+    return _import_source(source, path, out, settings)
+
+
+class _Settings(NamedTuple):
+    """The keyword arguments of the public functions."""
+
+    options: Mapping[str, object] | None
+    images: Location | None
+    on_error: OnError
+    limit: int | None
+    copy_images: bool
+    workers: int | None
+    progress: Progress
+
+
+def _import_as(
+    wanted: Brings, source: str, path: Location, out: Location, settings: _Settings
+) -> Studies | Benchmark:
+    """Import a source that brings what is wanted, and open the result."""
+    brings = SOURCES[source].brings
+    if brings != wanted:
+        what = "questions" if brings == "cases" else "studies"
+        raise CarinaError(f"source {source} carries {what}: use import_{brings}")
+    return _import_source(source, path, out, settings).opened()
+
+
+def _import_source(source: str, path: Location, out: Location, settings: _Settings) -> Imported:
     found = SOURCES[source]
+    images, limit = settings.images, settings.limit
     if found.read is None:
         raise CarinaError(f"source {source} cannot be imported. {found.needs}")
-    if on_error not in ("skip", "stop"):
-        raise CarinaError(f"on_error: expected skip or stop, found {on_error!r}")
+    if settings.on_error not in get_args(OnError):
+        raise CarinaError(f"on_error: expected skip or stop, found {settings.on_error!r}")
     if limit is not None and limit < 1:
         raise CarinaError(f"limit: expected 1 or more, found {limit}")
     job = Job(
         source=found,
         path=as_path(path),
         out=as_path(out),
-        options=convert_options(f"source {source}", found.options, options),
+        options=convert_options(f"source {source}", found.options, settings.options),
         images=None if images is None else as_path(images),
-        copy_images=copy_images,
+        copy_images=settings.copy_images,
         limit=limit,
     )
     job.check()
+    workers = settings.workers or os.cpu_count() or 1
     total = found.measure(job.path) if found.measure is not None and limit is None else None
-    with progress(found.unit.capitalize(), total) as advance:
+    with settings.progress(found.unit.capitalize(), total) as advance:
         counted = _ignore if found.has_advance else advance
-        return run_import(job, on_error, workers or os.cpu_count() or 1, job.stream(advance), counted)
+        return run_import(job, settings.on_error, workers, job.stream(advance), counted)
 
 
 def _ignore(_done: int) -> None:
     pass
-
-
-def _check_brings(source: str, wanted: str) -> None:
-    brings = SOURCES[source].brings
-    if brings != wanted:
-        what = "questions" if brings == "cases" else "studies"
-        raise CarinaError(f"source {source} carries {what}: use import_{brings}")

@@ -26,7 +26,7 @@ CHUNK: Final = 1 << 20
 MAX_RECORD: Final = 1 << 26
 """Bytes of one record: a thousand times the usual."""
 _MAX_DIGITS: Final = 300
-"""Longer whole numbers are no counts, and slow to read."""
+"""Most digits of a whole number; longer ones are not counts, and slow to read."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*+")
 _STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
     """Of a named record; else empty."""
     content: bytes
     end: int
-    """Bytes of the file on disk that were read by then."""
+    """Bytes of the file on disk that were read up to the end of the record."""
 
 
 def read_entries(path: Path, layout: Layout = "records") -> Iterator[Entry]:
@@ -66,7 +66,7 @@ def read_entries(path: Path, layout: Layout = "records") -> Iterator[Entry]:
         with path.open("rb") as stored:
             file = cast(BinaryIO, gzip.GzipFile(fileobj=stored)) if path.suffix == ".gz" else stored
             window = _Window(path, file)
-            cut = _named_records if layout == "named records" else _records
+            cut = _read_named_records if layout == "named records" else _read_records
             for number, (name, content) in enumerate(cut(path, window), start=1):
                 yield Entry(number, name, content, stored.tell())
     except (OSError, EOFError, zlib.error) as error:
@@ -86,15 +86,14 @@ def decode(content: bytes) -> Any:  # noqa: ANN401 - JSON
 
 
 def decode_checked(content: bytes) -> Any:  # noqa: ANN401 - JSON
-    """As `decode`, and nothing that JSON libraries accept in silence: no name twice in one object, no number that a
-    float cannot hold.
+    """As `decode`, but stricter than JSON libraries: no name twice in one object, no number that a float cannot hold.
 
     Raises:
-        RecordError: It is not JSON, or has such a fault.
+        RecordError: It is not JSON, or breaks one of these rules.
     """
     faults: list[str] = []
     try:
-        value = _checking_decoder(faults).decode(content.decode())
+        value = _make_checking_decoder(faults).decode(content.decode())
     except UnicodeDecodeError as error:
         raise RecordError("", f"not UTF-8 text: {error.reason} at byte {error.start}", kind="json") from error
     except json.JSONDecodeError as error:
@@ -109,19 +108,19 @@ def decode_checked(content: bytes) -> Any:  # noqa: ANN401 - JSON
 # ---- cutting --------------------------------------------------------------------------------------------------------
 
 
-def _records(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
+def _read_records(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
     first = window.next()
     if first == b"[":
         window.skip()
-        return _array(window)
+        return _read_array(window)
     if first == b"{":
-        # Lines are taken apart at their ends, so that a line that is cut short does not hide the next.
+        # Lines are split at line ends, so that a truncated line does not hide the next one.
         is_lines = ".jsonl" in path.suffixes or window.record_ends_on_its_line()
-        return _lines(window) if is_lines else _one_after_another(window)
+        return _read_lines(window) if is_lines else _read_sequence(window)
     raise SourceError(f"{path}: expected a JSON array of records, or one record a line")
 
 
-def _array(window: "_Window") -> Iterator[tuple[str, bytes]]:
+def _read_array(window: "_Window") -> Iterator[tuple[str, bytes]]:
     if window.next() == b"]":
         window.skip()
     else:
@@ -137,21 +136,21 @@ def _array(window: "_Window") -> Iterator[tuple[str, bytes]]:
         raise window.error("text after the closing bracket")
 
 
-def _one_after_another(window: "_Window") -> Iterator[tuple[str, bytes]]:
+def _read_sequence(window: "_Window") -> Iterator[tuple[str, bytes]]:
     number = 1
     while window.next():
         yield "", window.object(f"record {number}")
         number += 1
 
 
-def _lines(window: "_Window") -> Iterator[tuple[str, bytes]]:
+def _read_lines(window: "_Window") -> Iterator[tuple[str, bytes]]:
     number = 1
     while window.next():
         yield "", window.line(f"record {number}")
         number += 1
 
 
-def _named_records(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
+def _read_named_records(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
     if window.next() != b"{":
         raise SourceError(f"{path}: expected one JSON object of records by name")
     window.skip()
@@ -175,7 +174,7 @@ def _named_records(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]
 
 
 class _Window:
-    """A part of the file that grows until the value that begins in it is whole."""
+    """A part of the file that grows until it contains the whole value that begins in it."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
@@ -183,7 +182,7 @@ class _Window:
         self._text = file.read(CHUNK).removeprefix(_BYTE_ORDER_MARK)
         self._at = 0
         self._before = 0
-        """Bytes that have left the window."""
+        """Bytes of the file before the window."""
 
     def error(self, reason: str) -> SourceError:
         return SourceError(f"{self._path}: {reason}, at byte {self._before + self._at}")
@@ -203,7 +202,7 @@ class _Window:
 
     def record_ends_on_its_line(self) -> bool:
         """Whether the first object ends on the line on which it begins."""
-        return b"\n" not in self._text[self._at : self._end("record 1")]
+        return b"\n" not in self._text[self._at : self._find_end("record 1")]
 
     def line(self, called: str) -> bytes:
         """The rest of this line."""
@@ -220,20 +219,20 @@ class _Window:
         """The next value, which must be an object."""
         if self.next() != b"{":
             raise self.error(f"{called}: expected an object")
-        return self._take(self._end(called))
+        return self._take(self._find_end(called))
 
     def value(self, called: str) -> bytes:
         """The next value, of any kind."""
         first = self.next()
         if first in (b"{", b"["):
-            return self._take(self._end(called))
-        return self._take(self._whole(_NAME if first == b'"' else _SCALAR, called))
+            return self._take(self._find_end(called))
+        return self._take(self._find_token_end(_NAME if first == b'"' else _SCALAR, called))
 
     def name(self) -> str:
         """The next text."""
         if self.next() != b'"':
             raise self.error("expected a name in quotes")
-        content = self._take(self._whole(_NAME, "a name"))
+        content = self._take(self._find_token_end(_NAME, "a name"))
         try:
             name: str = json.loads(content.decode())
         except UnicodeDecodeError as error:
@@ -249,7 +248,7 @@ class _Window:
         self._at = end
         return found
 
-    def _end(self, called: str) -> int:
+    def _find_end(self, called: str) -> int:
         """Where the object or list that begins here ends, with the window grown to hold it."""
         depth = 0
         at = self._at
@@ -264,7 +263,7 @@ class _Window:
                 raise self.error(f"{called}: does not end")
             at = self._at + searched
 
-    def _whole(self, pattern: re.Pattern[bytes], called: str) -> int:
+    def _find_token_end(self, pattern: re.Pattern[bytes], called: str) -> int:
         """Where the text or number that begins here ends: before the end of the window, unless the file ends there."""
         while True:
             found = pattern.match(self._text, self._at)
@@ -292,8 +291,8 @@ class _Window:
 # ---- checking -------------------------------------------------------------------------------------------------------
 
 
-def _checking_decoder(faults: list[str]) -> json.JSONDecoder:
-    """A decoder that notes what it would accept in silence."""
+def _make_checking_decoder(faults: list[str]) -> json.JSONDecoder:
+    """A decoder that adds to `faults` what a JSON library would accept silently."""
 
     def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

@@ -30,14 +30,14 @@ class RecordError(SourceError):
 
 
 def printable(text: str, *, longest: int = 100) -> str:
-    """A text of unknown origin for a message: one line without control codes, shortened to so many characters."""
-    # Cut twice: a megabyte need not be escaped first, and an escaped character is longer.
+    """A text of unknown origin for a message: one line without control codes, shortened to `longest` characters."""
+    # Shortened twice: before escaping, so that a megabyte is not escaped, and after it, since it lengthens the text.
     escaped = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text[: longest + 1])
     return escaped if len(escaped) <= longest else f"{escaped[: longest - 3]}..."
 
 
 def describe(value: object) -> str:
-    """A JSON value for a message, shortly: records can be large."""
+    """A JSON value for a message, shortened because records can be large."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, Mapping):

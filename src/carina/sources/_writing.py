@@ -35,7 +35,7 @@ OnError = Literal["skip", "stop"]
 IMAGES: Final = "images"
 """Folder of copied images."""
 PART_SIZE: Final = 1024
-"""Records a part: what an interrupted import may have to read again."""
+"""Records in a part; an interrupted import may have to read this many again."""
 _NOTES: Final = ".import"
 
 
@@ -91,11 +91,11 @@ class Job:
     def provenance(self, sets: Any) -> Any:  # noqa: ANN401 - of one kind of set or the other
         """What the manifest states: names and sums instead of paths, so that the folder can be moved or shared."""
         options: dict[str, Any] = {
-            name: _sums(files) for name, files in self.source.inputs(self.path).items()
+            name: _checksum_inputs(files) for name, files in self.source.inputs(self.path).items()
         }
         for name, value in self.options.items():
             if not isinstance(value, Path) or not value.is_dir():
-                options[name] = _sums(value) if isinstance(value, Path) else value
+                options[name] = _checksum_inputs(value) if isinstance(value, Path) else value
         folder = self.image_folder
         if self.copy_images:
             root = IMAGES
@@ -113,26 +113,31 @@ class Job:
         )
 
 
-def _sums(files: Path | Mapping[str, Path]) -> Any:  # noqa: ANN401 - JSON
+def _checksum_inputs(files: Path | Mapping[str, Path]) -> Any:  # noqa: ANN401 - JSON
     """SHA-256 of a file or of several by name; None for one that is not there."""
     if isinstance(files, Mapping):
-        return {name: _sums(file) for name, file in files.items()}
+        return {name: _checksum_inputs(file) for name, file in files.items()}
     return sha256(files) if files.is_file() else None
 
 
 # ---- the stream -----------------------------------------------------------------------------------------------------
 
 
-class _Place(NamedTuple):
-    """How far a stream has been taken: so many items of the reader, and so many of what the next of them gives."""
+class _StreamPosition(NamedTuple):
+    """A position in a stream: number of items of the reader, and of records that the next item gives."""
 
     items: int = 0
     inner: int = 0
 
 
-def _take(
-    stream: Stream, start: _Place, faults: Callable[[Any], Iterable[str]], *, place: str, workers: int
-) -> Iterator[tuple[_Place, Item]]:
+def _take_items(
+    stream: Stream,
+    start: _StreamPosition,
+    faults: Callable[[Any], Iterable[str]],
+    *,
+    place: str,
+    workers: int,
+) -> Iterator[tuple[_StreamPosition, Item]]:
     """The items of a stream from `start` on; calls are made by the workers, in order.
 
     `place` is where the stream comes from, for messages.
@@ -141,24 +146,27 @@ def _take(
     head = list(islice(rest, workers))
     if not head:
         return
-    # Records that are there already would only be sent to another process and back.
+    # Records need no worker: they would only be sent to another process and back.
     workers = len(head) if callable(head[0]) else 1
     evaluated = in_order(partial(_evaluate, faults, place), chain(head, rest), workers=workers)
     for number, found in enumerate(evaluated, start=start.items):
         begin = start.inner if number == start.items else 0
         for inner, item in enumerate(found[begin:], start=begin + 1):
-            # The place after this item.
-            yield (_Place(number + 1) if inner == len(found) else _Place(number, inner)), item
+            # The position after this item.
+            yield (
+                (_StreamPosition(number + 1) if inner == len(found) else _StreamPosition(number, inner)),
+                item,
+            )
 
 
 def _evaluate(faults: Callable[[Any], Iterable[str]], place: str, item: Item | Call) -> list[Item]:
     """The items that a call gives, each record checked."""
     found = list(item()) if callable(item) else [item]
-    return [_checked(faults, place, item) for item in found]
+    return [_check_record(faults, place, item) for item in found]
 
 
-def _checked(faults: Callable[[Any], Iterable[str]], place: str, item: Item) -> Item:
-    """A record that can be stored, or why it cannot."""
+def _check_record(faults: Callable[[Any], Iterable[str]], place: str, item: Item) -> Item:
+    """The record, or the reason why it cannot be stored."""
     if isinstance(item, Skipped):
         return item
     record = item.record if isinstance(item, Repaired) else item
@@ -174,25 +182,25 @@ def _checked(faults: Callable[[Any], Iterable[str]], place: str, item: Item) -> 
 
 
 class _Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the stream stood when a part was finished, and what was counted in it."""
+    """The position of the stream after a finished part, and the counts of the part."""
 
-    place: _Place
+    place: _StreamPosition
     counts: ImportCounts
     ids: list[str]
 
 
 @dataclass(kw_only=True)
 class _State:
-    """How far an import is."""
+    """The progress of an import."""
 
     counts: ImportCounts = field(default_factory=ImportCounts)
-    """Of all parts."""
+    """Counts of all parts."""
     part: ImportCounts = field(default_factory=ImportCounts)
-    """Of the part that is being read."""
-    place: _Place = field(default_factory=_Place)
+    """Counts of the part that is being read."""
+    place: _StreamPosition = field(default_factory=_StreamPosition)
     parts: list[PartInfo] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
-    """Those that were given, where a second one gets a number."""
+    """Ids so far, for sources in which a repeated id gets a number."""
 
     def close_part(self) -> None:
         self.counts.merge(self.part)
@@ -208,10 +216,10 @@ def run_import(
     state = _State()
     if (job.out / _NOTES).is_dir():
         provenance = job.provenance(sets)
-        state = _resumed(sets, job.out, provenance)
+        state = _read_finished_parts(sets, job.out, provenance)
         progress(state.counts.records)
-    taken = _take(stream, state.place, kind.faults, place=str(job.path), workers=workers)
-    records = _kept(job, taken, state, on_error, progress)
+    taken = _take_items(stream, state.place, kind.faults, place=str(job.path), workers=workers)
+    records = _keep_records(job, taken, state, on_error, progress)
     first = next(records, None)
     if first is None and not state.parts:
         if not state.part.records:
@@ -224,7 +232,7 @@ def run_import(
         _refuse_finished(build, job.source.brings)
         rest = records if first is None else chain([first], records)
         if job.copy_images:
-            rest = _with_images(rest, job)
+            rest = _copy_images(rest, job)
         while chunk := list(islice(rest, PART_SIZE)):
             index = len(state.parts)
             state.parts.append(build.write_part(index, chunk))
@@ -240,7 +248,7 @@ def run_import(
 
 
 def _refuse_finished(build: SetBuild[Any, Any], noun: str) -> None:
-    """An import never continues a finished set: nobody can tell whether the source still holds the same records."""
+    """Refuse a finished set: whether the source still holds the same records is unknown."""
     manifest = build.manifest()
     if manifest is not None:
         rows = sum(part.rows for part in manifest.parts)
@@ -249,14 +257,14 @@ def _refuse_finished(build: SetBuild[Any, Any], noun: str) -> None:
         )
 
 
-def _kept(
+def _keep_records(
     job: Job,
-    taken: Iterator[tuple[_Place, Item]],
+    taken: Iterator[tuple[_StreamPosition, Item]],
     state: _State,
     on_error: OnError,
     progress: Callable[[int], None],
 ) -> Iterator["Study | Case"]:
-    """The records that are kept, counted as they pass."""
+    """The records that are used; counts all of them."""
     expected = Study if job.source.brings == "studies" else Case
     if state.counts.kept == job.limit:
         return
@@ -275,7 +283,7 @@ def _kept(
             )
         defects = dict(item.defects) if isinstance(item, Repaired) else {}
         if job.source.second_id is not None:
-            record = _with_own_id(record, state.ids, defects, job.source.second_id)
+            record = _make_id_unique(record, state.ids, defects, job.source.second_id)
         state.part.add(record)
         if isinstance(item, Repaired):
             state.part.add_defects(item.number, defects, item.unmapped)
@@ -285,10 +293,10 @@ def _kept(
             return
 
 
-def _with_own_id(
+def _make_id_unique(
     record: "Study | Case", ids: set[str], defects: dict[str, int], defect: str
 ) -> "Study | Case":
-    """A record whose id no other has: the second "a" becomes "a-2"."""
+    """The record with a unique id: the second "a" becomes "a-2"."""
     if record.id in ids:
         defects[defect] = defects.get(defect, 0) + 1
         number = 2
@@ -299,7 +307,7 @@ def _with_own_id(
     return record
 
 
-def _with_images(records: Iterable["Study | Case"], job: Job) -> Iterator["Study | Case"]:
+def _copy_images(records: Iterable["Study | Case"], job: Job) -> Iterator["Study | Case"]:
     """The same records; the images of each are copied before it is yielded."""
     folder = job.image_folder
     assert folder is not None  # noqa: S101 - `Job.check` has refused it
@@ -310,11 +318,11 @@ def _with_images(records: Iterable["Study | Case"], job: Job) -> Iterator["Study
                 original = inside(root, image.key)
             except ValueError as error:
                 raise ImageError(f"{folder / image.key}: {error}") from error
-            _copy(original, job.out / IMAGES / image.key, image.sha256)
+            _copy_image(original, job.out / IMAGES / image.key, image.sha256)
         yield record
 
 
-def _copy(original: Path, copy: Path, digest: str | None) -> None:
+def _copy_image(original: Path, copy: Path, digest: str | None) -> None:
     if copy.is_file() and sha256(copy) == (digest or sha256(original)):
         return
     try:
@@ -328,8 +336,8 @@ def _copy(original: Path, copy: Path, digest: str | None) -> None:
 # ---- notes ----------------------------------------------------------------------------------------------------------
 
 
-def _resumed(sets: Any, out: Path, provenance: Any) -> _State:  # noqa: ANN401 - of one kind of set or the other
-    """What an interrupted import has finished: its parts from the first on, as long as each is whole."""
+def _read_finished_parts(sets: Any, out: Path, provenance: Any) -> _State:  # noqa: ANN401 - of one kind of set or the other
+    """The state of an interrupted import: its parts from the first on, up to the first that is not complete."""
     state = _State()
     while True:
         index = len(state.parts)

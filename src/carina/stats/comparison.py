@@ -159,7 +159,7 @@ def holm(p: npt.ArrayLike) -> FloatArray:
         >>> holm([0.01, 0.04]).tolist()
         [0.02, 0.04]
     """
-    numbers, order = _sorted(p)
+    numbers, order = _sort_p_values(p)
     factors = np.arange(len(order), 0, -1)
     numbers[order] = np.minimum(1.0, np.maximum.accumulate(factors * numbers[order]))
     return numbers
@@ -180,14 +180,14 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
         >>> benjamini_hochberg([0.01, 0.04]).tolist()
         [0.02, 0.04]
     """
-    numbers, order = _sorted(p)
+    numbers, order = _sort_p_values(p)
     factors = len(order) / np.arange(1, len(order) + 1)
     scaled = factors * numbers[order]
     numbers[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
     return numbers
 
 
-def _sorted(p: npt.ArrayLike) -> tuple[FloatArray, IntArray]:
+def _sort_p_values(p: npt.ArrayLike) -> tuple[FloatArray, IntArray]:
     """A copy of the p-values, and the places of the defined ones in ascending order."""
     numbers = np.array(p, dtype=np.float64)
     if numbers.ndim != 1:

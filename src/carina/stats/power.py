@@ -119,14 +119,14 @@ def minimum_detectable_difference(
     m = n / inflation
     z_a, z_b = float(ndtri(1 - alpha / 2)), float(ndtri(power))
     if not paired:
-        return _unpaired(m, p, z_a, z_b)
+        return _detectable_unpaired(m, p, z_a, z_b)
     share = 2 * p * (1 - p) if discordance is None else discordance
     if not 0 <= share <= 1:
         raise CarinaError(f"discordance: expected a share from 0 to 1, found {share}")
-    return _paired(m, share, z_a, z_b)
+    return _detectable_paired(m, share, z_a, z_b)
 
 
-def _paired(m: float, share: float, z_a: float, z_b: float) -> float | None:
+def _detectable_paired(m: float, share: float, z_a: float, z_b: float) -> float | None:
     under = m + z_b**2 - z_a**2
     if under < 0 or share == 0:
         return None
@@ -134,7 +134,7 @@ def _paired(m: float, share: float, z_a: float, z_b: float) -> float | None:
     return difference if difference <= share else None  # models cannot differ by more than their discordance
 
 
-def _unpaired(m: float, p: float, z_a: float, z_b: float) -> float | None:
+def _detectable_unpaired(m: float, p: float, z_a: float, z_b: float) -> float | None:
     from scipy.optimize import brentq  # noqa: PLC0415 - slow to import, and needed here only
 
     towards = 1.0 if p <= 0.5 else -1.0

@@ -54,7 +54,7 @@ def lock_file(path: Path, busy: CarinaError) -> Iterator[None]:
     finally:
         if lock.is_locked:
             with suppress(OSError):
-                path.unlink()  # while it is held: whoever locks the removed file learns so and tries again
+                path.unlink()  # while locked: another process that locks the removed file notices and retries
             lock.release()
 
 

@@ -1,4 +1,4 @@
-"""How a directory shows which kind of set it holds: the name of its manifest and of the folder of its parts.
+"""The layout of a set on disk: the name of its manifest and of the folder of its parts show its kind.
 
 The store knows no kind by name. A package that keeps sets on disk declares their layout in its module `layout`
 (`carina.studies.layout`, `carina.cases.layout`, ...), another installed package through the entry-point group

@@ -55,7 +55,7 @@ def read_lines(path: Path, *, repair: bool = False, checksums: bool = False) -> 
                     file.truncate(start)
                 return
             end = start + len(line)
-            yield Line(number, start, end, _checked(line) if checksums else line[:-1])
+            yield Line(number, start, end, _check_line(line) if checksums else line[:-1])
             start = end
 
 
@@ -123,6 +123,6 @@ class Log:
         self._end += len(content)
 
 
-def _checked(line: bytes) -> bytes | None:
+def _check_line(line: bytes) -> bytes | None:
     stated, separator, record = line[:_DIGITS], line[_DIGITS : _DIGITS + 1], line[_DIGITS + 1 : -1]
     return record if separator == b" " and stated == b"%08x" % zlib.crc32(record) else None

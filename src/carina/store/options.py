@@ -112,7 +112,7 @@ def convert_options(
     values: dict[str, Any] = {}
     for name, option in known.items():
         if given is not None and name in given:
-            values[name] = _converted(owner, option, given[name])
+            values[name] = _convert(owner, option, given[name])
         elif option.is_required:
             raise CarinaError(f"{owner} needs the option {name!r} ({option.flag}): {option.help}")
         else:
@@ -153,7 +153,7 @@ def _option(
     )
 
 
-def _converted(owner: str, option: Option, value: object) -> Any:  # noqa: ANN401 - of the type that was declared
+def _convert(owner: str, option: Option, value: object) -> Any:  # noqa: ANN401 - of the type that was declared
     if isinstance(value, list):
         value = tuple(value)
     try:

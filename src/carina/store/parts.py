@@ -12,10 +12,11 @@ from typing import Any, Final, Generic
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import inspect
 
-from carina.store.bulk import table_faults
-from carina.store.columns import Row, differences, explain, to_row
+from carina.store.columns import Row, differences, explain, item_type, struct_type, to_row, without_none
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, sha256
 from carina.store.kind import Kind, R
@@ -28,9 +29,9 @@ _NAME: Final = re.compile(r"part-\d{5,}\.parquet")
 _SCHEMA_KEY: Final = b"carina.schema"
 _FINGERPRINT_KEY: Final = b"carina.fingerprint"
 _BLOCK: Final = 128
-"""Records that become columns at once: few enough to stay near the processor while they are looked at."""
+"""Records that are converted to columns at a time: few enough to stay in the processor's cache."""
 _VALUES: Final = 32
-"""Rows that become Python values at once, for the same reason."""
+"""Rows that are converted to Python values at a time, for the same reason."""
 _READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError)
 
 
@@ -48,7 +49,7 @@ def write_part(
     records are converted to columns in blocks, and only the columns are kept.
     """
     file = part_file(kind.layout, index)
-    return _write(kind, directory, file, _checked_table(kind, file, records), fingerprint)
+    return _write(kind, directory, file, _make_table(kind, file, records), fingerprint)
 
 
 def write_table_part(
@@ -64,7 +65,7 @@ def write_table_part(
     if not table.schema.equals(kind.schema):
         wrong = "; ".join(differences(kind.schema, table.schema)) or "order or nullability differ"
         raise kind.error(f"{file}: not the columns of a {kind.noun}: {wrong}")
-    wrong = "; ".join(table_faults(table, kind.record))
+    wrong = "; ".join(find_table_problems(table, kind.record))
     if wrong:
         raise kind.error(f"{file}: {wrong}")
     return _write(kind, directory, file, table, fingerprint)
@@ -109,31 +110,31 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
         return None
 
 
-def _checked_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
+def _make_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
     """A table of the records, converted a block at a time."""
     tables, stream, first = [], iter(records), 0
     while group := list(islice(stream, _BLOCK)):
-        tables.append(_checked_group(kind, file, group, first))
+        tables.append(_make_group_table(kind, file, group, first))
         first += len(group)
         # Freed before the next block is made, which then uses memory that is still in the processor's caches.
         group.clear()
     return pa.concat_tables(tables) if tables else kind.schema.empty_table()
 
 
-def _checked_group(kind: Kind[R, M], file: str, records: Sequence[R], first: int) -> Any:  # noqa: ANN401
+def _make_group_table(kind: Kind[R, M], file: str, records: Sequence[R], first: int) -> Any:  # noqa: ANN401
     # Records are not checked when they are made, so the writer is where a wrong value is caught.
     try:
         return to_table(kind.record, records)
     except Misfit as misfit:
         for number, record in enumerate(records, start=first):
-            fault = _type_fault(kind, record)
+            fault = _find_type_problem(kind, record)
             if fault:
                 named = f"{kind.noun} {getattr(record, 'id', None)!r}"
                 raise kind.error(f"{file}: row {number}, {named}: {fault}") from misfit
         raise kind.error(f"{file}: {misfit}") from misfit
 
 
-def _type_fault(kind: Kind[R, M], record: R) -> str | None:
+def _find_type_problem(kind: Kind[R, M], record: R) -> str | None:
     """The first value of a record that its field does not allow, in words; None where all are allowed."""
     try:
         to_table(kind.record, [record])
@@ -157,7 +158,7 @@ _footers: dict[tuple[Path, int, int], Any] = {}
 _FOOTERS: Final = 4
 
 
-def _parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
+def _open_parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
     """The opened file; its footer is read only where it is not cached."""
     found = path.stat()
     key = (path, found.st_size, found.st_mtime_ns)
@@ -168,7 +169,7 @@ def _parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow has no types
     return part
 
 
-def _groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[range, list[int]]]:  # noqa: ANN401
+def _select_row_groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[range, list[int]]]:  # noqa: ANN401
     """Runs of neighbouring row groups that hold a row to keep, and the rows of each run."""
     start = stop = 0
     run: list[int] = []
@@ -184,7 +185,7 @@ def _groups(footer: Any, keep: Sequence[bool] | None) -> Iterator[tuple[range, l
         yield range(start, stop), run
 
 
-def _kept(
+def _keep_rows(
     rows: range,
     batches: Iterable[Any],
     keep: Sequence[bool] | None,
@@ -225,12 +226,12 @@ class PartReader(Generic[R, M]):
         self._kind = kind
         self._minor = minor
         self._verify = verify
-        self._touched = False
+        self._is_checked = False
 
-    def touch(self) -> None:
+    def check(self) -> None:
         """Check size, checksum and schema, once."""
-        if not self._touched:
-            with self._opened():
+        if not self._is_checked:
+            with self._open():
                 pass
 
     def rows(self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None) -> Iterator[tuple[int, Row]]:
@@ -242,24 +243,24 @@ class PartReader(Generic[R, M]):
         self, leaves: Sequence[str], *, keep: Sequence[bool] | None = None
     ) -> Iterator[tuple[Sequence[int], Any]]:
         """As `rows`, in Arrow batches of at most a row group, with the numbers of their rows."""
-        with self._opened() as part:
-            for rows, groups in _groups(part.metadata, keep):
+        with self._open() as part:
+            for rows, groups in _select_row_groups(part.metadata, keep):
                 # In batches, because a part written by another tool may be a single huge row group.
                 batches = part.iter_batches(
                     self._kind.row_group, row_groups=groups, columns=leaves, use_threads=False
                 )
-                yield from _kept(rows, batches, keep)
+                yield from _keep_rows(rows, batches, keep)
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _open(self) -> Iterator[Any]:
         """The file, checked when it is first opened; read errors inside the block name this part."""
         try:
-            if self._verify and not self._touched:
+            if self._verify and not self._is_checked:
                 self._compare_bytes()
-            with _parquet(self.path) as part:
-                if not self._touched:
+            with _open_parquet(self.path) as part:
+                if not self._is_checked:
                     self._compare_columns(part)
-                    self._touched = True
+                    self._is_checked = True
                 yield part
         except FileNotFoundError:
             raise self._missing() from None
@@ -270,8 +271,8 @@ class PartReader(Generic[R, M]):
         ours = self._kind.version[1]
         wrong = differences(
             self._kind.schema,
-            # Not `metadata.schema`, which refers to the metadata that refers to it: neither would be given up before
-            # somebody looks for cycles, and a footer may hold megabytes.
+            # Not `metadata.schema`, which is in a reference cycle with the metadata: a footer of megabytes would stay
+            # in memory until the garbage collector runs.
             part.schema_arrow,
             tolerate_unknown=self._minor > ours,
             tolerate_missing=self._minor < ours,
@@ -314,3 +315,43 @@ class PartReader(Generic[R, M]):
 
     def _unreadable(self, error: Exception) -> CarinaError:
         return self._error(f"{self.path}: cannot be read as Parquet: {' '.join(str(error).split())}")
+
+
+# ---- checking tables -------------------------------------------------------------------------------------------------
+
+
+def find_table_problems(table: Any, record: type[msgspec.Struct]) -> Iterator[str]:  # noqa: ANN401 - pyarrow has no types
+    """Find values of a table that are not valid for a record type, each message with the name of the column.
+
+    The table must have the columns of the record. Values are checked column by column, for writers of millions of rows
+    that create no record of each row.
+    """
+    for field in struct_type(record).fields:
+        name = field.encode_name
+        yield from _find_value_problems(name, field.type, table.column(name).combine_chunks())
+
+
+def _find_value_problems(path: str, info: inspect.Type, values: Any) -> Iterator[str]:  # noqa: ANN401
+    inner, nullable = without_none(info)
+    if values.null_count:
+        if not nullable:
+            yield f"column {path}: {values.null_count} values are null"
+        values = values.drop_null()
+    item = item_type(inner)
+    if isinstance(inner, inspect.StructType):
+        for field, column in zip(inner.fields, values.flatten(), strict=True):
+            yield from _find_value_problems(f"{path}.{field.encode_name}", field.type, column)
+    elif item is not None:
+        if isinstance(inner, inspect.TupleType):
+            yield from _find_length_problems(path, len(inner.item_types), values)
+        yield from _find_value_problems(f"{path}[]", item, values.flatten())
+    elif isinstance(inner, inspect.LiteralType):
+        unknown = sorted(set(pc.unique(values).to_pylist()) - set(inner.values))
+        if unknown:
+            yield f"column {path} holds {unknown[0]!r}, expected one of {', '.join(map(str, inner.values))}"
+
+
+def _find_length_problems(path: str, wanted: int, values: Any) -> Iterator[str]:  # noqa: ANN401
+    lengths = set(pc.unique(pc.list_value_length(values)).to_pylist()) - {wanted}
+    if lengths:
+        yield f"column {path} holds {min(lengths)} values, expected {wanted}"

@@ -10,6 +10,7 @@ A registry is filled from three places, each looked at only when it is needed:
 import difflib
 import pkgutil
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -55,7 +56,10 @@ class Registry(Generic[T]):
         self._modules = tuple(modules)
         self._room_module = room_module
         self._entries: dict[str, T] = {}
-        self._is_complete = False
+        self._has_modules = False
+        self._has_entry_points = False
+        self._failures: list[str] = []
+        """Why entry points could not be loaded."""
 
     def register(self, name: str, entry: T) -> None:
         """Add an entry.
@@ -75,15 +79,16 @@ class Registry(Generic[T]):
         """
         if name not in self._entries:
             self._import_named(name)
-        if name not in self._entries:
-            self._import_all()
-        if name not in self._entries:
+        if name not in self:
             raise CarinaError(self._unknown(name))
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
+        # Other packages come last: they import Carina, which may look up an entry of its own while it is imported.
         if name not in self._entries:
-            self._import_all()
+            self._import_modules()
+        if name not in self._entries:
+            self._load_entry_points()
         return name in self._entries
 
     def __iter__(self) -> Iterator[str]:
@@ -91,7 +96,8 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """All names, sorted; imports every module and entry point."""
-        self._import_all()
+        self._import_modules()
+        self._load_entry_points()
         return tuple(sorted(self._entries))
 
     def entries(self) -> dict[str, T]:
@@ -107,19 +113,32 @@ class Registry(Generic[T]):
         if self._package and module.isidentifier() and module in self._public_modules():
             import_module(f"{self._package}.{module}")
 
-    def _import_all(self) -> None:
-        if self._is_complete:
+    def _import_modules(self) -> None:
+        if self._has_modules:
             return
         for module in self._public_modules():
             import_module(f"{self._package}.{module}")
         for name in (*self._modules, *self._modules_of_rooms()):
             import_module(name)
+        self._has_modules = True
+
+    def _load_entry_points(self) -> None:
+        if self._has_entry_points:
+            return
+        # Before the first is loaded: a package may look up entries while it is imported.
+        self._has_entry_points = True
         for point in entry_points(group=self.group):
-            loaded = point.load()
+            try:
+                loaded = point.load()
+            except Exception as error:
+                package = point.dist.name if point.dist else point.module
+                failure = f"{self.kind} {point.name!r} of package {package!r} cannot be loaded: {error!r}"
+                self._failures.append(failure)
+                warnings.warn(failure, RuntimeWarning, stacklevel=2)
+                continue
             # A module registers what it holds when it is imported; an object is registered under the point's name.
             if ":" in point.value and point.name not in self._entries:
                 self.register(point.name, loaded)
-        self._is_complete = True
 
     def _public_modules(self) -> list[str]:
         if self._package is None:
@@ -140,7 +159,8 @@ class Registry(Generic[T]):
         names = self.names()
         close = difflib.get_close_matches(name, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        return f"unknown {self.kind} {name!r}.{hint} Known: {', '.join(names) or 'none'}."
+        failed = "".join(f" Note: {failure}." for failure in self._failures)
+        return f"unknown {self.kind} {name!r}.{hint} Known: {', '.join(names) or 'none'}.{failed}"
 
 
 def _same_object(one: object, other: object) -> bool:

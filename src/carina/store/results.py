@@ -24,7 +24,7 @@ class HasPath(Protocol):
 
 
 Location: TypeAlias = str | os.PathLike[str] | HasPath
-"""Where something lies: text, a path, or an object that Carina returned."""
+"""A location on disk: text, a path, or an object that Carina returned."""
 
 
 def as_path(location: Location) -> Path:
@@ -44,13 +44,26 @@ def as_path(location: Location) -> Path:
     return path
 
 
+def as_pandas(frame: "pl.DataFrame") -> Any:  # noqa: ANN401 - pandas is optional
+    """A polars table as a pandas table.
+
+    Raises:
+        CarinaError: pandas is not installed.
+    """
+    try:
+        import pandas  # noqa: F401, PLC0415 - optional, only its presence matters
+    except ImportError:
+        raise CarinaError("to_pandas needs pandas: pip install pandas") from None
+    return frame.to_pandas()
+
+
 class Result(ABC):
     """Base of what public functions return."""
 
     @property
     @abstractmethod
     def path(self) -> Path:
-        """Where it lies on disk."""
+        """Its location on disk."""
 
     @abstractmethod
     def to_frame(self) -> "pl.DataFrame":
@@ -62,11 +75,7 @@ class Result(ABC):
         Raises:
             CarinaError: pandas is not installed.
         """
-        try:
-            import pandas  # noqa: F401, PLC0415 - optional, only its presence matters
-        except ImportError:
-            raise CarinaError("to_pandas needs pandas: pip install pandas") from None
-        return self.to_frame().to_pandas()
+        return as_pandas(self.to_frame())
 
     def _summary(self) -> Mapping[str, object]:
         """A few numbers or names that describe it in one line, by what they are."""

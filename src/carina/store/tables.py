@@ -55,7 +55,7 @@ def _walk(record: type[msgspec.Struct]) -> Fill:
 
 
 def _fill(path: str, info: inspect.Type) -> Fill:
-    """What fills the column of one field."""
+    """Converts the values of one field to a column."""
     inner, nullable = without_none(info)
     item = item_type(inner)
     if isinstance(inner, inspect.StructType):
@@ -183,7 +183,7 @@ def _structs(prefix: str, info: inspect.StructType, *, nullable: bool) -> Fill:
             # Arrow needs values beneath nulls too; they are never read.
             present = next(value for value in values if value is not None)
             values = [present if value is None else value for value in values]
-        distinct, which = _shared(values, fields=len(fills))
+        distinct, which = _find_shared(values, fields=len(fills))
         # All fields of all records in one list: a slice of it is a column, found with no look-up by name.
         flat = list(chain.from_iterable(map(msgspec.structs.astuple, distinct)))
         children = [column(flat[place :: len(fills)]) for place, column in enumerate(fills)]
@@ -194,7 +194,7 @@ def _structs(prefix: str, info: inspect.StructType, *, nullable: bool) -> Fill:
     return fill
 
 
-def _shared(values: Sequence[Any], *, fields: int) -> tuple[Sequence[Any], Any]:
+def _find_shared(values: Sequence[Any], *, fields: int) -> tuple[Sequence[Any], Any]:
     """The distinct objects and which of them each value is, where many are the same; else the values themselves.
 
     A default such as `Origin()` is one object in a million records, and its fields are converted only once. Finding the

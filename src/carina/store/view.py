@@ -105,12 +105,12 @@ class View(Result, Generic[R, M]):
         return counts
 
     def _counts(self) -> dict[str, object]:
-        """How much the whole set holds, as its manifest says."""
+        """Counts of the whole set, from its manifest."""
         return {self._kind.layout.folder: sum(part.rows for part in self.manifest.parts)}
 
     # Narrowing ----------------------------------------------------------------------------------------------
 
-    def _narrowed(self, columns: Mapping[str, Column], given: Mapping[str, Choice | None]) -> Self:
+    def _with_filter(self, columns: Mapping[str, Column], given: Mapping[str, Choice | None]) -> Self:
         try:
             condition = Filter.of(columns, given)
         except ValueError as error:
@@ -169,7 +169,7 @@ class View(Result, Generic[R, M]):
 
     def at(self, places: Iterable[int]) -> Iterator[R]:
         """The records at these places, in the order of the set; each row group is read at most once."""
-        return self._chosen(self._rows_at(places))
+        return self._read_records(self._rows_at(places))
 
     def batches_at(self, places: Iterable[int], *fields: str) -> Iterator[Any]:
         """Whole columns of the records at these places, in the order of the set.
@@ -177,7 +177,7 @@ class View(Result, Generic[R, M]):
         Returns Arrow batches of at most a row group each.
         """
         return (
-            self._stored(part, numbers, batch, fields)
+            self._cast_columns(part, numbers, batch, fields)
             for part, numbers, batch in self._batches(self._rows_at(places), self._leaves_of(fields))
         )
 
@@ -185,9 +185,9 @@ class View(Result, Generic[R, M]):
         """Whole columns of all records as an Arrow table, read a part at a time."""
         leaves = self._leaves_of(fields)
         batches = (
-            self._stored(part, numbers, batch, fields)
+            self._cast_columns(part, numbers, batch, fields)
             for _, part in self._readers()
-            for numbers, batch in part.batches(leaves, keep=self._kept(part))
+            for numbers, batch in part.batches(leaves, keep=self._matching_rows(part))
         )
         return pa.Table.from_batches(batches, self._schema_of(fields))
 
@@ -201,13 +201,13 @@ class View(Result, Generic[R, M]):
             chosen[index].add(row)
         if self._filters:
             for index, part in self._readers():
-                kept = self._kept(part) if chosen[index] else None
+                kept = self._matching_rows(part) if chosen[index] else None
                 for row in sorted(chosen[index]):
                     if kept is not None and not kept[row]:
                         raise self._unknown(
                             next(i for i, at in self._set.places.items() if at == (index, row))
                         )
-        return self._chosen(chosen)
+        return self._read_records(chosen)
 
     def ids(self) -> list[str]:
         """Ids in the order of the set."""
@@ -238,7 +238,7 @@ class View(Result, Generic[R, M]):
         frames = [
             cast(pl.DataFrame, pl.from_arrow(batch))
             for _, part in self._readers()
-            for _, batch in part.batches(leaves, keep=self._kept(part))
+            for _, batch in part.batches(leaves, keep=self._matching_rows(part))
         ]
         if not frames:
             names = dict.fromkeys(field_of(leaf).partition(".")[0] for leaf in leaves)
@@ -341,13 +341,19 @@ class View(Result, Generic[R, M]):
     def _paths(self) -> list[Path]:
         readers = [part for _, part in self._readers()]
         for part in readers:
-            part.touch()
+            part.check()
         return [part.path for part in readers]
 
     def _leaves(self) -> list[str]:
         return [leaf for leaf in self._kind.leaves if not within(field_of(leaf), self._left_out)]
 
-    def _stored(self, part: PartReader[R, M], rows: Sequence[int], batch: Any, fields: Sequence[str]) -> Any:  # noqa: ANN401
+    def _cast_columns(
+        self,
+        part: PartReader[R, M],
+        rows: Sequence[int],
+        batch: Any,  # noqa: ANN401
+        fields: Sequence[str],
+    ) -> Any:  # noqa: ANN401
         """Whole columns of a batch, cast to the schema of the records, whichever tool wrote them."""
         schema = self._schema_of(fields)
         chosen = batch.select(fields)
@@ -370,7 +376,7 @@ class View(Result, Generic[R, M]):
     def _schema_of(self, fields: Iterable[str]) -> Any:  # noqa: ANN401 - pyarrow has no types
         return pa.schema([self._kind.schema.field(name) for name in fields])
 
-    def _kept(self, part: PartReader[R, M]) -> list[bool] | None:
+    def _matching_rows(self, part: PartReader[R, M]) -> list[bool] | None:
         """Whether each row of a part meets the conditions; None where there are no conditions."""
         if not self._filters:
             return None
@@ -379,7 +385,7 @@ class View(Result, Generic[R, M]):
 
     def _scan(self, leaves: Sequence[str]) -> Iterator[tuple[PartReader[R, M], int, Row]]:
         for _, part in self._readers():
-            for row, values in part.rows(leaves, keep=self._kept(part)):
+            for row, values in part.rows(leaves, keep=self._matching_rows(part)):
                 yield part, row, values
 
     def _rows_at(self, places: Iterable[int]) -> dict[int, set[int]]:
@@ -410,7 +416,7 @@ class View(Result, Generic[R, M]):
                 keep = [row in wanted for row in range(part.info.rows)]
                 yield from ((part, numbers, batch) for numbers, batch in part.batches(leaves, keep=keep))
 
-    def _chosen(self, rows: Mapping[int, Collection[int]]) -> Iterator[R]:
+    def _read_records(self, rows: Mapping[int, Collection[int]]) -> Iterator[R]:
         """Records by part and row."""
         for part, numbers, batch in self._batches(rows, self._leaves()):
             for row, values in zip(numbers, row_values(batch), strict=True):
@@ -420,9 +426,9 @@ class View(Result, Generic[R, M]):
         index, row = self._set.places.get(record_id, (-1, -1))
         for listed, part in self._readers():
             if listed == index:
-                kept = self._kept(part)
+                kept = self._matching_rows(part)
                 if kept is None or kept[row]:
-                    return next(self._chosen({index: {row}}))
+                    return next(self._read_records({index: {row}}))
         return None
 
     def _unknown(self, record_id: str) -> CarinaError:

@@ -176,7 +176,7 @@ class Writer(Generic[R, M]):
         """As `SetBuild.close`, which keeps other writers out."""
         layout = self.kind.layout
         taken: list[PartInfo] = []
-        counts = self.kind.count(self._counted(directory, parts, taken))
+        counts = self.kind.count(self._read_counted_columns(directory, parts, taken))
         listed = {part.file for part in taken}
         for stale in list(part_paths(directory, layout)):
             if f"{layout.folder}/{stale.name}" not in listed:
@@ -219,10 +219,12 @@ class Writer(Generic[R, M]):
             if manifest is not None:
                 held = f"{_rows(manifest)} {self.kind.layout.folder}"
                 raise self.kind.error(f"{directory}: already holds {held}: {WAYS_OUT}")
-            return build.close(_written(build, records, part_size))
+            return build.close(_write_parts(build, records, part_size))
 
-    def _counted(self, directory: Path, parts: Iterable[PartInfo], taken: list[PartInfo]) -> Iterator[Any]:
-        """The columns that are counted, as Arrow batches; what was counted is `taken`. No id may come twice."""
+    def _read_counted_columns(
+        self, directory: Path, parts: Iterable[PartInfo], taken: list[PartInfo]
+    ) -> Iterator[Any]:
+        """The counted columns as Arrow batches; adds each part to `taken`, and refuses an id that occurs twice."""
         seen = Distinct()
         for part in parts:
             taken.append(part)
@@ -250,12 +252,12 @@ class Writer(Generic[R, M]):
                 places[name] = (part.file, row)
 
     def _reader(self, directory: Path, part: PartInfo) -> part_files.PartReader[R, M]:
-        # The sums were just taken by whoever wrote the part.
+        # The checksums were just computed by the writer of the part.
         return part_files.PartReader(self.kind, directory, part, minor=self.kind.version[1], verify=False)
 
 
-def _written(build: SetBuild[R, M], records: Iterable[R], part_size: int) -> Iterator[PartInfo]:
-    """Parts of so many records each, written as they are taken."""
+def _write_parts(build: SetBuild[R, M], records: Iterable[R], part_size: int) -> Iterator[PartInfo]:
+    """Write parts of `part_size` records each."""
     stream = iter(records)
     for index in count():
         chunk = list(islice(stream, part_size))
@@ -269,7 +271,7 @@ def _rows(manifest: Manifest) -> int:
 
 
 def _difference(there: Manifest, wanted: Provenance) -> str:
-    """What decides the bytes and differs, in words."""
+    """The differing settings that change the bytes, as text."""
     pairs = {"seed": (there.seed, wanted.seed), "image root": (there.image_root, wanted.image_root)}
     for name in sorted({*there.options, *wanted.options}):
         pairs[name] = (there.options.get(name), wanted.options.get(name))

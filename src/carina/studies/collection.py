@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
 from carina.store import Choice, Column, OpenSet
+from carina.store.arguments import check_arguments
 from carina.store.results import Location, as_path
 from carina.studies.image_files import ImageView
 from carina.studies.model import Image, Study
@@ -40,6 +41,7 @@ _FRAME: Final = (
 )
 
 
+@check_arguments
 def open_studies(location: Location, images: Location | None = None, *, verify: bool = True) -> "Studies":
     """Open a study set; only its manifest is read.
 
@@ -135,7 +137,7 @@ class Studies(ImageView[Study, Manifest]):
             "certainty": certainty,
             "view": view,
         }
-        return self._narrowed(_COLUMNS, given)
+        return self._with_filter(_COLUMNS, given)
 
     def prior(self, study: Study) -> Study | None:
         """The study before this one; None where there is none, or the set does not hold it.

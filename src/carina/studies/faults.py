@@ -1,4 +1,4 @@
-"""Finds what is wrong inside one study although every field has the right type.
+"""Find problems inside one study whose fields all have the right type.
 
 References to records that do not exist, regions that do not fit their image, spans outside their text, and values that
 are not numbers.
@@ -30,27 +30,27 @@ Fact = Finding | Device | Relation | Recommendation
 
 
 def faults(study: Study) -> Iterator[str]:
-    """What is wrong in a study, each with the name of the field; nothing for a sound study."""
+    """Find the problems of a study, each with the name of the field."""
     yield from picture_faults(study)
-    yield from _repeated("images: key", [image.key for image in study.images])
+    yield from _find_duplicates("images: key", [image.key for image in study.images])
     facts = _facts(study)
     ids = {fact.id for fact in facts}
-    yield from _repeated("id", [fact.id for fact in facts])
+    yield from _find_duplicates("id", [fact.id for fact in facts])
     for found in _findings_and_devices(study):
-        yield from _numbers(f"{found.name} {found.id!r}", found.measures)
+        yield from _find_bad_numbers(f"{found.name} {found.id!r}", found.measures)
     for relation in study.relations:
-        yield from _unknown(f"relation {relation.id!r}", (relation.subject, relation.object), ids)
+        yield from _find_unknown_ids(f"relation {relation.id!r}", (relation.subject, relation.object), ids)
     for recommendation in study.recommendations:
-        yield from _unknown(f"recommendation {recommendation.id!r}", recommendation.about, ids)
-    yield from _evidence(study)
+        yield from _find_unknown_ids(f"recommendation {recommendation.id!r}", recommendation.about, ids)
+    yield from _find_bad_evidence(study)
     if study.report:
         keys = {image.key for image in study.images}
         for sentence in study.report.sentences:
-            yield from _sentence(sentence, study.report, ids, keys)
+            yield from _find_sentence_problems(sentence, study.report, ids, keys)
 
 
 def picture_faults(study: Study) -> Iterator[str]:
-    """Those faults that keep a study from being drawn: of images, regions and tips."""
+    """Find the problems that prevent a study from being drawn: in images, regions and tips."""
     images = {image.key: image for image in study.images}
     for image in study.images:
         if min(image.width, image.height) < 1 or image.bits not in BITS:
@@ -70,7 +70,7 @@ def picture_faults(study: Study) -> Iterator[str]:
 
 
 def greyscale_faults(image: Greyscale) -> Iterator[str]:
-    """What is wrong with the rescaling and the window of an image."""
+    """Find problems of the rescaling and the window of an image."""
     if image.rescale is not None and not (all(map(math.isfinite, image.rescale)) and image.rescale[0]):
         slope, intercept = image.rescale
         yield f"rescale: slope {slope} and intercept {intercept}, expected numbers and a slope other than 0"
@@ -87,7 +87,7 @@ def _facts(study: Study) -> list[Fact]:
     return [*study.findings, *study.devices, *study.relations, *study.recommendations]
 
 
-def _repeated(what: str, names: list[str]) -> Iterator[str]:
+def _find_duplicates(what: str, names: list[str]) -> Iterator[str]:
     for name, times in Counter(names).items():
         if times > 1:
             yield f"{what} {name!r} occurs {times} times"
@@ -108,19 +108,19 @@ def _region_faults(what: str, key: str, region: Region, images: dict[str, Image]
         yield f"{what}: its region on {key!r}: {error}"
 
 
-def _numbers(what: str, measures: Iterable[Measure]) -> Iterator[str]:
+def _find_bad_numbers(what: str, measures: Iterable[Measure]) -> Iterator[str]:
     for measure in measures:
         if not math.isfinite(measure.value):
             yield f"{what}: {measure.name} is {measure.value}"
 
 
-def _unknown(what: str, about: Iterable[str], ids: set[str]) -> Iterator[str]:
+def _find_unknown_ids(what: str, about: Iterable[str], ids: set[str]) -> Iterator[str]:
     for name in about:
         if name not in ids:
             yield f"{what}: refers to {name!r}, which the study does not have"
 
 
-def _evidence(study: Study) -> Iterator[str]:
+def _find_bad_evidence(study: Study) -> Iterator[str]:
     sentences = len(study.report.sentences) if study.report else 0
     for fact in _facts(study):
         for index in fact.evidence:
@@ -128,13 +128,15 @@ def _evidence(study: Study) -> Iterator[str]:
                 yield f"{fact.id!r}: its evidence is sentence {index} of {sentences}"
 
 
-def _sentence(sentence: Sentence, report: Report, ids: set[str], keys: set[str]) -> Iterator[str]:
+def _find_sentence_problems(
+    sentence: Sentence, report: Report, ids: set[str], keys: set[str]
+) -> Iterator[str]:
     text = report.text(sentence.section)
     span = f"sentence {sentence.start} to {sentence.end} of section {sentence.section!r}"
     if text is None or not 0 <= sentence.start <= sentence.end <= len(text):
         yield f"{span}: the section {'is missing' if text is None else f'has {len(text)} characters'}"
     for statement in sentence.states:
         if statement.kind == "quality":
-            yield from _unknown(span, (statement.about,), keys)
+            yield from _find_unknown_ids(span, (statement.about,), keys)
         elif statement.kind != "comparison":
-            yield from _unknown(span, (statement.about,), ids)
+            yield from _find_unknown_ids(span, (statement.about,), ids)

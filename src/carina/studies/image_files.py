@@ -37,7 +37,7 @@ class FiledImage(Protocol):
     def sha256(self) -> str | None: ...
 
 
-class _Pictured(Protocol):
+class _RecordWithImages(Protocol):
     """A record that shows images."""
 
     @property
@@ -67,12 +67,12 @@ class ImageView(View[R, M]):
         return pixels
 
     def _image_faults(self, record: R, *, files: bool) -> Iterator[str]:
-        for image in cast(_Pictured, record).images:
-            wrong = self._image_fault(image) if files else _key_fault(image.key)
+        for image in cast(_RecordWithImages, record).images:
+            wrong = self._find_image_problem(image) if files else _find_key_problem(image.key)
             if wrong:
                 yield f"image {image.key!r} {wrong}"
 
-    def _image_fault(self, image: FiledImage) -> str | None:
+    def _find_image_problem(self, image: FiledImage) -> str | None:
         try:
             path = inside(self._set.image_root, image.key)
             if not path.exists():
@@ -111,7 +111,7 @@ def inside(root: Path, key: str) -> Path:
         ValueError: The key is not a relative path, leads out of the root, cannot be looked up, or names a folder or a
             pipe.
     """
-    wrong = _key_fault(key)
+    wrong = _find_key_problem(key)
     if wrong:
         raise ValueError(wrong)
     path = root.joinpath(*PurePosixPath(key).parts)
@@ -131,7 +131,7 @@ def inside(root: Path, key: str) -> Path:
     return path
 
 
-def _key_fault(key: str) -> str | None:
+def _find_key_problem(key: str) -> str | None:
     """What is wrong with a key, whichever files exist; None for a valid key."""
     parts = PurePosixPath(key).parts
     if not parts or parts[0] == "/" or ".." in parts or "\\" in key or "\0" in key:

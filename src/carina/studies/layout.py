@@ -1,4 +1,4 @@
-"""How a study set lies on disk."""
+"""Layout of a study set on disk."""
 
 from typing import Final
 

@@ -5,7 +5,7 @@ from typing import Final
 _AIRSPACE: Final = frozenset({"consolidation", "pneumonia", "lung opacity"})
 
 LOOKS_LIKE: Final = {name: _AIRSPACE - {name} for name in sorted(_AIRSPACE)}
-"""Findings that look the same as the finding: where one is present, nobody can tell which of them is meant."""
+"""By finding, the findings that look the same: where one is present, the image does not show which it is."""
 
 MAY_BE_CALLED: Final = {
     "atelectasis": _AIRSPACE,

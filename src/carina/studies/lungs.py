@@ -113,14 +113,14 @@ def locate(lesion: Mask, parts: Mapping[str, Mask], right: Mask, left: Mask) -> 
 
     def stated(names: Iterable[str]) -> tuple[str, ...]:
         shares = {name: _share(within & parts[name][window], parts[name], total) for name in names}
-        chosen = {name for side in sides for name in _chosen(shares, side)}
+        chosen = {name for side in sides for name in _select_parts(shares, side)}
         return tuple(name for name in shares if name in chosen)
 
     return Location(side=side, zones=stated(ZONES), parts=stated((*LUNG_PARTS, *COSTOPHRENIC_ANGLES)))
 
 
 class _Share(NamedTuple):
-    """How a lesion and a part overlap."""
+    """Overlap of a lesion and a part."""
 
     of_part: float
     of_lesion: float
@@ -131,8 +131,8 @@ def _share(overlap: Mask, part: Mask, lesion_area: int) -> _Share:
     return _Share(of_part=area / _area(part) if area else 0.0, of_lesion=area / lesion_area)
 
 
-def _chosen(shares: Mapping[str, _Share], side: str) -> list[str]:
-    """Names of one side that pass either rule, else those that hold most of the lesion."""
+def _select_parts(shares: Mapping[str, _Share], side: str) -> list[str]:
+    """Parts of one side that pass either rule, else those that contain most of the lesion."""
     own = {name: share for name, share in shares.items() if name.startswith(side)}
     passed = [name for name, s in own.items() if s.of_part >= ZONE_COVERED or s.of_lesion >= LESION_WITHIN]
     most = max(share.of_lesion for share in own.values())
@@ -145,12 +145,12 @@ def _parts_of(lung: Mask, side: str, *, mirrored: bool) -> dict[str, Mask]:
     window = _bounding_box(lung)
     if window is not None:
         inner = lung[window]
-        for name, part in zip(names, _cut(inner[:, ::-1] if mirrored else inner), strict=True):
+        for name, part in zip(names, _divide_lung(inner[:, ::-1] if mirrored else inner), strict=True):
             parts[name][window] = part[:, ::-1] if mirrored else part
     return parts
 
 
-def _cut(lung: Mask) -> list[Mask]:
+def _divide_lung(lung: Mask) -> list[Mask]:
     """The parts, in the order of `_PART_NAMES`, of a lung that fills its array, lateral side on the left."""
     height, width = lung.shape
     # Twice the coordinates of pixel centres, so that every comparison is between whole numbers.
@@ -176,7 +176,7 @@ def _largest_piece(mask: Mask) -> Mask:
     _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=8)
     areas = stats[1:, cv2.CC_STAT_AREA]
     largest = 1 + np.flatnonzero(areas == areas.max())
-    # Labels need not follow reading order, and equal pieces must not be told apart by OpenCV's order.
+    # Labels need not follow reading order, and OpenCV's order must not decide between equal pieces.
     first = labels.ravel()[np.isin(labels, largest).argmax()] if largest.size > 1 else largest[0]
     return np.asarray(labels == first)
 

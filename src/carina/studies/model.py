@@ -182,7 +182,7 @@ class Relation(Record, frozen=True, kw_only=True):
 
 
 class Recommendation(Record, frozen=True, kw_only=True):
-    """What should be done next, and because of what."""
+    """A recommended next step, and the findings it refers to."""
 
     id: str
     action: str

@@ -64,7 +64,7 @@ def read_header(path: Path) -> Header:
     Raises:
         ImageError: The file is missing, damaged, or of an unknown format.
     """
-    with _opened(path, max_pixels=None) as image:
+    with _open_image(path, max_pixels=None) as image:
         return _header(path, image)
 
 
@@ -78,13 +78,13 @@ def read_pixels(path: Path, *, max_pixels: int = MAX_PIXELS) -> Pixels:
     Raises:
         ImageError: The file is missing, damaged, too large, or of an unknown format.
     """
-    with _decoded(path, max_pixels=max_pixels) as (image, header):
+    with _decode_image(path, max_pixels=max_pixels) as (image, header):
         return _grey(path, image, header)
 
 
 def read_colour(path: Path, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
     """An image that was rendered elsewhere, as RGB of shape (height, width, 3); arguments as in `read_pixels`."""
-    with _decoded(path, max_pixels=max_pixels) as (image, header):
+    with _decode_image(path, max_pixels=max_pixels) as (image, header):
         if header.bits > 8:
             raise ImageError(f"{path}: holds {header.bits} bits a value, expected a rendered image of 8 bits")
         return np.asarray(image.convert("RGB"))
@@ -178,9 +178,9 @@ def write_png(path: Path, pixels: Pixels) -> str:
 
 
 @contextmanager
-def _opened(path: Path, *, max_pixels: int | None) -> Iterator[ImageFile.ImageFile]:
+def _open_image(path: Path, *, max_pixels: int | None) -> Iterator[ImageFile.ImageFile]:
     """An image with its header read; decoding errors inside the block become an `ImageError`."""
-    reader = _reader(path)
+    reader = _find_reader(path)
     try:
         # Straight to the format's reader: Image.open would try others, and warns by a process-wide limit.
         with reader(path) as image:
@@ -194,9 +194,9 @@ def _opened(path: Path, *, max_pixels: int | None) -> Iterator[ImageFile.ImageFi
 
 
 @contextmanager
-def _decoded(path: Path, *, max_pixels: int) -> Iterator[tuple[ImageFile.ImageFile, Header]]:
+def _decode_image(path: Path, *, max_pixels: int) -> Iterator[tuple[ImageFile.ImageFile, Header]]:
     """A decoded image, and its header."""
-    with _opened(path, max_pixels=max_pixels) as image:
+    with _open_image(path, max_pixels=max_pixels) as image:
         header = _header(path, image)
         if isinstance(image, PngImageFile):
             _check_chunks(path)  # Pillow ignores the checksums of pixel data
@@ -205,7 +205,7 @@ def _decoded(path: Path, *, max_pixels: int) -> Iterator[tuple[ImageFile.ImageFi
         yield image, header
 
 
-def _reader(path: Path) -> type[ImageFile.ImageFile]:
+def _find_reader(path: Path) -> type[ImageFile.ImageFile]:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):  # opening a pipe would wait for ever

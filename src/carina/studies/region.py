@@ -53,7 +53,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_mask(cls, mask: Mask) -> Region:
-        """From a boolean array of shape (height, width)."""
+        """Make a region from a boolean array of shape (height, width)."""
         _check_image(mask, "mask", boolean=True)
         return cls(mask.shape[0], mask.shape[1], rle.encode_coco(rle.mask_to_counts(mask)))
 
@@ -110,7 +110,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_coco(cls, encoded: Mapping[str, Any]) -> Region:
-        """From COCO's {"size": [height, width], "counts": ...}, compressed or a plain list of runs."""
+        """Make a region from COCO's {"size": [height, width], "counts": ...}, compressed or a list of runs."""
         match encoded:
             case {"size": [int(height), int(width)], "counts": str() | bytes() | list() | tuple() as counts}:
                 return cls._of(rle.decode_coco(counts, height, width), height, width)
@@ -118,12 +118,12 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_siim(cls, text: str, *, height: int, width: int) -> Region:
-        """From SIIM-ACR's column-major runs with relative starts; "-1" is empty."""
+        """Make a region from SIIM-ACR's column-major runs with relative starts; "-1" is empty."""
         return cls._of(rle.decode_siim(text, height, width), height, width)
 
     @classmethod
     def from_chexmask(cls, text: str, *, height: int, width: int) -> Region:
-        """From CheXmask's row-major runs with absolute starts that count from 1."""
+        """Make a region from CheXmask's row-major runs with absolute starts that count from 1."""
         return cls._of(rle.decode_chexmask(text, height, width), height, width)
 
     @classmethod
@@ -137,19 +137,19 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # ---- written as ----
 
     def to_mask(self) -> Mask:
-        """As a boolean array of shape (height, width)."""
+        """The region as a boolean array of shape (height, width)."""
         return rle.counts_to_mask(self._counts(), self.height, self.width)
 
     def to_coco(self) -> CocoRle:
-        """As COCO's JSON form with a compressed string."""
+        """The region in COCO's JSON form with a compressed string."""
         return {"size": [self.height, self.width], "counts": self.counts}
 
     def to_siim(self) -> str:
-        """As SIIM-ACR's text."""
+        """The region as SIIM-ACR's text."""
         return rle.encode_siim(self._counts())
 
     def to_chexmask(self) -> str:
-        """As CheXmask's text."""
+        """The region as CheXmask's text."""
         return rle.encode_chexmask(self._counts(), self.height, self.width)
 
     def validate(self) -> None:
@@ -261,7 +261,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self._of_runs((column[inside] - x, top[inside], bottom[inside]), h, w)
 
     def paste(self, x: int, y: int, *, height: int, width: int) -> Region:
-        """On a larger image, with this region's image at (x, y): the inverse of `crop`."""
+        """Place the region on a larger image, with its own image at (x, y): the inverse of `crop`."""
         rle.check_size(height, width)
         if x < 0 or y < 0 or x + self.width > width or y + self.height > height:
             raise RegionError(
@@ -272,7 +272,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self._of_runs((column + x, top + y, bottom + y), height, width)
 
     def resize(self, height: int, width: int) -> Region:
-        """On the same picture sampled anew: each new pixel takes the old pixel under its centre.
+        """Resample the region for a resized image: each new pixel takes the old pixel under its centre.
 
         A centre on the line between two old pixels takes the right or lower one. No pixel grows or shrinks on
         its way, so areas scale as the image does, up to the sampling of the border.
@@ -301,7 +301,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [region for _, _, region in sorted(pieces, key=lambda piece: piece[:2])]
 
     def halves(self, low: float = 0.0, high: float = 1.0) -> tuple[Region, Region] | None:
-        """What lies left and right of the widest band of empty columns between pixels; None where there is none.
+        """Split the region at the widest band of empty columns; None if there is no such band.
 
         Bands count whose middle lies between these shares of the width.
         """

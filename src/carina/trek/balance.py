@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.trek.confusable import is_clearly_absent, plausibility
+from carina.trek.confusable import is_clearly_absent, negative_weight
 
 _ROUNDS: Final = 30
 _PASSES: Final = 2
@@ -20,7 +20,7 @@ _MOST_ROWS: Final = 600
 _ENOUGH: Final = 1e-9
 _MOST_WEIGHT: Final = 100.0
 _ANY: Final = 0.75
-"""Share of studies that are asked whether there is anything at all, of those that can be balanced."""
+"""Share of studies that are asked whether anything is present, of those that can be balanced."""
 _MOST_NEGATIVES_FIRST: Final = 3
 """Most questions by name in a study without findings of the kind."""
 _SURE: Final = 0.9
@@ -31,14 +31,14 @@ _SURE: Final = 0.9
 class KindContent:
     """What one study has of one kind, findings or devices."""
 
-    there: tuple[str, ...]
-    """What can be asked about by name."""
+    askable: tuple[str, ...]
+    """Present findings (or devices) that can be asked about by name."""
     noticed: frozenset[str]
-    """What is present or uncertain, of any kind."""
-    noticed_here: bool
+    """Everything that is present or uncertain, of any kind."""
+    has_noticed: bool
     """Whether anything of this kind is present or uncertain."""
-    settled: frozenset[str]
-    """What else must not be asked about as absent."""
+    not_negative: frozenset[str]
+    """Other names that must not be asked about as absent."""
     stratum: str = ""
     """What is known before the first question, such as the projections; answers are balanced within a stratum."""
 
@@ -61,9 +61,9 @@ class WrongValues:
     shares: tuple[float, ...]
     """How common each value is."""
     weights: Mapping[str, tuple[float, ...]]
-    """By right value; zero for what is right, or right in part."""
+    """By right value, the weight of each value as a wrong one; zero for values that are right or partly right."""
     asked: Mapping[str, float]
-    """By right value, the share to ask about in a closed form: less than 1 where wrong ones are too few."""
+    """By right value, the share of closed questions: less than 1 where there are too few wrong values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,132 +74,138 @@ class Balance:
     """By name, the share of present ones to ask about by name; less than 1 where negatives are too few."""
     negative: Mapping[str, float]
     """By name, its weight as a negative; the sum over a study is the number of negatives that it can supply."""
-    beside: Mapping[tuple[str, str], float]
-    """By a present and an absent name, the probability to offer both: as often as the other way round."""
-    in_company: Mapping[str, float]
+    pair_probability: Mapping[tuple[str, str], float]
+    """By a present and an absent name, the probability to offer both, so that each is right equally often."""
+    frequency_among_several: Mapping[str, float]
     """By name, how common it is in studies with more than one of its kind."""
     opening: Mapping[str, "Opening"]
-    """By stratum."""
+    """By stratum, how the questions begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
     """How the questions about a kind begin, in studies of one stratum."""
 
-    any_asked: Mapping[bool, float]
-    """Probability to ask whether there is anything, in studies with and without something."""
+    any_probability: Mapping[bool, float]
+    """Probability to ask whether anything is present, in studies with (True) and without (False) something."""
     negatives_first: tuple[NegativeQuestion, ...]
     """Named questions up to the first "yes"."""
 
 
-NO_OPENING: Final = Opening(any_asked={True: 0.0, False: 0.0}, negatives_first=())
-"""For a stratum that no study of the survey was in."""
+NO_OPENING: Final = Opening(any_probability={True: 0.0, False: 0.0}, negatives_first=())
+"""For a stratum without studies in the survey."""
 
 
-def as_often(rare: int, common: int) -> float:
-    """The share of the common that is as many as the rare; 0 where there is no rare one."""
+def matching_share(rare: int, common: int) -> float:
+    """The share of the common items that equals the number of rare items; 0 where there is no rare item."""
     return min(1.0, rare / common) if common and rare else 0.0
 
 
-def balance(names: Sequence[str], seen: Counter[KindContent], *, choices: float) -> Balance:
-    """From all studies; `choices` is the share of findings that are not asked about by name."""
+def fit_balance(names: Sequence[str], seen: Counter[KindContent], *, choices: float) -> Balance:
+    """Fit the weights to the studies; `choices` is the share of findings that are not asked about by name."""
     strata = sorted({study.stratum for study in seen})
-    told = {stratum: _told(seen, stratum) for stratum in strata}
-    rows = _Rows.of(names, seen)
+    any_probability = {stratum: _any_question_probabilities(seen, stratum) for stratum in strata}
+    rows = _StudyRows.of(names, seen)
     if not names or not len(rows.times):
         nothing = dict.fromkeys(names, 0.0)
         return Balance(nothing, nothing, {}, nothing, dict.fromkeys(strata, NO_OPENING))
-    begin = (rows.wanted > 0).astype(np.float64)
+    begin = (rows.askable_count > 0).astype(np.float64)
     negatives_first: dict[str, tuple[NegativeQuestion, ...]] = {}
     asked = weights = np.zeros(len(names))
     for _ in range(_PASSES):
         negatives_first = {
-            stratum: _negatives_first(rows, begin, stratum, told[stratum]) for stratum in strata
+            stratum: _plan_negatives_first(rows, begin, stratum, any_probability[stratum])
+            for stratum in strata
         }
         due = np.array(
             [
-                _negatives(int(number), negatives_first[stratum], told[stratum])
-                for number, stratum in zip(rows.wanted, rows.strata, strict=True)
+                _negative_count_probabilities(int(number), negatives_first[stratum], any_probability[stratum])
+                for number, stratum in zip(rows.askable_count, rows.strata, strict=True)
             ]
         )
-        asked, weights, enough = _fitted(rows, due)
-        # Studies that have something and ask about none of it by name leave less to balance.
-        begin = 1 - (1 - (1 - choices) * enough) ** rows.wanted
-    together = rows.there.T @ (rows.times[:, None] * (rows.may > 0))
+        asked, weights, enough = _fit_weights(rows, due)
+        # Studies that have something and ask about nothing by name do not count in the balance.
+        begin = 1 - (1 - (1 - choices) * enough) ** rows.askable_count
+    together = rows.askable.T @ (rows.times[:, None] * (rows.negative_weights > 0))
     either = np.divide(together.T, together, out=np.zeros_like(together), where=together > 0)
-    several = rows.times * (rows.wanted > 1)
+    several = rows.times * (rows.askable_count > 1)
     return Balance(
         asked=dict(zip(names, asked.tolist(), strict=True)),
         negative=dict(zip(names, weights.tolist(), strict=True)),
-        beside={
+        pair_probability={
             (one, other): float(min(1.0, either[row, column]))
             for row, one in enumerate(names)
             for column, other in enumerate(names)
             if either[row, column] > 0
         },
-        in_company=dict(zip(names, (several @ rows.there / max(1.0, several.sum())).tolist(), strict=True)),
-        opening={stratum: Opening(told[stratum], negatives_first[stratum]) for stratum in strata},
+        frequency_among_several=dict(
+            zip(names, (several @ rows.askable / max(1.0, several.sum())).tolist(), strict=True)
+        ),
+        opening={stratum: Opening(any_probability[stratum], negatives_first[stratum]) for stratum in strata},
     )
 
 
-def _told(seen: Counter[KindContent], stratum: str) -> dict[bool, float]:
-    """Probability to ask whether there is anything, in studies with and without something: equally many of both."""
-    having = sum(times for study, times in seen.items() if study.stratum == stratum and study.there)
+def _any_question_probabilities(seen: Counter[KindContent], stratum: str) -> dict[bool, float]:
+    """Probability to ask whether anything is present, so that "yes" and "no" are equally frequent."""
+    having = sum(times for study, times in seen.items() if study.stratum == stratum and study.askable)
     lacking = sum(
-        times for study, times in seen.items() if study.stratum == stratum and not study.noticed_here
+        times for study, times in seen.items() if study.stratum == stratum and not study.has_noticed
     )
-    return {True: _ANY * as_often(lacking, having), False: _ANY * as_often(having, lacking)}
+    return {True: _ANY * matching_share(lacking, having), False: _ANY * matching_share(having, lacking)}
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Studies that are alike, one row each; those that only may have something are left out."""
+class _StudyRows:
+    """Groups of studies with the same content, one row each; studies with only uncertain things are not included."""
 
     times: NDArray[np.float64]
-    there: NDArray[np.float64]
-    may: NDArray[np.float64]
+    """Number of studies."""
+    askable: NDArray[np.float64]
+    """1 for each name that can be asked about, 0 for others."""
+    negative_weights: NDArray[np.float64]
     """Weight of each name as a negative; 0 where it must not be asked about as absent."""
-    wanted: NDArray[np.float64]
-    """How many names can be asked about."""
-    lacking: NDArray[np.bool_]
+    askable_count: NDArray[np.float64]
+    """Number of names that can be asked about."""
+    is_lacking: NDArray[np.bool_]
+    """Whether no name can be asked about."""
     strata: tuple[str, ...]
 
     @classmethod
-    def of(cls, names: Sequence[str], seen: Counter[KindContent]) -> "_Rows":
-        fit = [study for study in seen if study.there or not study.noticed_here]
+    def of(cls, names: Sequence[str], seen: Counter[KindContent]) -> "_StudyRows":
+        fit = [study for study in seen if study.askable or not study.has_noticed]
         picked = sorted(fit, key=lambda study: -seen[study])[:_MOST_ROWS]
         return cls(
             times=np.array([float(seen[study]) for study in picked]),
-            there=np.array([[float(name in study.there) for name in names] for study in picked]).reshape(
+            askable=np.array([[float(name in study.askable) for name in names] for study in picked]).reshape(
                 len(picked), len(names)
             ),
-            may=np.array([[_readily(name, study) for name in names] for study in picked]).reshape(
-                len(picked), len(names)
-            ),
-            wanted=np.array([float(len(study.there)) for study in picked]),
-            lacking=np.array([not study.there for study in picked], dtype=bool),
+            negative_weights=np.array(
+                [[_negative_weight(name, study) for name in names] for study in picked]
+            ).reshape(len(picked), len(names)),
+            askable_count=np.array([float(len(study.askable)) for study in picked]),
+            is_lacking=np.array([not study.askable for study in picked], dtype=bool),
             strata=tuple(study.stratum for study in picked),
         )
 
 
-def _readily(name: str, study: KindContent) -> float:
-    if name in study.settled or not is_clearly_absent(name, study.noticed):
+def _negative_weight(name: str, study: KindContent) -> float:
+    if name in study.not_negative or not is_clearly_absent(name, study.noticed):
         return 0.0
-    return plausibility(name, study.noticed)
+    return negative_weight(name, study.noticed)
 
 
-def _negatives_first(
-    rows: _Rows, begin: NDArray[np.float64], stratum: str, told: Mapping[bool, float]
+def _plan_negatives_first(
+    rows: _StudyRows, begin: NDArray[np.float64], stratum: str, any_probability: Mapping[bool, float]
 ) -> tuple[NegativeQuestion, ...]:
-    """Named questions in studies that have nothing to say yes to, as many as "yes" elsewhere can balance.
+    """Questions by name for studies in which nothing is present, as many as questions with "yes" can balance.
 
-    Where it was told that there is nothing, nothing is asked by name. Of the others, some go on after every "no", and
-    the studies that have something say "yes" the sooner, so that the next answer is "yes" half of the time. `begin` is
-    how likely each study is to ask about something it has.
+    A study that was asked whether anything is present, and has nothing, gets no questions by name. Of the others, a
+    share continues after every "no". Studies that have something get their first "yes" earlier, so that the next answer
+    is "yes" half of the time. `begin` is the probability that a study asks about something it has.
     """
     here = np.array([name == stratum for name in rows.strata], dtype=bool)
-    having = float((begin * rows.times)[here & ~rows.lacking].sum()) * (1 - told[True])
-    lacking = float(rows.times[here & rows.lacking].sum()) * (1 - told[False])
+    having = float((begin * rows.times)[here & ~rows.is_lacking].sum()) * (1 - any_probability[True])
+    lacking = float(rows.times[here & rows.is_lacking].sum()) * (1 - any_probability[False])
     steps: list[NegativeQuestion] = []
     for _ in range(_MOST_NEGATIVES_FIRST):
         if having <= 0 or lacking <= 0:
@@ -211,44 +217,48 @@ def _negatives_first(
     return tuple(steps)
 
 
-def _fitted(
-    rows: _Rows, due: NDArray[np.float64]
+def _fit_weights(
+    rows: _StudyRows, due: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Shares of positives to ask about, weights of negatives, and how much of its own each row asks about.
+    """Share of positives to ask about and weight as a negative, by name; and the share of positives that each row uses.
 
-    A study asks about as many negatives as positives, on average. The weights of the negatives that it could ask about
-    add up to how many it can supply; where that is less than its positives, it asks about fewer of those. The weights
-    are fitted round by round, each name to its positives.
+    A study asks about as many negatives as positives, on average. The sum of the weights of its possible negatives is
+    the number of negatives that it can supply; where that is less than its positives, it asks about fewer positives.
+    The weights are fitted iteratively, so that each name is as often a negative as a positive.
     """
-    names = rows.there.shape[1]
+    names = rows.askable.shape[1]
     weights = np.full(names, 2.0)
     positives = negatives = np.zeros(names)
     enough = np.zeros(len(rows.times))
     for _ in range(_ROUNDS):
-        supply = rows.may @ weights
+        supply = rows.negative_weights @ weights
         enough = np.minimum(
-            1.0, np.divide(supply, rows.wanted, out=np.ones_like(rows.wanted), where=rows.wanted > 0)
+            1.0,
+            np.divide(
+                supply, rows.askable_count, out=np.ones_like(rows.askable_count), where=rows.askable_count > 0
+            ),
         )
-        # Not at the average number of draws: long runs of "no" reach names that short ones hardly do.
+        # Summed over the number of draws, since names of low weight are mostly drawn in long series of "no".
         negatives = sum(
-            (rows.times * enough * due[:, number]) @ _drawn(rows.may * weights, float(number))
+            (rows.times * enough * due[:, number])
+            @ _expected_draws(rows.negative_weights * weights, float(number))
             for number in range(1, _MOST_NEGATIVES + 1)
         )
-        positives = (rows.times * enough) @ rows.there
+        positives = (rows.times * enough) @ rows.askable
         if not positives.sum() or not negatives.sum():
             break
         ratio = np.divide(positives, negatives, out=np.zeros(names), where=negatives > _ENOUGH)
-        # Only the proportions are fitted: less of everything would balance, too.
+        # Only the proportions are fitted: lowering all weights would balance, too.
         ratio *= negatives.sum() / positives.sum()
         weights = np.minimum(weights * np.sqrt(ratio), _MOST_WEIGHT)
     asked = np.divide(negatives, positives, out=np.zeros(names), where=positives > _ENOUGH)
     return np.minimum(1.0, asked), weights, enough
 
 
-def _drawn(weights: NDArray[np.float64], number: float) -> NDArray[np.float64]:
-    """How often each is drawn, row by row, where so many are drawn by weight and none twice.
+def _expected_draws(weights: NDArray[np.float64], number: float) -> NDArray[np.float64]:
+    """Probability that each name is drawn, row by row, where `number` names are drawn by weight without replacement.
 
-    As clocks that ring at random, each at the pace of its weight, until so many have rung.
+    This uses the equivalent process of exponential waiting times whose rates are the weights.
     """
     due = np.minimum(number, 0.999 * (weights > _ENOUGH).sum(axis=1))
     early, late = np.full_like(due, 1e-6), np.full_like(due, 1e6)
@@ -259,38 +269,38 @@ def _drawn(weights: NDArray[np.float64], number: float) -> NDArray[np.float64]:
     return np.asarray(-np.expm1(-weights * late[:, None]) * (due > 0)[:, None])
 
 
-def _negatives(
-    positives: int, negatives_first: Sequence[NegativeQuestion], told: Mapping[bool, float]
+def _negative_count_probabilities(
+    positives: int, negatives_first: Sequence[NegativeQuestion], any_probability: Mapping[bool, float]
 ) -> list[float]:
     """Probability of each number of questions with the answer "no" in a study.
 
-    `told` is how often the study was asked whether there is anything at all.
+    `any_probability` is the probability that the study was asked whether anything is present.
     """
     spread = [0.0] * (_MOST_NEGATIVES + 1)
     if not positives:
-        going = 1 - told[False]
+        going = 1 - any_probability[False]
         spread[0] = 1.0
         for number, step in enumerate(negatives_first[:_MOST_NEGATIVES], start=1):
             going *= step.continues
             spread[number - 1] -= going
             spread[number] += going
         return spread
-    for share, opening in ((told[True], ()), (1 - told[True], tuple(negatives_first))):
-        for number, likely in enumerate(_until_last(positives, opening)):
+    for share, opening in ((any_probability[True], ()), (1 - any_probability[True], tuple(negatives_first))):
+        for number, likely in enumerate(_negatives_before_last_yes(positives, opening)):
             spread[number] += share * likely
     return spread
 
 
-def _until_last(positives: int, negatives_first: Sequence[NegativeQuestion]) -> list[float]:
-    """How likely so many "no" come before the last "yes", coin by coin; what is more counts as the most."""
+def _negatives_before_last_yes(positives: int, negatives_first: Sequence[NegativeQuestion]) -> list[float]:
+    """Probability of each number of "no" before the last "yes"; the last entry includes all larger numbers."""
     spread = [0.0] * (_MOST_NEGATIVES + 1)
     states = {(positives, 0): 1.0}
     while states:
         following: dict[tuple[int, int], float] = {}
         for (left, asked), likely in states.items():
-            # Before the first "yes" the coin may be loaded.
-            loaded = left == positives and asked < len(negatives_first)
-            yes = negatives_first[asked].yes if loaded else 0.5
+            # Before the first "yes", its probability may be higher than one half.
+            is_before_yes = left == positives and asked < len(negatives_first)
+            yes = negatives_first[asked].yes if is_before_yes else 0.5
             if left == 1:
                 spread[asked] += likely * yes
             else:
@@ -303,10 +313,12 @@ def _until_last(positives: int, negatives_first: Sequence[NegativeQuestion]) -> 
     return spread
 
 
-def wrong_values(common: Sequence[tuple[str, int]], meaning: Mapping[str, frozenset[str]]) -> WrongValues:
-    """For each right value the weights of the others, such that a value is as often said wrongly as rightly.
+def balance_wrong_values(
+    common: Sequence[tuple[str, int]], meaning: Mapping[str, frozenset[str]]
+) -> WrongValues:
+    """For each right value, the weights of the others, such that each value is offered as often wrong as right.
 
-    Flows between values are symmetric, so that of two values neither is the likelier to be the right one.
+    The weights between two values are symmetric, so that neither of the two is more likely to be the right one.
     """
     texts = tuple(text for text, _ in common)
     may = np.array([[float(not meaning[one] & meaning[other]) for other in texts] for one in texts])
@@ -315,11 +327,11 @@ def wrong_values(common: Sequence[tuple[str, int]], meaning: Mapping[str, frozen
     scale = np.sqrt(share)
     for _ in range(_ROUNDS):
         rest = may @ scale
-        # The square root keeps the scaling of a symmetric matrix from swinging to and fro.
+        # The square root keeps the scaling of a symmetric matrix from oscillating.
         wanted = np.divide(share, rest, out=np.zeros_like(share), where=rest > _ENOUGH)
         scale = np.minimum(np.sqrt(scale * wanted), _MOST_WEIGHT)
     flow = may * np.outer(scale, scale)
-    # A value more common than all others together can't be balanced: less of it is asked, and of its partners too.
+    # A value more common than all others together cannot be balanced: it and its partners are asked about less often.
     spare = np.minimum(
         1.0, np.divide(share, flow.sum(axis=1), out=np.zeros_like(share), where=flow.sum(axis=1) > 0)
     )

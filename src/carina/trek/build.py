@@ -1,7 +1,7 @@
 """Build a trek benchmark: survey the studies, then make conversations part by part.
 
-A part is a pure function of the studies, the survey and the options, so parts are shared between processes or machines,
-and an interrupted build goes on with the parts that are missing.
+A part is a pure function of the studies, the survey and the options, so parts can be made by several processes or
+machines, and an interrupted build resumes with the parts that are missing.
 """
 
 import os
@@ -19,42 +19,44 @@ import pyarrow.compute as pc
 
 from carina.cases import Benchmark, Manifest, Provenance, complete_part, open_benchmark
 from carina.cases.building import (
-    building,
-    finished,
-    opened_studies,
+    check_choice,
+    ensure_open,
+    open_build,
     provenance_of,
+    read_finished,
     write_report,
     write_skipped,
 )
-from carina.cases.model import Frame
 from carina.reports import with_report_truth
 from carina.store import PartInfo
+from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.workers import Engine, Pool, pool
 from carina.studies import Studies
 from carina.trek.build_report import TrekBuildReport
-from carina.trek.language import language as words_of
-from carina.trek.neighbours import Neighbours, neighbours
-from carina.trek.options import PART_SIZE, Quotas, TrekOptions
+from carina.trek.language import load_language
+from carina.trek.neighbours import Neighbours, find_neighbours
+from carina.trek.options import PART_SIZE, BoxUnit, Quotas, TrekOptions
 from carina.trek.paraphrase import ParaphraseCounts
 from carina.trek.part import (
     BROKEN,
     Job,
     OnError,
-    cases_of,
+    make_cases,
     part_tasks,
     reason_to_skip,
     survey_set,
     write_conversations,
 )
-from carina.trek.served_models import answers, model_name, read_by_model, reworded
+from carina.trek.served_models import extract_findings, model_name, open_answer_cache, reword_questions
 
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other conversations."""
 
 
+@check_arguments
 def build_trek(
     studies: Studies | Location,
     out: Location,
@@ -62,7 +64,7 @@ def build_trek(
     seed: int = 0,
     split: str | None = None,
     shuffled: float = 0.0,
-    frame: Frame = "percent",
+    frame: BoxUnit = "percent",
     most_images: int = 2,
     indication: float = 0.25,
     extractor: str = "rules",
@@ -73,7 +75,7 @@ def build_trek(
     engine: Engine = "local",
     address: str | None = None,
     on_error: OnError = "skip",
-    workers: int | None = None,
+    workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Benchmark:
     """Build a benchmark of conversations that follow a radiologist's reading in eight stages.
@@ -100,7 +102,7 @@ def build_trek(
         address: Address of a running Ray cluster.
         on_error: "skip" or "stop" at a study whose records contradict each other.
         workers: Number of processes; one for each core by default.
-        progress: Opens the progress display; none by default.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
         The benchmark, opened.
@@ -128,15 +130,11 @@ def build_trek(
         part_size=part_size,
     )
     if address is not None and engine != "ray":
-        raise CarinaError(f"address {address!r} is that of a Ray cluster; choose the engine 'ray' too")
-    for name, value, allowed in (
-        ("engine", engine, get_args(Engine)),
-        ("on_error", on_error, get_args(OnError)),
-    ):
-        if value not in allowed:
-            raise CarinaError(f"{name} {value!r}: expected one of {', '.join(allowed)}")
+        raise CarinaError(f"address {address!r}: this is for a Ray cluster; choose the engine 'ray', too")
+    check_choice("engine", engine, get_args(Engine))
+    check_choice("on_error", on_error, get_args(OnError))
     directory = as_path(out)
-    opened = opened_studies(studies)
+    opened = ensure_open(studies)
     with progress("Conversations", opened.manifest.counts.studies) as advance:
         _build(
             opened,
@@ -165,20 +163,20 @@ def _build(
     reader = None if options.extractor == "rules" else model_name(options.extractor, "--extractor")
     rewriter = None if options.paraphrase is None else model_name(options.paraphrase, "--paraphrase")
     provenance = _provenance(studies, directory, options)
-    with building(studies, directory, provenance) as build:
-        there = finished(build, TrekBuildReport)
-        if there is not None:
-            progress(there[1].conversations)
+    with open_build(studies, directory, provenance) as build:
+        earlier = read_finished(build, TrekBuildReport)
+        if earlier is not None:
+            progress(earlier[1].conversations)
             return
         by_model: dict[str, int] | None = None
         if reader is not None:
-            studies, read = read_by_model(studies, directory, reader)
+            studies, read = extract_findings(studies, directory, reader)
             by_model = {"by the model": read.by_model, **read.by_rules, **read.dropped}
         counts = ParaphraseCounts() if rewriter is not None else None
-        with _pool(studies, options, workers=workers, engine=engine, address=address) as shared:
-            # While they start, this process finds neighbours.
+        with _open_pool(studies, options, workers=workers, engine=engine, address=address) as shared:
+            # While the workers start, this process finds neighbours in time.
             shared.begin(write_conversations)
-            linked = neighbours(studies, options.split)
+            linked = find_neighbours(studies, options.split)
             surveyed = survey_set(studies, linked, options, shared)
             job = Job(
                 studies=str(studies.directory.resolve()),
@@ -188,10 +186,10 @@ def _build(
                 options=options,
                 on_error=on_error,
             )
-            parts = _parts(job, linked, rewriter, counts, shared)
-            # Parts are counted as they come, while others are being made.
-            manifest = build.close(_each_told(parts, progress))
-        report = _report(studies, directory, linked, manifest, surveyed.studies)
+            parts = _write_parts(job, linked, rewriter, counts, shared)
+            # Progress advances with each part, while others are being made.
+            manifest = build.close(_count_progress(parts, progress))
+        report = _write_report(studies, directory, linked, manifest, surveyed.studies)
         if by_model is not None or counts is not None:
             report = msgspec.structs.replace(
                 report,
@@ -201,34 +199,36 @@ def _build(
         write_report(directory, report)
 
 
-def _pool(
+def _open_pool(
     studies: Studies, options: TrekOptions, *, workers: int, engine: Engine, address: str | None
 ) -> AbstractContextManager[Pool]:
-    """Workers, as many as there are parts; one where a model rewords, which is asked from here."""
+    """Workers, at most one for each part; a single one where a model rewords, because this process calls the model."""
     if options.paraphrase is not None:
         return pool(workers=1)
     most = -(-len(studies) // options.part_size)
     return pool(workers=workers if engine == "ray" else min(workers, most), engine=engine, address=address)
 
 
-def _each_told(parts: Iterable[PartInfo], progress: Callable[[int], object]) -> Iterator[PartInfo]:
+def _count_progress(parts: Iterable[PartInfo], progress: Callable[[int], object]) -> Iterator[PartInfo]:
     for part in parts:
         progress(part.rows)
         yield part
 
 
-def _parts(
+def _write_parts(
     job: Job, linked: Neighbours, rewriter: str | None, counts: ParaphraseCounts | None, shared: Pool
 ) -> Iterator[PartInfo]:
-    """The parts in order: written where they are made, or here where a model rewords them on the way."""
+    """Write the parts in order: by the workers, or by this process where a model rewords the questions."""
     todo = part_tasks(job, linked)
     if rewriter is None or counts is None:
         yield from shared.in_order(write_conversations, todo, ahead=2)
         return
     directory = Path(job.out)
-    with answers(directory) as cache:
+    with open_answer_cache(directory) as cache:
         for task in todo:
-            cases = reworded(cases_of(task), rewriter, counts=counts, cache=cache, seed=job.options.seed)
+            cases = reword_questions(
+                make_cases(task), rewriter, counts=counts, cache=cache, seed=job.options.seed
+            )
             yield complete_part(directory, task.index, partial(list, cases), fingerprint=job.fingerprint)
 
 
@@ -242,7 +242,7 @@ def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Prov
             "protocol": "trek",
             "version": PROTOCOL_VERSION,
             **{name: value for name, value in asdict(options).items() if name != "seed"},
-            "wording": words_of(options.language).wording.sha256,
+            "wording": load_language(options.language).wording.sha256,
         },
     )
 
@@ -250,10 +250,13 @@ def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Prov
 # ---- report ---------------------------------------------------------------------------------------------------------
 
 
-def _report(
+def _write_report(
     studies: Studies, directory: Path, linked: Neighbours, manifest: Manifest, surveyed: int
 ) -> TrekBuildReport:
-    """The build report, found by comparing studies and cases, so that a resumed build has the same one."""
+    """Write the list of skipped studies and return the report.
+
+    Both are found by comparing studies with cases, so that a resumed build has the same ones.
+    """
     made = open_benchmark(directory, verify=False).columns("study", "reference_study", "later_study")
     missing: list[tuple[str, str]] = []
     undone = pc.invert(pc.is_in(studies.columns("id").column(0), made.column("study").combine_chunks()))

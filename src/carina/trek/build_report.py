@@ -9,7 +9,7 @@ class TrekBuildReport(BuildReport, frozen=True, kw_only=True):
     conversations: int
     questions: int
     surveyed: int
-    """Studies from which the balance of questions was worked out."""
+    """Studies from which the balance of questions was computed."""
     with_reference: int
     """Conversations that compare with a prior study."""
     with_later: int

@@ -11,7 +11,7 @@ from carina.trek.subject import Subject, Thing, trend_between
 _CONTRADICTIONS: Final = frozenset(
     {("worse", "improved"), ("improved", "worse"), ("unchanged", "worse"), ("unchanged", "improved")}
 )
-"""A stored trend and one by grades that can't both be right; within one grade something may well get worse."""
+"""Pairs of a stored trend and a trend by grades that contradict each other; a change within one grade is possible."""
 
 
 @dataclass(slots=True)
@@ -22,14 +22,14 @@ class Change:
     name: str
     kind: str
     id: str
-    """In the later study, where what has gone is recorded as absent."""
+    """Id in the later study, in which a resolved finding is recorded as absent."""
     now: Thing | None
     before: Thing | None
     later_sentences: tuple[int, ...] = ()
 
     @property
     def kind_of_answer(self) -> str:
-        """Devices are placed and removed, findings come and go."""
+        """The kind of answer: devices are placed and removed, findings appear and resolve."""
         return f"{self.trend}_device" if self.kind == "device" else self.trend
 
     @property
@@ -39,18 +39,18 @@ class Change:
         return marks if self.before is None else marks + cite("reference", self.before.evidence)
 
 
-def tells_all(changes: list[Change], before: Subject, now: Subject) -> bool:
-    """Whether the course of everything in either study is among the changes."""
+def covers_all_changes(changes: list[Change], before: Subject, now: Subject) -> bool:
+    """Whether the changes include everything that is in either study."""
     told = {change.name for change in changes}
     return all(thing.name in told for thing in (*before.things, *now.things))
 
 
-def changes_between(before: Subject, now: Subject) -> list[Change]:
+def find_changes(before: Subject, now: Subject) -> list[Change]:
     """Changes of findings and devices with a unique name, in the order of the later study; then resolved ones."""
     if not before.things and not now.things:
         return []
     earlier = {thing.name: thing for thing in before.things if thing.alone}
-    # A stored trend is against the study that was the prior one then, which a set may lack.
+    # A stored trend compares with the prior study of that time, which the set may not contain.
     stored = now.study.prior in (None, before.study.id)
     crowded = {thing.name for thing in (*before.things, *now.things) if not thing.alone}
     changes: list[Change] = []
@@ -65,7 +65,7 @@ def changes_between(before: Subject, now: Subject) -> list[Change]:
         trend = told or by_grade
         if trend is None or trend == "resolved" or (trend == "new") != (old is None):
             continue
-        if told is None and trend == "new" and thing.name not in _looked_for(before):
+        if told is None and trend == "new" and thing.name not in _find_absent(before):
             continue
         changes.append(Change(trend, thing.name, thing.kind, thing.id, thing, old, thing.evidence))
     there = {thing.name for thing in now.things} | crowded
@@ -73,8 +73,8 @@ def changes_between(before: Subject, now: Subject) -> list[Change]:
     if not gone:
         return changes
     stated = now.resolved if stored else {}
-    # Without a word about it, what is no longer there has gone only if the later study looked for it.
-    looked_for = _looked_for(now)
+    # A finding that the later study does not mention has resolved only if that study records it as absent.
+    looked_for = _find_absent(now)
     for old in gone:
         if old.name in stated:
             record = stated[old.name]
@@ -84,7 +84,7 @@ def changes_between(before: Subject, now: Subject) -> list[Change]:
     return changes
 
 
-def _looked_for(subject: Subject) -> dict[str, str]:
+def _find_absent(subject: Subject) -> dict[str, str]:
     """By name, the ids of what a study records as absent."""
     return {
         missing.name: missing.id

@@ -1,4 +1,4 @@
-"""Which findings cannot be told apart on a radiograph, and so must not be asked about as absent."""
+"""Findings that cannot be distinguished on a radiograph, and so must not be asked about as absent."""
 
 from functools import lru_cache
 from typing import Final
@@ -14,7 +14,8 @@ MAY_BE_CALLED: Final[dict[str, frozenset[str]]] = {
     "mass": frozenset({"nodule", "consolidation", "lung opacity"}),
     "nodule": frozenset({"mass", "lung opacity"}),
 }
-"""By finding, what a careful reader might call by its name: where one is there, the finding is not clearly absent."""
+"""By finding, other findings that a careful reader might call by its name: where one is present, the finding is not
+clearly absent."""
 
 COMPANIONS: Final[dict[str, frozenset[str]]] = {
     "atelectasis": frozenset({"pleural effusion", "mass", "pneumothorax"}),
@@ -34,32 +35,30 @@ COMPANIONS: Final[dict[str, frozenset[str]]] = {
     "pacemaker": frozenset({"central venous line"}),
     "chest tube": frozenset({"endotracheal tube", "central venous line"}),
 }
-"""By finding or device, what a reader looks for next to it: the plausible negatives of a study."""
+"""By finding or device, others that often accompany it: the plausible negatives of a study."""
 
 COMPANION_WEIGHT: Final = 2.0
-"""Weight, as a negative, of a companion of what is present; everything else has weight 1."""
+"""Weight, as a negative, of a companion of a present finding; everything else has weight 1."""
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
 @lru_cache(maxsize=4096)
-def not_clearly_absent(noticed: frozenset[str]) -> frozenset[str]:
-    """What is not clearly absent where these are there or may be there: they, and what could be called by a name of
-    theirs.
-    """
+def find_not_clearly_absent(noticed: frozenset[str]) -> frozenset[str]:
+    """Names that are not clearly absent where these are present or uncertain: they, and names that may mean them."""
     return noticed | {name for name, others in MAY_BE_CALLED.items() if others & noticed}
 
 
 @lru_cache(maxsize=4096)
-def companions(noticed: frozenset[str]) -> frozenset[str]:
-    """What is looked for because of what is there."""
+def find_companions(noticed: frozenset[str]) -> frozenset[str]:
+    """Names that often accompany the present ones."""
     return _NOTHING.union(*(COMPANIONS.get(name, _NOTHING) for name in noticed))
 
 
 def is_clearly_absent(name: str, noticed: frozenset[str]) -> bool:
-    """Whether nothing that is there, or may be there, could be called by this name."""
-    return name not in not_clearly_absent(noticed)
+    """Whether nothing that is present or uncertain could be called by this name."""
+    return name not in find_not_clearly_absent(noticed)
 
 
-def plausibility(name: str, noticed: frozenset[str]) -> float:
+def negative_weight(name: str, noticed: frozenset[str]) -> float:
     """Weight of a name as a negative."""
-    return COMPANION_WEIGHT if name in companions(noticed) else 1.0
+    return COMPANION_WEIGHT if name in find_companions(noticed) else 1.0

@@ -13,14 +13,14 @@ from carina.cases.model import Score
 from carina.studies.model import Study
 from carina.trek.changes import Change
 from carina.trek.facts import ATTRIBUTES, StudyTime, TrekCaseFacts, is_about_thing
-from carina.trek.interned import slot
+from carina.trek.interned import make_slot
 from carina.trek.language import Language
 from carina.trek.options import TrekOptions
-from carina.trek.phrasing import phrase
+from carina.trek.phrasing import phrase_turn
 from carina.trek.sampling import Sampler
 from carina.trek.stages.attributes import ask_about_regions, ask_about_zone, ask_attributes
 from carina.trek.stages.boxes import ask_for_findings, ask_for_regions
-from carina.trek.stages.comparison import ask_comparison, compared
+from carina.trek.stages.comparison import ask_comparison, find_comparable_changes
 from carina.trek.stages.expected_course import ask_expected_course
 from carina.trek.stages.findings import ask_findings
 from carina.trek.stages.image_quality import ask_image_quality
@@ -43,7 +43,7 @@ _SCORES: dict[str, Score] = {
 _STAGE = attrgetter("stage")
 
 
-def conversation(
+def make_conversation(
     subject: Subject,
     reference: Subject | None,
     later: Subject | None,
@@ -52,8 +52,8 @@ def conversation(
     words: Language,
     options: TrekOptions,
 ) -> Case:
-    """The conversation about a study, with its neighbours in time; a pure function of what it is given."""
-    changes = compared(reference, subject)
+    """The conversation about a study, with its neighbours in time; a pure function of its arguments."""
+    changes = find_comparable_changes(reference, subject)
     draft = ConversationDraft(
         subject=subject,
         reference=None if changes is None else reference,
@@ -64,14 +64,14 @@ def conversation(
         options=options,
     )
     _ask_all(draft, changes)
-    turns = _shuffled(draft) if draft.sampler.chance(options.shuffled) else _staged(draft)
-    # Of a few turns, chance may leave the order as it was.
+    turns = _order_at_random(draft) if draft.sampler.chance(options.shuffled) else _order_by_stage(draft)
+    # With few turns, the random order may be the order of the stages.
     shuffled = any(one.stage > other.stage for one, other in pairwise(turns))
-    return _case(draft, turns, shuffled=shuffled)
+    return _make_case(draft, turns, shuffled=shuffled)
 
 
 def _ask_all(draft: ConversationDraft, changes: list[Change] | None) -> None:
-    """All eight stages, as far as the study supports them."""
+    """Ask the questions of all eight stages, as far as the study supports them."""
     ask_image_quality(draft)
     ask_findings(draft)
     ask_about_zone(draft)
@@ -87,14 +87,14 @@ def _ask_all(draft: ConversationDraft, changes: list[Change] | None) -> None:
     turns = draft.turns
     boxes = [turn.format for turn in turns].count("boxes")
     wanted = draft.quotas.box_share * (len(turns) - boxes)
-    ask_for_regions(draft, max(0, draft.sampler.rounded(wanted) - boxes))
+    ask_for_regions(draft, max(0, draft.sampler.round_randomly(wanted) - boxes))
 
 
 # ---- order ----------------------------------------------------------------------------------------------------------
 
 
-def _staged(draft: ConversationDraft) -> list[Turn]:
-    """Order by stage; boxes of anatomy, which tell nothing about findings, come anywhere in stage 3."""
+def _order_by_stage(draft: ConversationDraft) -> list[Turn]:
+    """Turns by stage; boxes of anatomy, which reveal nothing about findings, come anywhere in stage 3."""
     anywhere = [turn for turn in draft.turns if turn.task == "region box"]
     ordered = [turn for turn in draft.turns if turn.task != "region box"]
     ordered.sort(key=_STAGE)
@@ -105,10 +105,10 @@ def _staged(draft: ConversationDraft) -> list[Turn]:
     return ordered
 
 
-def _shuffled(draft: ConversationDraft) -> list[Turn]:
-    """In random order, no turn before one that it depends on or whose key it tells; so the report comes last."""
-    _keep_keys(draft.turns)
-    waiting = draft.sampler.shuffled(draft.turns)
+def _order_at_random(draft: ConversationDraft) -> list[Turn]:
+    """Turns in random order, each after the turns that it depends on or whose keys it reveals; the report is last."""
+    _add_order_constraints(draft.turns)
+    waiting = draft.sampler.shuffle(draft.turns)
     placed: list[Turn] = []
     done: set[int] = set()
     while waiting:
@@ -121,51 +121,53 @@ def _shuffled(draft: ConversationDraft) -> list[Turn]:
 
 _REPORT = 8
 _ANY = ("any abnormality", "any device")
-_TELLS_NOTHING = ("view", "region box")
-_ONE_THING = (*ATTRIBUTES, "measure")
-"""Questions about one attribute; questions that tell several attributes come after them."""
-_TELLS_MORE = ("region content", "change")
-"""Closed questions whose words or answers tell more than their own key."""
+_REVEALS_NOTHING = ("view", "region box")
+_ONE_ATTRIBUTE = (*ATTRIBUTES, "measure")
+"""Questions about one attribute; questions that reveal several attributes come after them."""
+_REVEALS_MORE = ("region content", "change")
+"""Closed questions whose wording or answer reveals more than their own key."""
 
 
-def _keep_keys(turns: Sequence[Turn]) -> None:
-    """Order turns so that open ones come after the closed ones that they would answer.
+def _add_order_constraints(turns: Sequence[Turn]) -> None:
+    """Add to each turn the turns that must come before it, because it would reveal their keys.
 
-    An open turn tells of what it is about; one about the whole study tells everything up to its stage. Whatever names a
-    finding as there tells that there is one.
+    An open turn reveals the keys about its own findings; one about the whole study reveals everything up to its stage.
+    Every turn that names a finding as present reveals that something is present.
     """
     closed = [turn for turn in turns if turn.format in ("yes_no", "choice")]
-    keyed = [turn for turn in turns if turn in closed or turn.task in _ONE_THING]
+    keyed = [turn for turn in turns if turn in closed or turn.task in _ONE_ATTRIBUTE]
     first = [turn for turn in closed if turn.task in _ANY]
     for turn in turns:
-        if turn.task in _TELLS_NOTHING or turn.task in _ANY:
+        if turn.task in _REVEALS_NOTHING or turn.task in _ANY:
             continue
         if turn.task == "quality":
             turn.after = [other for other in closed if other.task == "view"]
             continue
         turn.after = [*turn.after, *first]
-        if turn in closed and turn.task not in _TELLS_MORE:
+        if turn in closed and turn.task not in _REVEALS_MORE:
             continue
         if turn.stage == _REPORT:
             turn.after.extend(other for other in turns if other.stage < _REPORT)
             continue
-        named = _named(turn)
+        named = _named_things(turn)
         if turn.task == "location":
-            turn.after.extend(other for other in turns if other.task == "side" and named & _named(other))
+            turn.after.extend(
+                other for other in turns if other.task == "side" and named & _named_things(other)
+            )
         if turn.task == "comparison":
             turn.after.extend(other for other in turns if other.task == "trend")
-        told = closed if turn in closed or turn.task in _ONE_THING else keyed
+        told = closed if turn in closed or turn.task in _ONE_ATTRIBUTE else keyed
         turn.after.extend(
             other
             for other in told
             if other.stage <= turn.stage
-            # Two that tell more can't each wait for the other.
-            and not (turn.task in _TELLS_MORE and other.task in _TELLS_MORE)
-            and (not named or named & _named(other))
+            # Two such turns cannot each come after the other.
+            and not (turn.task in _REVEALS_MORE and other.task in _REVEALS_MORE)
+            and (not named or named & _named_things(other))
         )
 
 
-def _named(turn: Turn) -> set[str]:
+def _named_things(turn: Turn) -> set[str]:
     """Findings and devices that a turn is about; none where it is about the study or a region of it."""
     return {row.text or "" for row in turn.facts if is_about_thing(row)}
 
@@ -173,7 +175,7 @@ def _named(turn: Turn) -> set[str]:
 # ---- the case -------------------------------------------------------------------------------------------------------
 
 
-def _case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: bool) -> Case:
+def _make_case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: bool) -> Case:
     subject, reference = draft.subject, draft.reference
     study = subject.study
     others = () if reference is None else reference.images
@@ -200,10 +202,10 @@ def _case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: bool) ->
             CaseView(id=f"v{number}", panels=(Panel(image=image.key),))
             for number, image in enumerate(images, start=1)
         ),
-        steps=_steps(draft, turns),
+        steps=_make_steps(draft, turns),
         facts=TrekCaseFacts(
             times={
-                role: _time(other.study)
+                role: _study_time(other.study)
                 for role, other in (("current", subject), ("reference", reference), ("later", later))
                 if other is not None
             }
@@ -211,21 +213,21 @@ def _case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: bool) ->
     )
 
 
-def _time(study: Study) -> StudyTime:
+def _study_time(study: Study) -> StudyTime:
     return StudyTime(
         order=None if study.order is None else float(study.order),
         date=None if study.date is None else study.date.isoformat(),
     )
 
 
-def _steps(draft: ConversationDraft, turns: Sequence[Turn]) -> tuple[Step, ...]:
+def _make_steps(draft: ConversationDraft, turns: Sequence[Turn]) -> tuple[Step, ...]:
     sampler, common = draft.sampler, draft.words.wording.common
     current = tuple([f"v{number}" for number in range(1, len(draft.subject.images) + 1)])
     earlier: tuple[str, ...] = ()
     if draft.reference is not None:
         first = len(current) + 1
         earlier = tuple([f"v{number}" for number in range(first, first + len(draft.reference.images))])
-    told = _tells_indication(draft, turns)
+    told = _pick_indication_turn(draft, turns)
     for number, turn in enumerate(turns, start=1):
         turn.number = number
     frame = draft.options.frame
@@ -233,7 +235,7 @@ def _steps(draft: ConversationDraft, turns: Sequence[Turn]) -> tuple[Step, ...]:
     compared = False
     steps: list[Step] = []
     for turn in turns:
-        phrased = phrase(turn, sampler, common, frame)
+        phrased = phrase_turn(turn, sampler, common, frame)
         text = phrased.text
         names, values = turn.template.slots, turn.slots
         rare: dict[str, Any] = {}
@@ -244,20 +246,20 @@ def _steps(draft: ConversationDraft, turns: Sequence[Turn]) -> tuple[Step, ...]:
             lead_ins: list[str] = []
             if turn.number == 1:
                 entering += current
-                lead_ins.append(_lead_in(draft, "current", len(current)))
+                lead_ins.append(_pick_lead_in(draft, "current", len(current)))
             if turn.compares:
                 compared = True
                 entering += earlier
-                lead_ins.append(_lead_in(draft, "reference", len(earlier)))
+                lead_ins.append(_pick_lead_in(draft, "reference", len(earlier)))
             rare["shows"] = tuple(entering)
             text = " ".join([*lead_ins, text])
         if turn is told:
-            rare["context"] = _indication(draft)
+            rare["context"] = _pick_indication(draft)
         used = shown.get(turn.images)
         if used is None:
             used = shown[turn.images] = tuple([current[place] for place in turn.images or ()])
-        # What few steps have is added to those: Python hands over at most fifteen arguments by name at once, and makes
-        # a dictionary of more, which takes five times as long.
+        # Fields that few steps have are added afterwards: a call with more than fifteen keyword arguments takes five
+        # times as long, because Python then builds a dictionary.
         step = Step(
             id=f"t{turn.number}",
             stage=turn.stage,
@@ -266,11 +268,11 @@ def _steps(draft: ConversationDraft, turns: Sequence[Turn]) -> tuple[Step, ...]:
             question=text,
             uses=(*used, *earlier) if turn.compares else used,
             score="set" if turn.multiple else _SCORES[turn.format],
-            depends_on=_ids(turn.depends) if turn.depends else (),
+            depends_on=_step_ids(turn.depends) if turn.depends else (),
             restates=turn.restates,
             constraints=phrased.constraints,
             template=turn.template.id,
-            slots=tuple(map(slot, names, map(values.__getitem__, names))) if names else (),
+            slots=tuple(map(make_slot, names, map(values.__getitem__, names))) if names else (),
             evidence=turn.evidence,
             key=phrased.key,
             facts=tuple(turn.facts),
@@ -279,27 +281,27 @@ def _steps(draft: ConversationDraft, turns: Sequence[Turn]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _ids(turns: Sequence[Turn]) -> tuple[str, ...]:
-    """In the order of the conversation."""
+def _step_ids(turns: Sequence[Turn]) -> tuple[str, ...]:
+    """Ids of the steps, in the order of the conversation."""
     if len(turns) == 1:
         return (f"t{turns[0].number}",)
     return tuple([f"t{number}" for number in sorted([turn.number for turn in turns])])
 
 
-def _lead_in(draft: ConversationDraft, role: str, number: int) -> str:
+def _pick_lead_in(draft: ConversationDraft, role: str, number: int) -> str:
     return str(
         draft.sampler.pick(draft.words.wording.common["lead_in"][role]["several" if number > 1 else "one"])
     )
 
 
-def _tells_indication(draft: ConversationDraft, turns: Sequence[Turn]) -> Turn | None:
-    """The turn, of stages 2 and 3, before which the indication is told; the vignette tells it by itself."""
+def _pick_indication_turn(draft: ConversationDraft, turns: Sequence[Turn]) -> Turn | None:
+    """The turn of stage 2 or 3 that states the indication, if any; vignettes state it in their question."""
     if not draft.subject.study.indication or not draft.sampler.chance(draft.options.indication):
         return None
     fit = [turn for turn in turns if turn.stage in (2, 3) and turn.task != "vignette"]
     return draft.sampler.pick(fit) if fit else None
 
 
-def _indication(draft: ConversationDraft) -> str:
+def _pick_indication(draft: ConversationDraft) -> str:
     said = str(draft.sampler.pick(draft.words.wording.common["indication"]))
     return said.format(indication=draft.subject.study.indication)

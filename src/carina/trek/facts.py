@@ -1,6 +1,6 @@
 """Facts of trek: what the keys of its conversations rest on, and the functions that make their rows.
 
-A conversation has many rows and few different ones. The functions below make each row once and keep it: one object
+A conversation has many rows, of which few are different. The functions below make each row once and keep it: one object
 instead of many is also stored faster.
 """
 

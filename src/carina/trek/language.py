@@ -19,7 +19,7 @@ class Name:
 
 
 class Language:
-    """The grammar of one language, over its words; remembers what it has put together."""
+    """The grammar of one language with its wording; it caches the phrases that it has made."""
 
     def __init__(self, wording: Wording) -> None:
         self.wording = wording
@@ -39,28 +39,28 @@ class Language:
     # ---- names ----------------------------------------------------------------------------------------------------
 
     def _canonical(self, name: str) -> str:
-        """One spelling of a name: case and spaces don't make another finding."""
+        """The canonical spelling of a name, without differences in case and spaces."""
         plain = " ".join(name.lower().split())
         return str(self._spelled.get(plain, plain))
 
     def _name(self, bare: str, *, possible: bool = False) -> Name:
         known = self._names.get(bare, {})
-        a = known.get("a") or _with_article(bare)
+        a = known.get("a") or _add_article(bare)
         the = known.get("the") or f"the {bare}"
         if not possible:
             return Name(bare, a, the)
         hedged = self._grammar["possible"].format(finding=bare)
-        return Name(bare, _with_article(hedged) if _is_counted(a) else hedged, f"the {hedged}")
+        return Name(bare, _add_article(hedged) if _is_counted(a) else hedged, f"the {hedged}")
 
     def tip(self, device: str) -> str:
-        """The end of a device, whose place is asked for."""
+        """The tip of a device, whose location is asked for, as a noun phrase."""
         tip = self._names.get(device, {}).get("tip")
         return str(tip) if tip else f"the tip of the {device}"
 
     # ---- places ---------------------------------------------------------------------------------------------------
 
     def _at(self, location: Location) -> str | None:
-        """Where, as a phrase that follows "lies"; None where a place would tell nothing."""
+        """The location as a phrase that follows "lies"; None where it would say nothing."""
         if location.site:
             return self.at_site(location.site)
         if location.zones:
@@ -82,7 +82,7 @@ class Language:
         return str(self._place["bilateral"] if side == "bilateral" else self._place["side"].format(side=side))
 
     def at_site(self, site: str) -> str:
-        """A place that is more than a zone: as it stands where it is a phrase of place, else with "at"."""
+        """A site that is not a zone: unchanged where it is a phrase of place, otherwise with "at"."""
         first = site.partition(" ")[0].lower()
         if first in self._prepositions or first[:1].isdigit():
             return site
@@ -110,26 +110,26 @@ class Language:
         """Whether a place is a whole lung, or both."""
         return at in self._grammar["throughout"].values()
 
-    def hedged(self, described: str) -> str:
-        """A noun phrase of something that only may be there."""
+    def hedge(self, described: str) -> str:
+        """A noun phrase for an uncertain finding."""
         counted = _is_counted(described)
         noun = self._grammar["possible"].format(finding=described.partition(" ")[2] if counted else described)
-        return _with_article(noun) if counted else str(noun)
+        return _add_article(noun) if counted else str(noun)
 
     # ---- whole phrases --------------------------------------------------------------------------------------------
 
     def join(self, items: Sequence[str]) -> str:
-        """As in "a, b and c"; what comes twice is said once."""
+        """Items joined as in "a, b and c"; repeated items are named once."""
         items = list(dict.fromkeys(items))
         if len(items) <= 1:
             return items[0] if items else ""
         return f"{', '.join(items[:-1])} {self._and} {items[-1]}"
 
-    def looks(self, appearance: Iterable[str]) -> str:
-        """How it looks, as a phrase that follows the noun."""
+    def phrase_appearance(self, appearance: Iterable[str]) -> str:
+        """The appearance as a phrase that follows the noun."""
         return self.join([self._looks.get(look) or f"described as {look}" for look in appearance])
 
-    def described(
+    def describe(
         self,
         name: Name,
         *,
@@ -145,28 +145,28 @@ class Language:
             bare = noun.partition(" ")[2] if _is_counted(noun) else noun
             noun = f"{adjectives} {bare}"
             if _is_counted(name.a):
-                noun = _with_article(noun)
+                noun = _add_article(noun)
         if at:
             noun = f"{noun} {at}"
-        looks = self.looks(appearance)
+        looks = self.phrase_appearance(appearance)
         return f"{noun}, {looks}" if looks else noun
 
 
 @lru_cache(maxsize=4)
-def language(code: str = "en") -> Language:
-    """The grammar of one language; one a process."""
+def load_language(code: str = "en") -> Language:
+    """The grammar of one language; loaded once in each process."""
     return Language(load_wording(code))
 
 
-def capitalised(text: str) -> str:
-    """With a capital first letter."""
+def capitalise(text: str) -> str:
+    """The text with a capital first letter."""
     first = text[:1]
     return first.upper() + text[1:] if first.islower() else text
 
 
-def sentence(clause: str) -> str:
+def make_sentence(clause: str) -> str:
     """A clause as a sentence of its own."""
-    text = capitalised(clause)
+    text = capitalise(clause)
     return text if text[-1:] in ".?!" else f"{text}."
 
 
@@ -174,8 +174,8 @@ def _is_counted(a: str) -> bool:
     return a.startswith(("a ", "an "))
 
 
-def _with_article(noun: str) -> str:
-    """By sound, as far as spelling tells; several have none."""
+def _add_article(noun: str) -> str:
+    """The noun with "a" or "an", by its spelling; a plural has no article."""
     last = noun.lower()
     if last.endswith("s") and not last.endswith(("ss", "is", "us", "as")):
         return noun

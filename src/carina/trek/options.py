@@ -1,21 +1,23 @@
 """Options of `build_trek`, checked."""
 
 from dataclasses import dataclass, field
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
-from carina.cases.model import Frame
+from carina.cases.building import check_choice
 from carina.store.errors import CarinaError
 from carina.studies.vocabulary import Split
 from carina.trek.wording import languages
 
-FRAMES: Final = ("pixel", "percent", "thousand")
+BoxUnit = Literal["pixel", "percent", "thousand"]
+"""Units of boxes that questions and answers may use."""
+FRAMES: Final[tuple[BoxUnit, ...]] = get_args(BoxUnit)
 PART_SIZE: Final = 1024
 """Conversations in one part of a benchmark."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quotas:
-    """How much is asked, on average, where there is enough to ask about."""
+    """Average numbers and shares of questions, where a study has enough to ask about."""
 
     view: float = 0.5
     """Questions about the projection in each conversation."""
@@ -55,7 +57,7 @@ class TrekOptions:
     seed: int = 0
     shuffled: float = 0.0
     """Share of conversations with their questions in random order, as far as questions do not depend on each other."""
-    frame: Frame = "percent"
+    frame: BoxUnit = "percent"
     """Units of boxes in questions and answers."""
     most_images: int = 2
     """Most images of a study to show, of the current and of the prior study each."""
@@ -76,17 +78,15 @@ class TrekOptions:
             raise CarinaError(f"shuffled {self.shuffled}: expected a share of conversations, 0 to 1")
         if not 0 <= self.indication <= 1:
             raise CarinaError(f"indication {self.indication}: expected a share of conversations, 0 to 1")
-        if self.frame not in FRAMES:
-            raise CarinaError(f"frame {self.frame!r}: expected one of {', '.join(FRAMES)}")
+        check_choice("frame", self.frame, FRAMES)
         if self.most_images < 1:
             raise CarinaError(f"most_images {self.most_images}: expected at least 1 image of each study")
         if self.part_size < 1:
             raise CarinaError(f"part_size {self.part_size}: expected at least 1 conversation")
-        if self.split is not None and self.split not in get_args(Split):
-            raise CarinaError(f"split {self.split!r}: expected one of {', '.join(get_args(Split))}")
+        check_choice("split", self.split, get_args(Split))
         if self.language not in languages():
             raise CarinaError(
-                f"language {self.language!r}: there is no wording in it; choose from {', '.join(languages())}"
+                f"language {self.language!r}: there is no wording for it; choose from {', '.join(languages())}"
             )
         if self.extractor != "rules" and not self.extractor.startswith("model:"):
             raise CarinaError(f"extractor {self.extractor!r}: expected 'rules' or 'model:NAME'")

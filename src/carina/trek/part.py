@@ -7,34 +7,34 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 
 from carina.cases import Case, complete_part
+from carina.cases.building import open_in_worker
 from carina.reports import with_report_truth
 from carina.store import PartInfo
 from carina.store.errors import CarinaError
 from carina.store.workers import Pool
-from carina.studies import Studies, Study, open_studies
-from carina.trek.conversation import conversation
-from carina.trek.language import Language, language
+from carina.studies import Studies, Study
+from carina.trek.conversation import make_conversation
+from carina.trek.language import Language, load_language
 from carina.trek.neighbours import NONE, Neighbours
 from carina.trek.options import TrekOptions
-from carina.trek.structures import Structures, structures
+from carina.trek.structures import Structures, read_structures
 from carina.trek.subject import Subject, subject_of
 from carina.trek.survey import Survey, SurveyCounts, count_studies, survey_from_counts
 
 OnError = Literal["skip", "stop"]
 BROKEN: Final = "its records contradict each other"
-_CONTRADICTION: Final = (LookupError, ValueError, TypeError, CarinaError)
-_SURVEYED: Final = 4096
+_CONTRADICTION_ERRORS: Final = (LookupError, ValueError, TypeError, CarinaError)
+_MOST_SURVEYED: Final = 4096
 _BLOCK: Final = 64
-"""Studies of a large set that are surveyed at most, so many side by side."""
-_COUNTED: Final = 512
-"""Studies that a worker counts at a time."""
+"""Studies of a large set that are surveyed at most, in blocks of neighbouring studies."""
+_COUNTED_AT_ONCE: Final = 512
+"""Studies that a worker counts in one task."""
 _NOT_NEEDED: Final = (
     "later",
     "images.spacing_mm",
@@ -74,15 +74,15 @@ _NOT_SURVEYED: Final = (
 def survey_set(
     studies: Studies, linked: Neighbours, options: TrekOptions, pool: Pool | None = None
 ) -> Survey:
-    """The survey of a set, or of an even sample of a large one; shared between workers where there are some."""
+    """The survey of a set, or of an even sample of a large set; counted by the workers where there are several."""
     places: list[int] = linked.chosen.tolist()
     number = len(places)
-    if number > _SURVEYED:
-        starts = np.linspace(0, number - _BLOCK, _SURVEYED // _BLOCK).astype(int)
+    if number > _MOST_SURVEYED:
+        starts = np.linspace(0, number - _BLOCK, _MOST_SURVEYED // _BLOCK).astype(int)
         places = sorted({places[start + step] for start in starts for step in range(_BLOCK)})
     samples = (
-        Sample(str(studies.directory.resolve()), tuple(places[first : first + _COUNTED]), options)
-        for first in range(0, len(places), _COUNTED)
+        Sample(str(studies.directory.resolve()), tuple(places[first : first + _COUNTED_AT_ONCE]), options)
+        for first in range(0, len(places), _COUNTED_AT_ONCE)
     )
     counts = map(count_sample, samples) if pool is None else pool.in_order(count_sample, samples)
     return survey_from_counts(counts, choices=options.quotas.choices)
@@ -98,19 +98,19 @@ class Sample:
 
 
 def count_sample(sample: Sample) -> SurveyCounts:
-    """What the survey must know of some studies."""
-    read = _opened(sample.studies).without(*_NOT_SURVEYED).at(sample.places)
-    with _without_collection():
+    """The counts that the survey needs, for the studies of a sample."""
+    read = open_in_worker(sample.studies, *_NOT_NEEDED).without(*_NOT_SURVEYED).at(sample.places)
+    with _pause_garbage_collection():
         return count_studies(
             (with_report_truth(study) for study in read if study.images),
-            language(sample.options.language),
+            load_language(sample.options.language),
             most_images=sample.options.most_images,
         )
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all parts share."""
+    """What all parts of a benchmark have in common."""
 
     studies: str
     out: str
@@ -146,31 +146,31 @@ def part_tasks(job: Job, linked: Neighbours) -> Iterator[Task]:
 
 
 def write_conversations(task: Task) -> PartInfo:
-    """Make a part and write it, unless an earlier call has."""
+    """Make a part and write it, unless an earlier call has written it."""
     job = task.job
-    with _without_collection():
-        return complete_part(Path(job.out), task.index, lambda: cases_of(task), fingerprint=job.fingerprint)
+    with _pause_garbage_collection():
+        return complete_part(Path(job.out), task.index, lambda: make_cases(task), fingerprint=job.fingerprint)
 
 
-def cases_of(task: Task) -> Iterator[Case]:
-    """The conversations of a part; a study that can't have one is left out.
+def make_cases(task: Task) -> Iterator[Case]:
+    """The conversations of a part; studies that cannot have one are skipped.
 
-    Each is made as soon as its studies are read, and a study is given up with the last conversation that needs it: what
-    was just made is still near the processor, and what is given up makes room for what comes next.
+    Each conversation is made as soon as its studies are read, and a study is released after the last conversation that
+    needs it: this keeps memory small and recent records in the cache of the processor.
     """
     job = task.job
-    words = language(job.options.language)
+    words = load_language(job.options.language)
     due = list(zip(task.places, task.before, task.after, strict=True))
     last_needed = {place: due_to[0] for due_to in due for place in due_to}
     subjects: dict[int, Subject | None] = {NONE: None}
-    read = _subjects(task, words)
+    read = _read_subjects(task, words)
     for place, before, after in due:
         while not (place in subjects and before in subjects and after in subjects):
             subjects.update([next(read)])
         subject = subjects[place]
         if subject is not None:
             try:
-                case = conversation(
+                case = make_conversation(
                     subject,
                     subjects[before],
                     subjects[after],
@@ -178,7 +178,7 @@ def cases_of(task: Task) -> Iterator[Case]:
                     words=words,
                     options=job.options,
                 )
-            except _CONTRADICTION as error:
+            except _CONTRADICTION_ERRORS as error:
                 _skip_or_stop(subject.study.id, error, job.on_error)
             else:
                 yield case
@@ -187,10 +187,10 @@ def cases_of(task: Task) -> Iterator[Case]:
                 del subjects[needed]
 
 
-def _subjects(task: Task, words: Language) -> Iterator[tuple[int, Subject | None]]:
-    """The subjects of a part by place, None for a study that can't be one."""
+def _read_subjects(task: Task, words: Language) -> Iterator[tuple[int, Subject | None]]:
+    """The subjects of a part by place; None for a study that cannot be asked about."""
     job = task.job
-    for place, stored, drawn in read_studies(task):
+    for place, stored, drawn in read_part_studies(task):
         subject = None
         try:
             study = with_report_truth(stored)
@@ -202,47 +202,43 @@ def _subjects(task: Task, words: Language) -> Iterator[tuple[int, Subject | None
                     most_images=job.options.most_images,
                     structures=drawn,
                 )
-        except _CONTRADICTION as error:
+        except _CONTRADICTION_ERRORS as error:
             _skip_or_stop(stored.id, error, job.on_error)
         yield place, subject
 
 
 def _skip_or_stop(study: str, error: Exception, on_error: OnError) -> None:
-    """What a study's records make impossible leaves out that study, or ends the build with its name."""
+    """Skip a study whose records contradict each other, or raise an error that names it."""
     if on_error == "stop":
         raise CarinaError(f"study {study}: {BROKEN}: {error}") from error
 
 
-def read_studies(task: Task) -> Iterator[tuple[int, Study, Structures]]:
-    """The studies of a part by place, their anatomy apart: neighbours from other parts first, then its own in order."""
+def read_part_studies(task: Task) -> Iterator[tuple[int, Study, Structures]]:
+    """The studies of a part by place, with their anatomy: neighbours from other parts first, then its own in order."""
     own = set(task.places)
     apart = {place for place in (*task.before, *task.after) if place != NONE and place not in own}
-    studies = _opened(task.job.studies)
+    studies = open_in_worker(task.job.studies, *_NOT_NEEDED)
     for places in (sorted(apart), task.places):
         drawn = (
-            each for batch in studies.batches_at(places, "anatomy") for each in structures(batch.column(0))
+            each
+            for batch in studies.batches_at(places, "anatomy")
+            for each in read_structures(batch.column(0))
         )
         yield from zip(places, studies.without("anatomy").at(places), drawn, strict=True)
 
 
 def reason_to_skip(study: Study) -> str | None:
-    """Why there can be no conversation about a study, with what its report states; None where there can."""
+    """Why there can be no conversation about a study (with the findings of its report); None where there can be one."""
     if not study.images:
         return "no image"
     return None if study.findings or study.devices else "no finding is stated, present or absent"
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
-    """Many thousand small records without cycles: looking for cycles would take a third of the time."""
+def _pause_garbage_collection() -> Iterator[None]:
+    """Pause garbage collection: there are many small records without cycles, and a search takes a third of the time."""
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
-
-
-@lru_cache(maxsize=1)
-def _opened(directory: str) -> Studies:
-    """Each process opens the set once; the command that began the work has verified it."""
-    return open_studies(directory, verify=False).without(*_NOT_NEEDED)

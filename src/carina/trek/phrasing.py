@@ -1,4 +1,4 @@
-"""From a turn to the words that are sent: options, instructions and the key that obeys them."""
+"""The text of a turn as it is sent: the question with options and instructions, and the key that follows them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -7,7 +7,7 @@ import msgspec
 
 from carina.cases import Constraints, Key, Option
 from carina.cases.model import Frame, Label
-from carina.trek.interned import option
+from carina.trek.interned import make_option
 from carina.trek.sampling import Sampler
 from carina.trek.turn import Choice, Turn
 
@@ -26,8 +26,8 @@ _MANY: Final = 35
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Phrased(msgspec.Struct, frozen=True, gc=False):
-    """What is sent, and what is right, in words and as marks."""
+class PhrasedTurn(msgspec.Struct, frozen=True, gc=False):
+    """The text that is sent, and the key, in words and as marks of options."""
 
     text: str
     key: Key
@@ -35,38 +35,38 @@ class Phrased(msgspec.Struct, frozen=True, gc=False):
     options: tuple[Option, ...] = ()
 
 
-def word_count(text: str) -> int:
-    """Words as limits count them: what stands between spaces."""
+def count_words(text: str) -> int:
+    """Number of words separated by spaces, as limits of length count them."""
     return len(text.split())
 
 
-def phrase(turn: Turn, sampler: Sampler, common: Mapping[str, Any], frame: Frame) -> Phrased:
-    """The question as it is sent, without what enters with it."""
+def phrase_turn(turn: Turn, sampler: Sampler, common: Mapping[str, Any], frame: Frame) -> PhrasedTurn:
+    """The question as it is sent, without lead-ins of images and the indication."""
     instruction = common["instruction"]
     if turn.format == "open":
-        return _open(turn, sampler, instruction)
+        return _phrase_open(turn, sampler, instruction)
     if turn.format == "choice":
-        return _choice(turn, sampler, instruction)
+        return _phrase_choice(turn, sampler, instruction)
     if turn.format == "yes_no":
-        return _yes_no(turn, sampler, instruction)
+        return _phrase_yes_no(turn, sampler, instruction)
     if turn.format == "boxes":
         text = f"{turn.core} {sampler.pick(common['frame'][frame])}"
-        return Phrased(text, Key(text=turn.answer, boxes=turn.boxes), _NO_CONSTRAINTS)
-    return Phrased(turn.core, Key(text=turn.answer, sections=turn.sections), _NO_CONSTRAINTS)
+        return PhrasedTurn(text, Key(text=turn.answer, boxes=turn.boxes), _NO_CONSTRAINTS)
+    return PhrasedTurn(turn.core, Key(text=turn.answer, sections=turn.sections), _NO_CONSTRAINTS)
 
 
 # ---- open -----------------------------------------------------------------------------------------------------------
 
 
-def _open(turn: Turn, sampler: Sampler, instruction: Mapping[str, Sequence[str]]) -> Phrased:
+def _phrase_open(turn: Turn, sampler: Sampler, instruction: Mapping[str, Sequence[str]]) -> PhrasedTurn:
     asked: list[str] = []
     constraints = _NO_CONSTRAINTS
     if turn.history and sampler.chance(0.6):
         asked.append(sampler.pick(instruction["history"]))
     share = sampler.share()
-    # Words for a blank are as many as they are.
+    # The length of words that fill a blank is not limited.
     if share < _LIMITED and not turn.template.has_gap:
-        words = word_count(turn.answer)
+        words = count_words(turn.answer)
         if share < _AT_MOST:
             most = max(_SHORT, -(-words // _ROUND) * _ROUND)
             constraints = Constraints(max_words=most)
@@ -80,23 +80,23 @@ def _open(turn: Turn, sampler: Sampler, instruction: Mapping[str, Sequence[str]]
         elif words >= _MANY:
             asked.append(sampler.pick(instruction["long"]))
     text = " ".join([turn.core, *asked]) if asked else turn.core
-    return Phrased(text, Key(text=turn.answer), constraints)
+    return PhrasedTurn(text, Key(text=turn.answer), constraints)
 
 
 # ---- yes or no ------------------------------------------------------------------------------------------------------
 
 
-def _yes_no(turn: Turn, sampler: Sampler, instruction: Mapping[str, Sequence[str]]) -> Phrased:
+def _phrase_yes_no(turn: Turn, sampler: Sampler, instruction: Mapping[str, Sequence[str]]) -> PhrasedTurn:
     label = turn.label
     assert label is not None  # noqa: S101 - every yes/no question has one
     share = sampler.share()
     if share < 0.35:
         text = f"{turn.core} {sampler.pick(instruction['yes_no_only'])}"
-        return Phrased(text, Key(text=_WORDS[label], label=label), _ANSWER_ONLY)
+        return PhrasedTurn(text, Key(text=_WORDS[label], label=label), _ANSWER_ONLY)
     text = turn.core
     if share < 0.65:
         text = f"{text} {sampler.pick(instruction['yes_no_free'])}"
-    return Phrased(text, Key(text=turn.answer, label=label), _NO_CONSTRAINTS)
+    return PhrasedTurn(text, Key(text=turn.answer, label=label), _NO_CONSTRAINTS)
 
 
 # ---- choice ---------------------------------------------------------------------------------------------------------
@@ -108,14 +108,14 @@ _MARKS: Final = {
     label: [label.format(letter=letter, number=number) for number, letter in enumerate(_LETTERS, start=1)]
     for label in _LABELS[0]
 }
-"""What stands before each option, by style."""
+"""Marks before the options, by style."""
 
 
-def _choice(turn: Turn, sampler: Sampler, instruction: Mapping[str, Any]) -> Phrased:
-    choices = _in_order(turn.choices, sampler)
-    marks = _MARKS[sampler.weighted(*_LABELS)]
+def _phrase_choice(turn: Turn, sampler: Sampler, instruction: Mapping[str, Any]) -> PhrasedTurn:
+    choices = _order_choices(turn.choices, sampler)
+    marks = _MARKS[sampler.pick_weighted(*_LABELS)]
     shown = [marks[place] + choice.text for place, choice in enumerate(choices)]
-    separator = sampler.weighted(*_SEPARATORS)
+    separator = sampler.pick_weighted(*_SEPARATORS)
     between = (",", "or") if separator == " or " else (separator.strip(),)
     texts = "\n".join([choice.text for choice in choices])
     if separator != "\n" and any(mark in texts for mark in between):
@@ -150,14 +150,14 @@ def _choice(turn: Turn, sampler: Sampler, instruction: Mapping[str, Any]) -> Phr
         kinds=tuple(["key" if c.right else "none" if c.none else "distractor" for c in choices]),
         text=joined,
     )
-    options = tuple([option(_LETTERS[place], choice.text) for place, choice in enumerate(choices)])
-    return Phrased(text, key, _ANSWER_ONLY if answer_only else _NO_CONSTRAINTS, options)
+    options = tuple([make_option(_LETTERS[place], choice.text) for place, choice in enumerate(choices)])
+    return PhrasedTurn(text, key, _ANSWER_ONLY if answer_only else _NO_CONSTRAINTS, options)
 
 
-def _in_order(choices: Sequence[Choice], sampler: Sampler) -> list[Choice]:
-    """In random order, "none of these" last; of two that read the same the right one stays."""
+def _order_choices(choices: Sequence[Choice], sampler: Sampler) -> list[Choice]:
+    """Choices in random order, "none of these" last; of two with the same text, the right one is kept."""
     unlike: dict[str, Choice] = {}
     for choice in choices:
         unlike.setdefault(" ".join(choice.text.lower().split()), choice)
     kept = list(unlike.values())
-    return [*sampler.shuffled([c for c in kept if not c.none]), *(c for c in kept if c.none)]
+    return [*sampler.shuffle([c for c in kept if not c.none]), *(c for c in kept if c.none)]

@@ -1,4 +1,4 @@
-"""Chance for one conversation: a stream of numbers that depends only on the seed and what it is for."""
+"""Random choices for one conversation: a stream of numbers that depends only on the seed and its purpose."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -36,17 +36,17 @@ class Sampler:
         rest = list(items)
         size = len(rest)
         share = self.share
-        # The last of all has no choice.
+        # The last remaining item needs no random number.
         for place in range(number if number < size else size - 1):
             other = place + int(share() * (size - place))
             rest[place], rest[other] = rest[other], rest[place]
         return rest[:number] if number < size else rest
 
-    def shuffled(self, items: Sequence[T]) -> list[T]:
+    def shuffle(self, items: Sequence[T]) -> list[T]:
         """All items in random order."""
         return self.sample(items, len(items)) if len(items) > 1 else list(items)
 
-    def weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
+    def pick_weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
         """One of the items, by weight; all weights zero count as equal."""
         bounds = list(accumulate(weights))
         if not bounds or bounds[-1] <= 0:
@@ -56,7 +56,7 @@ class Sampler:
             place = bisect_left(bounds, bounds[-1])
         return items[place]
 
-    def rounded(self, mean: float) -> int:
-        """A whole number next to `mean`, which it is on average."""
+    def round_randomly(self, mean: float) -> int:
+        """`mean` rounded up or down at random, so that the average is `mean`."""
         whole = int(mean)
         return whole + (self.share() < mean - whole)

@@ -1,4 +1,4 @@
-"""What a served model may do in a build: read reports, reword questions. Its answers are kept, none is paid twice."""
+"""Served models in a build: they read reports and reword questions. Answers are cached, so that none is paid twice."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -15,14 +15,14 @@ from carina.store.errors import CarinaError, install
 from carina.studies import Provenance, Studies, open_studies, write_studies
 from carina.trek.paraphrase import ParaphraseCounts, paraphrase
 
-READ: Final = "reading"
+READ_FOLDER: Final = "reading"
 """Folder of the study set whose findings a model has read from reports."""
 _ANSWERS: Final = "answers.jsonl"
 _PREFIX: Final = "model:"
 
 
 def model_name(given: str, option: str) -> str:
-    """The name of the model that an option gives; an error before anything is begun where it can't be asked."""
+    """The name of the model that an option gives; an error before anything is written where it cannot be used."""
     name = parse_model_option(given, option).location
     if find_spec("inspect_ai") is None:
         raise CarinaError(f"{option} {given!r}: served models need inspect-ai: {install('served')}")
@@ -30,16 +30,16 @@ def model_name(given: str, option: str) -> str:
 
 
 @contextmanager
-def answers(directory: Path) -> Iterator[AnswerCache]:
-    """The answers that this benchmark has been given so far."""
+def open_answer_cache(directory: Path) -> Iterator[AnswerCache]:
+    """Open the cache of the answers that models have given for this benchmark."""
     with AnswerCache(directory / _ANSWERS) as cache:
         yield cache
 
 
-def read_by_model(studies: Studies, directory: Path, model: str) -> tuple[Studies, ExtractionCounts]:
-    """The studies with findings that a model has read from their reports, as a set of their own beside the cases."""
+def extract_findings(studies: Studies, directory: Path, model: str) -> tuple[Studies, ExtractionCounts]:
+    """The studies with findings that a model has read from their reports, as a study set beside the cases."""
     counts = ExtractionCounts()
-    folder = directory / READ
+    folder = directory / READ_FOLDER
     manifest = studies.manifest
     provenance = Provenance(
         command=f"carina build trek {studies.directory.resolve().name} --extractor {_PREFIX}{model}",
@@ -48,15 +48,15 @@ def read_by_model(studies: Studies, directory: Path, model: str) -> tuple[Studie
         sources=manifest.sources,
         image_root=os.path.relpath((studies.directory / manifest.image_root).resolve(), folder.resolve()),
     )
-    # Answers are kept, so that an interrupted reading is simply done again.
-    with answers(directory) as cache:
+    # Answers are cached, so an interrupted extraction simply starts again.
+    with open_answer_cache(directory) as cache:
         read = with_report_truth_by_model(model, studies, counts=counts, cache=cache)
         write_studies(folder, read, provenance, replace=True)
     return open_studies(folder), counts
 
 
-def reworded(
+def reword_questions(
     cases: Iterable[Case], model: str, *, counts: ParaphraseCounts, cache: AnswerCache, seed: int
 ) -> Iterator[Case]:
-    """The cases with questions in a model's words, where their keys hold."""
+    """The cases with questions that a model has reworded, where their keys stay the same."""
     return paraphrase(model, cases, counts=counts, cache=cache, seed=seed)

@@ -1,6 +1,7 @@
-"""Anatomy drawn on the images of a study, of which a conversation asks for little: regions are read when asked for.
+"""Anatomy drawn on the images of a study; each region is decoded when it is needed.
 
-They are most of what a set stores, and making records of all of them would take longer than making the questions.
+Regions are most of what a set stores, and a conversation asks for few of them: decoding all would take longer than
+making the questions.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,21 +21,21 @@ class Structures:
 
     names: Sequence[str]
     images: Sequence[str]
-    """Keys of the images that they were drawn on."""
+    """Keys of the images that the structures were drawn on."""
     region: Callable[[int], Region]
 
     @classmethod
     def of(cls, study: Study) -> Self:
-        """Those of a record that was read with its anatomy."""
+        """The structures of a study that was read with its anatomy."""
         drawn = study.anatomy
         names, images = [one.name for one in drawn], [one.image for one in drawn]
         return cls(names, images, lambda number: drawn[number].region)
 
 
-def structures(drawn: Any) -> list[Structures]:  # noqa: ANN401 - pyarrow has no types
-    """Those of many studies, from an Arrow array of their field `anatomy`."""
+def read_structures(drawn: Any) -> list[Structures]:  # noqa: ANN401 - pyarrow has no types
+    """The structures of many studies, from an Arrow array of their field `anatomy`."""
     values = drawn.values
-    names, images = _texts(values.field("name")), _texts(values.field("image"))
+    names, images = _decode_texts(values.field("name")), _decode_texts(values.field("image"))
     heights, widths, counts = values.field("region").flatten()
     tall, wide = heights.to_numpy(), widths.to_numpy()
     ends = drawn.offsets.to_pylist()
@@ -49,8 +50,8 @@ def structures(drawn: Any) -> list[Structures]:  # noqa: ANN401 - pyarrow has no
     return [of(first, last) for first, last in pairwise(ends)]
 
 
-def _texts(column: Any) -> list[str]:  # noqa: ANN401
-    """The texts of a column of which few are different: each is made once."""
+def _decode_texts(column: Any) -> list[str]:  # noqa: ANN401
+    """The texts of a column with few different values; each value is decoded once."""
     encoded = column.dictionary_encode()
     different = np.array(encoded.dictionary.to_pylist(), dtype=object)
     texts: list[str] = different.take(encoded.indices.to_numpy()).tolist()

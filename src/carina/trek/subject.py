@@ -1,6 +1,6 @@
-"""What a conversation is about: the truth of a study, put into the words and values that questions need.
+"""The subject of a conversation: the truth of a study, as words and values that questions need.
 
-Made once a study; the makers of questions read it and never look into the study again.
+It is made once for each study; the modules that make questions read it instead of the study.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import msgspec
 from carina.cases import Evidence, Fact
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
-from carina.trek.confusable import COMPANION_WEIGHT, companions, not_clearly_absent
+from carina.trek.confusable import COMPANION_WEIGHT, find_companions, find_not_clearly_absent
 from carina.trek.facts import target_row, truth_row
 from carina.trek.interned import cite
 from carina.trek.language import Language
@@ -23,9 +23,9 @@ Kind = Literal["finding", "device"]
 Negative = Literal["stated", "sibling", "sampled"]
 
 _ESTIMATED: Final = frozenset({"cardiothoracic ratio"})
-"""Measures that a reader could take from a picture without a scale."""
+"""Measures that can be taken from an image without a scale."""
 _PLEURAL: Final = frozenset({"pleural effusion", "pneumothorax"})
-"""What lies beside the lungs, and so never throughout them."""
+"""Findings of the pleura, which never lie throughout the lungs."""
 _BORDERS: Final = {
     f"{side} {level} zone": tuple(f"{side} {border}" for border in borders)
     for side in SIDES
@@ -41,7 +41,7 @@ _GRADES: Final = {"mild": 1, "moderate": 2, "severe": 3}
 
 @dataclass(slots=True, eq=False)
 class Thing:
-    """A finding or device that is there or may be there."""
+    """A finding or device that is present or uncertain."""
 
     id: str
     kind: Kind
@@ -51,12 +51,12 @@ class Thing:
     a: str
     the: str
     values: dict[str, str]
-    """Attribute to value, of those that are known."""
+    """Known attributes and their values."""
     looks: tuple[str, ...]
     described: str
     """As a noun phrase with all its attributes."""
     plain: str
-    """The same without a hedge."""
+    """The same without words of uncertainty."""
     measure: Measure | None
     trend: Trend | None
     evidence: tuple[int, ...]
@@ -65,16 +65,16 @@ class Thing:
     """Zones that it lies in, or the site."""
     sides: frozenset[str]
     zones: frozenset[str] | None
-    """Exactly the zones that it lies in; None where that can't be told."""
+    """Exactly the zones that it lies in; None where that is not known."""
     alone: bool = True
-    """Whether no other thing of the study has its name, so that the name says which is meant."""
+    """Whether no other thing of the study has its name, so that the name is unambiguous."""
     tip: str | None = None
-    """What of a device has a place."""
+    """Noun phrase for the tip of a device, which has a location."""
     is_present: bool = field(init=False)
     calling: str = field(init=False)
-    """Its name as questions say it: what only may be there is called so, and is milder on the whole."""
+    """Its name in questions; uncertain things have a name of their own, since they are milder on average."""
     target: Fact = field(init=False)
-    """What questions about it are about."""
+    """The fact that names it as the target of a question."""
     truth: Fact = field(init=False)
     marks: tuple[Evidence, ...] = field(init=False)
     """The sentences of the current report that state it."""
@@ -88,14 +88,16 @@ class Thing:
 
     def _place_meaning(self) -> frozenset[str]:
         if self.kind == "device":
-            # Of two distances nobody can say which one is clearly wrong.
+            # Of two distances, neither is clearly wrong.
             measured = any(character.isdigit() for site in self.place for character in site)
             return frozenset({"measured"}) if measured else self.place
         # A site may lie in any zone.
-        return spread(self.place if self.zones is not None or self.place <= set(ZONES) else frozenset(ZONES))
+        return zones_with_borders(
+            self.place if self.zones is not None or self.place <= set(ZONES) else frozenset(ZONES)
+        )
 
     def means(self, attribute: str) -> frozenset[str]:
-        """What the value of an attribute covers: two values that share nothing can't both be right."""
+        """What the value of an attribute covers: two values that have nothing in common cannot both be right."""
         if attribute == "location":
             return self._place_meaning()
         if attribute == "side":
@@ -103,8 +105,8 @@ class Thing:
         return frozenset(self.looks) if attribute == "appearance" else frozenset({self.values[attribute]})
 
 
-def marks_of(things: Sequence[Thing]) -> tuple[Evidence, ...]:
-    """The sentences that state any of these, each once."""
+def cite_things(things: Sequence[Thing]) -> tuple[Evidence, ...]:
+    """Evidence: the sentences that state any of these things, each once."""
     return tuple(dict.fromkeys([mark for thing in things for mark in thing.marks])) if things else ()
 
 
@@ -132,12 +134,12 @@ class Subject:
     absent_findings: list[AbsentThing]
     absent_devices: list[AbsentThing]
     resolved: dict[str, Finding | Device]
-    """By name, what has resolved since an earlier study."""
+    """By name, findings that have resolved since an earlier study."""
     structures: Structures
     things: list[Thing] = field(init=False)
     by_id: dict[str, Thing] = field(init=False)
     stratum: str = field(init=False)
-    """What the projections alone tell: a patient who can't stand has more devices."""
+    """What is known from the projections alone: a patient who cannot stand has more devices."""
 
     def __post_init__(self) -> None:
         self.things = [*self.findings, *self.devices]
@@ -147,12 +149,12 @@ class Subject:
     def clear_zones(self) -> list[str]:
         """Zones that certainly hold nothing; zones next to an affected one do not count."""
         held = self.held_zones()
-        return [] if held is None else list(clear_of(held))
+        return [] if held is None else list(separate_zones(held))
 
     def held_zones(self) -> frozenset[str] | None:
-        """Zones of the lungs that hold a finding; None where that can't be told of every zone.
+        """Zones of the lungs that hold a finding; None where that is not known for every zone.
 
-        Lines and tubes run through many zones, so a study with devices has no zone that is surely clear.
+        Lines and tubes run through many zones, so no zone of a study with devices is certainly clear.
         """
         if self.images[0].view not in ("PA", "AP") or self.devices:
             return None
@@ -172,21 +174,23 @@ def subject_of(
     most_images: int,
     structures: Structures | None = None,
 ) -> Subject:
-    """The study's truth. `known` names what the set records anywhere: what a study does not mention is not there.
+    """The subject of a study. `known` lists what the set records anywhere: what the study does not mention is absent.
 
     Give `structures` where the study was read without its anatomy.
     """
     findings = [
-        _finding(one, words) for one in study.findings if one.certainty != "absent" and one.name.strip()
+        _read_finding(one, words) for one in study.findings if one.certainty != "absent" and one.name.strip()
     ]
-    devices = [_device(one, words) for one in study.devices if one.certainty != "absent" and one.name.strip()]
+    devices = [
+        _read_device(one, words) for one in study.devices if one.certainty != "absent" and one.name.strip()
+    ]
     things = [*findings, *devices]
     names = [thing.name for thing in things]
     there = frozenset(names)
     if len(there) < len(names):
         for thing in things:
             thing.alone = names.count(thing.name) == 1
-    absent_findings, absent_devices = _absent(study, there, known, words)
+    absent_findings, absent_devices = _list_absent(study, there, known, words)
     recorded: list[Finding | Device] = [*study.findings, *study.devices]
     resolved = {
         words.canonical(gone.name): gone
@@ -206,37 +210,39 @@ def subject_of(
 
 
 @lru_cache(maxsize=4096)
-def spread(zones: frozenset[str]) -> frozenset[str]:
-    """Zones and their borders: two that share a zone or touch have something in common."""
+def zones_with_borders(zones: frozenset[str]) -> frozenset[str]:
+    """Zones and their borders: two sets of zones that overlap or touch have something in common."""
     borders = {border for zone in zones for border in _BORDERS.get(zone, ())}
     return zones | borders
 
 
 @lru_cache(maxsize=4096)
-def clear_of(zones: frozenset[str]) -> tuple[str, ...]:
+def separate_zones(zones: frozenset[str]) -> tuple[str, ...]:
     """Zones that have nothing in common with these."""
-    return tuple(zone for zone in ZONES if not spread(frozenset({zone})) & spread(zones))
+    return tuple(
+        zone for zone in ZONES if not zones_with_borders(frozenset({zone})) & zones_with_borders(zones)
+    )
 
 
 def select_images(study: Study, most: int) -> tuple[Image, ...]:
-    """A frontal and a lateral image, so that each can be named by its projection; else the first, at most so many."""
+    """A frontal and a lateral image, so that each can be named by its projection; otherwise the first `most` images."""
     frontal = [image for image in study.images if image.view in ("PA", "AP")]
     lateral = [image for image in study.images if image.view == "lateral"]
     return tuple([*frontal[:1], *lateral[:1]][:most]) or study.images[:1]
 
 
-def _finding(finding: Finding, words: Language) -> Thing:
+def _read_finding(finding: Finding, words: Language) -> Thing:
     uncertain = finding.certainty == "uncertain"
     called = words.canonical(finding.name)
     name = words.name(called, possible=uncertain)
     values: dict[str, str] = {}
     at = None if finding.location is None else words.at(finding.location)
     if at is not None and called in _PLEURAL and finding.location is not None and words.is_throughout(at):
-        sides = _sides(finding.location)
+        sides = _find_sides(finding.location)
         at = words.on_side("bilateral" if len(sides) != 1 else min(sides))
     if finding.location is not None and finding.location.side in ("right", "left", "bilateral"):
         values["side"] = words.on_side(finding.location.side)
-    # A place that is no more than a side is asked for as a side.
+    # A location that states only a side is asked for as a side.
     if at is not None and at != values.get("side"):
         values["location"] = at
     if finding.severity is not None:
@@ -245,15 +251,15 @@ def _finding(finding: Finding, words: Language) -> Thing:
         values["appearance"] = ", ".join(finding.appearance)
     if finding.distribution is not None:
         values["distribution"] = finding.distribution
-    plain = words.described(
+    plain = words.describe(
         words.name(called),
         severity=finding.severity,
         distribution=finding.distribution,
         at=at,
         appearance=finding.appearance,
     )
-    described = words.hedged(plain) if uncertain else plain
-    place, sides, zones = _where(finding.location)
+    described = words.hedge(plain) if uncertain else plain
+    place, sides, zones = _find_place(finding.location)
     return Thing(
         finding.id,
         "finding",
@@ -277,14 +283,14 @@ def _finding(finding: Finding, words: Language) -> Thing:
 
 
 @lru_cache(maxsize=65536)
-def _where(
+def _find_place(
     location: Location | None,
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str] | None]:
-    """What the place, the sides and the zones of a thing are."""
-    return _place(location), _sides(location), _zones(location)
+    """The place, the sides and the zones of a thing."""
+    return _find_place_zones(location), _find_sides(location), _find_zones(location)
 
 
-def _zones(location: Location | None) -> frozenset[str] | None:
+def _find_zones(location: Location | None) -> frozenset[str] | None:
     if location is None or location.site:
         return None
     if location.zones:
@@ -292,7 +298,7 @@ def _zones(location: Location | None) -> frozenset[str] | None:
     return frozenset() if location.side == "midline" else None
 
 
-def _sides(location: Location | None) -> frozenset[str]:
+def _find_sides(location: Location | None) -> frozenset[str]:
     if location is None or location.side == "midline":
         return frozenset()
     if location.side is None:
@@ -300,8 +306,8 @@ def _sides(location: Location | None) -> frozenset[str]:
     return frozenset(SIDES) if location.side == "bilateral" else frozenset({location.side})
 
 
-def _place(location: Location | None) -> frozenset[str]:
-    """Zones, all of a side where only the side is known."""
+def _find_place_zones(location: Location | None) -> frozenset[str]:
+    """Zones of a location; all zones of a side where only the side is known."""
     if location is None:
         return frozenset()
     if location.site:
@@ -312,7 +318,7 @@ def _place(location: Location | None) -> frozenset[str]:
     return frozenset(zone for zone in ZONES if zone.partition(" ")[0] in sides)
 
 
-def _device(device: Device, words: Language) -> Thing:
+def _read_device(device: Device, words: Language) -> Thing:
     called = words.canonical(device.name)
     name = words.name(called, possible=device.certainty == "uncertain")
     values: dict[str, str] = {}
@@ -345,16 +351,16 @@ def _device(device: Device, words: Language) -> Thing:
     )
 
 
-def _absent(
+def _list_absent(
     study: Study, there: frozenset[str], known: Sequence[tuple[Kind, str]], words: Language
 ) -> tuple[list[AbsentThing], list[AbsentThing]]:
     """Findings and devices that are certainly absent."""
-    company = companions(there)
+    company = find_companions(there)
     absent: dict[Kind, list[AbsentThing]] = {"finding": [], "device": []}
-    # Names that are taken: what is there could be called by them, or they stand in the list already.
+    # Names that cannot be used: present things could be called by them, or they are already in the list.
     taken: dict[Kind, set[str]] = {
-        "finding": set(not_clearly_absent(there)),
-        "device": set(not_clearly_absent(there)),
+        "finding": set(find_not_clearly_absent(there)),
+        "device": set(find_not_clearly_absent(there)),
     }
     recorded: tuple[tuple[Kind, Sequence[Finding | Device]], ...] = (
         ("finding", study.findings),
@@ -365,7 +371,7 @@ def _absent(
             if thing.certainty != "absent":
                 continue
             name = words.canonical(thing.name)
-            # What has resolved is a matter of comparison, not of looking for it.
+            # Resolved findings are asked about in the comparison.
             if name and name not in taken[kind] and thing.trend != "resolved":
                 beside = name in company
                 origin: Negative = "stated" if thing.evidence else "sibling" if beside else "sampled"
@@ -392,7 +398,7 @@ def _absent(
 
 
 def trend_between(now: Thing | None, before: Thing | None) -> Trend | None:
-    """How something has changed, where two studies say enough: by presence, then by grade."""
+    """The trend of a finding, by presence and then by grade; None where the studies do not state enough."""
     if now is None or before is None:
         if now is not None and now.is_present:
             return "new"

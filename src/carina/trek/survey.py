@@ -12,13 +12,13 @@ from typing import Final
 
 from carina.studies.model import Study
 from carina.studies.vocabulary import ZONES
-from carina.trek.balance import Balance, KindContent, WrongValues, balance, wrong_values
+from carina.trek.balance import Balance, KindContent, WrongValues, balance_wrong_values, fit_balance
 from carina.trek.facts import ATTRIBUTES
 from carina.trek.language import Language
 from carina.trek.subject import Kind, Subject, Thing, subject_of
 
 _MOST_VALUES: Final = 40
-"""Values of one attribute of one finding that may stand in for the right one."""
+"""Most values of one attribute of one finding that are used as wrong values."""
 _MOST_DESCRIPTIONS: Final = 200
 
 
@@ -31,24 +31,24 @@ class Survey:
     """Findings and devices that occur at all, present or absent."""
     balance: Mapping[Kind, Balance]
     wrong: Mapping[tuple[str, str], WrongValues]
-    """By name, as questions say it, and attribute."""
+    """By name in questions and attribute, the wrong values."""
     descriptions: Mapping[str, tuple[str, ...]]
     """By name, how it is described elsewhere in the set, most common first."""
     told: Mapping[str, tuple[frozenset[str], str | None]]
-    """By description, the place and the grade that it tells."""
+    """By description, the place and the grade that it states."""
     by_source: Mapping[str, tuple[tuple[Kind, str], ...]]
-    """Of `known`, what each source records: what one looks for, another may not."""
+    """By source, the part of `known` that it records: sources may record different findings."""
     zones: Mapping[str, float]
-    """By zone, how common it is among the affected ones."""
+    """By zone, its share among the affected zones."""
 
 
 @dataclass
 class SurveyCounts:
-    """What a survey counts, of all studies or of some; nothing of a study is kept."""
+    """Counts of a survey, of all studies or of some of them; no study is kept."""
 
     studies: int = 0
     known: dict[str, set[tuple[Kind, str]]] = field(default_factory=lambda: defaultdict(set))
-    """By source."""
+    """By source, the findings and devices that it records."""
     seen: dict[Kind, Counter[KindContent]] = field(
         default_factory=lambda: {"finding": Counter(), "device": Counter()}
     )
@@ -57,10 +57,10 @@ class SurveyCounts:
     descriptions: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     told: dict[str, tuple[frozenset[str], str | None]] = field(default_factory=dict)
     zones: Counter[str] = field(default_factory=Counter)
-    """Studies in which a zone holds something."""
+    """By zone, the number of studies in which it holds something."""
 
     def add(self, other: "SurveyCounts") -> None:
-        """Those of studies that come after these."""
+        """Add the counts of studies that come after these."""
         self.studies += other.studies
         for source, names in other.known.items():
             self.known[source] |= names
@@ -75,10 +75,10 @@ class SurveyCounts:
         self.zones.update(other.zones)
 
 
-def survey(
+def survey_studies(
     studies: Iterable[Study], words: Language, *, choices: float = 0.0, most_images: int = 2
 ) -> Survey:
-    """One pass over the studies, none of which is kept. `choices` is the share of findings not asked about by name."""
+    """Survey the studies in one pass. `choices` is the share of findings that are not asked about by name."""
     return survey_from_counts([count_studies(studies, words, most_images=most_images)], choices=choices)
 
 
@@ -90,12 +90,12 @@ def count_studies(studies: Iterable[Study], words: Language, *, most_images: int
         here = counts.known[study.source]
         here.update([("finding", words.canonical(one.name)) for one in study.findings if one.name.strip()])
         here.update([("device", words.canonical(one.name)) for one in study.devices if one.name.strip()])
-        _count(counts, subject_of(study, words, known=(), most_images=most_images))
+        _count_subject(counts, subject_of(study, words, known=(), most_images=most_images))
     return counts
 
 
 def survey_from_counts(counted_apart: Iterable[SurveyCounts], *, choices: float) -> Survey:
-    """The survey of studies that were counted apart, here in their order."""
+    """The survey of studies that were counted in several groups, given in their order."""
     counts = SurveyCounts()
     for some in counted_apart:
         counts.add(some)
@@ -105,19 +105,19 @@ def survey_from_counts(counted_apart: Iterable[SurveyCounts], *, choices: float)
         studies=counts.studies,
         known=names,
         balance={
-            kind: balance([name for other, name in names if other == kind], seen, choices=choices)
+            kind: fit_balance([name for other, name in names if other == kind], seen, choices=choices)
             for kind, seen in counts.seen.items()
         },
         wrong={
-            (name, attribute): wrong_values(
-                _common(values, _MOST_VALUES),
+            (name, attribute): balance_wrong_values(
+                _most_common(values, _MOST_VALUES),
                 {value: counts.meaning[name, attribute, value] for value in values},
             )
             for (name, attribute), values in counts.values.items()
             if len(values) > 1
         },
         descriptions={
-            name: tuple(text for text, _ in _common(texts, _MOST_DESCRIPTIONS))
+            name: tuple(text for text, _ in _most_common(texts, _MOST_DESCRIPTIONS))
             for name, texts in counts.descriptions.items()
         },
         told=counts.told,
@@ -126,7 +126,7 @@ def survey_from_counts(counted_apart: Iterable[SurveyCounts], *, choices: float)
     )
 
 
-def _count(counts: SurveyCounts, subject: Subject) -> None:
+def _count_subject(counts: SurveyCounts, subject: Subject) -> None:
     noticed = frozenset(thing.name for thing in subject.things)
     settled = frozenset(subject.resolved)
     held = subject.held_zones()
@@ -134,7 +134,7 @@ def _count(counts: SurveyCounts, subject: Subject) -> None:
     by_kind: dict[Kind, list[Thing]] = {"finding": subject.findings, "device": subject.devices}
     for kind, things in by_kind.items():
         there = tuple(sorted(thing.name for thing in things if thing.is_present and thing.alone))
-        # With a device in place, nobody would call the image normal.
+        # An image with a device is not called normal.
         some = bool(subject.things) if kind == "finding" else bool(things)
         counts.seen[kind][KindContent(there, noticed, some, settled, subject.stratum)] += 1
         for thing in things:
@@ -148,5 +148,5 @@ def _count(counts: SurveyCounts, subject: Subject) -> None:
                     counts.meaning[thing.calling, attribute, value] = thing.means(attribute)
 
 
-def _common(values: Counter[str], most: int) -> list[tuple[str, int]]:
+def _most_common(values: Counter[str], most: int) -> list[tuple[str, int]]:
     return sorted(values.items(), key=lambda item: (-item[1], item[0]))[:most]

@@ -1,4 +1,4 @@
-"""A question before it has its place in a conversation, and the draft that questions are added to."""
+"""A question before its place in the conversation is known, and the draft that questions are added to."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import msgspec
 from carina.cases import Box, Evidence, Fact
 from carina.cases.model import Format, Label
 from carina.studies.model import ReportSection
-from carina.trek.language import Language, capitalised
+from carina.trek.language import Language, capitalise
 from carina.trek.options import Quotas, TrekOptions
 from carina.trek.sampling import Sampler
 from carina.trek.subject import Kind, Subject
@@ -17,12 +17,12 @@ from carina.trek.wording import GAP, Pool, Template
 
 
 class Choice(msgspec.Struct, eq=False, gc=False):
-    """One of the answers to choose from, before it has its place."""
+    """One of the answers to choose from, before the options are ordered."""
 
     text: str
     right: bool = False
     none: bool = False
-    """Whether it says that none of the others is right; stands last."""
+    """Whether it says that none of the others is right; such an option comes last."""
 
 
 class Turn(msgspec.Struct, eq=False, gc=False):
@@ -38,7 +38,7 @@ class Turn(msgspec.Struct, eq=False, gc=False):
     """The question proper, without lead-ins, options and instructions."""
     facts: list[Fact]
     number: int = 0
-    """Its number in the conversation, from 1; 0 until it has its place."""
+    """Its number in the conversation, from 1; 0 until the turns are ordered."""
     answer: str = ""
     label: Label | None = None
     choices: Sequence[Choice] = ()
@@ -49,7 +49,7 @@ class Turn(msgspec.Struct, eq=False, gc=False):
     restates: bool = False
     depends: Sequence["Turn"] = ()
     after: Sequence["Turn"] = ()
-    """Turns that must come before it, because its wording tells their keys."""
+    """Turns that must come before it, because its wording reveals their keys."""
     history: bool = False
     """Whether it cannot be understood without earlier turns."""
     images: tuple[int, ...] | None = None
@@ -60,7 +60,7 @@ class Turn(msgspec.Struct, eq=False, gc=False):
 
 @dataclass(slots=True)
 class ConversationDraft:
-    """A conversation while its questions are made: what they are about, and what earlier keys have told."""
+    """A conversation while its questions are made: its subject, and what earlier keys have revealed."""
 
     subject: Subject
     reference: Subject | None
@@ -76,15 +76,15 @@ class ConversationDraft:
     """Phrases for the current images, of which one is picked for each question."""
     turns: list[Turn] = field(default_factory=list)
     presence: dict[str, Turn] = field(default_factory=dict)
-    """By id of a finding or device, the turn whose key tells whether it is present."""
+    """By id of a finding or device, the turn whose key states whether it is present."""
     answered_kinds: set[Kind] = field(default_factory=set)
-    """Kinds for which an earlier key tells whether anything of the kind is present."""
+    """Kinds for which an earlier key states whether anything of the kind is present."""
     answered_places: set[str] = field(default_factory=set)
-    """Ids of things whose location an earlier key tells."""
+    """Ids of things whose location an earlier key reveals."""
     answered_sides: set[str] = field(default_factory=set)
-    """Ids of things whose side an earlier key tells."""
+    """Ids of things whose side an earlier key reveals."""
     has_place_answers: bool = False
-    """Whether an earlier key tells something about the locations of all findings."""
+    """Whether an earlier key reveals something about the locations of all findings."""
 
     def __post_init__(self) -> None:
         self.quotas = self.options.quotas
@@ -110,7 +110,9 @@ class ConversationDraft:
         template = templates[int(self.sampler.share() * len(templates))]
         if template.says_images and "images" not in filled:
             filled = {**filled, "images": self.images()}
-        turn = Turn(stage, task, pool.format, pool, template, filled, _said(template.text, filled), facts)
+        turn = Turn(
+            stage, task, pool.format, pool, template, filled, _fill_sentence(template.text, filled), facts
+        )
         self.turns.append(turn)
         return turn
 
@@ -119,10 +121,10 @@ class ConversationDraft:
         if turn.template.has_gap:
             return turn.pool.answers[GAP][0].format_map(slots)
         texts = turn.pool.answers[kind]
-        return _said(texts[int(self.sampler.share() * len(texts))], slots)
+        return _fill_sentence(texts[int(self.sampler.share() * len(texts))], slots)
 
     def fill_clause(self, stage: int, *path: str, slots: Mapping[str, str]) -> str:
-        """A clause of a stage, by what it says."""
+        """A clause of a stage, selected by its keys in the wording file."""
         clauses = self.words.wording.phrases[stage]
         for name in path:
             clauses = clauses[name]
@@ -139,7 +141,7 @@ class ConversationDraft:
         return self.sampler.pick(self.called)
 
 
-def _said(text: str, slots: Mapping[str, str]) -> str:
-    """A sentence of the wording with its slots filled: only one that begins with a slot may lack its capital."""
+def _fill_sentence(text: str, slots: Mapping[str, str]) -> str:
+    """A sentence of the wording with its slots filled and a capital first letter."""
     said = text.format_map(slots)
-    return capitalised(said) if text[0] == "{" else said
+    return capitalise(said) if text[0] == "{" else said

@@ -83,7 +83,7 @@ def test_imported_images_without_regions_are_not_measured(sound):
     assert set(statuses.values()) == {"not applicable"}
 
 
-def test_a_key_against_the_path(sound):
+def test_a_key_that_contradicts_the_path_fails(sound):
     case = with_step(first(sound, "RF"), "2", key=Key(options=("yes",)))
     result = audited(instead(sound, case))
     assert objecting(result) == {"path-steps"}
@@ -91,7 +91,7 @@ def test_a_key_against_the_path(sound):
     assert (found.id, found.what) == (case.id, "step '2' has the key 'yes' on path RF, expected 'no'")
 
 
-def test_a_step_that_is_missing(sound):
+def test_a_missing_step_fails(sound):
     case = first(sound, "RR")
     case = change(case, steps=tuple(step for step in case.steps if step.id != "4c"))
     assert audited(instead(sound, case)).gate("path-steps").worst[0].id == case.id
@@ -105,7 +105,7 @@ def test_a_heart_needs_no_attribute_steps():
     assert audited(cases).gate("path-steps").status == "pass"
 
 
-def test_a_good_contour_that_is_not_good(sound):
+def test_an_inaccurate_contour_keyed_as_good_fails(sound):
     case = first(sound, "RF")
     case = with_region(case, role(case, "shown"), lambda mask: mask | np.roll(mask, 20, axis=1))
     result = audited(instead(sound, case))
@@ -114,7 +114,7 @@ def test_a_good_contour_that_is_not_good(sound):
     assert "expected at least 0.97" in result.gate("contour-overlap").worst[0].what
 
 
-def test_a_revision_that_is_not_major(sound):
+def test_a_contour_that_needs_no_major_revision_fails(sound):
     case = first(sound, "RR")
     best = case.region(role(case, "revised")).region.to_mask()
     case = with_region(case, role(case, "shown"), lambda _: best)
@@ -124,7 +124,7 @@ def test_a_revision_that_is_not_major(sound):
     )
 
 
-def test_a_view_that_draws_the_truth(sound):
+def test_a_view_that_shows_the_truth_fails(sound):
     case = first(sound, "RR")
     truth, shown = role(case, "truth"), role(case, "shown")
     view = case.views[2]
@@ -135,7 +135,7 @@ def test_a_view_that_draws_the_truth(sound):
     assert shown != truth
 
 
-def test_a_role_that_is_missing(sound):
+def test_a_missing_role_fails(sound):
     case = first(sound, "RR")
     case = change(case, facts=tuple(f for f in case.facts if f.text != "truth"))
     found = audited(instead(sound, case)).gate("contour-overlap").worst[0]
@@ -148,7 +148,7 @@ def keyed(case):
     )
 
 
-def test_a_key_point_beside_the_change(sound):
+def test_a_key_point_outside_the_change_fails(sound):
     case = first(sound, "RR")
     option = keyed(case)
     case = with_mark(case, option, 5.0, 5.0)
@@ -162,7 +162,7 @@ def test_a_key_point_beside_the_change(sound):
     assert result.gate("revision-points").count == 1
 
 
-def test_the_wrong_operation_is_keyed(sound):
+def test_a_point_keyed_with_the_wrong_operation_fails(sound):
     case = next(c for c in sound if c.path == "RR" and c.step("3b").key.options == ("none",))
     a, b = case.step("3a").key, case.step("3b").key
     case = with_step(with_step(case, "3a", key=b), "3b", key=a)
@@ -179,7 +179,7 @@ def distractor(case):
     return next(o.id for o in case.step("3a").options if o.mark and o.id not in keys)
 
 
-def test_a_distractor_near_a_change(sound):
+def test_a_distractor_near_a_change_fails(sound):
     case = first(sound, "RR")
     point, option = mark_of(case, keyed(case)), distractor(case)
     result = audited(instead(sound, with_mark(case, option, point.x + 10, point.y)))
@@ -188,7 +188,7 @@ def test_a_distractor_near_a_change(sound):
     assert any(f"point {option!r} is a distractor but" in found.what for found in gate.worst)
 
 
-def test_points_too_near_to_each_other(sound):
+def test_points_too_near_to_each_other_fail(sound):
     case = first(sound, "RR")
     wrong = [
         o.id
@@ -221,7 +221,7 @@ def wrong_option(case):
         ("revised", "overlap by 1.000, expected at most 0.93"),
     ],
 )
-def test_an_option_that_is_another_mask(sound, like, what):
+def test_options_with_similar_masks_fail(sound, like, what):
     case = first(sound, "RR")
     mask = case.region(role(case, like)).region.to_mask()
     result = audited(
@@ -232,7 +232,7 @@ def test_an_option_that_is_another_mask(sound, like, what):
     assert what in result.gate("option-separation").worst[0].what
 
 
-def test_a_wrong_option_that_is_keyed(sound):
+def test_a_key_that_is_not_the_revised_contour_fails(sound):
     case = first(sound, "RR")
     case = with_step(case, "3c", key=Key(options=(wrong_option(case),)))
     found = audited(instead(sound, case)).gate("option-separation").worst[0]
@@ -254,7 +254,7 @@ def with_fact(case, step_id, name, **changes):
         ("overlap", None, "states no overlap"),
     ],
 )
-def test_regions_that_are_near_duplicates_or_on_a_cut(sound, name, value, what):
+def test_overlapping_regions_and_shares_on_a_cut_fail(sound, name, value, what):
     case = with_fact(first(sound, "RF"), "4b", name, value=value)
     result = audited(instead(sound, case))
     assert objecting(result) == {"option-separation"}
@@ -269,14 +269,14 @@ def test_regions_that_are_near_duplicates_or_on_a_cut(sound, name, value, what):
         ("4d", "right share", 0.01, "the presence in a lung on the cut-off"),
     ],
 )
-def test_an_attribute_on_a_cut(sound, step, name, value, what):
+def test_an_attribute_on_a_cut_fails(sound, step, name, value, what):
     case = with_fact(first(sound, "RF"), step, name, value=value)
     result = audited(instead(sound, case))
     assert objecting(result) == {"attribute-keys"}
     assert result.gate("attribute-keys").worst[0].what.endswith(what)
 
 
-def test_an_attribute_key_that_does_not_follow(sound):
+def test_an_attribute_key_that_contradicts_its_shares_fails(sound):
     case = next(c for c in sound if c.path == "RF" and c.step("4d").key.options == ("left",))
     result = audited(instead(sound, with_step(case, "4d", key=Key(options=("similar",)))))
     assert objecting(result) == {"attribute-keys"}
@@ -298,7 +298,7 @@ def larger(mask):
     return mask
 
 
-def test_the_largest_mask_is_always_right(sound):
+def test_a_right_mask_that_is_always_the_largest_fails(sound):
     def grown(case):
         if case.path != "RR":
             return case
@@ -312,7 +312,7 @@ def test_the_largest_mask_is_always_right(sound):
     assert row.value > 0.6
 
 
-def test_the_nearest_point_is_always_right(sound):
+def test_a_right_point_that_is_always_the_nearest_fails(sound):
     """Key points on the contour itself, where distractors are 55 px away."""
 
     def nearer(case):
@@ -333,7 +333,7 @@ def test_the_nearest_point_is_always_right(sound):
     assert objecting(result) == {"contour-shortcuts"}
 
 
-def test_a_contour_whose_roughness_tells_the_path(sound):
+def test_a_roughness_that_reveals_the_path_fails(sound):
     def smooth(case):
         if case.path != "RF":
             return case
@@ -352,7 +352,7 @@ def test_a_contour_whose_roughness_tells_the_path(sound):
 # ---- measures -----------------------------------------------------------------------------------------------------
 
 
-def test_measures_by_hand():
+def test_measures_of_masks_equal_those_worked_by_hand():
     square = np.zeros((10, 10), bool)
     square[2:6, 2:6] = True
     assert iou(square, np.roll(square, 2, axis=1)) == pytest.approx(8 / 24)
@@ -370,7 +370,7 @@ def test_measures_by_hand():
     assert components(square, 17) == []
 
 
-def test_facts_are_only_read_not_trusted(sound):
+def test_masks_are_measured_again_whatever_the_facts_state(sound):
     """A wrong fact about the overlap changes nothing that is measured."""
     case = first(sound, "RR")
     facts = tuple(change(f, value=0.1) if f.name == "iou with truth" else f for f in case.facts)

@@ -76,7 +76,7 @@ def together(probes, explained, talked):
     return analyse_maps(group, group_runs(read_runs([talked])))
 
 
-def test_boxes_by_hand(together):
+def test_scores_of_boxes_equal_values_worked_out_by_hand(together):
     values = {item.metric: item.value for item in together.box_estimates}
     # Of mass b one centre of two is in the truth, 4 of 12 pixels are shared, and the better box covers half.
     assert values["box centre"] == pytest.approx(fmean([1, 1 / 2, 0, 0, 1, 1]))
@@ -142,7 +142,7 @@ def talk(source):
 
 
 @pytest.mark.parametrize(("source", "joined"), [("made", ((0, 0), (1, 1))), ("elsewhere", None)])
-def test_questions_of_a_conversation_are_joined_by_what_they_are_about(
+def test_questions_of_a_conversation_are_joined_by_study_and_finding(
     explained, probes, small, tmp_path, *, source, joined
 ):
     write_png(tmp_path / "talks" / "images" / "d.png", np.zeros((8, 8), np.uint8))

@@ -79,7 +79,7 @@ def test_differences_from_random_maps_are_paired_on_probes(run, explained):
     assert (insertion.value, insertion.p, insertion.n) == (0, 1, 6)
 
 
-def test_the_page_tells_checks_and_how_they_are_read(run, tmp_path):
+def test_the_page_shows_the_checks_and_how_to_read_them(run, tmp_path):
     written = report([run], tmp_path / "out")
     page = written.pages[0].read_text(encoding="utf-8")
     section = page[page.index("Do maps depend on image, text and weights?") :].partition("</section>")[0]

@@ -34,7 +34,7 @@ def test_means_over_images_and_over_findings(ground, tiny):
     assert ground.estimate(poor, HIT).value == 0
 
 
-def test_means_by_what_lesions_are_like(ground, tiny):
+def test_means_are_broken_down_by_properties_of_the_lesions(ground, tiny):
     good, poor = ground.group.runs
     assert {one.title: one.labels for one in ground.dimensions} == {
         # Thirds of seven maps of patients a, a, b, b, c, d and e.
@@ -70,7 +70,7 @@ def test_few_usable_draws_give_no_interval(explained):
     assert next(one for one in summary_estimates(few, [HIT]) if one.average == "micro").low is not None
 
 
-def test_what_tells_findings_alone_gets_their_mean(explained):
+def test_a_summary_of_findings_alone_gets_their_mean(explained):
     run = read_maps_run(explained[0])
     alone = replace(run, summary=run.summary.filter(pl.col("level") == "finding"))
     (mean,) = [one for one in summary_estimates(alone, [HIT]) if one.level == "all" and one.source == "model"]
@@ -96,7 +96,7 @@ def test_peaks_that_all_miss_are_as_sure_as_their_patients_are_many(ground):
     assert (poor.value, poor.low, poor.high) == (0, 0, pytest.approx(1 - 0.025**0.2))
 
 
-def test_what_is_all_right_is_as_sure_as_its_patients_are_many():
+def test_the_interval_of_a_perfect_score_narrows_with_more_patients():
     right = Interval(1.0, 1.0, 1.0, 9, 6)
     assert limit_bounds(right, is_counted=True).low == pytest.approx(0.025 ** (1 / 6))
     assert limit_bounds(right) == right  # not counted: an area, say
@@ -104,7 +104,7 @@ def test_what_is_all_right_is_as_sure_as_its_patients_are_many():
     assert limit_bounds(Interval(0.5, 0.2, 0.8, 9, 5), is_counted=True).low == 0.2
 
 
-def test_what_whole_cells_reach_stands_beside(ground):
+def test_the_best_score_of_whole_cells_is_given_for_each_run(ground):
     good = ground.group.runs[0]
     # Cells are pixels here: any truth can be reached.
     assert ground.whole_cells(good) == 1
@@ -112,7 +112,7 @@ def test_what_whole_cells_reach_stands_beside(ground):
     assert ground.estimate(good, WHOLE_CELLS.variant, source="control/centre").value == 1
 
 
-def test_recognition_by_hand(ground):
+def test_recognition_equals_values_worked_out_by_hand(ground):
     good, poor = ground.group.runs
     # Of 12 pairs of a mass and none, 10 in order; of 9 of a nodule and none 6 and a tie.
     by_finding = {"mass": 10 / 12, "nodule": 6.5 / 9}
@@ -166,7 +166,7 @@ def test_models_are_compared_with_controls_and_with_each_other(ground, tiny):
     assert gap.value == pytest.approx(fmean(tiny.HITS.values()))
 
 
-def test_measures_of_other_profiles_are_told_by_name():
+def test_measures_of_other_profiles_have_the_title_of_their_metric():
     told = select_measures(
         [("hit.nearest_224.any_max.positives.per_image", "a"), ("cnr.bilinear_full.visible_only", "b")],
         known=["hit.nearest_224.any_max.positives.per_image"],
@@ -174,14 +174,14 @@ def test_measures_of_other_profiles_are_told_by_name():
     assert [(one.title, one.definition) for one in told] == [("Pointing game", "a")]
 
 
-def test_what_is_not_an_explain_run_is_refused(explained, probes):
+def test_a_maps_run_is_recognised_and_refused_when_given_twice(explained, probes):
     assert is_maps(explained[0])
     assert not is_maps(probes.directory)
     with pytest.raises(CarinaError, match="more than once"):
         read_maps_runs([explained[0], explained[0]])
 
 
-def test_runs_that_read_the_same_are_told_apart(explained, probes, tiny, tmp_path):
+def test_runs_with_the_same_label_get_a_suffix(explained, probes, tiny, tmp_path):
     again = tiny.explained(tmp_path / "again", probes, controls=())
     titles = [run.title for run in read_maps_runs([explained[0], again])]
     assert titles == ["lab/good · similarity (good)", "lab/good · similarity (again)"]

@@ -43,7 +43,7 @@ def related(ground, x, y):
     )
 
 
-def test_spearman_over_findings(ground):
+def test_recognition_and_localisation_are_correlated_over_findings(ground):
     found = related(ground, [0.5, 0.6, 0.7, 0.8, 0.9], [0.1, 0.3, 0.2, 0.4, 0.5]).correlation
     # One pair of neighbours is exchanged: 1 - 6 * 2 / (5 * 24).
     assert found.value == pytest.approx(0.9)
@@ -98,7 +98,7 @@ def test_models_are_related_on_the_probes_that_most_share(ground):
 
 
 @pytest.mark.usefixtures("three_images_suffice")
-def test_runs_on_other_probes_are_left_out_and_told(ground):
+def test_runs_on_other_probes_are_skipped_and_listed(ground):
     run = ground.group.runs[0]
     tuned = of_cases(run, "tuned", lambda _: True)
     others = [
@@ -144,7 +144,7 @@ def test_two_findings_and_two_models_are_no_correlation(ground):
     assert [len(one.points) for one in ground.relations if one.run is None] == [2, 2]
 
 
-def test_thresholds_by_hand(ground):
+def test_thresholds_equal_values_worked_out_by_hand(ground):
     good = next(one for one in ground.threshold_curves if one.source == MODEL)
     # Below 0.5 mass c overlaps by 1/3, from there on by 1/2.
     assert good.tuned == (0.0, pytest.approx((3 + 1 / 3 + 1 / 2) / 7))
@@ -154,7 +154,7 @@ def test_thresholds_by_hand(ground):
     assert told["IoU at the tuned threshold"] == pytest.approx((3 + 1 / 3 + 1 / 2) / 7)
 
 
-def test_bands_of_scores_by_hand(ground, monkeypatch):
+def test_bands_of_scores_equal_values_worked_out_by_hand(ground, monkeypatch):
     run = ground.group.runs[0]
     assert calibrate(run) is None  # thirteen scores are too few
     monkeypatch.setattr(calibrating, "LEAST", 3)
@@ -166,7 +166,7 @@ def test_bands_of_scores_by_hand(ground, monkeypatch):
     assert found.error is None
 
 
-def test_probabilities_are_told_from_scores(ground, monkeypatch):
+def test_probabilities_are_distinguished_from_scores(ground, monkeypatch):
     monkeypatch.setattr(calibrating, "LEAST", 3)
     run = ground.group.runs[0]
     decoder = replace(run, scoring=msgspec.structs.replace(run.scoring, model="kad:tiny"))
@@ -180,7 +180,7 @@ def test_probabilities_are_told_from_scores(ground, monkeypatch):
     assert found.error == pytest.approx(sum(gaps) / 13)
 
 
-def test_groups_by_what_models_were_trained_on(ground, tiny):
+def test_models_are_grouped_by_their_pretraining_data(ground, tiny):
     found = ground.pretraining
     assert [(group.tag, [run.id for run in group.runs]) for group in found.groups] == [
         ("chest x-ray", ["good"]),

@@ -43,7 +43,7 @@ def test_every_kind_is_in_the_table(weights):
 
 
 @pytest.mark.parametrize("kind", SERVES)
-def test_maps_of_an_adapter(tiny, weights, kind, tmp_path):
+def test_each_method_makes_a_finite_map_of_the_models_grid(tiny, weights, kind, tmp_path):
     from carina.models.clip.kinds import open_clip_model
 
     model = open_clip_model(f"{weights.NAMES[kind]}:{weights.save(kind, tmp_path / kind)}")

@@ -44,7 +44,7 @@ def scorer(slow, model, prompts, contrast):
 @pytest.mark.parametrize("contrast", ["none", "difference", "probability"])
 @pytest.mark.parametrize("prompts", [PAIR, BEST], ids=["mean", "best"])
 @pytest.mark.parametrize("kind", POOLS)
-def test_grad_cam_of_a_transformer(tiny, slow, kind, prompts, contrast):
+def test_grad_cam_of_a_transformer_equals_numerical_gradients(tiny, slow, kind, prompts, contrast):
     # Of these weights some features speak for the finding; else the map is 0 everywhere.
     model = tiny.random_model(kind, cells=2, seed={"class": 9, "mean": 8, "attention": 4}[kind])
     pixels = tiny.pictures(model)
@@ -158,7 +158,7 @@ def test_legrad_sums_positive_gradients_over_blocks(tiny, slow, kind, layers):
 
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("limit", [None, 0.3, 0.8])
-def test_legrad_with_attention_pooling(tiny, slow, limit, normalised):
+def test_legrad_with_attention_pooling_equals_numerical_gradients(tiny, slow, limit, normalised):
     model = tiny.random_model("attention", scale=1.0)
     pixels = tiny.pictures(model)
     vit = slow.SlowVit.of(model.tower)
@@ -260,14 +260,14 @@ def test_rollout_of_no_block_is_refused(tiny):
 
 
 @pytest.mark.parametrize("name", ["maskclip", "gem", "legrad", "relevance", "rollout"])
-def test_a_transformer_is_needed(tiny, name):
+def test_a_model_without_a_transformer_is_refused(tiny, name):
     model = tiny.random_model("resnet")
     with pytest.raises(CarinaError, match="expected a vision transformer as image tower"):
         maps(name, model, tiny.pictures(model), PAIR)
 
 
 @pytest.mark.parametrize("name", ["grad-cam", "gscorecam"])
-def test_a_tower_is_needed(tiny, name):
+def test_a_model_without_an_image_tower_is_refused(tiny, name):
     model = tiny.random_model("resnet").but(tower=None)
     with pytest.raises(CarinaError, match="expected an image tower whose layers can be read"):
         maps(name, model, tiny.pictures(model), PAIR)

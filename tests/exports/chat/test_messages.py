@@ -8,12 +8,12 @@ from tests.exports.chat import conversation
 from tests.sources.chexpercept import percept_cases
 
 from carina.cases import Box, Key, Option, Step, without_keys
-from carina.cases.messages import answer, box_text, inline, messages, plain, view_ids
+from carina.cases.messages import answer, box_text, escape_media, inline, messages, view_ids
 from carina.store.errors import BenchmarkError
 from carina.studies.model import ReportSection
 
 
-def test_a_conversation_turn_by_turn():
+def test_a_conversation_becomes_messages_turn_by_turn():
     said = messages(conversation.case())
     assert [message.role for message in said] == ["user", "assistant"] * 9
     assert [message.step for message in said[::2]] == [f"t{n}" for n in range(1, 10)]
@@ -34,7 +34,7 @@ def test_a_conversation_turn_by_turn():
     ]
 
 
-def test_questions_alone():
+def test_without_answers_messages_are_questions_alone():
     said = messages(without_keys(conversation.case()), answers=False)
     assert [message.role for message in said] == ["user"] * 9
     assert view_ids(said) == ["v1", "v2", "v3"]
@@ -96,7 +96,7 @@ def test_answers_are_made_from_the_key(key, expected):
     assert answer(conversation.case(), step(key=key)) == expected
 
 
-def test_regions_are_told_by_the_boxes_around_them():
+def test_regions_are_answered_by_their_bounding_boxes():
     case = percept_cases.case("RR")
     x, y, width, height = case.regions[0].region.bbox
     told = answer(case, step(format="map", key=Key(regions=(case.regions[0].name,))))
@@ -108,7 +108,7 @@ def test_a_key_that_says_nothing_is_an_error():
         answer(conversation.case(), step())
 
 
-def test_percent_is_told():
+def test_boxes_in_percent_are_labelled_as_percent():
     box = Box(image="i", xyxy=(31.25, 40, 80.123456, 90), frame="percent", name="heart")
     assert box_text(box) == "heart: [31.25%, 40%, 80.1235%, 90%]"
 
@@ -121,7 +121,7 @@ def test_context_comes_before_the_question():
 
 
 def test_words_that_look_like_placeholders_are_not():
-    assert plain("an <image>, an <IMAGE>, <video> and <audio>, <box>") == (
+    assert escape_media("an <image>, an <IMAGE>, <video> and <audio>, <box>") == (
         "an [image], an [IMAGE], [video] and [audio], <box>"
     )
 

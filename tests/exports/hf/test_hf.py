@@ -90,7 +90,7 @@ def test_percept_cases_are_exported_with_answers_in_words(tmp_path):
     assert len(row["pictures"]) == len(case.views) == len(set(row["pictures"]))
 
 
-def test_without_answers_no_key_is_there(bench, tmp_path):
+def test_without_answers_no_key_is_written(bench, tmp_path):
     exported(bench, tmp_path / "folder", answers="without")
     for row in opened(tmp_path / "folder", tmp_path)["train"]:
         assert row["facts"] == []
@@ -187,7 +187,7 @@ def test_the_same_bytes_for_any_number_of_workers(bench, tmp_path):
     assert snapshot(tmp_path / "one") == snapshot(tmp_path / "two")
 
 
-def test_a_failure_leaves_nothing_half(bench, tmp_path):
+def test_a_failed_export_leaves_no_folder(bench, tmp_path):
     (tmp_path / "images" / conversation.PRIOR).unlink()
     with pytest.raises(CarinaError, match=r"image 'p1/s1/frontal.png'"):
         exported(bench, tmp_path / "folder", pictures="embed")

@@ -141,7 +141,7 @@ def test_a_weight_too_few_is_named(copied, kind):
 def test_a_weight_too_many_is_named(copied, kind):
     path, name = copied(kind)
     change(path, {"visual.surprise": torch.zeros(1)})
-    with pytest.raises(CarinaError, match=r"1 weights are not of this model, first visual\.surprise"):
+    with pytest.raises(CarinaError, match=r"1 weights .*first visual\.surprise"):
         open_clip_model(name)
 
 
@@ -249,7 +249,7 @@ def test_settings_that_are_no_settings_are_an_error(copied):
         open_clip_model(name)
 
 
-def test_a_layout_of_another_name_is_told(published):
+def test_a_checkpoint_of_another_kind_is_refused_with_the_right_name(published):
     with pytest.raises(CarinaError, match="has timm's vision transformer; name it biomedclip:PATH"):
         open_clip_model(f"clip:{published('biomedclip')}")
 
@@ -292,7 +292,7 @@ def test_an_unknown_activation_is_an_error(copied):
         ("medclip-resnet", ["vocab.txt"], "put the vocab.txt of emilyalsentzer/Bio_ClinicalBERT here"),
     ],
 )
-def test_a_missing_tokenizer_is_told_with_where_to_get_it(copied, kind, files, expected):
+def test_a_missing_tokenizer_is_named_with_its_source(copied, kind, files, expected):
     path, name = copied(kind)
     for file in files:
         (path / file).unlink()
@@ -342,7 +342,7 @@ def test_a_declaration_that_is_not_understood_is_an_error(copied, said):
         open_clip_model(name).prompts("edema")
 
 
-def test_a_long_prompt_is_cut(opened):
+def test_a_long_prompt_is_truncated(opened):
     for kind in ("clip", "siglip", "biomedclip", "medclip-resnet"):
         texts = opened(kind).encode_text(["effusion " * 40])
         assert torch.isfinite(texts.pooled).all()

@@ -167,9 +167,7 @@ def test_code_in_a_checkpoint_is_not_run(tmp_path, archived):
 def test_an_object_of_another_library_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         path = saved(tmp_path, STATE | {"x": foreign(patched, "somebody.code", "Thing")()})
-    with pytest.raises(
-        CarinaError, match=r"holds an object of somebody\.code\.Thing, which is not made from a pickle"
-    ):
+    with pytest.raises(CarinaError, match=r"holds an object of somebody\.code\.Thing"):
         convert_checkpoint(path, tmp_path / "out", "clip")
 
 
@@ -181,12 +179,12 @@ def test_an_object_of_another_library_is_refused(tmp_path, monkeypatch):
         ("clip", {"epoch": 1}, "holds no weights; expected a checkpoint of clip"),
     ],
 )
-def test_what_is_no_checkpoint_of_that_kind_is_told(tmp_path, kind, found, expected):
+def test_a_checkpoint_of_another_kind_is_refused(tmp_path, kind, found, expected):
     with pytest.raises(CarinaError, match=expected):
         convert_checkpoint(saved(tmp_path, found), tmp_path / "out", kind)
 
 
-def test_an_unknown_kind_is_told_with_those_that_are_known(tmp_path):
+def test_an_unknown_kind_is_refused_with_the_known_kinds(tmp_path):
     with pytest.raises(CarinaError, match=r"kind 'medkilp': unknown; known are clip, .*\bmedklip, .*\bbert$"):
         convert_checkpoint(saved(tmp_path, STATE), tmp_path / "out", "medkilp")
     assert not (tmp_path / "out").exists()
@@ -221,7 +219,7 @@ def test_torchs_advice_to_trust_the_file_is_not_repeated(tmp_path):
         (lambda plain: torch.nested.nested_tensor([plain[0], plain[1, :1]]), r"torch\.float32"),
     ],
 )
-def test_a_tensor_that_is_not_plain_is_told_by_its_key(tmp_path, make, what):
+def test_a_sparse_or_quantised_tensor_is_named_by_its_key(tmp_path, make, what):
     path = saved(tmp_path, {"model": STATE | {"module.head.weight": make(STATE["a.weight"])}})
     with pytest.raises(
         CarinaError,
@@ -272,7 +270,7 @@ def test_archives_that_are_larger_than_any_weights_are_refused(tmp_path, monkeyp
         convert_checkpoint(path, tmp_path / "out", "clip")
 
 
-def test_a_few_numbers_that_stand_for_many_are_refused(tmp_path):
+def test_a_tensor_that_expands_few_numbers_to_many_is_refused(tmp_path):
     path = saved(tmp_path, {"a": torch.zeros(1).expand(1000, 1000, 1000)})
     with pytest.raises(CarinaError, match=r"its content takes 4,000,000,000 bytes; expected at most [\d,]+$"):
         convert_checkpoint(path, tmp_path / "out", "clip")
@@ -290,7 +288,7 @@ def test_an_archive_that_lies_about_its_sizes_is_damaged(tmp_path):
         convert_checkpoint(path, tmp_path / "out", "medclip")
 
 
-def test_a_file_that_is_missing_or_no_checkpoint_is_told(tmp_path):
+def test_a_file_that_is_missing_or_no_checkpoint_is_named(tmp_path):
     with pytest.raises(CarinaError, match=r"none\.pt: no such file; expected a checkpoint of clip"):
         convert_checkpoint(tmp_path / "none.pt", tmp_path / "out", "clip")
     (tmp_path / "text.pt").write_text("weights")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 pytest.importorskip("transformers", reason="the extra torch is not installed")
 
-from carina.models.clip.gloria import gloria_score  # noqa: E402
-from carina.models.clip.gloria_text import plain  # noqa: E402
+from carina.models.clip.gloria import score_gloria  # noqa: E402
+from carina.models.clip.gloria_text import normalise_prompt  # noqa: E402
 from carina.models.clip.interface import Images, Texts  # noqa: E402
 
 
@@ -30,13 +30,13 @@ from carina.models.clip.interface import Images, Texts  # noqa: E402
         ("", ""),
     ],
 )
-def test_prompts_are_made_plain(prompt, expected):
-    assert plain(prompt) == expected
+def test_prompts_are_normalised_as_in_training(prompt, expected):
+    assert normalise_prompt(prompt) == expected
 
 
 @given(st.text())
 def test_plain_prompts_are_words_in_lower_case(prompt):
-    said = plain(prompt)
+    said = normalise_prompt(prompt)
     assert said == " ".join(said.split())
     assert all(
         word.replace("_", "a").isalnum() and word == word.lower() and word.isascii() for word in said.split()
@@ -62,7 +62,7 @@ def test_a_word_is_the_sum_of_its_pieces_over_the_last_four_layers(opened):
     assert said.kept[1].nonzero().flatten().tolist() == [1, 2, 3, 4]
 
 
-def test_glorias_score_by_hand():
+def test_the_score_of_gloria_equals_a_value_worked_out_by_hand():
     """Two patches, two words: shares of words, then of places, then the best cosine."""
     first, second = (1.0, 0.0), (0.0, 2.0)
     words = [(9.0, 9.0), (1.0, 0.0), (1.0, 1.0), (5.0, -5.0)]
@@ -78,7 +78,7 @@ def test_glorias_score_by_hand():
         seen = (e(4 * left) / total * 1, e(4 * right) / total * 2)
         cosines.append((x * seen[0] + y * seen[1]) / (math.hypot(x, y) * math.hypot(*seen)))
     expected = (5 * max(cosines) + 3 / 5) / 2
-    assert float(gloria_score(images, texts)[0, 0]) == pytest.approx(expected, abs=1e-5)
+    assert float(score_gloria(images, texts)[0, 0]) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_words_that_count_are_those_of_the_map(opened):

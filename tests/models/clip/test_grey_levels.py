@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from carina.models.clip.grey_levels import equalised, full_range
+from carina.models.clip.grey_levels import equalise_grey_levels, stretch_grey_levels
 from carina.models.clip.preprocessing import Preparation
 from carina.models.frame import Frame
 
@@ -16,13 +16,13 @@ IMAGES = arrays.arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 12
 def test_the_full_range_is_used_by_hand():
     image = np.array([[10, 20], [30, 60]], np.uint8)
     # Tenths, two tenths and four tenths of 50, cut after the decimal point.
-    assert full_range(image).tolist() == [[0, 51], [102, 255]]
-    assert full_range(np.full((2, 3), 7, np.uint8)).tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert stretch_grey_levels(image).tolist() == [[0, 51], [102, 255]]
+    assert stretch_grey_levels(np.full((2, 3), 7, np.uint8)).tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
 @given(IMAGES)
-def test_the_full_range_goes_from_end_to_end(image):
-    made = full_range(image)
+def test_stretched_grey_levels_reach_from_0_to_255(image):
+    made = stretch_grey_levels(image)
     assert made.dtype == np.uint8
     if image.min() < image.max():
         assert (made.min(), made.max()) == (0, 255)
@@ -33,22 +33,22 @@ def test_the_full_range_goes_from_end_to_end(image):
 
 
 @given(IMAGES)
-def test_equalised_is_what_scikit_image_makes(image):
+def test_equalised_grey_levels_equal_scikit_image(image):
     exposure = pytest.importorskip("skimage.exposure", reason="only for comparison")
     expected = (255 * exposure.equalize_hist(image.astype(float) / 255)).astype(np.uint8)
-    np.testing.assert_array_equal(equalised(image), expected)
+    np.testing.assert_array_equal(equalise_grey_levels(image), expected)
 
 
-def test_equalised_by_hand():
+def test_equalised_grey_levels_equal_values_worked_out_by_hand():
     image = np.array([[0, 0, 0, 255]], np.uint8)
     # Three quarters are no brighter than the darkest, all are than the brightest.
-    assert equalised(image).tolist() == [[191, 191, 191, 255]]
+    assert equalise_grey_levels(image).tolist() == [[191, 191, 191, 255]]
 
 
-def test_tones_come_before_resizing():
+def test_grey_levels_are_transformed_before_resizing():
     made = Preparation(
         fit=lambda height, width: Frame.stretched(height, width, side=1),
-        side=1, resample="pil bilinear", mean=(0.0,) * 3, std=(1.0,) * 3, tone=full_range,
+        side=1, resample="pil bilinear", mean=(0.0,) * 3, std=(1.0,) * 3, tone=stretch_grey_levels,
     )(np.array([[100, 100, 100, 200]], np.uint8))  # fmt: skip
     # Resized first, it would be of one value, and black.
     assert made[0, 0, 0] > 0.1

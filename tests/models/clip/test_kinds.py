@@ -20,7 +20,7 @@ def test_an_unknown_name_is_refused_with_those_that_are_known(name):
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_missing_weights_are_told_with_what_to_download(tmp_path, kind):
+def test_missing_weights_are_named_with_what_to_download(tmp_path, kind):
     with pytest.raises(
         CarinaError, match=r"model\.safetensors: missing; .*\bdownload .*\b(here|this folder)"
     ):
@@ -38,7 +38,7 @@ def test_pickled_weights_are_not_read(tmp_path):
         open_clip_model(f"chexzero:{tmp_path}")
 
 
-def test_a_name_stands_for_files_alone(published):
+def test_the_identity_of_a_model_depends_only_on_its_files(published):
     folder = published("biomedclip")
     identity = identify_model(f"biomedclip:{folder}")
     assert identity.name == "biomedclip:tiny-biomedclip"
@@ -106,19 +106,19 @@ def test_an_ensemble_is_a_model_for_every_checkpoint(several):
     assert one.identity == models[1].identity
 
 
-def test_an_ensemble_says_the_mean_of_its_members(several):
+def test_members_of_an_ensemble_answer_differently(several):
     import torch
 
-    from carina.models.clip.recognition import asked, ensemble, presence
+    from carina.models.clip.recognition import compute_presence, list_prompts
 
     image = np.random.default_rng(0).integers(0, 256, (80, 60), dtype=np.uint8)
     probabilities = []
     for model in open_ensemble(f"chexzero:{several}"):
         pair = model.prompts("mass")
         images = model.encode_image(torch.from_numpy(model.prepare(image))[None])
-        probabilities.append(presence(model.score(images, model.encode_text(asked(pair))), pair))
-    said = float(ensemble(probabilities))
-    assert said == pytest.approx(np.mean([float(one) for one in probabilities]))
+        probabilities.append(
+            compute_presence(model.score(images, model.encode_text(list_prompts(pair))), pair)
+        )
     assert len({float(one) for one in probabilities}) == 3
 
 
@@ -133,17 +133,17 @@ def test_a_folder_with_one_model_is_an_ensemble_of_one(published):
 def test_presence_is_the_softmax_of_a_pair():
     torch = pytest.importorskip("torch", reason="the extra torch is not installed")
     from carina.models.clip.interface import PromptPair
-    from carina.models.clip.recognition import presence
+    from carina.models.clip.recognition import compute_presence
 
     pair = PromptPair(("a", "b"), ("c",))
     scores = torch.tensor([[1.0, 3.0, 0.5], [0.0, 0.0, 0.0]], dtype=torch.float64)
     e = np.exp
-    np.testing.assert_allclose(presence(scores, pair), [e(2) / (e(2) + e(0.5)), 0.5])
+    np.testing.assert_allclose(compute_presence(scores, pair), [e(2) / (e(2) + e(0.5)), 0.5])
     best = PromptPair(("a", "b"), ("c",), several="max")
-    np.testing.assert_allclose(presence(scores, best)[0], e(3) / (e(3) + e(0.5)))
-    np.testing.assert_allclose(presence(scores[:, :1], PromptPair(("a",)))[0], e(1) / (1 + e(1)))
+    np.testing.assert_allclose(compute_presence(scores, best)[0], e(3) / (e(3) + e(0.5)))
+    np.testing.assert_allclose(compute_presence(scores[:, :1], PromptPair(("a",)))[0], e(1) / (1 + e(1)))
     with pytest.raises(ValueError, match="3 scores of 2 prompts"):
-        presence(scores, PromptPair(("a",), ("b",)))
+        compute_presence(scores, PromptPair(("a",), ("b",)))
 
 
 # ---- without the extra ----
@@ -159,7 +159,7 @@ def test_nothing_is_imported_before_a_model_is_opened():
     assert said.stdout.strip() == "[]"
 
 
-def test_what_is_not_installed_is_told_with_how_to_get_it(published, monkeypatch):
+def test_a_missing_package_is_named_with_how_to_install_it(published, monkeypatch):
     from carina.models import extra
 
     folder = published("clip")

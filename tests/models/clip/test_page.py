@@ -26,7 +26,7 @@ def table(page: str, title: str) -> dict[str, list[str]]:
     return found
 
 
-def test_every_kind_is_told_with_its_files() -> None:
+def test_the_page_lists_the_files_of_every_kind() -> None:
     files = table(MODELS, "Files")
     assert list(files) == list(KINDS)
     for kind, cells in files.items():
@@ -37,12 +37,12 @@ def test_every_kind_is_told_with_its_files() -> None:
             assert word in described, f"{kind}: {word}"
 
 
-def test_every_kind_is_told_with_what_it_does() -> None:
+def test_the_page_describes_every_kind() -> None:
     assert list(table(MODELS, "What each kind does")) == list(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_does_what_is_told(opened, kind: str) -> None:
+def test_a_kind_does_what_the_page_says(opened, kind: str) -> None:
     model = opened(TINY.get(kind, kind))
     prompts, _, square, grid, native, pretraining = table(MODELS, "What each kind does")[kind]
     assert (native, pretraining) == (f"`{model.native}`", model.pretraining)
@@ -57,7 +57,7 @@ def test_a_kind_does_what_is_told(opened, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_own_method_is_marked(opened, kind: str) -> None:
+def test_the_page_marks_the_native_method_of_each_kind(opened, kind: str) -> None:
     header = re.search(r"^\| model \| (.*) \|$", METHODS, re.MULTILINE)[1].split(" | ")
     marks = table(METHODS, "Which models they serve")[kind][: len(header)]
     assert header[marks.index("own")] == opened(TINY.get(kind, kind)).native

@@ -11,10 +11,10 @@ from PIL import Image
 
 from carina.models.clip.preprocessing import (
     Preparation,
-    as_open_clip,
-    as_transformers,
     crop_to_even,
-    resized,
+    preparation_from_open_clip,
+    preparation_from_transformers,
+    resize,
     square_first,
 )
 from carina.models.frame import Frame
@@ -83,7 +83,7 @@ def test_open_clip_is_prepared_as_torchvision_does_it(size):
     cut = grey[top : top + side, left : left + side]
     mean, std = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
     expected = [(cut - one) / other for one, other in zip(mean, std, strict=True)]
-    preparation = as_open_clip(Path("open_clip_config.json"), {}, side)
+    preparation = preparation_from_open_clip(Path("open_clip_config.json"), {}, side)
     np.testing.assert_allclose(preparation(image), expected, atol=1e-5)
 
 
@@ -101,7 +101,7 @@ def test_a_small_image_keeps_its_size_in_the_square_of_medclip():
 
 
 def test_an_image_is_squashed_where_open_clip_says_so():
-    preparation = as_open_clip(
+    preparation = preparation_from_open_clip(
         HERE, {"resize_mode": "squash", "interpolation": "bilinear", "mean": 0.5, "std": 0.5}, 32
     )
     image = noise(40, 90)
@@ -114,11 +114,13 @@ def test_an_image_is_squashed_where_open_clip_says_so():
 
 
 def test_transformers_settings_in_their_older_forms():
-    new = as_transformers(HERE, SAID | {"crop_size": {"height": 32, "width": 32}, "do_center_crop": True}, 32)
-    old = as_transformers(HERE, SAID | {"size": 36}, 32)
+    new = preparation_from_transformers(
+        HERE, SAID | {"crop_size": {"height": 32, "width": 32}, "do_center_crop": True}, 32
+    )
+    old = preparation_from_transformers(HERE, SAID | {"size": 36}, 32)
     image = noise(50, 41)
     np.testing.assert_array_equal(new(image), old(image))
-    plain = as_transformers(HERE, SAID | {"do_normalize": False, "do_rescale": False}, 32)
+    plain = preparation_from_transformers(HERE, SAID | {"do_normalize": False, "do_rescale": False}, 32)
     np.testing.assert_allclose(plain(image) / 255, new(image) * 0.25 + 0.5, atol=1e-6)
 
 
@@ -138,18 +140,18 @@ def test_transformers_settings_in_their_older_forms():
     ],
 )
 def test_settings_that_do_not_fit_the_network_are_an_error(changes, what):
-    with pytest.raises(CarinaError, match=f"network of 32 x 32 is not understood .*{what}"):
-        as_transformers(HERE, SAID | changes, 32)
+    with pytest.raises(CarinaError, match=f"network of 32 x 32 .*{what}"):
+        preparation_from_transformers(HERE, SAID | changes, 32)
 
 
 @pytest.mark.parametrize("changes", [{"resize_mode": "longest"}, {"mean": [0.5, 0.5]}, {"std": "x"}])
 def test_open_clip_settings_that_are_unknown_are_an_error(changes):
     with pytest.raises(CarinaError, match="preprocess_cfg is not understood"):
-        as_open_clip(HERE, changes, 32)
+        preparation_from_open_clip(HERE, changes, 32)
 
 
-def test_what_is_no_grey_image_is_refused():
-    preparation = as_open_clip(HERE, {}, 32)
+def test_only_grey_images_of_uint8_are_accepted():
+    preparation = preparation_from_open_clip(HERE, {}, 32)
     with pytest.raises(ValueError, match="grey image"):
         preparation(np.zeros((8, 8, 3), np.uint8))
     with pytest.raises(ValueError, match="grey image"):
@@ -175,7 +177,7 @@ def test_an_image_of_which_next_to_nothing_is_seen_is_refused(fit):
     assert preparation(noise(3, 60)).shape == (3, 32, 32)
 
 
-def test_a_long_image_that_is_seen_as_a_whole_is_taken():
+def test_a_long_image_is_accepted_where_no_part_is_cropped():
     preparation = Preparation(
         fit=partial(Frame.letterboxed, longest=32),
         side=32,
@@ -198,12 +200,12 @@ def test_a_frame_of_another_size_needs_a_way_to_the_network():
         preparation(noise(8, 8))
 
 
-def test_the_ways_of_resampling():
+def test_each_filter_resizes_as_its_library_does():
     image = np.array([[0, 100], [200, 40]], np.uint8)
-    assert resized(image, 1, 1, "cv2 area").tolist() == [[85]]
-    assert resized(image, 2, 2, "pil lanczos") is image
-    assert resized(image, 4, 4, "pil nearest")[0].tolist() == [0, 0, 100, 100]
-    assert resized(image.astype(np.float32), 2, 4, "cv2 linear")[0].tolist() == [0, 25, 75, 100]
+    assert resize(image, 1, 1, "cv2 area").tolist() == [[85]]
+    assert resize(image, 2, 2, "pil lanczos") is image
+    assert resize(image, 4, 4, "pil nearest")[0].tolist() == [0, 0, 100, 100]
+    assert resize(image.astype(np.float32), 2, 4, "cv2 linear")[0].tolist() == [0, 25, 75, 100]
 
 
 # ---- geometry ----

@@ -10,7 +10,7 @@ from safetensors.torch import load_file  # noqa: E402
 from torch import nn  # noqa: E402
 
 from carina.models.clip.query_decoder import DecoderShape, QueryDecoder, attention_on_grid  # noqa: E402
-from carina.models.clip.state_dict import one_thread  # noqa: E402
+from carina.models.clip.state_dict import use_one_thread  # noqa: E402
 
 D, HIDDEN, LAYERS, HEADS = 16, 24, 4, 4
 
@@ -150,7 +150,7 @@ def first_tokens(published, kind, texts):
     bert = transformers.BertModel(config).eval()
     bert.load_state_dict({key: value for key, value in state.items() if "position_ids" not in key})
     tokenizer = transformers.BertTokenizer.from_pretrained(str(published(kind)))
-    with one_thread(), torch.no_grad():
+    with use_one_thread(), torch.no_grad():
         rows = [bert(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0] for text in texts]
     return torch.stack(rows)
 
@@ -242,7 +242,7 @@ def test_the_text_of_kad_is_its_pooled_token_through_a_perceptron(published, ope
     torch.testing.assert_close(model.encode_text(["EDEMA"]).pooled, expected, atol=1e-5, rtol=1e-4)
 
 
-def test_carzero_decodes_both_ways(published, opened):
+def test_carzero_decodes_prompts_with_images_and_images_with_prompts(published, opened):
     """One decoder: prompts look at a picture and its patches, pictures at a prompt and its 97 places."""
     model, state = opened("carzero"), load_file(published("carzero") / "model.safetensors")
     fusion = behind(state, "CARZero.fusion_module.")
@@ -290,7 +290,7 @@ def test_carzero_decodes_both_ways(published, opened):
             torch.testing.assert_close(maps.dropped[n, m].mean(), seen[0], atol=1e-6, rtol=1e-4)
 
 
-def test_a_model_refuses_what_another_has_encoded(opened):
+def test_a_model_refuses_embeddings_of_another_model(opened):
     model, other = opened("medklip"), opened("gloria")
     with pytest.raises(TypeError, match="encode_image"):
         model.score(other.encode_image(pixels(other)), model.encode_text(["device"]))

@@ -158,15 +158,15 @@ def test_openai_layout_equals_transformers(published, opened, kind, heads, activ
 
 
 def test_chexzero_is_the_softmax_of_two_cosines(opened):
-    from carina.models.clip.recognition import asked, presence
+    from carina.models.clip.recognition import compute_presence, list_prompts
 
     model = opened("chexzero")
     pair = model.prompts("Pleural Effusion")
-    assert asked(pair) == ("Pleural Effusion", "no Pleural Effusion")
-    images, texts = model.encode_image(pictures(model)), model.encode_text(asked(pair))
+    assert list_prompts(pair) == ("Pleural Effusion", "no Pleural Effusion")
+    images, texts = model.encode_image(pictures(model)), model.encode_text(list_prompts(pair))
     cosines = (normal(images.pooled) @ normal(texts.pooled).T).numpy()
     expected = np.exp(cosines[:, 0]) / (np.exp(cosines[:, 0]) + np.exp(cosines[:, 1]))
-    np.testing.assert_allclose(presence(model.score(images, texts), pair), expected, rtol=1e-6)
+    np.testing.assert_allclose(compute_presence(model.score(images, texts), pair), expected, rtol=1e-6)
 
 
 # ---- BiomedCLIP ----

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra torch is not installed")
 
-from carina.models.clip.resnet import ResNetShape, ResNetTower, spatial  # noqa: E402
+from carina.models.clip.resnet import ResNetShape, ResNetTower, to_patches  # noqa: E402
 
 SHAPE = ResNetShape(blocks=(1, 2, 2, 2), width=4)
 
@@ -73,7 +73,7 @@ def test_grids_are_as_large_as_said(side, dilated):
         assert tuple(features.shape[2:]) == tower.grid(side, stage)
 
 
-def test_grids_of_the_published_sizes():
+def test_grids_have_the_published_sizes():
     tower, finer = ResNetTower(SHAPE), ResNetTower(ResNetShape(blocks=(1, 1, 1, 1), width=2, dilated=True))
     assert [tower.grid(299, stage) for stage in (2, 3, 4)] == [(38, 38), (19, 19), (10, 10)]  # AFLoc, GLoRIA
     assert tower.grid(480, 4) == (15, 15)  # BioViL
@@ -125,4 +125,4 @@ def test_a_network_may_end_after_its_third_stage():
 
 def test_features_are_patches_with_channels_last():
     features = torch.arange(24.0).reshape(1, 2, 3, 4)
-    assert spatial(features)[0, 1, 2].tolist() == [6.0, 18.0]
+    assert to_patches(features)[0, 1, 2].tolist() == [6.0, 18.0]

@@ -12,7 +12,7 @@ from carina.store.errors import CarinaError
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 pytest.importorskip("transformers", reason="the extra torch is not installed")
 
-from carina.models.clip.state_dict import COUNTERS, Weights, one_thread  # noqa: E402
+from carina.models.clip.state_dict import COUNTERS, Weights, use_one_thread  # noqa: E402
 
 MADE = (
     "clip", "siglip", "openai", "biomedclip", "chexzero", "medclip-resnet", "medclip-swin", "biovil", "biovil-t",
@@ -68,11 +68,11 @@ class Strict:
 @pytest.fixture
 def strict(tiny_clip, published, monkeypatch):
     # Layers are so small that threads only wait for each other.
-    with one_thread():
+    with use_one_thread():
         yield lambda kind: Strict(f"{tiny_clip.NAMES[kind]}:{published(kind)}", monkeypatch)
 
 
-def test_every_kind_is_tried(tiny_clip):
+def test_every_kind_of_model_is_tested(tiny_clip):
     assert {tiny_clip.NAMES[kind] for kind in MADE} == set(KINDS)
 
 
@@ -100,33 +100,33 @@ def test_a_weight_that_gives_a_size_has_as_many_axes_as_expected(strict, kind):
 @pytest.mark.parametrize(
     ("kind", "key", "shape", "expected"),
     [
-        ("medklip", "classifier.weight", (2, 88), r"of which \(2, 16\) was expected"),
-        ("medklip", "disease_embedding_layer.weight", (16, 200), r"of which \(16, 128\) was expected"),
-        ("kad", "text_encoder.mlp_embed.0.weight", (128, 200), r"of which \(128, 128\) was expected"),
-        ("mavl", "res_l1.1.weight", (2,), r"of which \(1,\) was expected"),
+        ("medklip", "classifier.weight", (2, 88), r"expected \(2, 16\)"),
+        ("medklip", "disease_embedding_layer.weight", (16, 200), r"expected \(16, 128\)"),
+        ("kad", "text_encoder.mlp_embed.0.weight", (128, 200), r"expected \(128, 128\)"),
+        ("mavl", "res_l1.1.weight", (2,), r"expected \(1,\)"),
         ("biovil-t", "encoder.missing_previous_emb", (2, 16, 1, 1), r"expected \(1, 16, 1, 1\)"),
         ("biovil", "bert.embeddings.word_embeddings.weight", (80, 200), "expected a width of whole heads of 64"),
         ("openai", "token_embedding.weight", (77, 200), "expected a width of whole heads of 64"),
         ("openai", "visual.conv1.weight", (131, 3, 8, 8), "expected a width of whole heads of 64"),
         ("openai", "visual.proj", (2, 3, 4), "expected 2 axes"),
-        ("openai", "visual.transformer.resblocks.0.attn.in_proj_weight", (), r"of which \(128, 128\) was expected"),
+        ("openai", "visual.transformer.resblocks.0.attn.in_proj_weight", (), r"expected \(128, 128\)"),
     ],
 )  # fmt: skip
-def test_a_size_that_does_not_fit_what_comes_in_is_told(strict, kind, key, shape, expected):
+def test_a_weight_of_the_wrong_shape_is_named_with_the_expected_shape(strict, kind, key, shape, expected):
     said = strict(kind).complaint(key, torch.zeros(shape))
     assert re.search(
         rf"weight {re.escape(key)} has the shape {re.escape(str(shape))}[;,] {expected}", said
     ), said
 
 
-def test_a_picture_of_no_patches_is_told(strict):
+def test_a_position_embedding_without_patches_is_refused(strict):
     said = strict("openai").complaint("visual.positional_embedding", torch.zeros(1, 128))
     assert "weight visual.positional_embedding has 1 places; expected a square number and one" in said
 
 
 @pytest.mark.parametrize(("kind", "key"), [("kad", "model.mlp_head.0.bias"), ("clip", "logit_scale")])
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
-def test_what_is_no_number_is_told(strict, kind, key, value):
+def test_a_weight_with_nan_or_infinity_is_named(strict, kind, key, value):
     model = strict(kind)
     found = model.tensors[key].clone()
     found.view(-1)[-1] = value

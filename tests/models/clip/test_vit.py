@@ -12,7 +12,7 @@ from carina.models.clip.key_maps import (  # noqa: E402
     transformers_clip_vision,
     transformers_siglip_vision,
 )
-from carina.models.clip.state_dict import Weights, frozen  # noqa: E402
+from carina.models.clip.state_dict import Weights, freeze  # noqa: E402
 from carina.models.clip.vit import VitShape, VitTower  # noqa: E402
 
 SIZES = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 3, "num_attention_heads": 2,
@@ -38,7 +38,7 @@ def filled(shape, keys, state):
     weights = Weights("tiny.safetensors", state)
     weights.fill(tower, keys)
     weights.close()
-    return frozen(tower)
+    return freeze(tower)
 
 
 @pytest.fixture(scope="module", params=["quick_gelu", "gelu"])
@@ -105,7 +105,7 @@ def test_a_patch_of_siglip_lies_where_a_picture_of_that_patch_alone_would(siglip
         torch.testing.assert_close(finished[:, index], alone, atol=1e-5, rtol=1e-5)
 
 
-def test_the_pool_of_siglip_tells_where_it_looked(siglip):
+def test_the_attention_of_the_siglip_pool_equals_transformers(siglip):
     theirs, ours = siglip
     tokens = ours.norm(ours(pictures()))
     _, weights = ours.head(tokens)
@@ -116,7 +116,7 @@ def test_the_pool_of_siglip_tells_where_it_looked(siglip):
 
 def test_the_mean_of_patches_adds_up():
     shape = VitShape(**OURS, out=8, pool="mean")
-    tower = frozen(shaken(VitTower(shape)))
+    tower = freeze(shaken(VitTower(shape)))
     tokens = tower(pictures())
     torch.testing.assert_close(tower.pool(tokens), tower.lay_out(tower.finish(tokens)).mean((1, 2)))
 

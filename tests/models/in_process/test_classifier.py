@@ -130,7 +130,7 @@ def test_a_name_within_a_longer_one_does_not_count():
     assert FindingAnswers(names).answer(step("An opacity?"), prediction(0.9, 0.1)) == "Yes."
 
 
-def test_boxes_are_drawn_around_what_is_above_the_threshold():
+def test_boxes_enclose_the_cells_above_the_threshold():
     grid = np.zeros((4, 4, 8), np.float32)
     grid[0, 1:3, 2:4] = 0.6
     grid[0, 3, 7] = 0.5

@@ -8,7 +8,7 @@ import pytest
 from carina import models
 from carina.cases import Step
 from carina.models import Sampling
-from carina.models.hf import HfModel, TokenSampler, conversation
+from carina.models.hf import HfModel, TokenSampler, make_conversation
 from carina.store.errors import CarinaError
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
@@ -220,7 +220,7 @@ def test_a_template_without_a_system_role_puts_it_into_the_first_question(
     )
     opened = models.open(f"hf:{tiny.save_tiny('llava', tmp_path / 'm', chat=chat)}", sampling=GREEDY)
     asked = turn("a", ("It?", ("v1",)), ("No.", ()), ("Sure?", ()))
-    said = conversation(asked, pictures, opened._template)
+    said = make_conversation(asked, pictures, opened._template)
     assert [message["role"] for message in said] == ["user", "assistant", "user"]
     assert [part["type"] for part in said[0]["content"]] == ["image", "text"]
     assert said[0]["content"][1]["text"] == "You read.\n\nIt?"
@@ -306,7 +306,7 @@ def test_a_turn_that_does_not_fit_in_memory_alone_fails(make_model, loaded, turn
     ] * 2
 
 
-def test_other_faults_of_the_model_are_not_hidden(make_model, loaded, turns, pictures, monkeypatch):
+def test_other_errors_of_the_model_are_raised(make_model, loaded, turns, pictures, monkeypatch):
     out_of_memory(loaded("llava").model, monkeypatch, 0, RuntimeError("shapes do not match"))
     with pytest.raises(RuntimeError, match="shapes do not match"):
         make_model().answer(turns, pictures)

@@ -59,6 +59,34 @@ def elements(svg, tag):
     return list(ET.fromstring(svg).iter(f"{{http://www.w3.org/2000/svg}}{tag}"))  # noqa: S314 - our own
 
 
+def marks(figure):
+    """Where marks with tooltips stand, by tooltip."""
+    return {
+        use[0].text: (float(use.attrib["x"]), float(use.attrib["y"]))
+        for use in elements(figure.svg("light"), "use")
+        if len(use)
+    }
+
+
+def texts(figure):
+    """Every text with its edges in pixels: left, top, right and bottom."""
+    found = []
+    for one in elements(figure.svg("light"), "text"):
+        style = one.attrib["style"]
+        moved = re.match(r"translate\(([\d.]+) ([\d.]+)\)", one.get("transform", ""))
+        x, y = (moved[1], moved[2]) if moved else (one.attrib["x"], one.attrib["y"])
+        width = text_width(one.text or "", 12 if "12px" in style else 11, bold="font-weight: 600" in style)
+        anchor = re.search(r"text-anchor: (\w+)", style)
+        left = float(x) - width * {"start": 0, "middle": 0.5, "end": 1}[anchor[1] if anchor else "start"]
+        found.append((one.text, left, float(y) - 8, left + width, float(y) + 2))
+    return found
+
+
+def places(figure, text):
+    """Left and base line of each text that says this, from left to right."""
+    return sorted((left, bottom - 2) for words, left, _, _, bottom in texts(figure) if words == text)
+
+
 def test_a_file_has_literal_colours_title_and_description():
     svg = headline().svg("light")
     root = ET.fromstring(svg)  # noqa: S314 - our own
@@ -66,8 +94,8 @@ def test_a_file_has_literal_colours_title_and_description():
     assert "var(" not in svg
     assert elements(svg, "title")[0].text == 'A "chart"'
     assert [one.text for one in elements(svg, "desc")] == ["What it shows."]
-    texts = [one.text for one in elements(svg, "text")]
-    assert {"Detection", "one <of> two & more", "0%", "50%", "100%", "What it shows."} <= set(texts)
+    words = {one.text for one in elements(svg, "text")}
+    assert {"Detection", "one <of> two & more", "0%", "50%", "100%", "What it shows."} <= words
     assert COLOURS["s1"][0] in svg
 
 
@@ -122,6 +150,13 @@ def test_the_same_figure_gives_the_same_bytes():
     assert headline().svg("page") == headline().svg("page")
     assert headline().svg("light") == headline().svg("light")
     assert headline().png() == headline().png()
+    # In any order.
+    drawn = headline()
+    assert (drawn.png("dark"), drawn.png(), drawn.svg("page")) == (
+        headline().png("dark"),
+        headline().png(),
+        headline().svg("page"),
+    )
 
 
 def pixels(figure, theme="light"):
@@ -135,7 +170,7 @@ def rgb(role, theme=0):
 def test_a_png_shows_the_colours_of_its_theme():
     light, dark = pixels(headline()), pixels(headline(), "dark")
     assert light.shape == dark.shape
-    assert light.shape[1] == round(headline().width)
+    assert light.shape[1] == 1160
     assert light[0, 0].tolist() == rgb("surface")
     assert dark[0, 0].tolist() == rgb("surface", 1)
     for shown, theme in ((light, 0), (dark, 1)):
@@ -147,27 +182,101 @@ def test_a_png_shows_the_colours_of_its_theme():
 
 def test_a_file_explains_its_chart_below_in_lines_that_fit():
     made = headline(note="word " * 300)
-    texts = [one for one in elements(made.svg("light"), "text") if (one.text or "").startswith("word")]
-    assert " ".join(one.text for one in texts).split() == ["word"] * 300
-    assert len(texts) > 1
+    words = [one.text for one in elements(made.svg("light"), "text") if (one.text or "").startswith("word")]
+    assert " ".join(words).split() == ["word"] * 300
+    assert len(words) > 1
     height = float(ET.fromstring(made.svg("light")).attrib["height"])  # noqa: S314 - our own
     assert height > made.height
 
 
+# ---- where values and texts stand ------------------------------------------------------------------------------------
+
+
+def test_a_mark_stands_at_its_value_on_the_axis():
+    made = headline()
+    [(zero, _)], [(whole, _)] = places(made, "0%"), places(made, "100%")
+    zero, whole = zero + text_width("0%", 11) / 2, whole + text_width("100%", 11) / 2
+    found = marks(made)
+    one = found[f"{ONE.name}, Detection: 80.0% (70.0% to 90.0%)"]
+    other = found["other, Detection: 40.0%"]
+    assert one[0] == pytest.approx(zero + 0.8 * (whole - zero), abs=0.05)
+    assert other[0] == pytest.approx(zero + 0.4 * (whole - zero), abs=0.05)
+    # Rows from top to bottom in the order of the labels, each mark in the middle of its row of 24 pixels.
+    assert other[1] - one[1] == pytest.approx(24, abs=0.02)
+    assert places(made, "other")[0][1] - places(made, ONE.name)[0][1] == pytest.approx(24, abs=0.02)
+
+
+def test_differences_have_an_axis_around_zero():
+    values = {"r": {"a": Interval(-0.07, -0.21, 0.02), "b": Interval(0.0)}}
+    made = interval_chart(
+        "d", {"r": "Row"}, [IntervalPanel("gold − own", values)], SERIES, title="", note="", unit="points"
+    )
+    words = [text for text, *_ in texts(made)]
+    assert [text for text in words if re.fullmatch(r"[+−]?\d+", text or "")] == [
+        "−30",
+        "−15",
+        "0",
+        "+15",
+        "+30",
+    ]
+    assert list(marks(made)) == [
+        f"{ONE.name}, gold − own: −7.0 points (−21.0 to +2.0)",
+        "other, gold − own: +0.0 points",
+    ]
+
+
+def test_points_of_a_line_stand_at_their_shares():
+    made = lines([0.5, 0.25])
+    heights = {label: places(made, label)[0][1] for label in ("0%", "25%", "50%", "75%", "100%")}
+    found = marks(made)
+    half, quarter = found["run 0, first: 50.0%"], found["run 0, second: 25.0%"]
+    # The base line of a label is some pixels below its tick.
+    assert half[1] - heights["50%"] == pytest.approx(quarter[1] - heights["25%"], abs=0.02)
+    assert heights["0%"] - heights["100%"] == pytest.approx(250, abs=0.02)
+    assert half[0] == pytest.approx(places(made, "first")[0][0] + text_width("first", 11) / 2, abs=0.05)
+
+
+def long_charts():
+    """Every kind of chart with many series, long names and titles in several lines."""
+    names = [f"openai-api/local/a-model-with-a-long-name-{number} · own" for number in range(9)]
+    styles = {name: SeriesStyle(name, f"s{place % 8 + 1}", "circle") for place, name in enumerate(names)}
+    title = "A rather long title of a measure"
+    own = IntervalPanel(title, {name: {name: Interval(0.5, 0.0, 1.0)} for name in names})
+    every = IntervalPanel(title, {"pleural effusion": {name: Interval(1.0) for name in names}})
+    ticks = {0.0: "start", 1.0: "Contour evaluation", 2.0: "Attribute extraction"}
+    traces = [Trace(style, [(1.0, 0.5), (2.0, 0.4)], (0.0, 1.0)) for style in styles.values()]
+    panel = LinePanel(
+        title, traces, (0.0, 2.25), ticks, subtitle="n = 4", x_title="stage", chance=[(0, 1), (2, 0)]
+    )
+    dots = [Dot(name, 0.1 * place, 0.05 * place, styles[name]) for place, name in enumerate(names)]
+    parts = {"1": "Detection", "2": "Contour evaluation", "none": "no error"}
+    shares = {name: {"1": 0.2, "2": 0.04, "none": 0.76} for name in names}
+    words = {"title": "t", "note": "What it shows. " * 30}
+    yield interval_chart("own", {name: name for name in names}, [own] * 6, styles, **words)
+    yield interval_chart("rows", {"pleural effusion": "pleural effusion"}, [every] * 2, styles, **words)
+    yield line_chart("above", [panel] * 4, summary="", legend=list(styles.values()), **words)
+    yield line_chart("below", [panel] * 4, summary="", **words)
+    scatters = [ScatterPanel(title * 2, "n = 9", dots, has_legend=place == 0) for place in range(4)]
+    yield scatter_chart("dots", scatters, x_title="AUROC", y_title="pointing game", **words)
+    yield stacked_bar_chart("bars", shares, parts, styles, **words)
+
+
+@pytest.mark.parametrize("made", long_charts(), ids=lambda made: made.name)
+def test_no_text_is_cut_or_lies_on_another(made):
+    height = float(ET.fromstring(made.svg("light")).attrib["height"])  # noqa: S314 - our own
+    found = texts(made)
+    for text, left, top, right, bottom in found:
+        assert left >= 0, text
+        assert top >= 0, text
+        assert right <= 1160, text
+        assert bottom <= height, text
+    for place, (text, left, top, right, bottom) in enumerate(found):
+        for other, left_2, top_2, right_2, bottom_2 in found[place + 1 :]:
+            apart = right <= left_2 or right_2 <= left or bottom <= top_2 or bottom_2 <= top
+            assert apart, (text, other)
+
+
 # ---- lines that coincide --------------------------------------------------------------------------------------------
-
-
-def stroke_patterns(figure):
-    """Dash patterns of the lines of runs, by colour."""
-    styles = re.findall(r'style="([^"]*var\(--s\d\)[^"]*)"', figure.svg("page"))
-    return {
-        re.search(r"stroke: var\(--(s\d)\)", one)[1]: (
-            re.search(r"stroke-dasharray: ([\d. ,]*)", one),
-            re.search(r"stroke-dashoffset: (-?[\d.]+)", one),
-        )
-        for one in styles
-        if "fill: none" in one and "stroke-width: 2" in one
-    }
 
 
 def test_lines_that_coincide_are_striped_and_named():
@@ -175,26 +284,20 @@ def test_lines_that_coincide_are_striped_and_named():
     assert made.note == "Percent. run 0 and run 1 coincide (striped line)."
     assert "run 0 and run 1 coincide" in made.alt
     # The two differ in where their dashes begin; the third line has none.
-    found = [
-        re.findall(r"stroke-dash[a-z]*: [^;\"]*", one)
-        for one in re.findall(r'<path[^>]*style="([^"]*)"', made.svg("page"))
-        if "stroke-width: 2" in one and "stroke: var(--s" in one
+    strokes = [
+        re.findall(r"stroke-dash[a-z]*: ([^;\"]*)", style)
+        for style in re.findall(r'<path[^>]*style="([^"]*stroke: var\(--s\d\)[^"]*)"', made.svg("page"))
     ]
-    dashed = [one for one in found if one]
-    assert len({tuple(one) for one in dashed}) >= 2
+    assert strokes[:3] == [[], ["7,7", "7"], ["7,7", "0"]]
 
 
 def test_marks_of_lines_that_coincide_stand_side_by_side():
-    def places(figure):
-        return [float(x) for x in re.findall(r"<use [^>]*x=\"([\d.]+)\"", figure.svg("page"))]
-
-    apart = places(lines([0.5, 0.25], [0.4, 0.2]))
-    together = places(lines([0.5, 0.25], [0.5, 0.25]))
-    # The last four marks are those of the lines: the second run, then the first.
-    assert apart[-4:-2] == pytest.approx(apart[-2:])
-    assert [one - other for one, other in zip(together[-4:-2], together[-2:], strict=True)] == [
-        pytest.approx(9, abs=0.1)
-    ] * 2
+    apart, together = lines([0.5, 0.25], [0.4, 0.2]), lines([0.5, 0.25], [0.5, 0.25])
+    first, second = marks(apart)["run 0, first: 50.0%"], marks(apart)["run 1, first: 40.0%"]
+    assert first[0] == second[0]
+    first, second = marks(together)["run 0, first: 50.0%"], marks(together)["run 1, first: 50.0%"]
+    assert second[0] - first[0] == pytest.approx(9, abs=0.02)
+    assert first[1] == second[1]
 
 
 def test_lines_that_differ_are_not_called_coinciding():
@@ -275,9 +378,9 @@ def test_bars_have_their_share_in_words_where_it_fits():
         "b", {"a": {"1": 0.97, "none": 0.03}}, {"1": "Detection", "none": "no error"}, {"a": ONE},
         title="First errors", note="",
     )  # fmt: skip
-    texts = [one.text for one in elements(made.svg("light"), "text")]
-    assert "Detection 97%" in texts
-    assert "no error 3%" not in texts
+    words = [one.text for one in elements(made.svg("light"), "text")]
+    assert "Detection 97%" in words
+    assert "no error 3%" not in words
     assert "no error 3%" in " ".join(one.text for one in elements(made.svg("light"), "title"))
     assert made.summary == f"No error: {ONE.name} 3%"
 
@@ -294,9 +397,9 @@ def test_names_of_dots_stand_at_their_marks_or_in_a_legend():
     dots = [Dot(style.name, at, at, style, (0.0, 1.0), (0.0, 1.0)) for at in (0.2, 0.21)]
     assert scatter_texts(ScatterPanel("t", "s", dots, has_legend=True)).count(style.name) == 2
     findings = [Dot(name, at, 0.5, style) for name, at in (("pleural effusion", 0.1), ("cardiomegaly", 0.7))]
-    texts = scatter_texts(ScatterPanel("t", "s", findings))
-    assert "pleural effusion" in texts
-    assert "cardiomegaly" in texts
+    words = scatter_texts(ScatterPanel("t", "s", findings))
+    assert "pleural effusion" in words
+    assert "cardiomegaly" in words
 
 
 def test_long_labels_of_rows_continue_in_the_next_line():
@@ -307,8 +410,8 @@ def test_long_labels_of_rows_continue_in_the_next_line():
     series = {key: SeriesStyle(name, "s1", "circle") for key, name in names.items()}
     panel = IntervalPanel("t", {key: {key: Interval(0.5)} for key in names})
     svg = interval_chart("c", names, [panel], series, title="", note="").svg("light")
-    texts = " ".join(one.text for one in elements(svg, "text"))
-    assert all(name in texts for name in names.values())
+    words = " ".join(one.text for one in elements(svg, "text"))
+    assert all(name in words for name in names.values())
     # The mark of a value stands at the height of its row's mark.
     heights = [float(one.attrib["y"]) for one in elements(svg, "use")]
     assert heights[:2] == pytest.approx(heights[2:])

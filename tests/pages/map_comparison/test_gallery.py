@@ -12,8 +12,9 @@ from carina.cases import open_benchmark
 from carina.explanations.analysis.maps_groups import MapsGroup, group_maps_runs
 from carina.explanations.analysis.read import read_maps_runs
 from carina.models.frame import Frame
+from carina.pages.figures import jpeg_uri
 from carina.pages.map_comparison.gallery import make_galleries, select_maps
-from carina.pages.map_comparison.overlays import find_peak, jpeg_uri, render_image, render_map
+from carina.pages.map_comparison.overlays import QUALITY, find_peak, render_image, render_map
 from carina.studies import Region
 
 
@@ -92,7 +93,7 @@ def test_the_truth_is_outlined_however_small():
     mask[500, 500] = True
     picture = render_image(image, Region.from_mask(mask))
     assert (picture == 255).all(axis=2).sum() >= 1
-    read = Image.open(io.BytesIO(base64.b64decode(jpeg_uri(picture).partition(",")[2])))
+    read = Image.open(io.BytesIO(base64.b64decode(jpeg_uri(picture, quality=QUALITY).partition(",")[2])))
     assert read.size == (288, 288)
 
 

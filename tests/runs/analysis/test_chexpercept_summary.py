@@ -34,7 +34,7 @@ def rows(written):
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-def test_columns(rows):
+def test_the_table_has_the_columns_of_the_publication(rows):
     assert list(rows[0]) == [
         "path", "model", "setting", "acc(stage1)", "acc(stage2)", "acc(stage3)", "acc(stage4)", "depth",
         "history", "run", "n",
@@ -47,7 +47,7 @@ def test_columns(rows):
 
 
 @pytest.mark.parametrize("key", WANTED)
-def test_figures(rows, key):
+def test_accuracies_and_depth_equal_those_worked_out_by_hand(rows, key):
     (row,) = [row for row in rows if (row["run"], row["path"], row["setting"]) == key]
     names = ("acc(stage1)", "acc(stage2)", "acc(stage3)", "acc(stage4)", "depth", "n")
     found = [float(row[name]) if row[name] else None for name in names]

@@ -88,7 +88,7 @@ def test_accuracy_by_stage_counts_every_question(found, run):
     assert told["stage", "3"].chance is None
 
 
-def test_constant_answers_of_questions_that_have_one(found, run):
+def test_only_stages_of_closed_questions_have_a_constant_answer(found, run):
     told = {
         measure.key[:2]: measure.estimate(run, found).constant
         for measure in headline_measures("trek", [found])
@@ -100,7 +100,7 @@ def test_constant_answers_of_questions_that_have_one(found, run):
     assert told["micro", ""] is None
 
 
-def test_words_stand_apart(found, run):
+def test_free_text_is_estimated_separately(found, run):
     told = {measure.name: measure.estimate(run, found) for measure in free_text_measures("trek", [found])}
     assert {name: (item.value, item.n) for name, item in told.items()} == {
         "2": (0.6, 1),
@@ -108,7 +108,7 @@ def test_words_stand_apart(found, run):
     }
 
 
-def test_formats_by_their_own_metrics(found, run):
+def test_each_format_has_its_own_metrics(found, run):
     told = {(item.name, item.metric): (item.value, item.n) for item in estimate_formats(run, found)}
     assert told == {
         ("yes_no", "accuracy"): (3 / 4, 4),
@@ -128,7 +128,7 @@ def test_formats_by_their_own_metrics(found, run):
     }
 
 
-def test_scores_that_a_run_may_have(run):
+def test_learned_text_scores_are_averaged_where_a_run_has_them(run):
     # Two of three open answers have been compared; the report that was never reached matches nothing.
     scored = [
         (*row[:4], row[4] | {"bertscore": 0.9, "chexbert_f1": 0.5})
@@ -152,5 +152,5 @@ def test_only_cases_without_a_failure_are_complete(found):
     assert found.steps.filter(pl.col("case") == "c").is_empty()
 
 
-def test_a_case_without_a_patient_is_its_own(found):
+def test_a_case_without_a_patient_is_its_own_cluster(found):
     assert set(found.steps["cluster"]) == {"A", "case b"}

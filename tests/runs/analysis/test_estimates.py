@@ -50,7 +50,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("run", HEADLINE)
-def test_headline(analysis, run):
+def test_headline_values_equal_those_worked_out_from_the_rows(analysis, run):
     keys = [measure.key for measure in analysis.measures]
     assert [key[:2] for key in keys] == [
         ("case", ""), ("stage", "1"), ("stage", "2"), ("stage", "3"), ("stage", "4"), ("macro", ""), ("micro", ""),
@@ -76,7 +76,7 @@ def test_chance_is_the_product_over_steps(analysis):
     assert found == pytest.approx(wanted)
 
 
-def test_the_best_constant_answer(analysis):
+def test_the_best_constant_answer_is_counted_over_the_same_steps(analysis):
     # Case success: always "No" has the two lesion-free cases of six, one of three for either target. Detection and
     # contour check: one side of two. Revision: the keys are the same twice. Attributes: one severity of two.
     wanted = [1 / 3, 1 / 2, 1 / 2, 1, 1 / 2, (1 / 2 + 1 / 2 + 1 + 1 / 2) / 4]
@@ -113,7 +113,7 @@ def test_a_constant_answer_goes_as_far_as_a_case_has_steps():
     assert best_constant(weight_groups(frame.head(0))) is None
 
 
-def test_opposing_paths(analysis):
+def test_opposing_paths_give_sensitivity_and_specificity(analysis):
     for stage in ("1", "2"):
         says_so = value(analysis, "alpha", "stage", stage, "sensitivity")
         denies = value(analysis, "alpha", "stage", stage, "specificity")
@@ -121,7 +121,7 @@ def test_opposing_paths(analysis):
         assert says_so.n == (4 if stage == "1" else 2)
 
 
-def test_intervals_are_those_of_the_statistics(analysis):
+def test_intervals_equal_those_of_carina_stats(analysis):
     steps = analysis.group.outcomes["alpha"].steps
     wanted = mean_interval(steps["value"].to_numpy(), steps["patient"].to_list(), replicates=REPLICATES)
     found = value(analysis, "alpha", "micro")
@@ -137,7 +137,7 @@ def test_intervals_are_those_of_the_statistics(analysis):
     assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high))
 
 
-def test_what_is_always_right_is_as_sure_as_it_has_patients(analysis):
+def test_the_interval_of_a_perfect_score_narrows_with_more_patients(analysis):
     # Clopper and Pearson, three of three patients: the 0.025 quantile of Beta(3, 1).
     found = value(analysis, "alpha", "stage", "1", "sensitivity")
     assert (found.low, found.high) == pytest.approx((0.025 ** (1 / 3), 1.0))
@@ -146,7 +146,7 @@ def test_what_is_always_right_is_as_sure_as_it_has_patients(analysis):
     assert (found.low, found.high) == pytest.approx((0.0, 1 - 0.025 ** (1 / 2)))
 
 
-def test_reach_by_stage(analysis):
+def test_reach_by_stage_counts_cases_right_so_far(analysis):
     curves = {curve.run: curve for curve in analysis.reach["stages"]}
     assert curves["alpha"].positions == ("1", "2", "3", "4")
     assert [item.value for item in curves["alpha"].estimates] == pytest.approx([5 / 6, 4 / 6, 3 / 6, 3 / 6])
@@ -157,7 +157,7 @@ def test_reach_by_stage(analysis):
     assert [item.chance for item in curves["alpha"].estimates] == pytest.approx(wanted)
 
 
-def test_reach_by_step(analysis):
+def test_reach_by_step_counts_cases_right_so_far(analysis):
     assert list(analysis.reach) == ["stages", "RR", "RF"]
     curves = {curve.run: curve for curve in analysis.reach["RR"]}
     assert curves["alpha"].positions == ("1", "2", "3a", "3c", "4a", "4c")
@@ -165,7 +165,7 @@ def test_reach_by_step(analysis):
     assert [item.value for item in curves["beta"].estimates] == [0.5, 0, 0, 0, 0, 0]
 
 
-def test_reach_by_target(analysis):
+def test_reach_by_target_counts_cases_right_so_far(analysis):
     assert list(analysis.target_reach) == ["consolidation", "edema"]
     told = {
         (target, curve.run): ([item.value for item in curve.estimates], {item.n for item in curve.estimates})
@@ -180,7 +180,7 @@ def test_reach_by_target(analysis):
     assert value(analysis, "alpha", "reach by stage, target edema", "2").value == pytest.approx(1 / 3)
 
 
-def test_first_errors_and_what_mending_one_stage_would_give(analysis):
+def test_first_errors_are_counted_with_the_gain_of_correcting_one_stage(analysis):
     told = {(item.run, item.name): item.value for item in analysis.first_errors}
     assert [told["alpha", name] for name in ("1", "2", "3", "4", "none")] == pytest.approx(
         [1 / 6, 1 / 6, 1 / 6, 0, 1 / 2]
@@ -194,7 +194,7 @@ def test_first_errors_and_what_mending_one_stage_would_give(analysis):
     assert [alone["beta", name] for name in ("1", "2", "3", "4")] == pytest.approx([1 / 5, 0, 0, 0])
 
 
-def test_after_the_first_error(analysis):
+def test_accuracy_after_the_first_error_is_compared_between_histories(analysis):
     told = {
         (item.run, item.name, item.metric.rpartition(" ")[2]): (item.value, item.n)
         for item in analysis.after_first_error
@@ -208,14 +208,14 @@ def test_after_the_first_error(analysis):
     }
 
 
-def test_models_against_each_other_are_paired_on_what_both_have(analysis):
+def test_models_are_compared_on_the_steps_that_both_answered(analysis):
     micro = difference(analysis.differences, "alpha", "beta", "micro")
     assert (micro.value, micro.n) == (pytest.approx(10 / 19), 19)
     second = difference(analysis.differences, "alpha", "beta", "stage", "2")
     assert (second.value, second.n) == (pytest.approx(1 / 2), 3)
 
 
-def test_p_values_swap_patients(analysis):
+def test_p_values_come_from_sign_changes_by_patient(analysis):
     # What patients add to the difference in case success: A, C and D 1/6 each, E -1/4. Of the 16 sign patterns 10 have
     # a sum of at least 1/4.
     cases = difference(analysis.differences, "alpha", "beta", "case")
@@ -228,11 +228,11 @@ def test_p_values_swap_patients(analysis):
     assert cases.adjusted == pytest.approx(min(1.0, max((3 - at) * family[at] for at in range(place + 1))))
 
 
-def test_nothing_is_surely_best_with_five_patients(analysis):
+def test_no_model_is_significantly_best_with_five_patients(analysis):
     assert analysis.best == set()
 
 
-def test_models_stand_beside_the_blind_baseline(analysis):
+def test_models_are_compared_with_the_blind_baseline(analysis):
     told = {item.run.id: item for item in analysis.blind}
     assert list(told) == ["alpha", "beta", "alpha-gold"]
     assert {item.baseline.id for item in told.values()} == {"majority"}
@@ -264,13 +264,13 @@ def test_models_stand_beside_the_blind_baseline(analysis):
         ("view", "AP", "case success", (1, 3)),
     ],
 )
-def test_breakdown(analysis, dimension, label, metric, counted):
+def test_breakdown_by_a_dimension_counts_its_steps(analysis, dimension, label, metric, counted):
     found = value(analysis, "alpha", f"by {dimension}", label, metric)
     right, n = counted
     assert (found.value, found.n) == (pytest.approx(right / n), n)
 
 
-def test_questions_one_by_one(analysis):
+def test_each_task_has_its_own_metrics(analysis):
     assert value(analysis, "alpha", "task", "distribution", "accuracy").value == 3 / 4
     # Beta's points: one right of two, the other refused.
     assert value(analysis, "beta", "task", "expansion", "overlap (Jaccard)").value == 0.5
@@ -282,7 +282,7 @@ def test_questions_one_by_one(analysis):
     assert value(analysis, "beta", "task", "severity", "best constant answer").value == pytest.approx(2 / 3)
 
 
-def test_how_answers_were_read(analysis):
+def test_parse_statuses_and_states_are_counted(analysis):
     told = {(item.level, item.name): item for item in analysis.parsing if item.run == "beta"}
     assert told["status", "ok"].value == 18
     assert told["status", "refusal"].value == 1
@@ -293,7 +293,7 @@ def test_how_answers_were_read(analysis):
     assert value(analysis, "alpha", "form", "obeyed").value == 1.0
 
 
-def test_kinds_of_errors_that_were_chosen(analysis):
+def test_chosen_wrong_options_are_counted_by_kind(analysis):
     told = {
         (item.level, item.name): (item.value, item.n) for item in analysis.error_kinds if item.run == "beta"
     }
@@ -305,7 +305,7 @@ def test_kinds_of_errors_that_were_chosen(analysis):
     assert told == {("kind, expansion", "inside"): (1.0, 1)}
 
 
-def test_cost(analysis):
+def test_cost_sums_tokens_images_and_seconds(analysis):
     told = {(item.name, item.metric): item.value for item in analysis.cost if item.run == "beta"}
     assert told == {
         ("input tokens", "sum"): 1900,
@@ -317,11 +317,11 @@ def test_cost(analysis):
     }
 
 
-def test_an_unknown_price_is_no_price(analysis):
+def test_a_model_without_a_known_price_has_no_cost(analysis):
     assert not [item for item in analysis.cost if item.run == "alpha" and item.name == "dollars"]
 
 
-def test_what_the_benchmark_can_tell_apart(analysis):
+def test_the_detectable_difference_follows_from_patients_and_accuracy(analysis):
     micro = analysis.detectable[-1]
     assert (micro.n, micro.patients) == (22, 5)
     assert micro.accuracy == pytest.approx(np.mean([18 / 22, 7 / 19, 6 / 22, 19 / 22]))
@@ -347,7 +347,7 @@ def test_many_groups_of_one_patient_each_still_have_an_interval(runs):
     assert 0.6 < found.high < 0.9
 
 
-def test_a_stage_of_one_path_alone_has_no_balanced_figure(analysis, runs):
+def test_a_stage_of_a_single_path_has_no_balanced_accuracy(analysis, runs):
     run = read_run(runs[0])
     part = derive_outcomes(run.steps.filter(pl.col("path") != "LF"), "percept", analysis.group.facts.keys)
     told = {measure.key[:2]: measure.estimate(run, part) for measure in analysis.measures}
@@ -358,7 +358,7 @@ def test_a_stage_of_one_path_alone_has_no_balanced_figure(analysis, runs):
 
 @settings(max_examples=25)
 @given(shuffled=st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_no_figure(shuffled, analysis, runs):
+def test_the_order_of_rows_changes_no_estimate(shuffled, analysis, runs):
     run = read_run(runs[2])
     order = list(range(run.steps.height))
     shuffled.shuffle(order)

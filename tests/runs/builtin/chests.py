@@ -1,4 +1,4 @@
-"""Chests drawn by hand, pictures of them, and turns about them."""
+"""Chests drawn by hand, images of them, and turns about them."""
 
 import cv2
 import numpy as np
@@ -12,7 +12,7 @@ LUNG_OUTLINE = (
     (96, 31), (78, 40), (62, 66), (50, 100), (42, 140), (37, 175), (36, 204), (50, 188), (75, 181), (116, 179),
     (116, 120), (118, 60), (112, 36),
 )  # fmt: skip
-"""Of the right lung on a picture of 256 x 256; the left one is its mirror image."""
+"""Of the right lung on an image of 256 x 256; the left one is its mirror image."""
 RIGHT, LEFT, HEART = (76, 120), (196, 110), (140, 148)
 """Places in the lungs, and the middle of the heart."""
 FRAME = (36, 220, 31, 204)
@@ -50,14 +50,14 @@ def png(image):
     return content.tobytes()
 
 
-def tinted(image, mask):
+def tint_mask(image, mask):
     """RGB with a mask half covered in cyan, as cases are drawn."""
     rgb = np.repeat(image[:, :, None], 3, axis=2).astype(float)
     rgb[mask] = 0.5 * rgb[mask] + 0.5 * np.array([0, 255, 255])
     return np.round(rgb).astype(np.uint8)
 
 
-def offered(*texts, views=None):
+def make_options(*texts, views=None):
     return tuple(
         Option(id=f"o{n}", text=text, view=views[n] if views else None) for n, text in enumerate(texts)
     )
@@ -83,9 +83,9 @@ def turn(asked, views=("v1",)):
     return Turn(case="c", step=asked, system="", messages=(message,))
 
 
-def say(reader, asked, **pictures):
-    """What a reader answers, given a picture for each view."""
-    reply = reader.answer([turn(asked, tuple(pictures))], lambda _case, view: pictures[view])[0]
+def answer_text(reader, asked, **images):
+    """What a reader answers, given an image for each view."""
+    reply = reader.answer([turn(asked, tuple(images))], lambda _case, view: images[view])[0]
     assert reply.error is None
     assert reply.stop == "stop"
     return reply.text

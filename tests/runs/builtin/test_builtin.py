@@ -24,7 +24,7 @@ def turn(case, step_id):
     return Turn(case=case.id, step=without_key(case.step(step_id)), system="", messages=())
 
 
-def asked(model, case, step_id):
+def answer_text(model, case, step_id):
     return model.answer([turn(case, step_id)], no_images)[0].text
 
 
@@ -45,8 +45,8 @@ def test_random_answers_depend_on_the_seed_and_are_equally_likely():
     drawn = Counter()
     for number in range(4000):
         case = revision_required(f"c{number}")
-        text = asked(RandomAnswers(1), case, "3a")
-        assert text == asked(RandomAnswers(1), case, "3a")
+        text = answer_text(RandomAnswers(1), case, "3a")
+        assert text == answer_text(RandomAnswers(1), case, "3a")
         drawn[text] += 1
     # Three points: seven sets of them, or None alone; 500 of each are expected.
     assert len(drawn) == 8
@@ -58,18 +58,18 @@ def test_random_answers_depend_on_the_seed_and_are_equally_likely():
 
 def test_random_answers_of_all_formats_can_be_parsed():
     case = talk()
-    assert asked(RandomAnswers(0), case, "t2") in ("Yes.", "No.", "Uncertain.")
-    assert asked(RandomAnswers(0), case, "t4").startswith("[")
-    assert asked(RandomAnswers(0), case, "t5")
+    assert answer_text(RandomAnswers(0), case, "t2") in ("Yes.", "No.", "Uncertain.")
+    assert answer_text(RandomAnswers(0), case, "t4").startswith("[")
+    assert answer_text(RandomAnswers(0), case, "t5")
 
 
 def test_majority_gives_the_most_frequent_answer_of_other_cases(bench):
     majority = Majority(bench)
-    assert asked(majority, bench["rr"], "4a") == "Answer: 2"
-    assert asked(majority, bench["rr"], "4b") == "Answer: 1, 2"
-    assert asked(majority, bench["talk"], "t2") == "No."
-    assert asked(majority, bench["talk"], "t4") == "heart: [25%, 50%, 75%, 75%]"
-    assert asked(majority, bench["talk"], "t5") == "Mild pulmonary edema. No pneumothorax."
+    assert answer_text(majority, bench["rr"], "4a") == "Answer: 2"
+    assert answer_text(majority, bench["rr"], "4b") == "Answer: 1, 2"
+    assert answer_text(majority, bench["talk"], "t2") == "No."
+    assert answer_text(majority, bench["talk"], "t4") == "heart: [25%, 50%, 75%, 75%]"
+    assert answer_text(majority, bench["talk"], "t5") == "Mild pulmonary edema. No pneumothorax."
 
 
 def test_majority_learns_no_case_from_its_own_key(tmp_path):
@@ -78,9 +78,9 @@ def test_majority_learns_no_case_from_its_own_key(tmp_path):
     alone = talk("alone")
     write_benchmark(tmp_path / "bench", [alone], Provenance(command="test"))
     majority = Majority(open_benchmark(tmp_path / "bench"))
-    assert asked(majority, alone, "t5") == "No acute cardiopulmonary abnormality."
-    assert asked(majority, alone, "t4") == "[0%, 0%, 100%, 100%]"
-    assert asked(majority, alone, "t3") == "Answer: 1"
+    assert answer_text(majority, alone, "t5") == "No acute cardiopulmonary abnormality."
+    assert answer_text(majority, alone, "t4") == "[0%, 0%, 100%, 100%]"
+    assert answer_text(majority, alone, "t3") == "Answer: 1"
 
 
 def test_models_are_opened_by_name(bench):
@@ -89,5 +89,5 @@ def test_models_are_opened_by_name(bench):
         models.open("builtin/nobody", benchmark=bench)
 
 
-def test_replies_are_answers(bench):
+def test_the_oracle_replies_in_the_words_of_an_answer(bench):
     assert Oracle(bench).answer([turn(bench["lf"], "1")], no_images) == [Reply(text="Answer: 2", stop="stop")]

@@ -31,11 +31,11 @@ def mean(rows, task):
     return sum(scores) / len(scores)
 
 
-def test_the_oracle_is_right_everywhere(rows):
+def test_the_oracle_is_right_on_every_probe(rows):
     assert all(row.correct for row in rows["oracle"])
 
 
-def test_the_reader_looks(rows):
+def test_the_reader_locates_findings_better_than_chance(rows):
     """It finds more of what is there than chance does, and mostly knows whether something is."""
     assert mean(rows["reader"], "localisation") > 3 * mean(rows["random"], "localisation")
     assert mean(rows["reader"], "recognition") > 0.65

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.runs.builtin.chests import png, say, step
+from tests.runs.builtin.chests import answer_text, png, step
 
 from carina.cases import open_benchmark
 from carina.cases.model import without_keys
@@ -60,7 +60,7 @@ def test_contours_are_judged_better_than_by_a_blind_guess(rows):
 
 
 @pytest.mark.parametrize("task", ["distribution", "location", "severity", "comparison"])
-def test_attributes_of_a_contour_are_read_off_it(rows, task):
+def test_attributes_of_a_contour_are_mostly_right(rows, task):
     assert share(rows, task) >= 0.75
 
 
@@ -103,23 +103,23 @@ def test_boxes_of_structures_lie_on_them(frontal, name):
     reader = Reader()
     found = []
     for picture, boxes in frontal:
-        words = say(reader, asked, v1=picture)
+        words = answer_text(reader, asked, v1=picture)
         found.append(overlap(np.array([float(n) for n in re.findall(r"\d+\.\d+", words)]), boxes[name]))
     assert np.mean(found) >= STRUCTURES[name]
 
 
-def test_a_side_view_is_told_from_a_front_view():
+def test_lateral_and_frontal_views_are_distinguished():
     asked = step("view", "open", "Which projection is this?")
     told = []
     for study, images in make_studies(12, 7, PhantomOptions(size=128)):
         for image in study.images:
-            words = say(Reader(), asked, v1=png(images[image.key]))
+            words = answer_text(Reader(), asked, v1=png(images[image.key]))
             told.append(("lateral" in words) == (image.view == "lateral"))
     assert len(told) > 15
     assert np.mean(told) >= 0.95
 
 
-def test_the_key_is_neither_seen_nor_needed(rows, tmp_path_factory):
+def test_answers_do_not_depend_on_the_answer_key(rows, tmp_path_factory):
     """Steps without a key get the answers that steps with one get: what the walk hands out has none anyway."""
     folder = next(
         path for path in tmp_path_factory.getbasetemp().glob("reader*") if (path / "bench").is_dir()

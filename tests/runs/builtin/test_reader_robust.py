@@ -6,36 +6,44 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from tests.runs.builtin.chests import chest, offered, png, say, step, tinted
+from tests.runs.builtin.chests import answer_text, chest, make_options, png, step, tint_mask
 
 from carina.runs.builtin.reader import Reader
 from carina.runs.parse import parse
 
-YES_NO = offered("Yes", "No")
-POINTS = offered("red point", "blue point", "None")
+YES_NO = make_options("Yes", "No")
+POINTS = make_options("red point", "blue point", "None")
 QUESTIONS = (
     step("detection", "choice", "Is a pleural effusion visible?", YES_NO, stage=1),
     step("contour evaluation", "choice", "A contour of the edema: major revision?", YES_NO, stage=2),
     step("contour evaluation", "choice", "A contour of the enlarged heart: major revision?", YES_NO, stage=2),
     step("expansion", "choice", "Expand the opacity where?", POINTS, multiple=True),
     step("contraction", "choice", "Contract the opacity where?", POINTS, multiple=True),
-    step("revision", "choice", "Which?", offered("1st mask", "2nd mask", views=("v1", "v2")), uses=("v1",)),
-    step("distribution", "choice", "How many zones?", offered("1 zone", "4 zones or more"), stage=4),
+    step(
+        "revision", "choice", "Which?", make_options("1st mask", "2nd mask", views=("v1", "v2")), uses=("v1",)
+    ),
+    step("distribution", "choice", "How many zones?", make_options("1 zone", "4 zones or more"), stage=4),
     step(
         "location",
         "choice",
         "Which regions hold the effusion?",
-        offered("right costophrenic angle", "periphery of the left mid zone", "None of the above"),
+        make_options("right costophrenic angle", "periphery of the left mid zone", "None of the above"),
         stage=4,
         multiple=True,
     ),
     step(
-        "severity", "choice", "How much of the left lung?", offered("2/3 or more", "less than 1/3"), stage=4
+        "severity",
+        "choice",
+        "How much of the left lung?",
+        make_options("2/3 or more", "less than 1/3"),
+        stage=4,
     ),
-    step("comparison", "choice", "Sides?", offered("similar in both lungs", "in one lung only"), stage=4),
-    step("view", "choice", "Which view?", offered("AP", "lateral"), stage=1),
-    step("something new", "choice", "Which?", offered("this", "that")),
-    step("presence", "choice", "What is there?", offered("a mass", "edema"), multiple=True),
+    step(
+        "comparison", "choice", "Sides?", make_options("similar in both lungs", "in one lung only"), stage=4
+    ),
+    step("view", "choice", "Which view?", make_options("AP", "lateral"), stage=1),
+    step("something new", "choice", "Which?", make_options("this", "that")),
+    step("presence", "choice", "What is there?", make_options("a mass", "edema"), multiple=True),
     step("presence", "yes_no", "Is there a pneumothorax in the left upper zone?"),
     step("any device", "yes_no", "Is there a device?"),
     step("region content", "yes_no", "Is the left lower zone abnormal?"),
@@ -68,16 +76,16 @@ def read(asked, words, width=40, height=40):
 
 @settings(max_examples=60)
 @given(st.sampled_from(QUESTIONS), PICTURES, PICTURES)
-def test_any_picture_gets_an_answer_that_can_be_read(asked, one, other):
-    words = say(Reader(), asked, v1=png(one), v2=png(other))
+def test_any_image_gets_an_answer_that_can_be_parsed(asked, one, other):
+    words = answer_text(Reader(), asked, v1=png(one), v2=png(other))
     height, width = one.shape[:2] if asked.uses == ("v1",) else (300, 300)
     assert read(asked, words, width, height).status == "ok"
 
 
 @pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: f"{asked.task}-{asked.format}")
-def test_a_grey_card_gets_a_neutral_answer(asked):
+def test_a_uniform_image_gets_a_neutral_answer(asked):
     card = np.full((256, 256), 128, np.uint8)
-    words = say(Reader(), asked, v1=png(card), v2=png(card))
+    words = answer_text(Reader(), asked, v1=png(card), v2=png(card))
     found = read(asked, words, 256, 256)
     assert found.status == "ok"
     if asked.format == "yes_no":
@@ -91,26 +99,30 @@ def test_a_grey_card_gets_a_neutral_answer(asked):
 
 
 @pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: f"{asked.task}-{asked.format}")
-def test_the_same_pictures_get_the_same_answer_whoever_was_read_before(asked):
+def test_answers_do_not_depend_on_images_read_before(asked):
     chosen = chest()
-    shown = tinted(chosen, np.roll(chosen, 9, axis=0) > 180)
+    shown = tint_mask(chosen, np.roll(chosen, 9, axis=0) > 180)
     pictures = {"v1": png(chosen), "v2": png(shown)}
     fresh, used = Reader(), Reader()
     for size in (64, 300):
-        say(used, asked, v1=png(cv2.resize(chosen, (size, size))), v2=png(chosen))
-    assert say(fresh, asked, **pictures) == say(used, asked, **pictures) == say(used, asked, **pictures)
+        answer_text(used, asked, v1=png(cv2.resize(chosen, (size, size))), v2=png(chosen))
+    assert (
+        answer_text(fresh, asked, **pictures)
+        == answer_text(used, asked, **pictures)
+        == answer_text(used, asked, **pictures)
+    )
 
 
-def test_many_turns_are_answered_in_their_order_and_a_picture_is_decoded_once():
+def test_turns_are_answered_in_order_and_each_image_is_decoded_once():
     reader = Reader()
     asked = [QUESTIONS[0], QUESTIONS[13], QUESTIONS[17]]
-    alone = [say(Reader(), one, v1=png(chest())) for one in asked]
-    assert [say(reader, one, v1=png(chest())) for one in asked] == alone
+    alone = [answer_text(Reader(), one, v1=png(chest())) for one in asked]
+    assert [answer_text(reader, one, v1=png(chest())) for one in asked] == alone
     assert len(reader._readings) == 1
 
 
-def test_only_so_many_pictures_are_remembered():
+def test_the_number_of_cached_readings_is_limited():
     reader = Reader()
     for grey in range(80):
-        say(reader, QUESTIONS[0], v1=png(np.full((16, 16), grey, np.uint8)))
+        answer_text(reader, QUESTIONS[0], v1=png(np.full((16, 16), grey, np.uint8)))
     assert len(reader._readings) == 64

@@ -24,7 +24,7 @@ def lettered(*texts, multiple=False):
     return choice(*texts, ids="ABCDEFGHIJ"[: len(texts)], multiple=multiple)
 
 
-def asked(form, question):
+def make_step(form, question):
     return Step(id="s", stage=1, task="t", format=form, question=question)
 
 

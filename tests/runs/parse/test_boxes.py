@@ -1,16 +1,20 @@
 """Boxes in four conventions and in the dialects of models."""
 
 import pytest
-from tests.runs.parse.steps import asked
+from tests.runs.parse.steps import make_step
 
 from carina.runs.parse import parse
 
-PERCENT = asked(
+PERCENT = make_step(
     "boxes", "Where is the heart? Give each box as x1, y1, x2, y2 in percent of width and height."
 )
-PIXEL = asked("boxes", "Where is the heart? Write a box in pixel coordinates in the order x1, y1, x2, y2.")
-THOUSAND = asked("boxes", "Where is the heart? State the coordinates from 0 to 1000 as x1, y1 and x2, y2.")
-UNIT = asked("boxes", "Where is the heart? Give normalised coordinates x1, y1, x2, y2 between 0 and 1.")
+PIXEL = make_step(
+    "boxes", "Where is the heart? Write a box in pixel coordinates in the order x1, y1, x2, y2."
+)
+THOUSAND = make_step(
+    "boxes", "Where is the heart? State the coordinates from 0 to 1000 as x1, y1 and x2, y2."
+)
+UNIT = make_step("boxes", "Where is the heart? Give normalised coordinates x1, y1, x2, y2 between 0 and 1.")
 IMAGES = {"a.png": (400, 200), "b.png": (100, 100)}
 
 HEART = (10.0, 20.0, 30.0, 40.0)
@@ -59,7 +63,7 @@ REPLIES = [
 
 
 @pytest.mark.parametrize(("step", "reply", "expected"), REPLIES, ids=[reply[:50] for _, reply, _ in REPLIES])
-def test_a_box(step, reply, expected):
+def test_each_notation_of_a_box_is_read_in_the_unit_of_the_question(step, reply, expected):
     parsed = parse(step, reply, images=IMAGES)
     assert parsed.status == "ok"
     (box,) = parsed.boxes
@@ -85,7 +89,7 @@ def test_a_box(step, reply, expected):
         ("<think>[10, 20, 30, 40]", "truncated"),
     ],
 )
-def test_no_box(reply, status):
+def test_a_reply_without_a_valid_box_has_the_class_of_its_failure(reply, status):
     parsed = parse(PERCENT, reply, images=IMAGES)
     assert (parsed.status, parsed.boxes) == (status, ())
 
@@ -95,14 +99,14 @@ def test_a_box_a_little_outside_is_clipped():
     assert box.xyxy == (0.0, 20.0, 30.0, 100.0)
 
 
-def test_several_boxes_with_names_each_once():
+def test_repeated_boxes_are_kept_once_with_their_names():
     said = "<|ref|> nodule <|/ref|> <|box|>(1, 2), (3, 4)<|/box|> <|ref|> mass <|/ref|> <|box|>(5, 6), (7, 8)<|/box|>"
     boxes = parse(PERCENT, f"{said}\n{said}", images=IMAGES).boxes
     assert [(box.name, box.xyxy) for box in boxes] == [("nodule", (1, 2, 3, 4)), ("mass", (5, 6, 7, 8))]
 
 
-def test_the_image_that_the_question_names():
-    step = asked("boxes", "Where is the heart on image 2? Give each box in pixels.")
+def test_a_box_lies_on_the_image_that_the_question_names():
+    step = make_step("boxes", "Where is the heart on image 2? Give each box in pixels.")
     (box,) = parse(step, "[10, 20, 30, 40]", images=IMAGES).boxes
     assert box.image == "b.png"
 
@@ -137,7 +141,7 @@ def test_without_the_size_of_an_image_a_box_keeps_its_unit():
         "In view 1 (10, 20, 30, 40)",
     ],
 )
-def test_a_box_in_the_words_of_the_question(reply):
+def test_numbers_in_prose_around_a_box_are_not_its_coordinates(reply):
     (box,) = parse(PERCENT, reply, images=IMAGES).boxes
     assert (box.xyxy, box.frame, box.image) == (HEART, "percent", "a.png")
 
@@ -150,7 +154,7 @@ def test_a_box_in_the_words_of_the_question(reply):
         "x1, y1 = 51.56, 42.19; x2, y2 = 60.16, 55.47",
     ],
 )
-def test_corners_with_decimals(reply):
+def test_corners_with_decimals_are_read_exactly(reply):
     (box,) = parse(PERCENT, reply, images=IMAGES).boxes
     assert box.xyxy == (51.56, 42.19, 60.16, 55.47)
 
@@ -160,12 +164,12 @@ def test_the_number_of_an_image_is_no_coordinate():
     assert (box.xyxy, box.image) == ((51.56, 42.19, 60.16, 55.47), "b.png")
 
 
-def test_two_boxes_by_their_corners():
+def test_two_boxes_given_by_corners_are_both_read():
     said = "Top-left (10, 20), bottom-right (30, 40). Top-left (50, 60), bottom-right (70, 80)."
     boxes = parse(PERCENT, said, images=IMAGES).boxes
     assert [box.xyxy for box in boxes] == [HEART, (50.0, 60.0, 70.0, 80.0)]
 
 
 @pytest.mark.parametrize("reply", ["Top-left: (10, 20)", "x from 10 to 30", "The top left is clear."])
-def test_half_a_box_is_none(reply):
+def test_half_a_box_is_no_answer(reply):
     assert parse(PERCENT, reply, images=IMAGES).status == "no_answer"

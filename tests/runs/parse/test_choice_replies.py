@@ -299,16 +299,16 @@ NATURAL = [
 
 
 @pytest.mark.parametrize(("step", "reply", "expected"), NATURAL, ids=[reply[:50] for _, reply, _ in NATURAL])
-def test_options_in_natural_words(step, reply, expected):
+def test_an_option_is_recognised_in_other_words_than_its_own(step, reply, expected):
     assert numbers(step, parse(step, reply)) == expected
 
 
-def test_natural_words_of_a_reply_that_ended_by_length_are_no_answer():
+def test_other_words_of_a_reply_that_was_cut_off_are_truncated():
     assert numbers(SIDES, parse(SIDES, "It is on the right", stop="max_tokens")) == "truncated"
 
 
 @pytest.mark.parametrize(("step", "reply", "expected"), REPLIES, ids=[reply[:50] for _, reply, _ in REPLIES])
-def test_replies(step, reply, expected):
+def test_a_reply_chooses_the_options_that_it_gives_as_its_answer(step, reply, expected):
     assert numbers(step, parse(step, reply)) == expected
 
 
@@ -323,11 +323,11 @@ def test_replies(step, reply, expected):
         ("", "truncated"),
     ],
 )
-def test_a_reply_that_ended_by_length(reply, expected):
+def test_a_reply_cut_off_before_its_answer_is_truncated(reply, expected):
     assert numbers(K, parse(K, reply, stop="max_tokens")) == expected
 
 
-def test_a_list_that_ended_by_length():
+def test_a_list_cut_off_after_a_comma_is_truncated():
     assert numbers(L, parse(L, "Answer: 1,", stop="max_tokens")) == "truncated"
     assert numbers(L, parse(L, "Answer: 1,")) == {1}
 

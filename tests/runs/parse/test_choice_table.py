@@ -45,5 +45,5 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("step", "reply", "expected"), TABLE, ids=[reply for _, reply, _ in TABLE])
-def test_the_table(step, reply, expected):
+def test_each_reply_of_the_specification_gives_its_documented_answer(step, reply, expected):
     assert numbers(step, parse(step, reply)) == expected

@@ -1,13 +1,13 @@
 """Yes, no and uncertain in the words of models."""
 
 import pytest
-from tests.runs.parse.steps import asked
+from tests.runs.parse.steps import make_step
 
 from carina.runs.parse import parse
 from carina.trek.wording import load_wording
 
-PRESENCE = asked("yes_no", "Is there a pleural effusion on this radiograph?")
-NORMAL = asked("yes_no", "Is the chest normal on this radiograph?")
+PRESENCE = make_step("yes_no", "Is there a pleural effusion on this radiograph?")
+NORMAL = make_step("yes_no", "Is the chest normal on this radiograph?")
 
 REPLIES = [
     ("Yes", "yes"),
@@ -69,23 +69,23 @@ REPLIES = [
 
 
 @pytest.mark.parametrize(("reply", "expected"), REPLIES, ids=[reply[:50] for reply, _ in REPLIES])
-def test_labels(reply, expected):
+def test_a_reply_gives_the_label_that_it_states(reply, expected):
     parsed = parse(PRESENCE, reply)
     assert (parsed.label or parsed.status) == expected
     assert (parsed.status == "ok") == (parsed.label is not None)
 
 
-def test_a_denial_is_no_answer_where_it_may_mean_yes():
+def test_a_negation_is_no_answer_where_it_may_mean_yes():
     assert parse(NORMAL, "There is no abnormality.").status == "no_answer"
     assert parse(NORMAL, "Yes, there is no abnormality.").label == "yes"
 
 
-def test_a_reply_that_ended_by_length():
+def test_a_reply_cut_off_before_its_label_is_truncated():
     assert parse(PRESENCE, "Yes, since the", stop="max_tokens").label == "yes"
     assert parse(PRESENCE, "The left angle is", stop="max_tokens").status == "truncated"
 
 
-ONLY = asked(
+ONLY = make_step(
     "yes_no",
     "Is there a pleural effusion on this chest film? Give only the word yes, no or uncertain.",
 )
@@ -142,7 +142,7 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(("reply", "expected"), SENTENCES, ids=[reply[:50] for reply, _ in SENTENCES])
-def test_labels_where_the_bare_word_was_asked_for(reply, expected):
+def test_a_sentence_is_labelled_where_a_single_word_was_asked_for(reply, expected):
     for step in (PRESENCE, ONLY):
         parsed = parse(step, reply)
         assert (parsed.label or parsed.status) == expected
@@ -154,22 +154,22 @@ def _instructions():
 
 
 @pytest.mark.parametrize("instruction", _instructions())
-def test_no_instruction_turns_a_question(instruction):
-    step = asked("yes_no", f"Is there a pleural effusion on this radiograph? {instruction}")
+def test_an_instruction_does_not_change_the_topic_of_a_question(instruction):
+    step = make_step("yes_no", f"Is there a pleural effusion on this radiograph? {instruction}")
     assert parse(step, "There is no pleural effusion.").label == "no"
     assert parse(step, "I see a pleural effusion.").label == "yes"
     assert parse(step, "There is a small pleural effusion but no mass.").label == "yes"
-    turned = asked("yes_no", f"Is the chest normal? {instruction}")
+    turned = make_step("yes_no", f"Is the chest normal? {instruction}")
     assert parse(turned, "There is no abnormality.").status == "no_answer"
 
 
-def test_the_labels_within_the_question_itself_turn_nothing():
-    step = asked("yes_no", "Is there a pleural effusion, yes or no?")
+def test_labels_named_in_the_question_do_not_change_its_topic():
+    step = make_step("yes_no", "Is there a pleural effusion, yes or no?")
     assert parse(step, "There is no pleural effusion.").label == "no"
 
 
-def test_another_side_is_not_what_was_asked():
-    step = asked("yes_no", "Is there a pleural effusion on the left?")
+def test_a_statement_about_the_other_side_is_no_answer():
+    step = make_step("yes_no", "Is there a pleural effusion on the left?")
     assert parse(step, "There is a pleural effusion on the right.").status == "no_answer"
     assert parse(step, "There is a pleural effusion on the left.").label == "yes"
     assert parse(step, "No effusion on the right, but there is an effusion on the left.").label == "yes"

@@ -7,7 +7,7 @@ from carina.trek.wording import load_wording
 
 
 @pytest.mark.parametrize("text", load_wording().common["none_of_these"])
-def test_every_wording_of_the_dialogues(text):
+def test_every_wording_of_none_in_trek_is_recognised(text):
     assert says_none(text)
     assert says_none(f"{text[0].upper()}{text[1:]}.")
 
@@ -26,7 +26,7 @@ def test_every_wording_of_the_dialogues(text):
         "Neither of these",
     ],
 )
-def test_none(text):
+def test_an_option_that_denies_all_others_says_none(text):
     assert says_none(text)
 
 
@@ -45,5 +45,5 @@ def test_none(text):
         "red point",
     ],
 )
-def test_not_none(text):
+def test_an_option_that_states_something_does_not_say_none(text):
     assert not says_none(text)

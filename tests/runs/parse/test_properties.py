@@ -5,19 +5,19 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.runs.parse.steps import NY, YN, C, K, L, M, P, T, V, Z, asked, numbers
+from tests.runs.parse.steps import NY, YN, C, K, L, M, P, T, V, Z, make_step, numbers
 from tests.runs.parse.test_choice_replies import REPLIES
 
 from carina.runs.parse import parse, parse_chexpercept
 
 STEPS = [YN, NY, K, L, P, Z, V, C, T, M]
 OTHERS = [
-    asked("yes_no", "Is there an effusion?"),
-    asked("boxes", "Where? In percent."),
-    asked("boxes", "Where?"),
-    asked("open", "What?"),
-    asked("report", "Report."),
-    asked("map", "Map."),
+    make_step("yes_no", "Is there an effusion?"),
+    make_step("boxes", "Where? In percent."),
+    make_step("boxes", "Where?"),
+    make_step("open", "What?"),
+    make_step("report", "Report."),
+    make_step("map", "Map."),
 ]
 IMAGES = {"a.png": (512, 512)}
 MARKERS = [
@@ -122,7 +122,7 @@ def test_a_sentence_without_an_answer_is_never_taken_for_one(step, words):
     st.text(), st.sampled_from(STEPS + OTHERS), st.sampled_from(["stop", "max_tokens", "content_filter", ""])
 )
 @settings(max_examples=300)
-def test_no_text_raises_and_all_is_of_the_step(text, step, stop):
+def test_any_text_gives_an_answer_in_the_terms_of_its_step(text, step, stop):
     parsed = parse(step, text, stop=stop, images=IMAGES)
     assert set(parsed.options) <= {option.id for option in step.options}
     assert (parsed.status == "ok") == bool(
@@ -138,7 +138,7 @@ FIGURES = "0123456789٣०３²①፩𐩀½Ⅷxnthsrd./%-"
 
 @given(st.text(alphabet=FIGURES, min_size=1, max_size=9), st.sampled_from(STEPS + OTHERS))
 @settings(max_examples=300)
-def test_no_figure_raises(figures, step):
+def test_any_number_parses_without_an_error(figures, step):
     for text in (
         figures,
         f"Answer: {figures}",
@@ -168,7 +168,7 @@ PIECES = [reply for _, reply, _ in REPLIES] + [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=5), st.integers(0, 200), st.sampled_from(STEPS + OTHERS))
 @settings(max_examples=300)
-def test_no_mangled_reply_raises(pieces, cut, step):
+def test_any_mangled_reply_parses_without_an_error(pieces, cut, step):
     text = "".join(pieces)
     for said in (text, text[cut:], text[:cut], text[::-1]):
         parse(step, said, images=IMAGES)
@@ -177,7 +177,7 @@ def test_no_mangled_reply_raises(pieces, cut, step):
 
 @given(answers())
 @settings(max_examples=100)
-def test_the_options_of_an_answer_said_again_are_the_same(answer):
+def test_parsing_a_repeated_answer_gives_the_same_options(answer):
     step, chosen, _ = answer
     first = parse(step, "Answer: " + ", ".join(map(str, sorted(chosen))))
     ids = [option.id for option in step.options]
@@ -224,10 +224,10 @@ def test_the_last_answer_of_ten_megabytes_is_found():
     assert numbers(K, parse(K, f"Answer: 3\n{text}")) == {3}
 
 
-LABELLED = asked("yes_no", "Is there an effusion?")
+LABELLED = make_step("yes_no", "Is there an effusion?")
 
 
-def test_only_the_ends_of_a_huge_reply_are_looked_at(monkeypatch):
+def test_only_the_ends_of_a_huge_reply_are_searched(monkeypatch):
     """Whatever a reply's length, the text that is searched is bounded."""
     seen = []
 
@@ -235,8 +235,8 @@ def test_only_the_ends_of_a_huge_reply_are_looked_at(monkeypatch):
         seen.append(len(words))
         return iter(())
 
-    monkeypatch.setattr("carina.runs.parse.labels.last_answers", searched)
-    monkeypatch.setattr("carina.runs.parse.choice.last_answers", searched)
+    monkeypatch.setattr("carina.runs.parse.labels.find_marked_answers", searched)
+    monkeypatch.setattr("carina.runs.parse.choice.find_marked_answers", searched)
     for step in (LABELLED, K):
         parse(step, "The apex is covered by a mask. " * 100_000)
     assert seen
@@ -252,6 +252,6 @@ def test_the_last_answer_of_a_huge_reply_is_found_in_every_format():
     assert parse(OTHERS[3], text).text == text.strip()
 
 
-def test_a_cut_in_the_middle_makes_no_answer():
+def test_no_answer_is_read_across_the_removed_middle():
     filler = "x " * 99_996
     assert parse(K, f"{filler}Answer: 3 of the ribs, {'as one sees ' * 100_000}").status == "no_answer"

@@ -1,7 +1,7 @@
 """Remarks after an answer: most change nothing, some do."""
 
 import pytest
-from tests.runs.parse.steps import NY, YN, K, L, P, T, Z, asked, choice, lettered, numbers
+from tests.runs.parse.steps import NY, YN, K, L, P, T, Z, choice, lettered, make_step, numbers
 
 from carina.runs.parse import parse
 
@@ -12,7 +12,7 @@ ODD = [
     choice("right", "left", "5 cm", "zone (apex)"),
     lettered("s", "i am", "a case", "option x"),
 ]
-FINDING = asked("yes_no", "Is there an effusion?")
+FINDING = make_step("yes_no", "Is there an effusion?")
 
 REMARKED = [
     (K, "Answer: 3", {3}),

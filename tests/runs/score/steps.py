@@ -3,7 +3,7 @@
 import numpy as np
 
 from carina.cases import Box, Case, CaseImage, CaseRegion, Constraints, Fact, Key, Option, Step
-from carina.runs.records import Parsed
+from carina.runs.records import ParsedAnswer
 from carina.runs.score import score
 from carina.studies import Region
 
@@ -92,12 +92,12 @@ def score_step(step, *, status="ok", raw="", regions=(), **parsed):
     """Scores of an answer; the raw answer is its text, unless the text is given."""
     if step.format in ("open", "report"):
         parsed.setdefault("text", raw)
-    return score(make_case(step, regions=regions), step, Parsed(status=status, **parsed), raw)
+    return score(make_case(step, regions=regions), step, ParsedAnswer(status=status, **parsed), raw)
 
 
 def score_in_case(whole, step, text):
     """Scores of an answer in words to a step of a case."""
-    return score(whole, step, Parsed(status="ok", text=text), text)
+    return score(whole, step, ParsedAnswer(status="ok", text=text), text)
 
 
 def score_answer(step, text):

@@ -6,19 +6,19 @@ import pytest
 
 from carina.cases.messages import answer
 from carina.percept.analysis import analyse_lesion
-from carina.percept.assemble import lesion_case, lesion_free
+from carina.percept.assemble import make_lesion_case, make_lesion_free_case
 from carina.percept.lesions import LESIONS
 from carina.percept.records import LesionAnalysis
 from carina.percept.rules import Rules
-from carina.percept.select import places_due
+from carina.percept.select import assign_key_positions
 from carina.phantom import PhantomOptions, make_studies
-from carina.runs.records import Parsed
+from carina.runs.records import ParsedAnswer
 from carina.runs.score import chance, score
-from carina.trek.conversation import conversation
-from carina.trek.language import language
+from carina.trek.conversation import make_conversation
+from carina.trek.language import load_language
 from carina.trek.options import TrekOptions
 from carina.trek.subject import subject_of
-from carina.trek.survey import survey
+from carina.trek.survey import survey_studies
 
 RULES = Rules()
 
@@ -26,12 +26,12 @@ RULES = Rules()
 @pytest.fixture(scope="module")
 def conversations():
     """Phantoms, each with its neighbours in time."""
-    words = language()
+    words = load_language()
     studies = [study for study, _ in make_studies(24, 7, PhantomOptions(size=96))]
-    among = survey(studies, words)
+    among = survey_studies(studies, words)
     subjects = {study.id: subject_of(study, words, known=among.known, most_images=2) for study in studies}
     return [
-        conversation(
+        make_conversation(
             subjects[study.id],
             subjects.get(study.prior),
             subjects.get(study.later),
@@ -55,11 +55,20 @@ def examinations():
                 continue
             analysis = analyse_lesion(study, target, seed=3, rules=RULES)
             if isinstance(analysis, LesionAnalysis):
-                due = {path: places_due(target, path, len(cases), seed=1) for path in ("LF", "RF", "RR")}
+                due = {
+                    path: assign_key_positions(target, path, len(cases), seed=1)
+                    for path in ("LF", "RF", "RR")
+                }
                 right = min(analysis.attributes.locations) if analysis.attributes else 0
-                cases.append(lesion_free(analysis.subject, target, seed=1, rules=RULES, due=due["LF"]))
+                cases.append(
+                    make_lesion_free_case(
+                        analysis.subject, target, seed=1, rules=RULES, key_position=due["LF"]
+                    )
+                )
                 cases += [
-                    lesion_case(analysis, path, right_regions=right, seed=1, rules=RULES, due=due[path])
+                    make_lesion_case(
+                        analysis, path, right_regions=right, seed=1, rules=RULES, key_position=due[path]
+                    )
                     for path in ("RF", "RR")
                 ]
     return cases
@@ -67,7 +76,9 @@ def examinations():
 
 def right_answer(case, step):
     key = step.key
-    return Parsed(status="ok", options=key.options, label=key.label, boxes=key.boxes, text=answer(case, step))
+    return ParsedAnswer(
+        status="ok", options=key.options, label=key.label, boxes=key.boxes, text=answer(case, step)
+    )
 
 
 def figures(scores):
@@ -116,7 +127,7 @@ def test_random_answers_are_right_as_often_as_chance_says(examinations):
             if (step.task, len(draws)) in counted:
                 continue
             counted.add((step.task, len(draws)))
-            right = [score(case, step, Parsed(status="ok", options=draw), "").correct for draw in draws]
+            right = [score(case, step, ParsedAnswer(status="ok", options=draw), "").correct for draw in draws]
             assert sum(right) / len(right) == pytest.approx(chance(step))
     assert {8, 256} <= {number for _, number in counted}
 

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.runs.score.steps import boxes_step, make_box, make_case, make_region, score_step
 
-from carina.runs.records import Parsed
+from carina.runs.records import ParsedAnswer
 from carina.runs.score import score
 from carina.runs.score.boxes import iou
 
@@ -75,7 +75,7 @@ def test_relative_boxes_of_an_image_of_unknown_size_are_compared():
         (make_box(100, 100, 300, 900, frame="thousand"), 0.5),
         (make_box(20, 10, 60, 50), 0.0),
     ):
-        scores = score(unknown, step, Parsed(status="ok", boxes=(found,)), "")
+        scores = score(unknown, step, ParsedAnswer(status="ok", boxes=(found,)), "")
         assert scores.iou == pytest.approx(expected)
         assert scores.correct is (expected >= 0.5)
 

@@ -14,7 +14,7 @@ def test_limits_count_words_separated_by_white_space(words, kept):
     assert score_answer(step, "\n ".join(["well-known"] * words)).obeyed is kept
 
 
-def test_reasoning_does_not_count():
+def test_reasoning_does_not_count_as_words():
     step = yes_no_step("no", max_words=3)
     raw = "<think>Let me look at both sides of the chest.</think> No effusion."
     assert score_step(step, raw=raw, label="no").obeyed is True
@@ -22,12 +22,12 @@ def test_reasoning_does_not_count():
 
 
 @pytest.mark.parametrize("raw", ["No", "no.", "**No**", "Answer: No", "The answer is no."])
-def test_a_bare_label(raw):
+def test_a_bare_label_keeps_the_form(raw):
     assert score_step(yes_no_step("no", answer_only=True), raw=raw, label="no").obeyed is True
 
 
 @pytest.mark.parametrize("raw", ["No, I see none.", "No effusion", "No. The lungs are clear."])
-def test_a_label_with_an_explanation(raw):
+def test_a_label_with_an_explanation_does_not_keep_the_form(raw):
     assert score_step(yes_no_step("no", answer_only=True), raw=raw, label="no").obeyed is False
 
 
@@ -41,7 +41,7 @@ def test_a_bare_uncertain_answer_may_take_three_words():
     "raw",
     ["B", "(2)", "b.", "B. pleural effusion", "Pleural effusion.", "Option B: pleural effusion", "**B**"],
 )
-def test_a_bare_option(raw):
+def test_a_bare_option_keeps_the_form(raw):
     step = choice_step(["edema", "pleural effusion", "mass"], "B", answer_only=True)
     assert score_step(step, raw=raw, options=("B",)).obeyed is True
 
@@ -50,12 +50,12 @@ def test_a_bare_option(raw):
     "raw",
     ["B, because of the meniscus", "Pleural effusion, not edema", "B. pleural effusion " * 9, "word " * 999],
 )
-def test_an_option_with_an_explanation(raw):
+def test_an_option_with_an_explanation_does_not_keep_the_form(raw):
     step = choice_step(["edema", "pleural effusion", "mass"], "B", answer_only=True)
     assert score_step(step, raw=raw, options=("B",)).obeyed is False
 
 
-def test_several_bare_options():
+def test_several_bare_options_keep_the_form():
     step = choice_step(["left zone", "right zone", "left lower zone"], "AC", multiple=True, answer_only=True)
     for raw in ("A and C", "1, 3", "A. left zone\nC. left lower zone", "left lower zone and left zone"):
         assert score_step(step, raw=raw, options=("A", "C")).obeyed is True, raw

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.runs.score.steps import boxes_step, choice_step, make_box, open_step, score_step, yes_no_step
 
 from carina.runs.records import STATUSES
-from carina.runs.score.options import f1, jaccard
+from carina.runs.score import f1, jaccard
 
 SETS = st.frozensets(st.sampled_from("ABCDEF"))
 

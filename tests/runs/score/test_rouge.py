@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carina.runs.score.rouge import MOST, common, rouge_l, tokens
+from carina.runs.score.text import LONGEST_ROUGE_TEXT, count_common_words, rouge_l, split_words
 
 WORDS = st.lists(st.sampled_from(["no", "left", "right", "edema", "mild"]), max_size=70)
 
@@ -21,11 +21,11 @@ def by_table(one, other):
 
 
 def test_words_are_runs_of_letters_and_digits_in_lower_case():
-    assert tokens("Left-sided effusion, 4.5 cm (it's new)!") == (
+    assert split_words("Left-sided effusion, 4.5 cm (it's new)!") == (
         ["left", "sided", "effusion", "4", "5", "cm", "it", "s", "new"]
     )
-    assert tokens("Ödem") == ["dem"]
-    assert tokens(" \n--") == []
+    assert split_words("Ödem") == ["dem"]
+    assert split_words(" \n--") == []
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_words_are_runs_of_letters_and_digits_in_lower_case():
         ("Mild edema.", "mild, EDEMA", 1.0),
     ],
 )
-def test_values_worked_out_by_hand(key, answer, expected):
+def test_rouge_l_equals_values_worked_out_by_hand(key, answer, expected):
     assert rouge_l(key, answer) == pytest.approx(expected)
 
 
@@ -52,23 +52,23 @@ def test_a_key_without_words_cannot_be_compared():
 
 
 @given(one=WORDS, other=WORDS)
-def test_bits_count_what_the_table_counts(one, other):
-    assert common(one, other) == by_table(one, other)
+def test_the_subsequence_of_bits_equals_that_of_dynamic_programming(one, other):
+    assert count_common_words(one, other) == by_table(one, other)
 
 
 @given(one=st.text(), other=st.text())
-def test_any_two_texts(one, other):
+def test_rouge_l_of_any_two_texts_is_symmetric_and_bounded(one, other):
     figure = rouge_l(one, other)
     if figure is None:
-        assert tokens(one) == []
+        assert split_words(one) == []
         return
     assert 0 <= figure <= 1
     assert rouge_l(one, one) == 1
-    if tokens(other):
+    if split_words(other):
         assert rouge_l(other, one) == figure
 
 
 def test_only_the_first_words_are_compared():
-    long = "edema " * 10 * MOST
-    assert len(tokens(long)) == MOST
-    assert rouge_l("edema " * MOST, long) == 1.0
+    long = "edema " * 10 * LONGEST_ROUGE_TEXT
+    assert len(split_words(long)) == LONGEST_ROUGE_TEXT
+    assert rouge_l("edema " * LONGEST_ROUGE_TEXT, long) == 1.0

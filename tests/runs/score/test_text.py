@@ -10,7 +10,7 @@ from carina.cases import Fact
 from carina.reports import read_quality, read_trend
 from carina.reports.answers import FLAWLESS
 from carina.store.errors import BenchmarkError
-from carina.trek.language import language
+from carina.trek.language import load_language
 
 STUDY = ("target", "study", "abnormalities")
 EFFUSION = ("target", "finding", "pleural effusion")
@@ -174,7 +174,7 @@ def test_denied_attributes_do_not_count(kind, value, right, wrong):
         ("In the stomach.", None),
     ],
 )
-def test_positions_in_many_words(text, position):
+def test_a_position_is_recognised_in_different_words(text, position):
     tube = ("target", "device", "nasogastric tube")
     for value, key in (("adequate", "It is properly placed."), ("malpositioned", "It is badly placed.")):
         step = open_step(
@@ -329,7 +329,7 @@ def test_an_answer_of_ten_megabytes_is_scored():
 
 def test_every_key_of_a_single_trend_is_understood():
     """All wordings of stages 5 and 6, filled with words that could be mistaken for a trend."""
-    pools = language().wording.pools
+    pools = load_language().wording.pools
     things = (
         "moderate pulmonary edema",
         "severe cardiomegaly, with global enlargement of the cardiac silhouette",
@@ -430,7 +430,7 @@ def test_names_are_taken_from_other_steps_of_the_case():
 
 
 def test_every_phrase_about_quality_in_keys_is_understood():
-    phrases = language().wording.phrases[1]
+    phrases = load_language().wording.phrases[1]
     for criterion in GOOD:
         for state, spellings in phrases[criterion].items():
             for text in spellings:

@@ -282,7 +282,7 @@ def test_a_contradiction_is_reported_with_its_field(rr, path, value, reason, sen
 def test_none_excludes_the_others(rr):
     block = rr["contour_qa"]["contour_revision_qa_contraction"]
     block |= {"answer_index": [2, 5], "answer": "orange point, None"}
-    with pytest.raises(RecordError, match=r"holds 5, 'None', together with others: \[2, 5\]"):
+    with pytest.raises(RecordError, match=r"contour_revision_qa_contraction\.answer_index: .*\[2, 5\]"):
         read(rr)
 
 
@@ -301,16 +301,15 @@ def test_a_picture_that_cannot_be_read_is_named_with_its_field(rr):
             raise ImageError(f"{key}: no such image file")
         return probe(key)
 
-    with pytest.raises(
-        RecordError, match=r"answer_options\[2\].relative_path: .*option_3_mask_fake.png: no such"
-    ) as told:
+    field = r"answer_options\[2\]\.relative_path: .*option_3_mask_fake\.png"
+    with pytest.raises(RecordError, match=field) as told:
         read_case(NAME, rr, broken)
     assert told.value.kind == "image"
 
 
 @pytest.mark.parametrize("key_id", ["", "..", ".", "a/b", "a\\b", "a\nb", "a\0", "x" * 300])
 def test_a_name_that_is_no_folder_is_refused(rr, key_id):
-    with pytest.raises(RecordError, match="cannot be the name of a folder"):
+    with pytest.raises(RecordError, match="key_id"):
         read(rr, key_id)
 
 

@@ -33,7 +33,7 @@ def names(value):
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(record=st.dictionaries(NAMES, JSON, max_size=5))
-def test_nothing_is_lost_and_no_key_remains(record):
+def test_split_records_have_no_key_and_merge_to_the_original(record):
     before = deepcopy(record)
     asked, keys = split_keys(record)
     assert record == before
@@ -41,7 +41,7 @@ def test_nothing_is_lost_and_no_key_remains(record):
     assert merge_keys(asked, keys) == record
 
 
-def test_the_fields_that_hold_the_answer_key():
+def test_fields_that_hold_the_answer_key_are_recognised():
     asked, keys = split_keys(published.record("RR", pair_id="x"))
     assert set(names(keys)) - set(names(asked)) == {
         "answer", "answer_index", "answer_zones", "type", "masks", "true_masks", "true_combination", "fake_masks",

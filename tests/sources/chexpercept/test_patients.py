@@ -14,7 +14,7 @@ def table(tmp_path, text, name="patients.csv"):
     return path
 
 
-def test_patients_by_image_or_by_record(tmp_path):
+def test_patients_are_found_by_image_or_by_record(tmp_path):
     by_image = read_patients(table(tmp_path, "x,dicom_id,patient\n1,d-1,p9\n\n2,d-2,p9\n"))
     assert by_image.find(key_id="k", dicom_id="d-2") == "p9"
     assert by_image.find(key_id="d-2", dicom_id="k") is None
@@ -48,10 +48,10 @@ def test_a_table_that_cannot_be_used_is_refused(tmp_path, text, sentence):
 
 
 def test_a_missing_or_damaged_table_is_refused(tmp_path):
-    with pytest.raises(SourceError, match="cannot be read: No such file"):
+    with pytest.raises(SourceError, match=r"nowhere\.csv: "):
         read_patients(tmp_path / "nowhere.csv")
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(SourceError, match=r"x\.csv\.gz: "):
         read_patients(table(tmp_path, "not gzip", "x.csv.gz"))
     (tmp_path / "latin.csv").write_bytes(b"dicom_id,patient\n\xe9,p\n")
-    with pytest.raises(SourceError, match="not a table in CSV"):
+    with pytest.raises(SourceError, match=r"latin\.csv: "):
         read_patients(tmp_path / "latin.csv")

@@ -9,6 +9,7 @@ import pytest
 
 from carina.cases import open_benchmark
 from carina.sources import SourceError, import_source
+from carina.store.errors import CarinaError
 
 XRAY = "chexpercept/edema_s3_negative_0/detection_qa/xray.png"
 OPTION = "chexpercept/effusion_s1_positive_0/contour_qa/contour_revision_qa/option_3_mask_fake.png"
@@ -32,7 +33,7 @@ def bomb(side):
     return content
 
 
-def test_counts_by_lesion_and_path(bundle, tmp_path):
+def test_cases_are_counted_by_lesion_and_path(bundle, tmp_path):
     result = bring(bundle, tmp_path / "bench")
     assert result.counts.records == 6
     assert result.counts.cells == {
@@ -91,7 +92,7 @@ def test_a_link_out_of_the_bundle_is_not_followed(bundle, tmp_path):
     assert "leads out of the image root" in found.message
 
 
-def test_names_given_twice_are_refused(bundle, tmp_path):
+def test_records_with_repeated_names_are_skipped(bundle, tmp_path):
     text = (bundle / "chexpercept.json").read_text()
     records = json.loads(text)
     double = f'"edema_s3_negative_0": {json.dumps(records["edema_s3_negative_0"])}'
@@ -110,9 +111,7 @@ def test_names_given_twice_are_refused(bundle, tmp_path):
 
 def test_stop_ends_at_the_first_fault(bundle, tmp_path):
     (bundle / XRAY).unlink()
-    with pytest.raises(
-        SourceError, match=r"chexpercept.json: edema_s3_negative_0: detection_qa: .*no such image"
-    ):
+    with pytest.raises(SourceError, match=r"chexpercept.json: edema_s3_negative_0: detection_qa: "):
         bring(bundle, tmp_path / "bench", on_error="stop")
     assert not (tmp_path / "bench" / "bench.json").exists()
 
@@ -162,10 +161,10 @@ def test_workers_change_nothing(bundle, tmp_path):
 def test_a_file_that_is_no_bundle_writes_nothing(tmp_path):
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle" / "chexpercept.json").write_text("{}")
-    with pytest.raises(SourceError, match="holds no record"):
+    with pytest.raises(SourceError, match=r"chexpercept\.json: "):
         bring(tmp_path / "bundle", tmp_path / "bench")
     (tmp_path / "bundle" / "chexpercept.json").write_text('{"a": {}')
-    with pytest.raises(SourceError, match="expected a comma or the closing brace"):
+    with pytest.raises(SourceError, match=r"chexpercept\.json: .*record 'a', at byte 8"):
         bring(tmp_path / "bundle", tmp_path / "bench")
     assert not (tmp_path / "bench").exists()
 
@@ -178,5 +177,5 @@ def test_keys_that_do_not_fit_cost_their_record_alone(bundle, tmp_path):
 
 def test_another_import_in_the_same_place_is_refused(bundle, tmp_path):
     bring(bundle, tmp_path / "bench")
-    with pytest.raises(Exception, match="already holds 6 cases"):
+    with pytest.raises(CarinaError, match=r"bench: .*\b6 cases\b"):
         bring(bundle, tmp_path / "bench")

@@ -25,7 +25,7 @@ def one(item, **changes):
     return found.case.steps[0], told
 
 
-def test_a_whole_record():
+def test_a_record_becomes_a_case_with_all_its_fields():
     found = read(sample.record())
     case = found.case
     assert (case.id, case.study) == ("trek-p10000001-s50000002", "p10000001-s50000002")
@@ -66,7 +66,7 @@ def test_a_whole_record():
     assert found.unmapped == []
 
 
-def test_keys_in_every_format():
+def test_keys_of_every_format_are_read():
     steps = read(sample.record()).case.steps
     assert steps[1].key == Key(label="yes", text="Yes, something is.")
     assert steps[2].key == Key(label="no", text="No")
@@ -95,7 +95,7 @@ def test_keys_in_every_format():
     )
 
 
-def test_what_is_known_beside_the_words():
+def test_facts_and_origin_of_a_question_are_read():
     steps = read(sample.record()).case.steps
     assert steps[2].facts == (
         Fact(name="target", about="finding", text="edema"),
@@ -134,7 +134,7 @@ def test_sizes_come_from_the_files_where_they_are(tmp_path):
         ("./images/s5/a.jpg", "images/s5/a.jpg"),
     ],
 )
-def test_private_places_are_left_behind(path, key):
+def test_private_folders_are_removed_from_image_keys(path, key):
     record = sample.alone(sample.content()[:1], image=[path])
     assert read(record).case.images[0].key == key
 
@@ -324,7 +324,7 @@ def test_without_placeholders_the_counts_say_where_images_enter():
     }
 
 
-def test_a_count_against_the_placeholders_is_told():
+def test_a_count_that_contradicts_the_placeholders_is_a_defect():
     record = sample.record()
     record["content"][3]["image_input_count"] = 2
     assert read(record).defects["image count differs"] == 1
@@ -369,12 +369,12 @@ def test_a_record_that_cannot_be_used_names_its_field(change, sentence):
         read(broken(change))
 
 
-def test_roles_by_number_where_folders_do_not_tell():
+def test_roles_follow_the_number_of_images_where_folders_are_unknown():
     record = sample.record(image=["x/a.jpg", "x/b.jpg"])
     assert [image.role for image in read(record).case.images] == ["current", "reference"]
 
 
-def test_what_is_no_json_is_told():
+def test_a_record_that_is_no_json_is_refused():
     with pytest.raises(RecordError, match="record: not JSON"):
         read_case(b'{"study_id": NaN}')
     with pytest.raises(RecordError, match="record: expected an object, found 5"):

@@ -116,7 +116,7 @@ def test_facts_are_the_values_of_the_record(made, asked):
     assert set(checked) == {*CLOSED, "position"}
 
 
-def test_an_open_answer_tells_the_value(asked):
+def test_an_open_answer_contains_the_value(asked):
     for study, step in asked:
         if step.format == "open" and step.task in CLOSED:
             (fact,) = value_facts(step, *CLOSED)
@@ -129,7 +129,7 @@ def test_an_open_answer_tells_the_value(asked):
                 assert fact.text.lower() in step.key.text.lower()
 
 
-def test_a_statement_with_a_wrong_value_is_no_and_the_answer_tells_the_right_one(made, asked):
+def test_a_question_with_a_wrong_value_is_answered_no_with_the_right_value(made, asked):
     labels = Counter()
     for study, step in asked:
         if step.format != "yes_no" or step.task not in CLOSED:
@@ -215,7 +215,7 @@ def test_zones_among_options_are_those_of_the_finding(made, asked):
     assert several[2] > 0
 
 
-def test_of_statements_one_holds(made, asked):
+def test_one_of_the_statements_is_right(made, asked):
     for study, step in asked:
         if step.task != "statement":
             continue
@@ -250,7 +250,7 @@ def test_a_vignette_has_five_descriptions_or_six_of_which_one_fits(made, asked):
         about = {fact.about for fact in value_facts(step, *CLOSED)}
         (thing,) = (record(study, name) for name in about)
         at = place(made.words, thing)
-        expected = made.words.described(
+        expected = made.words.describe(
             made.words.name(thing.name),
             severity=thing.severity,
             distribution=thing.distribution,
@@ -266,7 +266,7 @@ def test_a_vignette_has_five_descriptions_or_six_of_which_one_fits(made, asked):
     assert checked > 20
 
 
-def test_a_device_is_placed_as_recorded(made, asked):
+def test_the_position_of_a_device_is_that_of_the_record(made, asked):
     forms = Counter()
     for study, step in asked:
         if step.task != "position":
@@ -281,7 +281,7 @@ def test_a_device_is_placed_as_recorded(made, asked):
     assert {("open", True), ("open", False)} <= set(forms)
 
 
-def test_measures_are_the_record_s(made, asked):
+def test_measures_are_those_of_the_record(made, asked):
     """Only what can be taken from a picture, of what is there, and no finer than anyone could take it."""
     checked = 0
     for study, step in asked:
@@ -296,7 +296,7 @@ def test_measures_are_the_record_s(made, asked):
     assert checked > 5
 
 
-def test_a_description_tells_everything_and_hedges_what_may_be(made, asked):
+def test_a_description_has_all_attributes_and_hedges_uncertain_findings(made, asked):
     checked = Counter()
     for study, step in asked:
         if step.task != "description":
@@ -315,7 +315,7 @@ def test_a_description_tells_everything_and_hedges_what_may_be(made, asked):
     assert set(checked) == {"present", "uncertain"}
 
 
-def test_what_a_zone_holds_is_what_lies_in_it(made, asked):
+def test_a_zone_holds_the_findings_that_lie_in_it(made, asked):
     checked = Counter()
     for study, step in asked:
         if step.task != "region content":
@@ -341,7 +341,7 @@ def test_what_a_zone_holds_is_what_lies_in_it(made, asked):
 # ---- what tells what -------------------------------------------------------------------------------------------------
 
 
-def test_what_tells_several_things_comes_after_what_it_would_tell(made, conversations):
+def test_a_question_that_reveals_several_attributes_comes_after_those(made, conversations):
     """Descriptions, contents of regions and boxes never come before a closed question about the same finding."""
     for talk in conversations:
         told = set()
@@ -386,7 +386,7 @@ def test_no_attribute_is_asked_twice(conversations):
         assert set(counted.values()) <= {1}
 
 
-def test_after_a_place_is_told_it_is_not_asked_closed(made, conversations):
+def test_no_closed_question_asks_for_a_known_place(made, conversations):
     """A sited "yes", or a zone that was asked about, tells places."""
     for talk in conversations:
         told, all_told, zones_told = set(), False, set()
@@ -419,19 +419,19 @@ def test_only_the_recorded_attributes_are_asked(made):
     assert tasks["severity"] > 0
 
 
-def test_a_study_that_says_nothing_of_anything_has_no_stage_three(made):
+def test_a_study_without_attributes_has_no_stage_three(made):
     plain = made.study(made.finding("mass", "absent"), views=("lateral",))
     assert {step.stage for case in made.talks(10, plain) for step in case.steps}.isdisjoint({3})
 
 
-def test_side_and_place_in_that_order(made):
+def test_the_side_is_asked_for_before_the_place(made):
     sided = made.study(made.finding("pneumonia", zones=("right lower",), side="right", severity="mild"))
     for case in made.talks(40, sided, quotas=made.everything):
         tasks = [step.task for step in case.steps if step.task in ("side", "location")]
         assert tasks in (["side", "location"], ["side"], ["location"], [])
 
 
-def test_right_and_wrong_values_are_as_common(made):
+def test_each_value_is_as_often_right_as_wrong(made):
     """Whatever is said of a finding, it is right as often as wrong."""
     studies = made.crowd(180)
     among = made.survey(studies)
@@ -489,7 +489,7 @@ def test_only_zones_that_are_held_or_surely_clear_are_asked_about(made):
     assert set(options) == sure
 
 
-def test_where_every_zone_is_held_or_next_to_one_that_is_none_is_asked_for_as_clear(made):
+def test_no_zone_is_asked_about_where_none_is_certainly_clear(made):
     study = made.study(
         made.finding("mass", zones=("left mid",), side="left"),
         made.finding("pneumonia", zones=("right mid",), side="right"),
@@ -514,7 +514,9 @@ def test_where_every_zone_is_held_or_next_to_one_that_is_none_is_asked_for_as_cl
         ("extent", "present", False),
     ],
 )
-def test_a_measure_is_asked_for_of_what_is_there_and_can_be_taken(made, name, certainty, said):
+def test_a_measure_is_asked_for_only_if_the_finding_is_present_and_no_scale_is_needed(
+    made, name, certainty, said
+):
     measured = made.finding(
         "cardiomegaly",
         certainty,
@@ -532,7 +534,7 @@ def test_a_measure_is_asked_for_of_what_is_there_and_can_be_taken(made, name, ce
     assert all("0.57" in text and "0.5678" not in text for text in texts)
 
 
-def test_a_description_that_only_tells_less_is_no_distractor(made):
+def test_a_description_with_less_detail_is_no_distractor(made):
     """Of a mild mass in one zone, "a mass" and "a mild mass" are right, too; another grade or a place apart is not."""
     zone = {"zones": ("right upper",), "side": "right"}
     true = made.study(made.finding("mass", severity="mild", **zone), indication="Cough.")

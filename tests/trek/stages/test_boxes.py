@@ -8,7 +8,7 @@ import pytest
 
 from carina.cases import Box
 from carina.studies import Annotation, Region
-from carina.trek.stages.boxes import box_in_frame, coordinates, said
+from carina.trek.stages.boxes import convert_box, format_box, format_corners
 
 SPOKEN = re.compile(
     r"<\|ref\|> (.+?) <\|/ref\|> <\|box\|>\(([\d.]+), ([\d.]+)\), \(([\d.]+), ([\d.]+)\)<\|/box\|>"
@@ -100,7 +100,7 @@ def test_boxes_are_around_the_mask(made, asked):
     assert several > 3
 
 
-def test_the_words_say_the_same_boxes(made, asked):
+def test_the_answer_text_has_the_boxes_of_the_key(made, asked):
     for _, _, step in asked:
         spoken = SPOKEN.findall(step.key.text)
         assert [name for name, *_ in spoken] == [box.name for box in step.key.boxes]
@@ -114,7 +114,7 @@ def test_the_words_say_the_same_boxes(made, asked):
         assert ("boxes-several" in step.template) == (len(step.key.boxes) > 1)
 
 
-def test_no_two_questions_for_the_same_box(made, conversations):
+def test_no_box_is_asked_for_twice(made, conversations):
     for talk in conversations:
         boxes = Counter(
             (made.targets(step)[0], step.key.boxes[0].image, step.task)
@@ -199,27 +199,27 @@ def test_the_content_of_a_box_is_asked_with_the_units_of_its_corners(conversatio
         ("thousand", (150, 100, 400, 300), "(150, 100), (400, 300)"),
     ],
 )
-def test_units(made, frame, corners, text):
+def test_boxes_are_in_the_units_of_the_frame(made, frame, corners, text):
     image = made.study().images[0]
-    box = box_in_frame((30, 10, 50, 20), image, frame, name="heart", of="anatomy")
+    box = convert_box((30, 10, 50, 20), image, frame, name="heart", of="anatomy")
     assert box == Box(image="s.png", xyxy=corners, frame=frame, name="heart", of="anatomy")
-    assert coordinates(box) == text
-    assert said(box, "the heart") == f"<|ref|> the heart <|/ref|> <|box|>{text}<|/box|>"
+    assert format_corners(box) == text
+    assert format_box(box, "the heart") == f"<|ref|> the heart <|/ref|> <|box|>{text}<|/box|>"
 
 
-def test_rounding_to_the_units_of_the_frame(made):
+def test_boxes_are_rounded_to_the_units_of_the_frame(made):
     image = made.study().images[0]
-    assert box_in_frame((1, 33, 2, 1), image, "percent", name="dot").xyxy == (0.5, 33.0, 1.5, 34.0)
-    assert box_in_frame((1, 33, 2, 1), image, "thousand", name="dot").xyxy == (5, 330, 15, 340)
+    assert convert_box((1, 33, 2, 1), image, "percent", name="dot").xyxy == (0.5, 33.0, 1.5, 34.0)
+    assert convert_box((1, 33, 2, 1), image, "thousand", name="dot").xyxy == (5, 330, 15, 340)
     odd = made.replace(image, width=333, height=777)
-    assert box_in_frame((1, 1, 100, 100), odd, "percent", name="dot").xyxy == (0.3, 0.13, 30.33, 13.0)
-    assert box_in_frame((0, 0, 333, 777), odd, "thousand", name="all").xyxy == (0, 0, 1000, 1000)
+    assert convert_box((1, 1, 100, 100), odd, "percent", name="dot").xyxy == (0.3, 0.13, 30.33, 13.0)
+    assert convert_box((0, 0, 333, 777), odd, "thousand", name="all").xyxy == (0, 0, 1000, 1000)
 
 
-def test_what_rounds_to_nothing_has_no_box(made):
+def test_a_region_that_rounds_to_nothing_has_no_box(made):
     large = made.replace(made.study().images[0], width=5000, height=5000)
-    assert box_in_frame((3, 3, 1, 1), large, "thousand", name="dot") is None
-    assert box_in_frame((3, 3, 1, 1), large, "pixel", name="dot").xyxy == (3, 3, 4, 4)
+    assert convert_box((3, 3, 1, 1), large, "thousand", name="dot") is None
+    assert convert_box((3, 3, 1, 1), large, "pixel", name="dot").xyxy == (3, 3, 4, 4)
 
 
 def test_an_empty_region_is_not_asked_for(made):
@@ -270,7 +270,7 @@ def test_anatomy_of_an_image_that_is_not_shown_is_not_asked_for(made):
         ([(20, 40), (120, 40)], ("lateral",), [(20, 160)]),  # front and back are no sides
     ],
 )
-def test_what_was_drawn_at_once_in_both_lungs_has_a_box_a_side(made, drawn, views, boxes):
+def test_a_region_drawn_in_both_lungs_has_a_box_for_each_side(made, drawn, views, boxes):
     region = made.rectangle(10, 1, 20, 1)
     mask = np.zeros((region.height, region.width), bool)
     for x, width in drawn:
@@ -328,7 +328,7 @@ def test_what_a_box_holds_is_asked_only_where_nothing_else_could_lie_in_it(made,
     assert ("box content" in tasks) == asked
 
 
-def test_what_image_is_meant_is_told_by_its_name(made):
+def test_the_question_names_the_image_that_it_is_about(made):
     """Two images of a projection could not be told apart, so one of them is shown."""
     views = ("PA", "PA", "lateral")
     keys = ("s.png", "s-2.png", "s-3.png")

@@ -72,7 +72,7 @@ def test_trends_are_those_of_the_records(made, asked):
     assert {"new", "unchanged", "resolved"} <= set(seen)
 
 
-def test_options_of_a_change_are_wrong_for_this_pair_but_one(made, asked):
+def test_exactly_one_option_of_a_change_is_right(made, asked):
     words = made.words.wording.phrases[5]["change"]
     none_said = made.words.wording.common["none_of_these"]
     checked = Counter()
@@ -135,7 +135,7 @@ def test_without_anything_to_compare_there_is_no_reference(made):
         assert not any(step.stage == 5 for step in case.steps)
 
 
-def test_grades_before_and_now(made):
+def test_a_change_of_grade_names_both_grades(made):
     before = made.study(made.finding("pneumonia", severity="severe"), name="a")
     now = made.study(made.finding("pneumonia", severity="mild"), name="b")
     rights = Counter()
@@ -152,7 +152,7 @@ def test_grades_before_and_now(made):
 
 
 @pytest.mark.parametrize("kind", ["new", "resolved"])
-def test_a_device_comes_and_goes(made, kind):
+def test_devices_are_placed_and_removed(made, kind):
     with_tube = made.study(made.device("chest tube"), name="a")
     without = made.study(made.device("chest tube", "absent"), name="b")
     before, now = (without, with_tube) if kind == "new" else (with_tube, without)
@@ -165,7 +165,7 @@ def test_a_device_comes_and_goes(made, kind):
 
 
 @pytest.mark.parametrize("followed", [True, False])
-def test_nothing_is_called_stable_beside_something_whose_course_nobody_can_tell(made, followed):
+def test_nothing_is_called_stable_where_the_course_of_a_finding_is_unknown(made, followed):
     same = made.finding("pneumonia", severity="mild")
     vague = made.finding("fracture", severity="mild" if followed else None)
     before, now = (made.study(same, vague, name=name) for name in "ab")

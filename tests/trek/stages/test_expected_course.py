@@ -56,7 +56,7 @@ def test_facts_are_of_findings_of_the_current_study(made, asked):
     assert "new" not in trends
 
 
-def test_what_is_yet_to_come_is_not_asked_for(made):
+def test_findings_that_are_not_yet_present_are_not_asked_about(made):
     now = made.study(made.finding("mass", "absent"), name="a")
     later = made.study(made.finding("mass"), name="b")
     for case in made.talks(20, now, None, later, quotas=Quotas(outlook=1.0)):
@@ -93,7 +93,7 @@ def test_the_prognosis_is_the_sum_of_the_changes(made, trends, kind):
 
 
 @pytest.mark.parametrize("followed", [True, False])
-def test_there_is_a_prognosis_only_where_everything_is_followed(made, followed):
+def test_a_prognosis_is_asked_for_only_where_the_course_of_everything_is_known(made, followed):
     now = made.study(made.finding("pneumothorax"), made.finding("cardiomegaly"), name="a")
     course = {"trend": "unchanged"} if followed else {}
     later = made.study(

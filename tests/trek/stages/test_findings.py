@@ -7,7 +7,7 @@ import pytest
 
 from carina.studies.vocabulary import DEVICES, FINDINGS
 from carina.trek.confusable import COMPANIONS, MAY_BE_CALLED
-from carina.trek.stages.findings import ask_findings, options_wanted, with_none
+from carina.trek.stages.findings import add_none_option, ask_findings, sample_option_count
 from carina.trek.turn import Choice
 
 
@@ -64,7 +64,7 @@ def test_every_family_is_asked_in_every_format(asked):
     assert {"s2.presence.yes_no-sited", "s2.presence.choice-multiple", "s2.others.open-neutral"} <= variants
 
 
-def test_whether_there_is_anything_is_what_the_records_say(made, asked):
+def test_whether_anything_is_present_is_answered_by_the_records(made, asked):
     labels = Counter()
     for study, step in asked:
         if step.task not in ("any abnormality", "any device"):
@@ -125,7 +125,7 @@ def test_all_three_origins_of_a_no_occur(made, asked):
     assert set(origins) == {"stated", "sibling", "sampled"}
 
 
-def test_a_place_in_the_question_is_the_place_of_what_is_there(made, asked):
+def test_the_place_in_a_question_is_that_of_the_present_finding(made, asked):
     seen = Counter()
     for study, step in asked:
         at = next((slot.value for slot in step.slots if slot.name == "at"), None)
@@ -139,7 +139,7 @@ def test_a_place_in_the_question_is_the_place_of_what_is_there(made, asked):
     assert set(seen) == {"yes", "no"}
 
 
-def test_options_are_there_or_clearly_not_and_none_is_right_only_alone(made, asked):
+def test_options_are_present_or_clearly_absent_and_none_excludes_the_others(made, asked):
     none_said = made.words.wording.common["none_of_these"]
     counted = Counter()
     for study, step in asked:
@@ -170,7 +170,7 @@ def test_options_are_there_or_clearly_not_and_none_is_right_only_alone(made, ask
     assert {("none right", False), ("none", False), ("plain", False), ("plain", True)} <= set(counted)
 
 
-def test_lists_name_everything_there_and_hedge_what_may_be(made, asked):
+def test_lists_name_all_present_findings_and_hedge_uncertain_ones(made, asked):
     checked = 0
     for study, step in asked:
         if step.task not in ("abnormalities", "devices", "abnormalities and devices"):
@@ -220,7 +220,7 @@ LISTS = {
 }
 
 
-def test_others_are_not_asked_for_where_earlier_keys_have_told_them_all(made, conversations):
+def test_others_are_not_asked_for_where_earlier_keys_reveal_them_all(made, conversations):
     checked = 0
     for talk in conversations:
         told: set[str] = set()
@@ -253,7 +253,7 @@ def chosen_lists(asked):
     return [(study, step) for study, step in asked if step.task in LISTS and step.format == "choice"]
 
 
-def test_the_right_list_names_what_is_there_and_no_other_does(made, asked):
+def test_only_the_right_list_names_exactly_what_is_present(made, asked):
     """Wrong lists have another name, clearly absent, in the place of one that is there."""
     seen = Counter()
     for study, step in chosen_lists(asked):
@@ -291,7 +291,7 @@ def test_the_right_list_names_what_is_there_and_no_other_does(made, asked):
     assert seen["abnormalities", "nothing"] > 0
 
 
-def test_what_tells_lists_apart_is_asked_in_no_other_way(made, conversations):
+def test_no_other_question_asks_about_the_name_in_which_lists_differ(made, conversations):
     """Else earlier answers would tell which list is right."""
     for talk in conversations:
         named = {
@@ -376,7 +376,7 @@ def test_a_choice_among_lists_is_the_same_for_the_same_seed(made):
     assert chosen > 0
 
 
-def test_in_any_order_a_choice_among_lists_comes_after_what_it_would_tell(made):
+def test_in_any_order_a_choice_among_lists_comes_after_the_keys_it_reveals(made):
     study = made.study(made.finding("fracture"), made.finding("cardiomegaly"), made.finding("mass"))
     chosen = 0
     for case in made.talks(60, study, shuffled=1.0, quotas=made.with_quotas(others=0.3)):
@@ -388,7 +388,7 @@ def test_in_any_order_a_choice_among_lists_comes_after_what_it_would_tell(made):
     assert chosen > 5
 
 
-def test_a_doubtful_finding_stands_in_no_list_to_choose(made):
+def test_an_uncertain_finding_is_in_no_choice_of_lists(made):
     study = made.study(made.finding("fracture"), made.finding("mass", "uncertain"), made.device("pacemaker"))
     chosen = [
         step
@@ -417,7 +417,7 @@ def test_lists_come_after_everything_closed(made, conversations):
         assert not closed or not told or max(closed) < min(told)
 
 
-def test_a_finding_that_nothing_has_settled_is_not_depended_on(made, conversations):
+def test_no_turn_depends_on_a_finding_that_no_question_has_named(made, conversations):
     """Whoever depends on a question finds what it names in that question or its key."""
     for talk in conversations:
         steps = {step.id: step for step in talk.case.steps}
@@ -433,7 +433,7 @@ def test_a_finding_that_nothing_has_settled_is_not_depended_on(made, conversatio
                 assert name in words or made.words.name(name).a in words, (talk.case.id, step.id, earlier.id)
 
 
-def test_what_else_there_is_is_asked_instead_of_the_lists(conversations):
+def test_other_findings_are_asked_for_instead_of_lists(conversations):
     seen = Counter()
     for talk in conversations:
         tasks = [step.task for step in talk.case.steps if step.stage == 2]
@@ -443,7 +443,7 @@ def test_what_else_there_is_is_asked_instead_of_the_lists(conversations):
     assert min(seen["others"], seen["lists"]) > 50
 
 
-def test_what_was_told_not_to_be_there_is_not_listed(made, conversations):
+def test_a_kind_that_is_known_to_be_absent_is_not_listed(made, conversations):
     told = Counter()
     for talk in conversations:
         said = {s.task: made.label(s) for s in talk.case.steps if s.task.startswith("any ")}
@@ -458,7 +458,7 @@ def test_what_was_told_not_to_be_there_is_not_listed(made, conversations):
 # ---- by hand ---------------------------------------------------------------------------------------------------------
 
 
-def test_no_more_than_so_many_are_asked_by_name(made):
+def test_questions_by_name_do_not_exceed_their_quota(made):
     names = [f"shadow {letter}" for letter in "abcdefghijklmnopqrst"]
     studies = [
         made.study(
@@ -478,7 +478,7 @@ def test_no_more_than_so_many_are_asked_by_name(made):
     assert most == 5
 
 
-def test_what_there_is_twice_is_listed_once_and_never_asked_by_name(made):
+def test_findings_of_the_same_name_are_listed_once_and_not_asked_by_name(made):
     twice = made.study(
         made.finding("nodule", number="f1", zones=("left upper",)),
         made.finding("nodule", number="f2", zones=("right lower",)),
@@ -516,8 +516,8 @@ def test_none_of_these_is_right_as_often_as_any_other_option(made):
     draft = made.draft(made.study(made.finding("mass")))
     right = {}
     for _ in range(9000):
-        number = options_wanted(draft)
-        options = with_none(
+        number = sample_option_count(draft)
+        options = add_none_option(
             draft, Choice("right", right=True), [Choice(f"wrong {n}") for n in range(number - 1)]
         )
         assert sum(option.right for option in options) == 1
@@ -534,9 +534,9 @@ def test_none_of_these_is_right_as_often_as_any_other_option(made):
     assert sum(counted.total() for counted in right.values()) > 1500
 
 
-def test_numbers_of_options_are_spread(made):
+def test_numbers_of_options_vary(made):
     draft = made.draft(made.study(made.finding("mass")))
-    counted = Counter(options_wanted(draft) for _ in range(3000))
+    counted = Counter(sample_option_count(draft) for _ in range(3000))
     assert set(counted) == {2, 3, 4, 5, 6}
     assert max(counted.values()) < 2000
 
@@ -554,7 +554,7 @@ def test_a_study_with_nothing_but_a_device_is_not_asked_whether_it_is_normal(mad
     assert opened(clear)["any abnormality"] > 0
 
 
-def test_however_much_there_is_a_choice_has_six_options(made):
+def test_a_choice_has_at_most_six_options(made):
     names = [f"shadow {letter}" for letter in "abcdefghijklmnopqrst"]
     studies = [
         made.study(

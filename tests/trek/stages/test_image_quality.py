@@ -111,14 +111,14 @@ def test_nothing_is_asked_where_nothing_is_known(made):
 
 @pytest.mark.parametrize("view", ["PA", "lateral", "unknown"])
 @pytest.mark.parametrize("quality", [True, False])
-def test_the_stage_is_there_whenever_anything_of_it_is_known(made, view, quality):
+def test_stage_one_is_asked_wherever_view_or_quality_is_known(made, view, quality):
     study = made.study(made.finding("mass"), views=(view,), quality=made.good if quality else None)
     known = (view != "unknown") + quality
     numbers = {sum(step.stage == 1 for step in case.steps) for case in made.talks(40, study)}
     assert numbers == {0: {0}, 1: {1}, 2: {1, 2}}[known]
 
 
-def test_one_criterion_alone_is_enough(made):
+def test_one_known_criterion_is_enough_for_a_question(made):
     study = made.study(made.finding("mass"), views=("unknown",), quality=Quality(exposure="over"))
     steps = [s for case in made.talks(12, study) for s in case.steps if s.stage == 1]
     assert {step.format for step in steps} == {"open"}

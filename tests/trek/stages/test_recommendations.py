@@ -15,12 +15,12 @@ def due(study):
     return [r for r in study.recommendations if there & set(r.about)]
 
 
-def test_stage_seven_is_there_exactly_where_something_is_recommended(conversations):
+def test_stage_seven_is_asked_exactly_where_a_recommendation_is_stored(conversations):
     for talk in conversations:
         assert sum(step.stage == 7 for step in talk.case.steps) == bool(due(talk.study)), talk.case.id
 
 
-def test_advice_is_what_is_recommended_with_its_sentences(made, asked):
+def test_the_answer_lists_the_recommendations_with_their_sentences(made, asked):
     restated = Counter()
     actions = made.words.wording.phrases[7]["action"]
     for talk, step in asked:
@@ -53,7 +53,7 @@ def test_advice_is_what_is_recommended_with_its_sentences(made, asked):
     assert set(restated) == {True, False}
 
 
-def test_advice_for_what_is_not_there_is_not_asked(made):
+def test_recommendations_about_absent_findings_are_not_asked_for(made):
     study = made.study(
         made.finding("mass", "absent"),
         made.finding("fracture"),
@@ -62,7 +62,7 @@ def test_advice_for_what_is_not_there_is_not_asked(made):
     assert not any(step.stage == 7 for case in made.talks(10, study) for step in case.steps)
 
 
-def test_an_action_that_the_wording_does_not_know_is_said_as_it_stands(made):
+def test_an_action_outside_the_wording_is_quoted_unchanged(made):
     study = made.study(
         made.finding("mass"),
         recommendations=(made.recommendation(id="r", action="needle biopsy under CT", about=("f-mass",)),),

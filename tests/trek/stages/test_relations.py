@@ -25,12 +25,12 @@ def stored(study):
     ]
 
 
-def test_stage_four_is_there_exactly_where_something_is_related(conversations):
+def test_stage_four_is_asked_exactly_where_a_relation_is_stored(conversations):
     for talk in conversations:
         assert any(step.stage == 4 for step in talk.case.steps) == bool(stored(talk.study)), talk.case.id
 
 
-def test_both_families_are_asked_and_tell_what_is_stored(made, asked):
+def test_both_families_are_asked_and_answered_by_the_record(made, asked):
     families = Counter()
     for talk, step in asked:
         told = {(fact.about, fact.text) for fact in made.facts(step, "relation")}
@@ -55,7 +55,7 @@ def test_both_families_are_asked_and_tell_what_is_stored(made, asked):
     assert set(families) == {("relation", True), ("relations", True), ("relations", False)}
 
 
-def test_a_cause_is_never_turned_round(made):
+def test_cause_and_effect_are_never_swapped(made):
     study = made.study(
         made.finding("mass"),
         made.finding("atelectasis"),
@@ -75,7 +75,7 @@ def test_a_cause_is_never_turned_round(made):
     assert seen["general"] > 10
 
 
-def test_a_relation_to_what_is_not_there_is_not_asked(made):
+def test_a_relation_to_an_absent_finding_is_not_asked_about(made):
     study = made.study(
         made.finding("mass"),
         made.finding("atelectasis", "absent"),
@@ -87,7 +87,7 @@ def test_a_relation_to_what_is_not_there_is_not_asked(made):
     assert not any(step.stage == 4 for case in made.talks(20, study) for step in case.steps)
 
 
-def test_what_there_is_twice_is_not_related_to_anything(made):
+def test_findings_of_the_same_name_have_no_relations(made):
     """A name that two have does not say which of them is meant."""
     study = made.study(
         made.finding("nodule", number="f1"),
@@ -108,7 +108,7 @@ def test_what_there_is_twice_is_not_related_to_anything(made):
     assert told == {"y"}
 
 
-def test_the_pair_comes_before_what_tells_it(conversations):
+def test_the_question_about_a_pair_comes_before_the_general_one(conversations):
     for talk in conversations:
         tasks = [step.task for step in talk.case.steps if step.stage == 4]
         assert tasks in ([], ["relations"], ["relation"], ["relation", "relations"], ["relation", "relation"])
@@ -127,7 +127,7 @@ def test_the_pair_comes_before_what_tells_it(conversations):
         ("bilateral", "midline", True),
     ],
 )
-def test_what_lies_in_opposite_lungs_is_not_related(made, one, other, related):
+def test_findings_in_opposite_lungs_are_not_related(made, one, other, related):
     study = made.study(
         made.finding("mass", side=one),
         made.finding("atelectasis", side=other),

@@ -48,7 +48,7 @@ def test_the_key_is_the_text_of_the_report(asked):
     assert seen == TASKS
 
 
-def test_only_one_prompt_gives_the_findings_and_says_so(asked):
+def test_only_one_prompt_states_the_findings_and_is_marked_as_restating(asked):
     for talk, step in asked:
         given = talk.study.report.text("findings").strip() in step.question
         assert given == step.restates == (step.task == "impression from findings")
@@ -73,14 +73,14 @@ def reports(made, study, number=30):
         ({"findings": "   ", "impression": "A mass is seen."}, {"impression"}),
     ],
 )
-def test_only_sections_that_there_are_are_asked_for(made, sections, tasks):
+def test_only_existing_sections_are_asked_for(made, sections, tasks):
     steps = reports(made, made.study(made.finding("mass"), report=made.report(**sections)), 60)
     assert {step.task for step, _ in steps} == tasks
     for step, _ in steps:
         assert all(section.text == sections[section.name] for section in step.key.sections)
 
 
-def test_without_a_report_one_is_put_together(made):
+def test_without_a_report_one_is_composed_from_the_findings(made):
     study = made.study(
         made.finding("pneumonia", zones=("right lower",), side="right", severity="severe"),
         made.finding("pneumothorax", "uncertain", side="left"),
@@ -115,7 +115,7 @@ def test_without_a_report_one_is_put_together(made):
     assert seen == TASKS
 
 
-def test_a_normal_report_only_where_nothing_is_there(made):
+def test_a_normal_report_is_composed_only_where_nothing_is_present(made):
     normal = made.words.wording.phrases[8]["impression"]["normal"]
     clear = reports(made, made.study(made.finding("mass", "absent")))
     assert all(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from carina.studies.vocabulary import DEVICES, FINDINGS
 from carina.trek.wording import lint, load_wording, slots_of
-from carina.trek.wording.lint import faults
-from carina.trek.wording.shape import PHRASES, POOLS, SAMPLES, Texts
+from carina.trek.wording.lint import find_problems
+from carina.trek.wording.shape import PHRASES, POOLS, SAMPLES, TextShape
 
 NAMES = ("common", "grammar", *(f"stage-{stage}" for stage in range(1, 9)))
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -41,20 +41,20 @@ def spoil(folder: Path, name: str, change: Change) -> list[str]:
     change(content)
     text = yaml.dump(content, Dumper=DUMPER, sort_keys=False, allow_unicode=True, width=10_000)
     file.write_text(text, "utf-8")
-    return list(faults(folder, [name]))
+    return list(find_problems(folder, [name]))
 
 
-def test_the_shipped_files_have_no_fault() -> None:
-    assert list(faults(ENGLISH)) == []
+def test_the_shipped_files_have_no_problem() -> None:
+    assert list(find_problems(ENGLISH)) == []
 
 
 # ---- what must be there ---------------------------------------------------------------------------------------------
 
 
-def test_a_missing_file(folder: Path) -> None:
+def test_a_missing_file_is_reported(folder: Path) -> None:
     (folder / "stage-6.yaml").unlink()
     (folder / "grammar.yaml").unlink()
-    assert list(faults(folder)) == [
+    assert list(find_problems(folder)) == [
         "stage-6.yaml: there is no such file",
         "grammar.yaml: there is no such file",
     ]
@@ -101,7 +101,7 @@ def test_a_missing_file(folder: Path) -> None:
         ("common", lambda c: c["place"].pop("midline"), "common.yaml: place: 'midline' is missing"),
     ],
 )
-def test_what_is_missing(folder: Path, name: str, change: Change, fault: str) -> None:
+def test_a_missing_entry_is_reported(folder: Path, name: str, change: Change, fault: str) -> None:
     assert spoil(folder, name, change) == [fault]
 
 
@@ -133,11 +133,11 @@ def test_what_is_missing(folder: Path, name: str, change: Change, fault: str) ->
         ("common", lambda c: c.update(greeting=["Hello."]), "common.yaml: 'greeting' is not known here"),
     ],
 )
-def test_what_does_not_belong(folder: Path, name: str, change: Change, fault: str) -> None:
+def test_an_unexpected_entry_is_reported(folder: Path, name: str, change: Change, fault: str) -> None:
     assert spoil(folder, name, change) == [fault]
 
 
-def test_a_list_that_is_too_short(folder: Path) -> None:
+def test_a_list_that_is_too_short_is_reported(folder: Path) -> None:
     def shorten(content: Any) -> None:
         del content["presence"]["yes_no"]["questions"][89:]
 
@@ -161,32 +161,32 @@ def test_a_list_that_is_too_short(folder: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_shape(folder: Path, change: Change, fault: str) -> None:
+def test_a_wrong_type_is_reported(folder: Path, change: Change, fault: str) -> None:
     assert spoil(folder, "stage-1", change) == [fault]
 
 
-def test_a_file_that_is_no_yaml_or_no_mapping(folder: Path) -> None:
+def test_a_file_that_is_no_yaml_or_no_mapping_is_reported(folder: Path) -> None:
     (folder / "stage-1.yaml").write_text("view: [", "utf-8")
     (folder / "stage-2.yaml").write_text("- view\n", "utf-8")
-    found = list(faults(folder))
+    found = list(find_problems(folder))
     assert len(found) == 2
     assert found[0].startswith("stage-1.yaml: not YAML: ")
     assert found[1] == "stage-2.yaml: must be a mapping"
 
 
-def test_a_key_that_comes_twice(folder: Path) -> None:
+def test_a_duplicate_key_is_reported(folder: Path) -> None:
     with (folder / "stage-1.yaml").open("a", encoding="utf-8") as file:
         file.write("\nview:\n  open: {}\n")
-    found = list(faults(folder))
+    found = list(find_problems(folder))
     assert len(found) == 1
     assert found[0].startswith("stage-1.yaml: not YAML: the key 'view' comes twice")
 
 
-def test_a_line_that_ends_in_a_space(folder: Path, shipped: dict[str, str]) -> None:
+def test_a_line_that_ends_in_a_space_is_reported(folder: Path, shipped: dict[str, str]) -> None:
     lines = shipped["stage-3"].splitlines()
     lines[6] += " "
     (folder / "stage-3.yaml").write_text("\n".join(lines), "utf-8")
-    assert list(faults(folder)) == ["stage-3.yaml: line 7: ends in a space"]
+    assert list(find_problems(folder)) == ["stage-3.yaml: line 7: ends in a space"]
 
 
 # ---- single texts ---------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ PLACE = "stage-2.yaml: presence / yes_no / questions / 1: "
         ),
     ],
 )
-def test_a_faulty_text(folder: Path, text: str, fault: str) -> None:
+def test_a_text_with_a_mistake_is_reported(folder: Path, text: str, fault: str) -> None:
     def replace(content: Any) -> None:
         content["presence"]["yes_no"]["questions"][0] = text
 
@@ -233,7 +233,7 @@ def test_a_faulty_text(folder: Path, text: str, fault: str) -> None:
     assert all(line.startswith(PLACE) for line in found)
 
 
-def test_a_text_that_yaml_took_for_something_else(folder: Path) -> None:
+def test_a_value_that_yaml_does_not_read_as_text_is_reported(folder: Path) -> None:
     def replace(content: Any) -> None:
         content["presence"]["yes_no"]["questions"][0] = {"Question": "is it there?"}
 
@@ -242,7 +242,7 @@ def test_a_text_that_yaml_took_for_something_else(folder: Path) -> None:
     ]
 
 
-def test_a_text_without_the_slot_that_it_needs(folder: Path) -> None:
+def test_a_text_without_a_required_slot_is_reported(folder: Path) -> None:
     def replace(content: Any) -> None:
         content["location"]["yes_no"]["answers"]["no"][0] = "No, {the_finding} lies elsewhere."
 
@@ -252,7 +252,7 @@ def test_a_text_without_the_slot_that_it_needs(folder: Path) -> None:
     ]
 
 
-def test_a_clause_that_ends_as_a_sentence(folder: Path) -> None:
+def test_a_clause_that_ends_as_a_sentence_is_reported(folder: Path) -> None:
     def replace(content: Any) -> None:
         content["phrases"]["rotation"]["none"][0] += "."
 
@@ -264,11 +264,11 @@ def test_a_clause_that_ends_as_a_sentence(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["The blank is ____", 'It says: "{phrase}"', "Here it is: {boxes}", "Done."])
-def test_ends_that_are_fine(text: str) -> None:
-    assert list(lint._form(text, whole=True)) == []
+def test_texts_may_end_with_a_blank_or_a_quotation(text: str) -> None:
+    assert list(lint._check_form(text, whole=True)) == []
 
 
-def test_blanks_that_nothing_fits_into(folder: Path) -> None:
+def test_a_blank_without_fitting_answers_is_reported(folder: Path) -> None:
     def change(content: Any) -> None:
         content["position"]["open"]["questions"].append("Fill in the blank: {the_finding} lies ____.")
         content["severity"]["open"]["questions"].append("Both {the_finding} and ____ are ____.")
@@ -293,7 +293,7 @@ def test_blanks_that_nothing_fits_into(folder: Path) -> None:
         ("Are the pacemakers on {images} seen?", "pacemaker"),
     ],
 )
-def test_a_wording_that_names_a_finding_by_itself(folder: Path, text: str, named: str | None) -> None:
+def test_a_wording_that_names_a_finding_is_reported(folder: Path, text: str, named: str | None) -> None:
     found = spoil(folder, "stage-1", lambda c: c["quality"]["open"]["questions"].append(text))
     told = [fault for fault in found if "by itself" in fault]
     number = len(load_wording().pools[1, "quality", "open"].questions) + 1
@@ -312,7 +312,9 @@ def test_a_wording_that_names_a_finding_by_itself(folder: Path, text: str, named
         ("uncertain", "It is hard to tell {a_finding} from the rest."),
     ],
 )
-def test_an_answer_that_hides_its_label(folder: Path, label: str, text: str) -> None:
+def test_an_answer_that_does_not_begin_with_its_label_is_reported(
+    folder: Path, label: str, text: str
+) -> None:
     def replace(content: Any) -> None:
         content["presence"]["yes_no"]["answers"][label][0] = text
 
@@ -325,7 +327,7 @@ def test_an_answer_that_hides_its_label(folder: Path, label: str, text: str) -> 
 # ---- pools ----------------------------------------------------------------------------------------------------------
 
 
-def test_repeats() -> None:
+def test_repeated_texts_are_reported() -> None:
     texts = [
         "Is there {a_finding} on {images}?",
         "Please look for {a_finding} in both lungs and at the pleura on {images}.",
@@ -333,31 +335,33 @@ def test_repeats() -> None:
         "Please search for {a_finding} in both lungs and at the pleura on {images}.",
         "Would you report {a_finding} from {images}?",
     ]
-    assert list(lint._repeats("here", texts)) == [
+    assert list(lint._find_repeats("here", texts)) == [
         f"here / 3: is the same as 1: {texts[2]!r}",
         f"here / 4: is nearly the same as 2: {texts[3]!r}",
     ]
 
 
 def test_one_other_word_in_a_short_text_is_no_repeat() -> None:
-    assert list(lint._repeats("here", ["No, there is no {finding}.", "No, I see no {finding}."])) == []
+    assert list(lint._find_repeats("here", ["No, there is no {finding}.", "No, I see no {finding}."])) == []
 
 
 @given(st.lists(st.sampled_from(("heart", "lung", "rib", "tube", "line", "mass", "left")), min_size=1))
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_a_text_repeats_itself_however_it_is_written(words: list[str]) -> None:
+def test_texts_that_differ_in_case_or_punctuation_are_repeats(words: list[str]) -> None:
     text = " ".join(words)
-    assert list(lint._repeats("here", [text, f"  {text.upper()}?"])) != []
+    assert list(lint._find_repeats("here", [text, f"  {text.upper()}?"])) != []
 
 
-def test_openings() -> None:
+def test_frequent_openings_are_reported() -> None:
     alike = [f"What do you make of number {n}?" for n in range(6)]
     others = [f"Remark {n} is made here." for n in range(20)]
-    assert list(lint._openings("here", [*alike, *others])) == ["here: 6 of 26 texts begin with 'what do you'"]
-    assert list(lint._openings("here", [*alike[1:], *others])) == []
+    assert list(lint._find_openings("here", [*alike, *others])) == [
+        "here: 6 of 26 texts begin with 'what do you'"
+    ]
+    assert list(lint._find_openings("here", [*alike[1:], *others])) == []
 
 
-def test_a_repeat_in_a_file_is_told_by_place(folder: Path) -> None:
+def test_a_repeated_text_is_reported_with_its_place(folder: Path) -> None:
     def repeat(content: Any) -> None:
         pool = content["any device"]["yes_no"]["questions"]
         pool[44:] = [pool[0]]
@@ -371,7 +375,7 @@ def test_a_repeat_in_a_file_is_told_by_place(folder: Path) -> None:
 # ---- the tables -----------------------------------------------------------------------------------------------------
 
 
-def texts_of_the_table() -> list[Texts]:
+def texts_of_the_table() -> list[TextShape]:
     asked = [pool for families in POOLS.values() for pools in families.values() for pool in pools.values()]
     return [
         *(pool.questions for pool in asked),

@@ -10,11 +10,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from carina.audits.answer_options import read_choices, task_of
-from carina.audits.chance import at_least, at_most, expected, shift
+from carina.audits.chance import at_least, at_most, expected, hit_row, shift
 from carina.audits.gate import AuditContext, Gate, Limits, Share, gate
 from carina.audits.result import GateResult, Row
 from carina.cases.model import Case
-from carina.stats.proportion import wilson
 
 
 class AnswerPositionLimits(Limits, frozen=True):
@@ -84,16 +83,12 @@ class AnswerPosition(Gate[AnswerPositionLimits]):
             above = hits > mean
             tail = at_least(hits, shift(trials, margin)) if above else at_most(hits, shift(trials, -margin))
             p = min(1.0, 2 * tail * tests)
-            interval = wilson(hits, n)
             word = "more" if above else "less"
             rows.append(
-                Row(
-                    name=f"{task}: position {position}",
-                    n=n,
-                    value=hits / n,
-                    low=interval.low,
-                    high=interval.high,
-                    chance=mean / n,
+                hit_row(
+                    f"{task}: position {position}",
+                    hits,
+                    trials,
                     p=p,
                     status=self.context.judge(p),
                     note=f"position {position} is right {hits} times in {n}, {word} often than the expected {mean:.1f}",

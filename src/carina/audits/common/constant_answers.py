@@ -13,11 +13,10 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from carina.audits.answer_options import Choices, read_choices, task_of
-from carina.audits.chance import at_least, limit, shift
+from carina.audits.chance import at_least, hit_row, limit, shift
 from carina.audits.gate import AuditContext, Gate, Limits, Share, gate
 from carina.audits.result import GateResult, Row, Status
 from carina.cases.model import Case
-from carina.stats.proportion import wilson
 
 _ALL_SETS: Final = 3
 """Up to this many options besides "none of these", every set of options is tried; with more, one option at a time."""
@@ -104,15 +103,11 @@ class ConstantAnswers(Gate[ConstantAnswersLimits]):
         hits, n = self._right_numbers[task][best], sum(trials.values())
         allowed = shift(trials, self.limits.margin)
         p = min(1.0, at_least(hits, allowed) * tests)
-        interval = wilson(hits, n)
         number = ", ".join(map(str, best))
-        return Row(
-            name=f"{task}: always ({number})",
-            n=n,
-            value=hits / n,
-            low=interval.low,
-            high=interval.high,
-            chance=sum(p * times for p, times in trials.items()) / n,
+        return hit_row(
+            f"{task}: always ({number})",
+            hits,
+            trials,
             limit=limit(allowed, self.context.warn_level / tests),
             p=p,
             status=self.context.judge(p),

@@ -35,7 +35,7 @@ class KeyMargins(Gate[NoLimits]):
         for step, fact in with_range:
             name = f"step {step}: {fact.name}" if step else fact.name
             self._stated[name] += 1
-            margin = _margin(fact)
+            margin = _measure_margin(fact)
             if margin < self._tightest.get(name, (math.inf, ""))[0]:
                 self._tightest[name] = margin, case.id
             if not margin >= 0:
@@ -43,7 +43,7 @@ class KeyMargins(Gate[NoLimits]):
                 about = f" of {fact.about!r}" if fact.about else ""
                 self._objections.add(
                     case.id,
-                    f"{name}{about} is {_number(fact.value)}, expected {_range(fact)}",
+                    f"{name}{about} is {_format_number(fact.value)}, expected {_format_range(fact)}",
                     1e9 if math.isnan(margin) else -margin,
                 )
 
@@ -56,7 +56,7 @@ class KeyMargins(Gate[NoLimits]):
                 chance=None,
                 limit=0.0,
                 status="fail" if self._outside[name] else "pass",
-                note=_closest(*self._tightest[name]) if name in self._tightest else "no value",
+                note=_describe_closest(*self._tightest[name]) if name in self._tightest else "no value",
             )
             for name, n in sorted(self._stated.items())
         )
@@ -71,7 +71,7 @@ class KeyMargins(Gate[NoLimits]):
         )
 
 
-def _margin(fact: Fact) -> float:
+def _measure_margin(fact: Fact) -> float:
     """Distance to the nearer end of the range; negative outside, NaN where the value is missing."""
     if fact.value is None or not math.isfinite(fact.value):
         return math.nan
@@ -82,17 +82,17 @@ def _margin(fact: Fact) -> float:
     return 0.0 if -1e-9 * max(1.0, abs(fact.value)) <= margin < 0 else margin
 
 
-def _closest(margin: float, case: str) -> str:
+def _describe_closest(margin: float, case: str) -> str:
     return f"smallest margin {margin:.4g}, in {case}"
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "missing" if value is None else f"{value:.4g}"
 
 
-def _range(fact: Fact) -> str:
+def _format_range(fact: Fact) -> str:
     if fact.low is None:
-        return f"at most {_number(fact.high)}"
+        return f"at most {_format_number(fact.high)}"
     if fact.high is None:
-        return f"at least {_number(fact.low)}"
-    return f"{_number(fact.low)} to {_number(fact.high)}"
+        return f"at least {_format_number(fact.low)}"
+    return f"{_format_number(fact.low)} to {_format_number(fact.high)}"

@@ -13,7 +13,15 @@ from typing import Final
 import msgspec
 
 from carina.audits.answer_options import read_choices, task_of
-from carina.audits.chance import at_least, at_most, equal_neighbours, expected, normal_tail, separation
+from carina.audits.chance import (
+    at_least,
+    at_most,
+    equal_neighbours,
+    expected,
+    hit_row,
+    normal_tail,
+    separation,
+)
 from carina.audits.facts import region_roles
 from carina.audits.gate import AuditContext, Gate, NoLimits, gate
 from carina.audits.result import EXAMPLES, GateResult, Objection, Objections, Row, Status, worst_status
@@ -82,7 +90,7 @@ class RevealingNames(Gate[NoLimits]):
         if len(known) < 2:
             return
         listed = [region.name for region in case.regions]
-        for ordering, order in (("by name", sorted(listed, key=_natural)), ("in the list", listed)):
+        for ordering, order in (("by name", sorted(listed, key=_natural_sort_key)), ("in the list", listed)):
             for role, times in Counter(roles.values()).items():
                 for rank, name in enumerate(order, start=1):
                     is_hit = roles.get(name) == role
@@ -99,8 +107,8 @@ class RevealingNames(Gate[NoLimits]):
                     continue
                 share = len(set(step.key.options) & set(labels)) / len(labels)
                 for ordering, order in (
-                    (f"{kind}s", sorted(labels, key=lambda option: _natural(labels[option]))),
-                    ("option ids", sorted(labels, key=_natural)),
+                    (f"{kind}s", sorted(labels, key=lambda option: _natural_sort_key(labels[option]))),
+                    ("option ids", sorted(labels, key=_natural_sort_key)),
                 ):
                     for rank, option in enumerate(order, start=1):
                         is_hit = option in step.key.options
@@ -142,19 +150,8 @@ class RevealingNames(Gate[NoLimits]):
         for rank, trials in self._trials[what].items():
             hits, n, mean = self._hits[what][rank], sum(trials.values()), expected(trials)
             tail = at_least(hits, trials) if hits > mean else at_most(hits, trials)
-            interval = wilson(hits, n)
-            rows.append(
-                Row(
-                    name=what,
-                    n=n,
-                    value=hits / n,
-                    low=interval.low,
-                    high=interval.high,
-                    chance=mean / n,
-                    p=2 * tail,
-                    note=f"number {rank} is right {hits} times in {n}, expected {mean:.1f}",
-                )
-            )
+            note = f"number {rank} is right {hits} times in {n}, expected {mean:.1f}"
+            rows.append(hit_row(what, hits, trials, p=2 * tail, note=note))
         return self._judge(min(rows, key=lambda row: row.p or 0.0), tests)
 
     def _order_rows(self) -> Iterator[Row]:
@@ -213,6 +210,6 @@ def list_names(case: Case) -> Iterator[tuple[str, str]]:
         yield from (("option", option.id) for option in step.options)
 
 
-def _natural(name: str) -> list[tuple[int, int, str]]:
+def _natural_sort_key(name: str) -> list[tuple[int, int, str]]:
     """Sort key that puts v10 after v9."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in _PART.split(name) if part]

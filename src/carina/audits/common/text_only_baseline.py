@@ -87,7 +87,7 @@ class TextOnlyBaseline(Gate[TextOnlyLimits]):
                 target=target_of(case, step),
                 texts=choices.texts,
                 right=choices.right,
-                features=tuple(_features(case, step, choices)),
+                features=tuple(_extract_features(case, step, choices)),
                 group=case.target or "",
             )
 
@@ -122,11 +122,11 @@ class TextOnlyBaseline(Gate[TextOnlyLimits]):
         yield found.prior
 
 
-def _features(case: Case, step: Step, choices: Choices) -> Iterator["array[int]"]:
+def _extract_features(case: Case, step: Step, choices: Choices) -> Iterator["array[int]"]:
     """What can be read about each option, as words with a prefix that says where they stand."""
     question = step.question.split(_OPTIONS)[0]
     words = [
-        _question_word(word)
+        _hash_question_word(word)
         for word in sorted(set(_WORDS.findall(f"{step.context or ''} {question}".lower())))
     ]
     target = target_of(case, step)
@@ -165,5 +165,5 @@ def _features(case: Case, step: Step, choices: Choices) -> Iterator["array[int]"
 
 
 @lru_cache(maxsize=4096)
-def _question_word(word: str) -> int:
+def _hash_question_word(word: str) -> int:
     return hash_feature(f"asked {word} ")

@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from carina.audits.gate import AuditContext, Gate, NoLimits, gate
-from carina.audits.percept.facts import read_rules, severity_shares, side_shares, size_ratios, zone_shares
-from carina.audits.percept.masks import MaskDecoder, step_of
-from carina.audits.result import GateResult, Objections
+from carina.audits.gate import NoLimits, gate
+from carina.audits.percept.base import MaskGate
+from carina.audits.percept.facts import severity_shares, side_shares, size_ratios, zone_shares
+from carina.audits.percept.masks import CaseMasks, step_of
+from carina.audits.result import GateResult
 from carina.cases.model import Case, Step
 from carina.percept.rules import Rules
 
@@ -19,19 +20,10 @@ _CUTS: Final = (1 / 3, 2 / 3)
     protocols=("percept",),
     order=240,
 )
-class AttributeKeys(Gate[NoLimits]):
+class AttributeKeys(MaskGate[NoLimits]):
     """Distribution, severity and comparison; `option-separation` examines location."""
 
-    def __init__(self, context: AuditContext, limits: NoLimits) -> None:
-        super().__init__(context, limits)
-        self._rules = context.shared(read_rules)
-        self.decoder = self._decoder = context.shared(MaskDecoder)
-        self._objections = Objections()
-        self._n = 0
-
-    def see(self, case: Case) -> None:
-        if self._decoder.read(case) is None:
-            return
+    def examine(self, case: Case, masks: CaseMasks) -> None:  # noqa: ARG002 - attributes need no mask
         steps = [(task, step_of(case, task)) for task in ("distribution", "severity", "comparison")]
         self._n += any(step is not None for _, step in steps)
         for task, step in steps:
@@ -58,7 +50,7 @@ class AttributeKeys(Gate[NoLimits]):
         )
 
 
-def _distribution(step: Step, rules: Rules) -> str:
+def _expected_distribution(step: Step, rules: Rules) -> str:
     shares = zone_shares(step)
     grey = [share for share in shares if rules.region.low < share < rules.region.high]
     if not shares:
@@ -69,7 +61,7 @@ def _distribution(step: Step, rules: Rules) -> str:
     return "no zone" if not zones else str(zones) if zones < 4 else "4+"
 
 
-def _severity(step: Step, rules: Rules) -> str:
+def _expected_severity(step: Step, rules: Rules) -> str:
     shares = severity_shares(step)
     if len(shares) != 1:
         return "no share is stated"
@@ -78,7 +70,7 @@ def _severity(step: Step, rules: Rules) -> str:
     return ("low", "mid", "high")[sum(shares[0] > cut for cut in _CUTS)]
 
 
-def _comparison(step: Step, rules: Rules) -> str:
+def _expected_comparison(step: Step, rules: Rules) -> str:
     sides = {side: side_shares(step, side) for side in ("right", "left")}
     if any(len(values) != 1 for values in sides.values()):
         return "no share of a side is stated"
@@ -88,10 +80,10 @@ def _comparison(step: Step, rules: Rules) -> str:
     holding = [side for side, share in shares.items() if share >= rules.presence.high]
     if len(holding) < 2:
         return "one" if holding else "no lung"
-    return _larger(step, rules)
+    return _expected_larger_side(step, rules)
 
 
-def _larger(step: Step, rules: Rules) -> str:
+def _expected_larger_side(step: Step, rules: Rules) -> str:
     """The key for a lesion in both lungs."""
     ratios = size_ratios(step)
     if len(ratios) != 1:
@@ -107,4 +99,8 @@ def _larger(step: Step, rules: Rules) -> str:
     return key if key in ("left", "right") else "one side larger"
 
 
-_EXPECTED_KEYS: Final = {"distribution": _distribution, "severity": _severity, "comparison": _comparison}
+_EXPECTED_KEYS: Final = {
+    "distribution": _expected_distribution,
+    "severity": _expected_severity,
+    "comparison": _expected_comparison,
+}

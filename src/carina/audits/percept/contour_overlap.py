@@ -2,10 +2,10 @@
 
 import math
 
-from carina.audits.gate import AuditContext, Gate, NoLimits, gate
-from carina.audits.percept.facts import read_rules
-from carina.audits.percept.masks import CaseMasks, MaskDecoder, drawn_region, iou, step_of
-from carina.audits.result import GateResult, Objections, Row
+from carina.audits.gate import AuditContext, NoLimits, gate
+from carina.audits.percept.base import MaskGate
+from carina.audits.percept.masks import CaseMasks, drawn_region, iou, step_of
+from carina.audits.result import GateResult, Row
 from carina.cases.model import Case
 
 
@@ -29,21 +29,17 @@ class _Range:
     protocols=("percept",),
     order=210,
 )
-class ContourOverlap(Gate[NoLimits]):
+class ContourOverlap(MaskGate[NoLimits]):
     """Overlap of shown and revised contours with the truth."""
 
     cost = 20.0
 
     def __init__(self, context: AuditContext, limits: NoLimits) -> None:
         super().__init__(context, limits)
-        self._rules = context.shared(read_rules)
-        self.decoder = self._decoder = context.shared(MaskDecoder)
-        self._objections = Objections()
         self._shown = {"RF": _Range(), "RR": _Range()}
 
-    def see(self, case: Case) -> None:
-        masks = self._decoder.read(case)
-        if masks is None or case.path is None:
+    def examine(self, case: Case, masks: CaseMasks) -> None:
+        if case.path is None:
             return
         for fault in masks.faults:
             self._objections.add(case.id, fault, 9)

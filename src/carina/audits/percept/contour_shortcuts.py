@@ -14,13 +14,13 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from carina.audits.chance import Z95, at_least, at_most, limit, normal_tail, separation
+from carina.audits.chance import Z95, at_least, at_most, hit_row, limit, normal_tail, separation
 from carina.audits.first_seen import Reservoir
-from carina.audits.gate import AuditContext, Gate, Limits, gate
-from carina.audits.percept.masks import CaseMasks, MaskDecoder, contains, distance, edge, iou, perimeter
+from carina.audits.gate import AuditContext, Limits, gate
+from carina.audits.percept.base import MaskGate
+from carina.audits.percept.masks import CaseMasks, contains, distance, edge, iou, perimeter
 from carina.audits.result import GateResult, Row
 from carina.cases.model import Case
-from carina.stats.proportion import wilson
 from carina.studies.region import Mask
 
 _WARNING_ONLY: Final = ("roughest", "least typical", "closest to", "farthest from")
@@ -54,29 +54,26 @@ class ContourShortcutsLimits(Limits, frozen=True):
     protocols=("percept",),
     order=250,
 )
-class ContourShortcuts(Gate[ContourShortcutsLimits]):
+class ContourShortcuts(MaskGate[ContourShortcutsLimits]):
     """Scores of simple rules about masks and points, beside chance."""
 
     cost = 67.0
 
     def __init__(self, context: AuditContext, limits: ContourShortcutsLimits) -> None:
         super().__init__(context, limits)
-        self.decoder = self._decoder = context.shared(MaskDecoder)
         self._hits: Counter[str] = Counter()
         self._trials: defaultdict[str, Counter[float]] = defaultdict(Counter)
         self._measures: defaultdict[str, defaultdict[str, dict[str, Reservoir]]] = defaultdict(
             lambda: defaultdict(lambda: {path: Reservoir(_MOST_VALUES) for path in ("RR", "RF")})
         )
-        self._n = 0
 
-    def see(self, case: Case) -> None:
-        masks = self._decoder.read(case)
-        if masks is None or case.path is None or not masks.has("shown"):
+    def examine(self, case: Case, masks: CaseMasks) -> None:
+        if case.path is None or not masks.has("shown"):
             return
         self._n += 1
         shown = masks.mask("shown")
         truth = masks.mask("truth") if masks.has("truth") else None
-        for name, value in _measures(shown, truth, masks.pixel):
+        for name, value in _measure_contour(shown, truth, masks.pixel):
             self._measures[name][case.target or ""][case.path].add(case.id, value)
         if masks.key is not None and len(masks.options) > 1:
             self._try_options(masks)
@@ -136,14 +133,10 @@ class ContourShortcuts(Gate[ContourShortcutsLimits]):
         if status == "pass" and at_most(hits, trials) * tests <= context.fail_level:
             status, note = "warn", f"{note}: so rarely that its choice can be ruled out"
             p = min(1.0, at_most(hits, trials) * tests)
-        interval = wilson(hits, n)
-        return Row(
-            name=name,
-            n=n,
-            value=hits / n,
-            low=interval.low,
-            high=interval.high,
-            chance=sum(share * times for share, times in trials.items()) / n,
+        return hit_row(
+            name,
+            hits,
+            trials,
             limit=limit(trials, context.warn_level / tests),
             p=p,
             status=status,
@@ -173,7 +166,7 @@ class ContourShortcuts(Gate[ContourShortcutsLimits]):
         )
 
 
-def _measures(shown: Mask, truth: Mask | None, pixel: float) -> Iterator[tuple[str, float]]:
+def _measure_contour(shown: Mask, truth: Mask | None, pixel: float) -> Iterator[tuple[str, float]]:
     area, length = int(np.count_nonzero(shown)), perimeter(shown)
     yield "area of the contour", float(area)
     yield "roughness (perimeter² / area)", length**2 / max(area, 1)

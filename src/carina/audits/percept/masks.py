@@ -103,22 +103,22 @@ def _decode(case: Case, frame: int) -> CaseMasks | None:
                 f"region {names[role]!r} ({role}) is missing, or does not have the size of the image"
             )
     names = {role: name for role, name in names.items() if name in known}
-    options, key = _options(case, known)
-    masks, corner = _masks(known)
+    options, key = _find_options(case, known)
+    masks, corner = _decode_masks(known)
     return CaseMasks(
         case=case,
         names=names,
         masks=masks,
         corner=corner,
         pixel=max(image.width, image.height) / frame,
-        points=tuple(_points(case)),
+        points=tuple(_find_points(case)),
         options=options,
         key=key,
         faults=tuple(faults),
     )
 
 
-def _masks(regions: dict[str, Region]) -> tuple[dict[str, Mask], tuple[int, int]]:
+def _decode_masks(regions: dict[str, Region]) -> tuple[dict[str, Mask], tuple[int, int]]:
     boxes = [box for region in regions.values() if (box := region.bbox) is not None]
     if not boxes:
         return {name: np.zeros((1, 1), bool) for name in regions}, (0, 0)
@@ -128,7 +128,7 @@ def _masks(regions: dict[str, Region]) -> tuple[dict[str, Mask], tuple[int, int]
     return {name: region.crop(*window).to_mask() for name, region in regions.items()}, (left, top)
 
 
-def _options(case: Case, known: dict[str, Region]) -> tuple[dict[str, str], str | None]:
+def _find_options(case: Case, known: dict[str, Region]) -> tuple[dict[str, str], str | None]:
     step = step_of(case, "revision")
     if step is None:
         return {}, None
@@ -148,7 +148,7 @@ def drawn_region(view: CaseView | None) -> str:
     return overlays[0] if len(overlays) == 1 else ""
 
 
-def _points(case: Case) -> Iterator[Point]:
+def _find_points(case: Case) -> Iterator[Point]:
     expand, contract = step_of(case, "expansion"), step_of(case, "contraction")
     if expand is None or contract is None:
         return

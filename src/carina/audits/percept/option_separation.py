@@ -3,10 +3,11 @@
 from itertools import combinations
 
 from carina.audits.answer_options import NONE_ID
-from carina.audits.gate import AuditContext, Gate, NoLimits, gate
-from carina.audits.percept.facts import read_rules, region_overlaps, region_shares
-from carina.audits.percept.masks import CaseMasks, MaskDecoder, iou, step_of
-from carina.audits.result import GateResult, Objections
+from carina.audits.gate import NoLimits, gate
+from carina.audits.percept.base import MaskGate
+from carina.audits.percept.facts import region_overlaps, region_shares
+from carina.audits.percept.masks import CaseMasks, iou, step_of
+from carina.audits.result import GateResult
 from carina.cases.model import Case
 
 
@@ -17,20 +18,10 @@ from carina.cases.model import Case
     protocols=("percept",),
     order=230,
 )
-class OptionSeparation(Gate[NoLimits]):
+class OptionSeparation(MaskGate[NoLimits]):
     """Differences between the masks of step 3c and between the regions of step 4b."""
 
-    def __init__(self, context: AuditContext, limits: NoLimits) -> None:
-        super().__init__(context, limits)
-        self._rules = context.shared(read_rules)
-        self.decoder = self._decoder = context.shared(MaskDecoder)
-        self._objections = Objections()
-        self._n = 0
-
-    def see(self, case: Case) -> None:
-        masks = self._decoder.read(case)
-        if masks is None:
-            return
+    def examine(self, case: Case, masks: CaseMasks) -> None:
         has_masks, has_regions = step_of(case, "revision") is not None, step_of(case, "location") is not None
         self._n += has_masks or has_regions
         if has_masks:

@@ -7,10 +7,10 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from carina.audits.gate import AuditContext, Gate, Limits, Share, gate
-from carina.audits.percept.facts import read_rules
-from carina.audits.percept.masks import CaseMasks, MaskDecoder, Point, components, contains, distance
-from carina.audits.result import GateResult, Objections
+from carina.audits.gate import Limits, Share, gate
+from carina.audits.percept.base import MaskGate
+from carina.audits.percept.masks import CaseMasks, Point, components, contains, distance
+from carina.audits.result import GateResult
 from carina.cases.model import Case
 from carina.studies.region import Mask
 
@@ -41,21 +41,13 @@ class RevisionPointsLimits(Limits, frozen=True):
     protocols=("percept",),
     order=220,
 )
-class RevisionPoints(Gate[RevisionPointsLimits]):
+class RevisionPoints(MaskGate[RevisionPointsLimits]):
     """Key points inside edits, distractors away from them, and enough distance between all points."""
 
     cost = 25.0
 
-    def __init__(self, context: AuditContext, limits: RevisionPointsLimits) -> None:
-        super().__init__(context, limits)
-        self._rules = context.shared(read_rules)
-        self.decoder = self._decoder = context.shared(MaskDecoder)
-        self._objections = Objections()
-        self._n = 0
-
-    def see(self, case: Case) -> None:
-        masks = self._decoder.read(case)
-        if masks is None or case.path != "RR" or not masks.has("shown", "revised", "truth"):
+    def examine(self, case: Case, masks: CaseMasks) -> None:
+        if case.path != "RR" or not masks.has("shown", "revised", "truth"):
             return
         self._n += 1
         shown, revised = masks.mask("shown"), masks.mask("revised")

@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, NamedTuple
 
 from carina.audits.gate import AuditContext, Gate, L, NoLimits
-from carina.audits.result import GateResult, Objections
+from carina.audits.result import GateResult, Objections, Row
 from carina.audits.trek.conversation import Conversation, ConversationReader
-from carina.audits.trek.proportions import share_row
+from carina.audits.trek.proportions import limited_row, share_row
 from carina.cases.model import Case
 
 
@@ -29,6 +29,35 @@ class ConversationGate(Gate[L]):
     @abstractmethod
     def examine(self, conversation: Conversation) -> None:
         """Examine one conversation."""
+
+
+class DefectGate(ConversationGate[L]):
+    """A gate that counts defects of turns by kind and accepts a share of turns with each."""
+
+    def __init__(self, context: AuditContext, limits: L) -> None:
+        super().__init__(context, limits)
+        self._objections = Objections()
+        self._counts: Counter[str] = Counter()
+
+    def limited_rows(
+        self, accepted: Iterable[tuple[str, int, float]], *, warns: str | None = None
+    ) -> tuple[Row, ...]:
+        """A row for each kind of defect, given with the number of turns and the share of them that is accepted.
+
+        `warns` is the kind that only causes a warning.
+        """
+        return tuple(
+            limited_row(
+                kind,
+                self._counts[kind],
+                n,
+                limit=limit,
+                context=self.context,
+                note=f"{self._counts[kind]} of {n} turns",
+                severity="warn" if kind == warns else "fail",
+            )
+            for kind, n, limit in accepted
+        )
 
 
 class Violation(NamedTuple):

@@ -91,7 +91,7 @@ def _decode(case: Case) -> Conversation:
         at = answer_start + len(answer) + 2
         pieces += (" ", question, "  ", answer, " ")
         kind, target = first_target(step)
-        name = plain(target) if target else ""
+        name = flatten_name(target) if target else ""
         choices = read_choices(step) if step.options else None
         label: str | None = step.key.label
         if (
@@ -116,21 +116,21 @@ def _decode(case: Case) -> Conversation:
     return Conversation(case, turns, closed, presence, "".join(pieces).translate(_PLAIN), words)
 
 
-def flat(text: str) -> str:
+def flatten_text(text: str) -> str:
     """In lower case, without punctuation, words separated by single spaces."""
     return " ".join(text.lower().translate(_PLAIN).split())
 
 
 @lru_cache(maxsize=65536)
-def plain(text: str) -> str:
+def flatten_name(text: str) -> str:
     """As `flat`, cached: for names and options, which occur often."""
-    return flat(text)
+    return flatten_text(text)
 
 
 @lru_cache(maxsize=65536)
-def forms(name: str) -> tuple[str, ...]:
+def list_forms(name: str) -> tuple[str, ...]:
     """A name between spaces as it may occur in a text, singular and plural."""
-    word = plain(name)
+    word = flatten_name(name)
     for article in _ARTICLES:
         word = word.removeprefix(article)
     if not word:
@@ -144,7 +144,7 @@ def forms(name: str) -> tuple[str, ...]:
 def mentions(text: str, name: str, start: int = 0, end: int | None = None) -> bool:
     """Whether a plain text contains a name between two places."""
     stop = len(text) if end is None else end
-    return any(text.find(form, start, stop) >= 0 for form in forms(name))
+    return any(text.find(form, start, stop) >= 0 for form in list_forms(name))
 
 
 def slot_name(turn: Turn) -> str:

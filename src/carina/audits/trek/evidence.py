@@ -1,16 +1,15 @@
 """Gate: is every statement supported by a report sentence, by structured truth, or by a reviewer?"""
 
-from collections import Counter
 from typing import Annotated, Final
 
 from msgspec import Meta
 
 from carina.audits.gate import AuditContext, Limits, Share, gate
-from carina.audits.result import GateResult, Objections
-from carina.audits.trek.base import ConversationGate
+from carina.audits.result import GateResult
+from carina.audits.trek.base import DefectGate
 from carina.audits.trek.conversation import Conversation
 from carina.audits.trek.facts import has_structured_truth, is_sampled_negative
-from carina.audits.trek.proportions import limited_row, with_status_of_rows
+from carina.audits.trek.proportions import with_status_of_rows
 from carina.cases.model import Case, Step
 
 _UNSUPPORTED: Final = "neither evidence nor structured truth"
@@ -48,13 +47,11 @@ class EvidenceLimits(Limits, frozen=True):
     protocols=("trek",),
     order=460,
 )
-class Evidence(ConversationGate[EvidenceLimits]):
+class Evidence(DefectGate[EvidenceLimits]):
     """Support of turns, and their review."""
 
     def __init__(self, context: AuditContext, limits: EvidenceLimits) -> None:
         super().__init__(context, limits)
-        self._objections = Objections()
-        self._counts: Counter[str] = Counter()
         self._turns = self._stating = self._reported = 0
 
     def examine(self, conversation: Conversation) -> None:
@@ -98,24 +95,16 @@ class Evidence(ConversationGate[EvidenceLimits]):
 
     def result(self) -> GateResult:
         limits = self.limits
-        rows = [
-            limited_row(
-                what,
-                self._counts[what],
-                n,
-                limit=limit,
-                context=self.context,
-                note=f"{self._counts[what]} of {n} turns",
-                severity="warn" if what == _NO_SENTENCE else "fail",
-            )
-            for what, n, limit in (
+        rows = self.limited_rows(
+            (
                 (_UNSUPPORTED, self._stating, limits.unsupported),
                 (_NO_SENTENCE, self._reported, limits.without_sentence),
                 (_UNREVIEWED, self._turns, 0.0),
                 (_REJECTED, self._turns, 0.0),
                 (_UNEXPLAINED, self._turns, 0.0),
-            )
-        ]
+            ),
+            warns=_NO_SENTENCE,
+        )
         return with_status_of_rows(
             self.report_defects(
                 self._n,
@@ -127,6 +116,6 @@ class Evidence(ConversationGate[EvidenceLimits]):
                 bad="Some statements have no stored support, or were written by a model and not reviewed; remove them "
                 "or have them reviewed.",
                 unit="conversations",
-                rows=tuple(rows) if self._n else (),
+                rows=rows if self._n else (),
             )
         )

@@ -26,7 +26,7 @@ from carina.audits.text_model import (
     pack_features,
 )
 from carina.audits.trek.base import ConversationGate
-from carina.audits.trek.conversation import Conversation, Turn, forms
+from carina.audits.trek.conversation import Conversation, Turn, list_forms
 
 _MIX: Final = 0x9E3779B97F4A7C15
 _MASK: Final = (1 << 64) - 1
@@ -92,7 +92,7 @@ class HistoryBaseline(ConversationGate[HistoryBaselineLimits]):
                 target=target_of(case, turn.step),
                 texts=choices.texts,
                 right=choices.right,
-                features=tuple(_features(conversation, turn, choices)),
+                features=tuple(_extract_features(conversation, turn, choices)),
             )
 
         self._sample.offer(task_of(turn.step), f"{case.id} {turn.step.id}", rank, make)
@@ -129,7 +129,7 @@ class HistoryBaseline(ConversationGate[HistoryBaselineLimits]):
         return msgspec.structs.replace(found.text, status=status)
 
 
-def _features(conversation: Conversation, turn: Turn, choices: Choices) -> Iterator["array[int]"]:
+def _extract_features(conversation: Conversation, turn: Turn, choices: Choices) -> Iterator["array[int]"]:
     """The features of each option."""
     question_words = sorted(set(conversation.text[turn.start : turn.answer_start].split()))
     answer_words = sorted(_answer_words(conversation, turn)) if turn.label is not None else []
@@ -139,7 +139,7 @@ def _features(conversation: Conversation, turn: Turn, choices: Choices) -> Itera
         *(_hash_prefix(f"said {word} ") for word in answer_words),
         *(_hash_prefix(f"target {how} ") for how in _list_mentions(conversation, turn.name, turn.start)),
     ]
-    labels = [_hash_prefix(f"{label} ") for label in _labels(conversation, turn)]
+    labels = [_hash_prefix(f"{label} ") for label in _earlier_labels(conversation, turn)]
     target = target_of(conversation.case, turn.step)
     k = len(choices.texts)
     longest = max(map(len, choices.texts))
@@ -165,7 +165,7 @@ def _answer_words(conversation: Conversation, turn: Turn) -> set[str]:
     return words
 
 
-def _labels(conversation: Conversation, turn: Turn) -> list[str]:
+def _earlier_labels(conversation: Conversation, turn: Turn) -> list[str]:
     """Earlier labels: for the same name, in the same task, in others, and which one is more frequent."""
     found = []
     last = "none"
@@ -186,7 +186,7 @@ def _labels(conversation: Conversation, turn: Turn) -> list[str]:
 def _list_mentions(conversation: Conversation, name: str, end: int) -> list[str]:
     """How a name was mentioned so far: in questions or in answers, and after which words."""
     text, found = conversation.text, set()
-    for form in forms(name):
+    for form in list_forms(name):
         at = text.find(form, 0, end)
         while at >= 0:
             turn = next(turn for turn in conversation.turns if at < turn.end)

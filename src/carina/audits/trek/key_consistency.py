@@ -11,7 +11,7 @@ from typing import Final
 
 from carina.audits.gate import gate
 from carina.audits.trek.base import RuleGate, Violation
-from carina.audits.trek.conversation import NAMED, PRESENCE, Conversation, Turn, plain
+from carina.audits.trek.conversation import NAMED, PRESENCE, Conversation, Turn, flatten_name
 from carina.audits.trek.facts import (
     attribute_values,
     listed_names,
@@ -81,30 +81,32 @@ class KeyConsistency(RuleGate):
 
     def find_violations(self, conversation: Conversation) -> Iterator[Violation]:
         # One per conversation: a single wrong key is reason enough to remove it.
-        yield from islice(_contradictions(conversation), 1)
+        yield from islice(_find_contradictions(conversation), 1)
 
 
-def _contradictions(conversation: Conversation) -> Iterator[Violation]:
+def _find_contradictions(conversation: Conversation) -> Iterator[Violation]:
     case = conversation.case
     for turn in conversation.turns:
         step, task = turn.step, turn.step.task
         rule, found = "", None
         if task in _SLOTS:
             rule, found = (
-                ("attributes", _attribute(turn)) if turn.label is not None else ("choices", _choice(turn))
+                ("attributes", _check_attribute(turn))
+                if turn.label is not None
+                else ("choices", _check_choice(turn))
             )
         elif task in _ANY_TASKS:
-            rule, found = "anything", _anything(case, turn)
+            rule, found = "anything", _check_anything(case, turn)
         elif task in PRESENCE:
-            rule, found = "presence", _presence(turn)
+            rule, found = "presence", _check_presence(turn)
         elif step.format == "choice" and (task in _LIST_TASKS or task == _BOTH):
-            rule, found = "lists", _list(step)
+            rule, found = "lists", _check_list(step)
         elif task == "region content":
-            rule, found = "regions", _region(turn)
+            rule, found = "regions", _check_region(turn)
         elif task == "view":
-            rule, found = "views", _views(step)
+            rule, found = "views", _check_views(step)
         if found is None and step.key.boxes:
-            rule, found = "boxes", _boxes(case, step)
+            rule, found = "boxes", _check_boxes(case, step)
         if found is not None:
             yield Violation(rule, step.id, f"{rule}: {found}")
 
@@ -116,7 +118,7 @@ def _is_imported(step: Step) -> bool:
 # ---- attributes -----------------------------------------------------------------------------------------------------
 
 
-def _attribute(turn: Turn) -> str | None:
+def _check_attribute(turn: Turn) -> str | None:
     step = turn.step
     values = [slot.value for slot in step.slots if slot.name == _SLOTS[step.task]]
     stored = attribute_values(step)
@@ -125,7 +127,7 @@ def _attribute(turn: Turn) -> str | None:
     return f"key.label: {turn.label!r} to {values[0]!r} where the {step.task} is {' and '.join(stored)!r}"
 
 
-def _choice(turn: Turn) -> str | None:
+def _check_choice(turn: Turn) -> str | None:
     step = turn.step
     stored = attribute_values(step)
     if step.format != "choice" or step.multiple or len(step.key.options) != 1 or not stored:
@@ -143,7 +145,7 @@ def _choice(turn: Turn) -> str | None:
 # ---- presence -------------------------------------------------------------------------------------------------------
 
 
-def _presence(turn: Turn) -> str | None:
+def _check_presence(turn: Turn) -> str | None:
     if turn.label is None:
         return None
     for truth in truths(turn.step):
@@ -152,13 +154,13 @@ def _presence(turn: Turn) -> str | None:
     return None
 
 
-def _list(step: Step) -> str | None:
+def _check_list(step: Step) -> str | None:
     """A choice between whole lists: the right one names all that is stored, or says that there is nothing."""
     if _is_imported(step) or step.multiple:
         return None
-    names = [f" {plain(name)} " for name in listed_names(step)]
+    names = [f" {flatten_name(name)} " for name in listed_names(step)]
     for option in step.options:
-        text = f" {plain(option.text)} "
+        text = f" {flatten_name(option.text)} "
         is_full = all(name in text for name in names) if names else text.split(maxsplit=1)[0] in _NONE_WORDS
         if is_full != (option.id in step.key.options):
             stored = " and ".join(listed_names(step)) or "nothing"
@@ -166,7 +168,7 @@ def _list(step: Step) -> str | None:
     return None
 
 
-def _region(turn: Turn) -> str | None:
+def _check_region(turn: Turn) -> str | None:
     step = turn.step
     if turn.label is None or (_is_imported(step) and not truths(step)):
         return None
@@ -177,12 +179,12 @@ def _region(turn: Turn) -> str | None:
     return f"key.label: {turn.label!r} where the facts state {stated} in the region"
 
 
-def _anything(case: Case, turn: Turn) -> str | None:
+def _check_anything(case: Case, turn: Turn) -> str | None:
     """Against all that the conversation states: what is present anywhere, and lists that would name everything."""
     label, kind = turn.label, _ANY_TASKS[turn.step.task]
     if label is None:
         return None
-    stated = _stated_truths(case, kind)
+    stated = _collect_truths(case, kind)
     if "present" in stated and label != "yes":
         return f"key.label: {label!r} where turn {stated['present']} records a {kind} as present"
     if "uncertain" in stated and label == "no":
@@ -198,7 +200,7 @@ def _anything(case: Case, turn: Turn) -> str | None:
     return None
 
 
-def _stated_truths(case: Case, kind: str) -> dict[str, str]:
+def _collect_truths(case: Case, kind: str) -> dict[str, str]:
     """Truth of any finding or device -> the first turn that states it.
 
     The targets of a turn state the kind of its truths; lists of both kinds repeat what other turns state.
@@ -219,7 +221,7 @@ def _stated_truths(case: Case, kind: str) -> dict[str, str]:
 # ---- boxes and projections ------------------------------------------------------------------------------------------
 
 
-def _boxes(case: Case, step: Step) -> str | None:
+def _check_boxes(case: Case, step: Step) -> str | None:
     shown = {panel.image for view in case.views if view.id in step.uses for panel in view.panels}
     for box in step.key.boxes:
         if box.image not in shown:
@@ -258,7 +260,7 @@ def _is_repaired(case: Case, box: Box, printed: tuple[str, ...]) -> bool:
     return all(abs(one - other) <= _ROUNDING for one, other in zip(inside, box.xyxy, strict=True))
 
 
-def _views(step: Step) -> str | None:
+def _check_views(step: Step) -> str | None:
     stored = projections(step) & _PROJECTIONS.keys()
     right = " and ".join(option.text for option in step.options if option.id in step.key.options)
     for field, text in (("key.text", step.key.text), ("key.options", right)):

@@ -58,7 +58,7 @@ class LinkedStudies(RuleGate):
         links = (("reference", case.reference_study), ("later", case.later_study))
         has_links = any(study is not None for _, study in links)
         for which, study in (("current", case.study if has_links else None), *links):
-            if study is not None and orders.get(which) is None and not _date(dates.get(which)):
+            if study is not None and orders.get(which) is None and not _parse_date(dates.get(which)):
                 yield Violation(self.rules[0], "", f"facts: neither order nor date of the {which} study")
         for rule, (before, after) in zip(
             self.rules[1:3], (("reference", "current"), ("current", "later")), strict=True
@@ -68,7 +68,7 @@ class LinkedStudies(RuleGate):
                 yield Violation(
                     rule, "", f"facts: order {one:g} of the {before} study, {other:g} of the {after} one"
                 )
-            day, next_day = _date(dates.get(before)), _date(dates.get(after))
+            day, next_day = _parse_date(dates.get(before)), _parse_date(dates.get(after))
             if day and next_day and day > next_day:
                 yield Violation(
                     rule, "", f"facts: the {before} study is dated {day}, the {after} one {next_day}"
@@ -110,7 +110,7 @@ class LinkedStudies(RuleGate):
             yield Violation(self.rules[4], "", f"{what} is in split {one.split!r}, not in {other.split!r}")
 
 
-def _date(text: str | None) -> datetime.date | None:
+def _parse_date(text: str | None) -> datetime.date | None:
     try:
         return datetime.date.fromisoformat(text) if text else None
     except ValueError:

@@ -13,7 +13,7 @@ from carina.audits.chance import at_least
 from carina.audits.gate import AuditContext, Limits, Share, gate
 from carina.audits.result import GateResult, Row
 from carina.audits.trek.base import ConversationGate
-from carina.audits.trek.conversation import Conversation, Turn, flat, forms
+from carina.audits.trek.conversation import Conversation, Turn, flatten_text, list_forms
 from carina.audits.trek.facts import negative_origin
 from carina.audits.trek.proportions import limited_row, share_row
 from carina.cases.model import Case
@@ -148,16 +148,16 @@ def _score_heuristic(counts: Counter[tuple[bool, str]]) -> tuple[int, int, int]:
 
 
 def _names_target(text: str, turn: Turn) -> bool:
-    return any(form in text for form in forms(turn.name))
+    return any(form in text for form in list_forms(turn.name))
 
 
 def _shown_text(conversation: Conversation, turn: Turn) -> str:
     """The context that has been shown up to a turn."""
     steps = conversation.case.steps[: turn.at + 1]
-    return " ".join(f" {flat(step.context)} " for step in steps if step.context)
+    return " ".join(f" {flatten_text(step.context)} " for step in steps if step.context)
 
 
 def _report_text(case: Case) -> str:
     """The right report, as far as turns of the conversation contain it."""
     texts = [section.text for step in case.steps for section in step.key.sections]
-    return " ".join(f" {flat(text)} " for text in texts)
+    return " ".join(f" {flatten_text(text)} " for text in texts)

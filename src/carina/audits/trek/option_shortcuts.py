@@ -9,7 +9,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from carina.audits.answer_options import task_of
-from carina.audits.chance import Z95, at_least, limit, shift
+from carina.audits.chance import Z95, at_least, hit_row, limit, shift
 from carina.audits.first_seen import Reservoir
 from carina.audits.gate import AuditContext, Count, Limits, Share, gate
 from carina.audits.result import GateResult, Row
@@ -18,7 +18,6 @@ from carina.audits.trek.conversation import Conversation, Turn
 from carina.audits.trek.proportions import share_row
 from carina.audits.trek.turn_structure import frame_size
 from carina.cases.model import Box, Case
-from carina.stats.proportion import wilson
 
 _MIN_BOXES: Final = 10
 """Boxes of a name from which its mean box is tried."""
@@ -139,14 +138,10 @@ class OptionShortcuts(ConversationGate[OptionShortcutsLimits]):
         n = sum(trials.values())
         allowed = shift(trials, limits.margin)
         p = min(1.0, at_least(hits, allowed) * tests)
-        interval = wilson(hits, n)
-        return Row(
-            name=f"{task}: {rule}",
-            n=n,
-            value=hits / n,
-            low=interval.low,
-            high=interval.high,
-            chance=sum(chance * times for chance, times in trials.items()) / n,
+        return hit_row(
+            f"{task}: {rule}",
+            hits,
+            trials,
             limit=limit(allowed, self.context.warn_level / tests),
             p=p,
             status=self.context.judge(p),

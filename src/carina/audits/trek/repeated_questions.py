@@ -1,15 +1,15 @@
 """Gate: is any question asked twice within a conversation?"""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Annotated, Final
 
 from msgspec import Meta
 
 from carina.audits.gate import AuditContext, Limits, Share, gate
-from carina.audits.result import GateResult, Objections
-from carina.audits.trek.base import ConversationGate
+from carina.audits.result import GateResult
+from carina.audits.trek.base import DefectGate
 from carina.audits.trek.conversation import Conversation, Turn
-from carina.audits.trek.proportions import limited_row, with_status_of_rows
+from carina.audits.trek.proportions import with_status_of_rows
 from carina.cases.model import Case, Step
 
 _SAME_WORDS: Final = "the same words"
@@ -39,13 +39,11 @@ class RepeatedQuestionsLimits(Limits, frozen=True):
     protocols=("trek",),
     order=370,
 )
-class RepeatedQuestions(ConversationGate[RepeatedQuestionsLimits]):
+class RepeatedQuestions(DefectGate[RepeatedQuestionsLimits]):
     """The same question, nearly the same question, or the same thing about one target in other words."""
 
     def __init__(self, context: AuditContext, limits: RepeatedQuestionsLimits) -> None:
         super().__init__(context, limits)
-        self._objections = Objections()
-        self._counts: Counter[str] = Counter()
         self._turns = 0
 
     def examine(self, conversation: Conversation) -> None:
@@ -55,7 +53,7 @@ class RepeatedQuestions(ConversationGate[RepeatedQuestionsLimits]):
         for turn in conversation.turns:
             step = turn.step
             first = questions.setdefault((step.question, step.depends_on), turn)
-            if first is not turn and _options(step) == _options(first.step):
+            if first is not turn and _option_texts(step) == _option_texts(first.step):
                 self._report(conversation.case, turn, first, _SAME_WORDS)
                 continue
             here = by_target[step.task, step.format, turn.name, turn.kind]
@@ -64,12 +62,12 @@ class RepeatedQuestions(ConversationGate[RepeatedQuestionsLimits]):
             here.append(turn)
 
     def _compare(self, conversation: Conversation, turn: Turn, here: list[Turn]) -> None:
-        words = _words(conversation, turn)
-        subject = _subject(turn.step)
+        words = _question_words(conversation, turn)
+        subject = _question_subject(turn.step)
         for before in here:
-            if _subject(before.step) != subject:
+            if _question_subject(before.step) != subject:
                 continue  # another image, site or grade
-            other = _words(conversation, before)
+            other = _question_words(conversation, before)
             is_similar = len(words & other) > self.limits.word_overlap * len(words | other)
             self._report(conversation.case, turn, before, _SIMILAR_WORDS if is_similar else _OTHER_WORDS)
             return
@@ -83,16 +81,12 @@ class RepeatedQuestions(ConversationGate[RepeatedQuestionsLimits]):
 
     def result(self) -> GateResult:
         limits = self.limits
-        rows = tuple(
-            limited_row(
-                how,
-                self._counts[how],
-                self._turns,
-                limit=limit,
-                context=self.context,
-                note=f"{self._counts[how]} of {self._turns} turns",
+        rows = self.limited_rows(
+            (
+                (_SAME_WORDS, self._turns, 0.0),
+                (_SIMILAR_WORDS, self._turns, 0.0),
+                (_OTHER_WORDS, self._turns, limits.max_share),
             )
-            for how, limit in ((_SAME_WORDS, 0.0), (_SIMILAR_WORDS, 0.0), (_OTHER_WORDS, limits.max_share))
         )
         return with_status_of_rows(
             self.report_defects(
@@ -109,15 +103,15 @@ class RepeatedQuestions(ConversationGate[RepeatedQuestionsLimits]):
         )
 
 
-def _options(step: Step) -> list[str]:
+def _option_texts(step: Step) -> list[str]:
     return [option.text for option in step.options]
 
 
-def _words(conversation: Conversation, turn: Turn) -> set[str]:
+def _question_words(conversation: Conversation, turn: Turn) -> set[str]:
     return set(conversation.text[turn.start : turn.answer_start].split())
 
 
-def _subject(step: Step) -> tuple[object, ...]:
+def _question_subject(step: Step) -> tuple[object, ...]:
     """What distinguishes two questions of one task and target: facts, options, label, images and dependencies."""
     key = step.key
-    return step.facts, key.label, key.boxes, step.uses, step.depends_on, tuple(sorted(_options(step)))
+    return step.facts, key.label, key.boxes, step.uses, step.depends_on, tuple(sorted(_option_texts(step)))

@@ -1,7 +1,6 @@
 """Gate: is every text finished? Unfilled slots, doubled words, misspellings, repeated phrases."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from operator import eq
@@ -10,8 +9,8 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from carina.audits.gate import AuditContext, Limits, Share, gate
-from carina.audits.result import GateResult, Objections
-from carina.audits.trek.base import ConversationGate
+from carina.audits.result import GateResult
+from carina.audits.trek.base import DefectGate
 from carina.audits.trek.conversation import BREAK, Conversation, Turn
 from carina.audits.trek.proportions import limited_row, with_status_of_rows
 from carina.cases.model import Case
@@ -50,15 +49,13 @@ class TextDefectsLimits(Limits, frozen=True):
     protocols=("trek",),
     order=360,
 )
-class TextDefects(ConversationGate[TextDefectsLimits]):
+class TextDefects(DefectGate[TextDefectsLimits]):
     """Unfilled slots and slips in questions, options and answers."""
 
     cost = 8.0
 
     def __init__(self, context: AuditContext, limits: TextDefectsLimits) -> None:
         super().__init__(context, limits)
-        self._objections = Objections()
-        self._counts: Counter[str] = Counter()
         self._turns = 0
 
     def examine(self, conversation: Conversation) -> None:
@@ -76,7 +73,7 @@ class TextDefects(ConversationGate[TextDefectsLimits]):
 
     def _report_repetitions(self, case: Case, turn: Turn) -> None:
         for text in (turn.step.question, turn.step.key.text or ""):
-            tokens = _prose(text, turn)
+            tokens = _split_prose(text, turn)
             if word := find_doubled_word(tokens):
                 self._report(case, turn, "doubled words", f"{word!r} twice in a row")
             if phrase := find_repeated_phrase(tokens):
@@ -131,7 +128,7 @@ def _has_repetition(words: list[str], size: int) -> bool:
     return b"\x01" * size in bytes(map(eq, words, words[size:]))
 
 
-def _prose(text: str, turn: Turn) -> list[str]:
+def _split_prose(text: str, turn: Turn) -> list[str]:
     """Words of a text without its options, because lists of options repeat words by nature."""
     text = text.lower()
     for option in turn.step.options:

@@ -9,7 +9,7 @@ from typing import Final
 
 from carina.audits.gate import gate
 from carina.audits.trek.base import RuleGate, Violation
-from carina.audits.trek.conversation import PRESENCE, Conversation, Turn, plain
+from carina.audits.trek.conversation import PRESENCE, Conversation, Turn, flatten_name
 from carina.audits.trek.facts import truths
 from carina.cases.model import Box, Case, CaseImage, Step
 
@@ -58,7 +58,7 @@ class TurnStructure(RuleGate):
 
     def find_violations(self, conversation: Conversation) -> Iterator[Violation]:
         case = conversation.case
-        yield from _images(case)
+        yield from _check_images(case)
         stages = {step.id: step.stage for step in case.steps}
         for turn in conversation.turns:
             step = turn.step
@@ -69,20 +69,20 @@ class TurnStructure(RuleGate):
             key, expected = step.key, _SHAPES.get(step.format)
             shape = (bool(step.options), key.label is not None, bool(key.boxes), bool(key.sections))
             if shape != expected or step.score not in _SCORES[step.format] or step.stage not in _STAGES:
-                yield from (Violation("formats", step.id, what) for what in _format(step))
+                yield from (Violation("formats", step.id, what) for what in _check_format(step))
             if step.options:
-                yield from (Violation("options", step.id, what) for what in _options(step))
+                yield from (Violation("options", step.id, what) for what in _check_options(step))
             if key.boxes:
-                yield from (Violation("boxes", step.id, what) for what in _boxes(case, step))
+                yield from (Violation("boxes", step.id, what) for what in _check_boxes(case, step))
             if turn.label is not None:
-                yield from (Violation("labels", step.id, what) for what in _labels(turn))
+                yield from (Violation("labels", step.id, what) for what in _check_labels(turn))
             if step.evidence:
-                yield from (Violation("evidence", step.id, what) for what in _evidence(case, step))
+                yield from (Violation("evidence", step.id, what) for what in _check_evidence(case, step))
             if not turn.answer:
                 yield Violation("answers", step.id, "key.text: no answer in words")
 
 
-def _images(case: Case) -> Iterator[Violation]:
+def _check_images(case: Case) -> Iterator[Violation]:
     roles = [image.role for image in case.images]
     if "current" not in roles:
         yield Violation("images", "", "images: no image of the current study")
@@ -114,8 +114,8 @@ def _check_times(case: Case, views: dict[str, CaseImage]) -> Iterator[Violation]
             yield Violation("images", step.id, "shows: a reference image after the first turn of stage 5")
 
 
-def _options(step: Step) -> Iterator[str]:
-    texts = [plain(option.text) for option in step.options]
+def _check_options(step: Step) -> Iterator[str]:
+    texts = [flatten_name(option.text) for option in step.options]
     if len(set(texts)) < len(texts):
         yield "options: two options have the same words"
     right = set(step.key.options)
@@ -129,7 +129,7 @@ def _options(step: Step) -> Iterator[str]:
         yield f"score: {step.score!r} where {'several options' if step.multiple else 'one option'} may be right"
 
 
-def _boxes(case: Case, step: Step) -> Iterator[str]:
+def _check_boxes(case: Case, step: Step) -> Iterator[str]:
     images = {image.key: image for image in case.images}
     for box in step.key.boxes:
         image = images.get(box.image)
@@ -156,7 +156,7 @@ def frame_size(box: Box, image: CaseImage) -> tuple[float, float]:
     return (float(image.width), float(image.height)) if unit is None else (unit, unit)
 
 
-def _format(step: Step) -> Iterator[str]:
+def _check_format(step: Step) -> Iterator[str]:
     """Fields that do not fit the format."""
     key, form = step.key, step.format
     if step.stage not in _STAGES:
@@ -176,14 +176,14 @@ def _format(step: Step) -> Iterator[str]:
         yield f"key.sections: {len(key.sections)} with format {form!r}"
 
 
-def _evidence(case: Case, step: Step) -> Iterator[str]:
+def _check_evidence(case: Case, step: Step) -> Iterator[str]:
     studies = {"current": True, "reference": case.reference_study, "later": case.later_study}
     for cited in step.evidence:
         if not studies[cited.report] or cited.sentence < 0:
             yield f"evidence: sentence {cited.sentence} of the {cited.report} report, which does not exist"
 
 
-def _labels(turn: Turn) -> Iterator[str]:
+def _check_labels(turn: Turn) -> Iterator[str]:
     """Disagreements between label, words and truth; uncertain is not the same as no."""
     step, label = turn.step, turn.label
     if step.format == "yes_no" and turn.answer:

@@ -1,17 +1,16 @@
 """Gate: is any uncertain finding answered with a plain "no" (or "yes")?"""
 
 import re
-from collections import Counter
 from typing import Annotated, Final
 
 from msgspec import Meta
 
 from carina.audits.gate import AuditContext, Limits, Share, gate
-from carina.audits.result import GateResult, Objections
-from carina.audits.trek.base import ConversationGate
-from carina.audits.trek.conversation import Conversation, Turn, flat, forms
+from carina.audits.result import GateResult
+from carina.audits.trek.base import DefectGate
+from carina.audits.trek.conversation import Conversation, Turn, flatten_text, list_forms
 from carina.audits.trek.facts import is_recorded_uncertain
-from carina.audits.trek.proportions import limited_row, with_status_of_rows
+from carina.audits.trek.proportions import with_status_of_rows
 from carina.cases.model import Case
 
 _RECORDED: Final = "uncertain in the facts"
@@ -60,13 +59,11 @@ class UncertainFindingsLimits(Limits, frozen=True):
     protocols=("trek",),
     order=420,
 )
-class UncertainFindings(ConversationGate[UncertainFindingsLimits]):
+class UncertainFindings(DefectGate[UncertainFindingsLimits]):
     """Labels beside hedges in facts, answers and report."""
 
     def __init__(self, context: AuditContext, limits: UncertainFindingsLimits) -> None:
         super().__init__(context, limits)
-        self._objections = Objections()
-        self._counts: Counter[str] = Counter()
         self._examined = self._closed = self._negatives = 0
 
     def examine(self, conversation: Conversation) -> None:
@@ -86,21 +83,13 @@ class UncertainFindings(ConversationGate[UncertainFindingsLimits]):
 
     def result(self) -> GateResult:
         limits = self.limits
-        rows = tuple(
-            limited_row(
-                how,
-                self._counts[how],
-                n,
-                limit=limit,
-                context=self.context,
-                note=f"{self._counts[how]} of {n} turns",
-                severity="warn" if how == _REPORT else "fail",
-            )
-            for how, n, limit in (
+        rows = self.limited_rows(
+            (
                 (_RECORDED, self._closed, 0.0),
                 (_ANSWER, self._negatives, limits.hedged_negatives),
                 (_REPORT, self._negatives, limits.hedged_negatives),
-            )
+            ),
+            warns=_REPORT,
         )
         return with_status_of_rows(
             self.report_defects(
@@ -126,7 +115,7 @@ def _find_hedge(conversation: Conversation, turn: Turn, clauses: list[str]) -> s
     answer = conversation.text[turn.answer_start : turn.end]
     if any(hedge in answer for hedge in HEDGES):
         return _ANSWER
-    if any(form in clause for clause in clauses for form in forms(turn.name)):
+    if any(form in clause for clause in clauses for form in list_forms(turn.name)):
         return _REPORT
     return None
 
@@ -138,6 +127,6 @@ def _hedged_clauses(case: Case) -> list[str]:
         for section in step.key.sections:
             text = section.text.lower()
             if any(hedge.strip() in text for hedge in HEDGES):
-                clauses = (f" {flat(clause)} " for clause in _CLAUSE.split(text))
+                clauses = (f" {flatten_text(clause)} " for clause in _CLAUSE.split(text))
                 found += [clause for clause in clauses if any(hedge in clause for hedge in HEDGES)]
     return found

@@ -44,21 +44,21 @@ class Views:
         self._benchmark = benchmark
         self._cache = cache
         self._encoder = PngEncoder()
-        self._decoded: _Recent[CaseImage, NDArray[np.uint8]] = _Recent(_IMAGES)
-        self._digests: _Recent[tuple[Path, int, int], str] = _Recent(_DIGESTS)
+        self._decoded: _RecentValues[CaseImage, NDArray[np.uint8]] = _RecentValues(_IMAGES)
+        self._digests: _RecentValues[tuple[Path, int, int], str] = _RecentValues(_DIGESTS)
 
     def png(self, case: Case, view_id: str) -> bytes:
         """A view as PNG, grey or RGB, 8 bits a channel; a view of a finished PNG file is that file, byte for byte."""
         plan = _plan(case, view_id)
         if plan.is_unchanged_file:
-            content = self._unchanged_file(plan.panels[0].image)
+            content = self._read_file(plan.panels[0].image)
             if content is not None:
                 return content
         if self._cache is None:
             return self._encoder.encode(draw_plan(plan, self._pixels))
         key = fingerprint(plan, {panel.image.key: self._digest(panel.image) for panel in plan.panels})
         path = self._cache / key[:2] / f"{key}.png"
-        content = _read(path)
+        content = _read_complete_png(path)
         if content is None:
             content = self._encoder.encode(draw_plan(plan, self._pixels))
             _write_cached(path, content)
@@ -82,9 +82,9 @@ class Views:
                 return image.sha256
             raise BenchmarkError(f"{path}: cannot be read: {error.strerror}") from error
 
-    def _unchanged_file(self, image: CaseImage) -> bytes | None:
+    def _read_file(self, image: CaseImage) -> bytes | None:
         """The bytes of its file; None where that is no complete PNG, which decoding reports."""
-        return _read(self._benchmark.image_path(image))
+        return _read_complete_png(self._benchmark.image_path(image))
 
 
 def _plan(case: Case, view_id: str) -> Plan:
@@ -95,7 +95,7 @@ def _plan(case: Case, view_id: str) -> Plan:
     return plan_view(case, view)
 
 
-def _read(path: Path) -> bytes | None:
+def _read_complete_png(path: Path) -> bytes | None:
     """The complete PNG at this path; None where there is none or it is damaged."""
     try:
         content = path.read_bytes()
@@ -116,7 +116,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class _Recent(Generic[_Key, _Value]):
+class _RecentValues(Generic[_Key, _Value]):
     """The values that were used last. Two threads at once may both compute one, with the same result."""
 
     def __init__(self, most: int) -> None:

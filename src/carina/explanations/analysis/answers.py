@@ -49,7 +49,7 @@ class PointingAndAnswers:
     counts: tuple[tuple[int, int], tuple[int, int]]
     """For hits and for misses: number of right and of wrong answers."""
     accuracy: tuple[Interval, Interval]
-    """For hits and for misses."""
+    """Estimates for hits and for misses."""
     difference: Interval
     findings: int
     """Number of findings of studies."""

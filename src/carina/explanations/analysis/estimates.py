@@ -31,7 +31,7 @@ class MapEstimate(msgspec.Struct, frozen=True, kw_only=True):
     level: str
     """Subject: "all", "finding", "size", "recognition" ..."""
     name: str
-    """Which of the subject."""
+    """Value of the subject."""
     metric: str
     """The variant of the metric, or another measure."""
     average: str = ""

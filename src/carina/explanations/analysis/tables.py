@@ -9,7 +9,7 @@ from carina.runs.analysis.estimates import Difference
 from carina.runs.analysis.tables import ReportTable
 
 PREFIX: Final = "ground-"
-"""Of the names of all tables of maps."""
+"""Prefix of the names of all tables of maps."""
 
 
 def maps_tables(analyses: Sequence[MapsAnalysis]) -> dict[str, ReportTable]:

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 
 import torch
 
-from carina.models.clip.state_dict import one_thread
+from carina.models.clip.state_dict import use_one_thread
 
 
 @contextmanager
 def deterministic_inference() -> Iterator[None]:
     """One thread, so that the same image gives the same bits, and no gradients except where a method enables them."""
-    with one_thread(), torch.inference_mode(mode=False), torch.no_grad():
+    with use_one_thread(), torch.inference_mode(mode=False), torch.no_grad():
         yield

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from carina.explanations.methods._options import Followed
 from carina.explanations.methods._prompts import make_score_function
 from carina.models.clip.interface import ClipModel, PromptPair
-from carina.models.clip.resnet import ResNetTower, spatial
+from carina.models.clip.resnet import ResNetTower, to_patches
 from carina.models.clip.vit import Trace, VitTower
 from carina.store.errors import CarinaError
 
@@ -62,7 +62,7 @@ def last_features(
     with torch.enable_grad(), forward_hooks([layer], detach):
         (gradient,) = torch.autograd.grad(score(pixels).sum(), features_of_layer)
     (features,) = features_of_layer
-    lay_out = tower.lay_out if isinstance(tower, VitTower) else spatial
+    lay_out = tower.lay_out if isinstance(tower, VitTower) else to_patches
     return lay_out(features.detach()), lay_out(gradient)
 
 

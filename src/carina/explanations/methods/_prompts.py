@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from carina.explanations.methods._options import Contrast, Followed
 from carina.models.clip.interface import ClipModel, Images, PromptPair, Texts
-from carina.models.clip.recognition import asked, presence
+from carina.models.clip.recognition import compute_presence, list_prompts
 from carina.store.errors import CarinaError
 
 Score = Callable[[Tensor], Tensor]
@@ -26,7 +26,7 @@ def check_contrast(prompts: PromptPair, contrast: Followed) -> None:
 def encode_prompts(model: ClipModel, prompts: PromptPair, contrast: Followed) -> Texts:
     """Text embeddings of all prompts of a finding, positive ones first."""
     check_contrast(prompts, contrast)
-    return model.encode_text(asked(prompts))
+    return model.encode_text(list_prompts(prompts))
 
 
 def make_score_function(model: ClipModel, prompts: PromptPair, contrast: Followed) -> Score:
@@ -42,7 +42,7 @@ def make_score_function(model: ClipModel, prompts: PromptPair, contrast: Followe
 def score_of_finding(scores: Tensor, prompts: PromptPair, contrast: Followed) -> Tensor:
     """Combine the scores (n, m) of all prompts into one score of the finding (n,)."""
     if contrast == "probability":
-        return presence(scores, prompts)
+        return compute_presence(scores, prompts)
     return combine_prompts(scores, prompts, contrast, lambda: scores)
 
 
@@ -56,7 +56,7 @@ def text_direction(
 
 def score_prompts(model: ClipModel, pixels: Tensor, prompts: PromptPair) -> Tensor:
     """Scores (n, m) of images with all prompts of a finding."""
-    return model.score(model.encode_image(pixels), model.encode_text(asked(prompts)))
+    return model.score(model.encode_image(pixels), model.encode_text(list_prompts(prompts)))
 
 
 def combine_prompts(

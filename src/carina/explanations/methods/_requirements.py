@@ -8,7 +8,7 @@ import torch
 
 from carina.explanations.methods._method import Need
 from carina.models.clip.interface import ClipModel, Images
-from carina.models.clip.recognition import asked
+from carina.models.clip.recognition import list_prompts
 from carina.models.clip.resnet import ResNetTower
 from carina.models.clip.vit import VitTower
 
@@ -22,7 +22,7 @@ class _EmptyImageTrial:
     def __init__(self, model: ClipModel) -> None:
         self.model = model
         self.pixels = torch.zeros(1, 3, model.side, model.side)
-        self.prompts = asked(model.prompts(_FINDING))
+        self.prompts = list_prompts(model.prompts(_FINDING))
 
     @cached_property
     def images(self) -> Images:

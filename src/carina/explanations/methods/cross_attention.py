@@ -8,7 +8,7 @@ from carina.explanations.methods._method import method
 from carina.explanations.methods._options import Contrast, Layers, Over
 from carina.explanations.methods._prompts import check_contrast, combine_prompts, score_prompts
 from carina.models.clip.interface import ClipModel, PromptPair
-from carina.models.clip.recognition import asked
+from carina.models.clip.recognition import list_prompts
 from carina.store.errors import CarinaError
 
 
@@ -33,7 +33,7 @@ def cross_attention(
     model: ClipModel, pixels: Tensor, prompts: PromptPair, options: CrossAttentionOptions
 ) -> Tensor:
     check_contrast(prompts, options.contrast)
-    attention = model.cross_attention(pixels, asked(prompts))
+    attention = model.cross_attention(pixels, list_prompts(prompts))
     if attention is None:
         raise CarinaError("model: expected a decoder that attends to the patches, which this method needs")
     layers = attention.weights[:, :, -1:] if options.layers == "last" else attention.weights

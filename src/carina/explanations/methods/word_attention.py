@@ -9,7 +9,7 @@ from carina.explanations.methods._method import method
 from carina.explanations.methods._options import Contrast, Over
 from carina.explanations.methods._prompts import combine_prompts, encode_prompts, require_patches
 from carina.models.clip.interface import ClipModel, PromptPair
-from carina.models.clip.recognition import asked
+from carina.models.clip.recognition import list_prompts
 from carina.store.errors import CarinaError
 
 
@@ -37,7 +37,7 @@ def word_attention(
     patches = require_patches(images)
     if texts.words is None or texts.kept is None:
         raise CarinaError("model: expected single words in the joint space, which this method needs")
-    for prompt, kept in zip(asked(prompts), texts.kept, strict=True):
+    for prompt, kept in zip(list_prompts(prompts), texts.kept, strict=True):
         if not kept.any():
             raise CarinaError(
                 f"prompt {prompt!r}: expected at least one word that the model encodes, found none"

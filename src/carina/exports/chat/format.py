@@ -19,9 +19,9 @@ from carina.cases.model import Case, without_keys
 from carina.cases.render import Views
 from carina.exports._exporter import exporter
 from carina.exports._folder import Format, LineFile
-from carina.exports._pictures import PictureMode, refer
+from carina.exports._pictures import PictureMode, make_address
 from carina.exports.chat.layouts import LAYOUTS
-from carina.exports.chat.staged import staged
+from carina.exports.chat.staged import make_staged_record
 from carina.store.errors import CarinaError
 
 LayoutName = Literal["openai", "llava", "swift", "staged"]
@@ -97,7 +97,7 @@ class ChatFormat(Format[bytes]):
         self.renders = self._pictures != "none"
 
     def prepare(self, _bench: Benchmark, views: Views, folder: Path, case: Case) -> bytes:
-        address = partial(refer, views, folder, case, mode=self._pictures)
+        address = partial(make_address, views, folder, case, mode=self._pictures)
         return msgspec.json.encode(self.record(case, address))
 
     def record(self, case: Case, address: Callable[[str], str]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class ChatFormat(Format[bytes]):
         if not self._has_answers:
             case = without_keys(case)
         if self._layout == "staged":
-            return staged(case, answers=self._has_answers)
+            return make_staged_record(case, answers=self._has_answers)
         found = LAYOUTS[self._layout](case, messages(case, answers=self._has_answers), address)
         if self._system is not None:
             found["messages"].insert(0, {"role": "system", "content": self._system})

@@ -1,4 +1,4 @@
-"""Conversations as others' tools read them, one function a layout; each makes the record of one case.
+"""Layouts of conversations for other tools, one function for each layout; each makes the record of one case.
 
 | layout | record |
 |---|---|
@@ -24,7 +24,7 @@ _TARGETS: Final = {"finding": "abnormality_[{}]", "device": "foreign_body_[{}]"}
 
 def openai(case: Case, said: Sequence[Message], refer: Refer) -> dict[str, Any]:
     """Chat messages whose content is a list of parts; an address is a path or a data URI."""
-    return {"id": case.id, "messages": [_parts(message, refer) for message in said]}
+    return {"id": case.id, "messages": [_make_parts(message, refer) for message in said]}
 
 
 def llava(case: Case, said: Sequence[Message], refer: Refer) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def swift(case: Case, said: Sequence[Message], refer: Refer) -> dict[str, Any]:
         **({"split": case.split} if case.split else {}),
     }
     if any(message.role == "assistant" for message in said):
-        record["content"] = _content(case)
+        record["content"] = _describe_questions(case)
     return record
 
 
@@ -68,15 +68,15 @@ LAYOUTS: Final[dict[str, Layout]] = {"openai": openai, "llava": llava, "swift": 
 """Layouts that hold pictures, by name."""
 
 
-def _parts(message: Message, refer: Refer) -> dict[str, Any]:
+def _make_parts(message: Message, refer: Refer) -> dict[str, Any]:
     if message.role == "assistant":
         return {"role": "assistant", "content": message.text}
     pictures = [{"type": "image_url", "image_url": {"url": refer(view)}} for view in message.shows]
     return {"role": "user", "content": [*pictures, {"type": "text", "text": message.text}]}
 
 
-def _content(case: Case) -> list[dict[str, Any]]:
-    """What is known of each question beside its words."""
+def _describe_questions(case: Case) -> list[dict[str, Any]]:
+    """The fields of each question besides its text."""
     current = [image.key for image in case.images if image.role == "current"]
     items, seen = [], 0
     for step in case.steps:
@@ -88,10 +88,10 @@ def _content(case: Case) -> list[dict[str, Any]]:
                 "qtype": step.format,
                 "image_input_count": seen,
                 "num_of_images": len(current),
-                **_target(step),
-                **_choice(step),
-                **_boxes(step, current),
-                "constraints": _constraints(step),
+                **_target_fields(step),
+                **_choice_fields(step),
+                **_box_fields(step, current),
+                "constraints": _constraint_fields(step),
                 **({"label": step.key.label} if step.key.label else {}),
                 **({"link_tag": True} if step.depends_on else {}),
             }
@@ -99,14 +99,14 @@ def _content(case: Case) -> list[dict[str, Any]]:
     return items
 
 
-def _target(step: Step) -> dict[str, str]:
+def _target_fields(step: Step) -> dict[str, str]:
     target = TrekStepFacts.of(step).target
     if target is None:
         return {}
     return {"target": _TARGETS.get(target.kind, "{}").format(target.name), "target_kind": target.kind}
 
 
-def _choice(step: Step) -> dict[str, Any]:
+def _choice_fields(step: Step) -> dict[str, Any]:
     if not step.options:
         return {}
     return {
@@ -116,7 +116,7 @@ def _choice(step: Step) -> dict[str, Any]:
     }
 
 
-def _constraints(step: Step) -> dict[str, Any]:
+def _constraint_fields(step: Step) -> dict[str, Any]:
     given = step.constraints
     stated = {
         "max_words": given.max_words,
@@ -126,8 +126,8 @@ def _constraints(step: Step) -> dict[str, Any]:
     return {name: value for name, value in stated.items() if value is not None}
 
 
-def _boxes(step: Step, current: Sequence[str]) -> dict[str, Any]:
-    """Boxes of one image and one frame, which is all that the published fields can say."""
+def _box_fields(step: Step, current: Sequence[str]) -> dict[str, Any]:
+    """Boxes of one image and one frame; the published fields cannot express more."""
     boxes = step.key.boxes
     places = {(box.image, box.frame) for box in boxes}
     if len(places) != 1:

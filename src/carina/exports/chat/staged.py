@@ -14,10 +14,10 @@ _VIEWS: Final = {"lateral": "LL"}
 _OF: Final = {"anatomy": "region", "finding": "finding"}
 
 
-def staged(case: Case, *, answers: bool = True) -> dict[str, Any]:
-    """The record of a case; without answers, its turns hold the questions and no fact that an answer rests on."""
+def make_staged_record(case: Case, *, answers: bool = True) -> dict[str, Any]:
+    """The record of a case; without answers, its turns hold the questions and no facts behind an answer."""
     ordinals = {image.key: place for place, image in enumerate(case.images, start=1)}
-    views = {view: ordinals[key] for view, key in _plain_views(case).items()}
+    views = {view: ordinals[key] for view, key in _images_by_view(case).items()}
     numbers = {step.id: place for place, step in enumerate(case.steps, start=1)}
     return {
         "schema": SCHEMA,
@@ -48,8 +48,8 @@ def staged(case: Case, *, answers: bool = True) -> dict[str, Any]:
         },
         "turns": [
             {
-                **_asked(step, numbers, views),
-                **(_right(case, step, ordinals) if answers else {}),
+                **_question_fields(step, numbers, views),
+                **(_answer_fields(case, step, ordinals) if answers else {}),
             }
             for step in case.steps
         ],
@@ -57,8 +57,8 @@ def staged(case: Case, *, answers: bool = True) -> dict[str, Any]:
     }
 
 
-def _plain_views(case: Case) -> dict[str, str]:
-    """The image that each view shows, which must be all that it shows."""
+def _images_by_view(case: Case) -> dict[str, str]:
+    """The image of each view, which must show nothing else."""
     found = {}
     for view in case.views:
         panel = view.panels[0]
@@ -71,7 +71,7 @@ def _plain_views(case: Case) -> dict[str, str]:
     return found
 
 
-def _asked(step: Step, numbers: dict[str, int], views: dict[str, int]) -> dict[str, Any]:
+def _question_fields(step: Step, numbers: dict[str, int], views: dict[str, int]) -> dict[str, Any]:
     return {
         "tid": numbers[step.id],
         "stage": step.stage,
@@ -96,7 +96,7 @@ def _asked(step: Step, numbers: dict[str, int], views: dict[str, int]) -> dict[s
     }
 
 
-def _right(case: Case, step: Step, ordinals: dict[str, int]) -> dict[str, Any]:
+def _answer_fields(case: Case, step: Step, ordinals: dict[str, int]) -> dict[str, Any]:
     key, origin = step.key, step.origin
     return {
         "options": [
@@ -106,8 +106,8 @@ def _right(case: Case, step: Step, ordinals: dict[str, int]) -> dict[str, Any]:
         "answer": {
             "text": answer(case, step),
             "label": key.label,
-            "boxes": [_box(box, ordinals) for box in key.boxes],
-            "sections": _sections(key),
+            "boxes": [_box_fields(box, ordinals) for box in key.boxes],
+            "sections": _section_texts(key),
         },
         "evidence": [{"report": found.report, "sentence": found.sentence} for found in step.evidence],
         "provenance": {
@@ -119,7 +119,7 @@ def _right(case: Case, step: Step, ordinals: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _box(box: Box, ordinals: dict[str, int]) -> dict[str, Any]:
+def _box_fields(box: Box, ordinals: dict[str, int]) -> dict[str, Any]:
     return {
         "image": ordinals[box.image],
         "frame": box.frame,
@@ -129,6 +129,6 @@ def _box(box: Box, ordinals: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _sections(key: Key) -> dict[str, str | None]:
+def _section_texts(key: Key) -> dict[str, str | None]:
     named: dict[str, str | None] = {"findings": None, "impression": None}
     return named | {section.name: section.text for section in key.sections}

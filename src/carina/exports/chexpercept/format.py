@@ -32,7 +32,7 @@ from carina.version import __version__
 
 KIND: Final = "carina/chexpercept"
 _ENDING: Final = ".records"
-"""Of the files that hold the records of a part until all are written."""
+"""Ending of the files that hold the records of a part until all are written."""
 
 Keys = Literal["inline", "separate"]
 
@@ -47,7 +47,7 @@ def chexpercept(
     *,
     neutral_names: Annotated[
         bool,
-        Meta(description="Give option files of imported bundles names that do not tell the right answer."),
+        Meta(description="Give option files of imported bundles names that do not reveal the right answer."),
     ] = False,
     keys: Annotated[
         Keys,
@@ -66,8 +66,8 @@ def chexpercept(
     return BundleFormat(bench.directory, neutral_names=neutral_names, keys=keys)
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How much was written."""
+class BundleCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of cases, questions and pictures that were written."""
 
     cases: int
     questions: int
@@ -89,7 +89,7 @@ class BundleManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The same for everything that gives the same bytes."""
     keys: str
     sources: tuple[SourceInfo, ...]
-    counts: Counts
+    counts: BundleCounts
     files: dict[str, str]
     """SHA-256 of every file, by path."""
 
@@ -115,13 +115,13 @@ class BundleFormat(Format[Record]):
     def __init__(self, directory: Path, *, neutral_names: bool = False, keys: Keys = "inline") -> None:
         self._directory = directory
         self._keys: Keys = keys
-        # Names that tell the answer would make separate keys pointless.
+        # Names that reveal the answer would make separate keys pointless.
         self._hides_names = neutral_names or keys == "separate"
         self.options = {"neutral_names": neutral_names, "keys": keys}
         self.arguments = f"{' --neutral-names' if neutral_names else ''} --keys {keys}"
 
     def prepare(self, bench: Benchmark, views: Views, folder: Path, case: Case) -> Record:
-        """The pictures of a case in their place, and its record as text."""
+        """Write the pictures of a case and make its record as text."""
         files = list_files(case, neutral_names=self._hides_names)
         pictures: dict[str, Picture] = {}
         for view, file in files.items():
@@ -140,12 +140,12 @@ class BundleFormat(Format[Record]):
             lambda view: (pictures[view].width, pictures[view].height),
             neutral_names=self._hides_names,
         )
-        _check(case, record, pictures)
+        _check_round_trip(case, record, pictures)
         questions, keys = layout.split_keys(record) if self._keys == "separate" else (record, None)
         return Record(
             key_id=make_key_id(case),
-            text=_indent(questions),
-            keys=None if keys is None else _indent(keys),
+            text=_indent_json(questions),
+            keys=None if keys is None else _indent_json(keys),
             files={picture.key: picture.sha256 for picture in pictures.values()},
         )
 
@@ -161,7 +161,7 @@ class BundleFormat(Format[Record]):
             fingerprint=written.fingerprint,
             keys=self._keys,
             sources=manifest.sources,
-            counts=Counts(
+            counts=BundleCounts(
                 cases=written.cases,
                 questions=written.questions,
                 pictures=len(written.files),
@@ -177,8 +177,8 @@ class BundleFormat(Format[Record]):
         if self._keys == "separate":
             files.append(folder / layout.KEYS)
         with (
-            _json_object(folder / layout.RECORDS, is_wanted=True) as records,
-            _json_object(folder / layout.KEYS, is_wanted=self._keys == "separate") as keys,
+            _open_json_object(folder / layout.RECORDS, is_wanted=True) as records,
+            _open_json_object(folder / layout.KEYS, is_wanted=self._keys == "separate") as keys,
         ):
             for record in _read_parts(folder):
                 if record.key_id in names:
@@ -235,7 +235,7 @@ def _read_parts(folder: Path) -> Iterator[Record]:
 
 
 def _read_original(bench: Benchmark, case: Case, view: str) -> bytes:
-    """The bytes of an imported picture, as long as they are those that were imported."""
+    """The bytes of an imported picture; an error where the file has changed since the import."""
     image = case.image(case.view(view).panels[0].image)
     path = bench.image_path(image)
     try:
@@ -253,8 +253,8 @@ def _read_size(content: bytes) -> tuple[int, int]:
     return width, height
 
 
-def _check(case: Case, record: dict[str, Any], pictures: dict[str, Picture]) -> None:
-    """Read a record of a case of Carina's own back: it must hold the same questions with the same right answers."""
+def _check_round_trip(case: Case, record: dict[str, Any], pictures: dict[str, Picture]) -> None:
+    """Check that a record of a case that Carina built reads back as the same questions with the same answers."""
     if is_from_bundle(case):
         return
     by_key = {picture.key: picture for picture in pictures.values()}
@@ -273,17 +273,17 @@ def _check(case: Case, record: dict[str, Any], pictures: dict[str, Picture]) -> 
 
 
 @contextmanager
-def _json_object(path: Path, *, is_wanted: bool) -> Iterator[Callable[[str, str], None]]:
+def _open_json_object(path: Path, *, is_wanted: bool) -> Iterator[Callable[[str, str], None]]:
     """A file with one JSON object; the function adds a name and its value."""
     if not is_wanted:
         yield lambda _name, _value: None
         return
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        yield _add_to(file)
+        yield _make_adder(file)
         file.write("\n}\n")
 
 
-def _add_to(file: TextIO) -> Callable[[str, str], None]:
+def _make_adder(file: TextIO) -> Callable[[str, str], None]:
     separators = iter(("{\n",))
 
     def add(name: str, value: str) -> None:
@@ -292,6 +292,6 @@ def _add_to(file: TextIO) -> Callable[[str, str], None]:
     return add
 
 
-def _indent(value: object) -> str:
+def _indent_json(value: object) -> str:
     # A line break within a text is written as two other characters, so every line break is one of the layout.
     return json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")

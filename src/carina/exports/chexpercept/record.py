@@ -13,7 +13,7 @@ from carina.cases.facts import Margin
 from carina.cases.model import Case, Panel, Step
 from carina.percept.facts import PerceptStepFacts
 from carina.sources.chexpercept import layout
-from carina.sources.chexpercept.case import ATTRIBUTE_STEPS, PROTOCOL, picture_folder
+from carina.sources.chexpercept.case import ATTRIBUTE_STEPS, PROTOCOL, find_picture_folder
 from carina.store.errors import BenchmarkError
 from carina.studies.vocabulary import SIDES
 
@@ -39,7 +39,7 @@ def make_record(case: Case, size: Size, *, neutral_names: bool = False) -> Recor
     """
     _check_protocol(case)
     if not is_from_bundle(case):
-        return _new_record(case, size)
+        return _build_record(case, size)
     record: Record = json.loads(case.extra or "{}")
     if neutral_names:
         # A record without that question may hold the block all the same, and names of files with it.
@@ -52,9 +52,9 @@ def make_record(case: Case, size: Size, *, neutral_names: bool = False) -> Recor
 def list_files(case: Case, *, neutral_names: bool = False) -> dict[str, str]:
     """The file of the picture of each view, relative to the bundle."""
     _check_protocol(case)
-    start = picture_folder(make_key_id(case))
+    start = find_picture_folder(make_key_id(case))
     if not is_from_bundle(case):
-        return _new_files(case, start)
+        return _name_files(case, start)
     files = {view.id: view.panels[0].image for view in case.views}
     if neutral_names and case.path == "RR":
         files |= _option_files(case.step("3c"), start / layout.OPTIONS_FROM)
@@ -74,34 +74,34 @@ def is_from_bundle(case: Case) -> bool:
 
 
 def make_key_id(case: Case) -> str:
-    """The published name: the lesion, an underscore, and an id that tells nothing."""
+    """The published name: the lesion, an underscore, and an id that reveals nothing."""
     if is_from_bundle(case):
         return case.id
     lesion = (case.target or "").replace("_", " ")
     return f"{lesion}_{case.id}"
 
 
-def _new_files(case: Case, start: PurePosixPath) -> dict[str, str]:
+def _name_files(case: Case, start: PurePosixPath) -> dict[str, str]:
     steps = {step.id: step for step in case.steps}
-    files = {_only_view(case, steps["1"]): str(start / layout.XRAY)}
+    files = {_single_view(case, steps["1"]): str(start / layout.XRAY)}
     if "2" in steps:
-        files[_only_view(case, steps["2"])] = str(start / layout.OVERLAY_FROM / layout.OVERLAY)
+        files[_single_view(case, steps["2"])] = str(start / layout.OVERLAY_FROM / layout.OVERLAY)
     if "3a" in steps:
-        files[_only_view(case, steps["3a"])] = str(start / layout.POINTS)
+        files[_single_view(case, steps["3a"])] = str(start / layout.POINTS)
         files |= _option_files(steps["3c"], start / layout.OPTIONS_FROM)
     return files
 
 
-def _new_record(case: Case, size: Size) -> Record:
+def _build_record(case: Case, size: Size) -> Record:
     steps = {step.id: step for step in case.steps}
-    record: Record = {layout.DETECTION: _single_choice(steps["1"])}
+    record: Record = {layout.DETECTION: _single_choice_block(steps["1"])}
     if "2" in steps:
-        record[layout.CONTOUR] = _contour(case, steps, size)
-        record[layout.ATTRIBUTES] = _attributes(steps) if "4a" in steps else None
+        record[layout.CONTOUR] = _contour_block(case, steps, size)
+        record[layout.ATTRIBUTES] = _attribute_block(steps) if "4a" in steps else None
     return record | {"pair_id": case.id, "dicom_id": case.study}
 
 
-def _contour(case: Case, steps: dict[str, Step], size: Size) -> Record:
+def _contour_block(case: Case, steps: dict[str, Step], size: Size) -> Record:
     after = steps.get("3c")
     masks = [f"mask_{number}" for number, _ in enumerate(after.options, start=1)] if after else []
     right = [masks[number - 1] for number in after.right] if after else []
@@ -115,19 +115,19 @@ def _contour(case: Case, steps: dict[str, Step], size: Size) -> Record:
         "fake_masks": {_COMPONENT: wrong},
         "true_combination": right,
         "fake_combinations": [[mask] for mask in wrong],
-        layout.CONTOUR_EVAL: {**_single_choice(steps["2"]), "relative_path": str(layout.OVERLAY)},
+        layout.CONTOUR_EVAL: {**_single_choice_block(steps["2"]), "relative_path": str(layout.OVERLAY)},
     }
     if after:
-        view = _only_view(case, steps["3a"])
+        view = _single_view(case, steps["3a"])
         panel, picture = case.view(view).panels[0], size(view)
         for step, block in (("3a", layout.EXPANSION), ("3b", layout.CONTRACTION)):
-            points = [_point(case, panel, option.mark, picture) for option in steps[step].options]
-            record[block] = {**_multiple_choice(steps[step]), "answer_options": points}
-        record[layout.REVISION_RESULT] = _masks(after, masks)
+            points = [_point_of_mark(case, panel, option.mark, picture) for option in steps[step].options]
+            record[block] = {**_multiple_choice_block(steps[step]), "answer_options": points}
+        record[layout.REVISION_RESULT] = _mask_block(after, masks)
     return record
 
 
-def _attributes(steps: dict[str, Step]) -> Record:
+def _attribute_block(steps: dict[str, Step]) -> Record:
     zones, regions, severity, comparison = (steps[kind.id] for kind in ATTRIBUTE_STEPS)
     ratios = PerceptStepFacts.of(zones).zone_ratios
     share = PerceptStepFacts.of(severity).share
@@ -135,43 +135,43 @@ def _attributes(steps: dict[str, Step]) -> Record:
     left, right = compared.left_share, compared.right_share
     return {
         layout.DISTRIBUTION: {
-            **_single_choice(zones),
+            **_single_choice_block(zones),
             "answer_zones": [zone for zone, ratio in ratios.items() if ratio.value >= _ZONE_CUT],
         },
         layout.LOCATION: {
-            **_multiple_choice(regions),
+            **_multiple_choice_block(regions),
             "answer_zones": [name.replace("-", " ") for name in regions.key.options if name != "none"],
         },
         layout.SEVERITY: {
-            **_single_choice(severity),
+            **_single_choice_block(severity),
             "overlap_ratio": None if share is None else share.value,
-            "selected_lung": _lung(severity),
+            "selected_lung": _asked_lung(severity),
         },
         layout.COMPARISON: {
-            **_single_choice(comparison),
-            "left_size": _size(compared.left_size, left),
-            "right_size": _size(compared.right_size, right),
+            **_single_choice_block(comparison),
+            "left_size": _lesion_size(compared.left_size, left),
+            "right_size": _lesion_size(compared.right_size, right),
             "left_has_overlap": _is_covered(left),
             "right_has_overlap": _is_covered(right),
         },
     }
 
 
-def _single_choice(step: Step) -> Record:
+def _single_choice_block(step: Step) -> Record:
     (number,) = step.right
-    return {**_question(step), "answer": step.options[number - 1].text, "answer_index": number}
+    return {**_question_block(step), "answer": step.options[number - 1].text, "answer_index": number}
 
 
-def _multiple_choice(step: Step) -> Record:
+def _multiple_choice_block(step: Step) -> Record:
     answer = ", ".join(step.options[number - 1].text for number in step.right)
-    return {**_question(step), "answer": answer, "answer_index": list(step.right)}
+    return {**_question_block(step), "answer": answer, "answer_index": list(step.right)}
 
 
-def _question(step: Step) -> Record:
+def _question_block(step: Step) -> Record:
     return {"question": step.question, "answer_options": [option.text for option in step.options]}
 
 
-def _masks(step: Step, masks: list[str]) -> Record:
+def _mask_block(step: Step, masks: list[str]) -> Record:
     options = [
         {
             "type": "true" if number in step.right else "fake",
@@ -180,10 +180,10 @@ def _masks(step: Step, masks: list[str]) -> Record:
         }
         for number, mask in enumerate(masks, start=1)
     ]
-    return {**_single_choice(step), "answer_options": options}
+    return {**_single_choice_block(step), "answer_options": options}
 
 
-def _point(case: Case, panel: Panel, name: str | None, picture: tuple[int, int]) -> Record:
+def _point_of_mark(case: Case, panel: Panel, name: str | None, picture: tuple[int, int]) -> Record:
     """The pixel of the picture in which a mark's centre lies."""
     if name is None:
         return {"point": None, "color": layout.NO_POINT}
@@ -203,7 +203,7 @@ def _option_files(step: Step, start: PurePosixPath) -> dict[str, str]:
     }
 
 
-def _only_view(case: Case, step: Step) -> str:
+def _single_view(case: Case, step: Step) -> str:
     """The only view that enters with a step."""
     if len(step.shows) != 1:
         raise BenchmarkError(
@@ -212,7 +212,7 @@ def _only_view(case: Case, step: Step) -> str:
     return step.shows[0]
 
 
-def _size(pixels: float | None, share: Margin | None) -> float | None:
+def _lesion_size(pixels: float | None, share: Margin | None) -> float | None:
     """Pixels of the lesion in one lung; the share of the lung where the case does not store the pixels."""
     if pixels is not None:
         return round(pixels)
@@ -220,11 +220,11 @@ def _size(pixels: float | None, share: Margin | None) -> float | None:
 
 
 def _is_covered(share: Margin | None) -> bool:
-    """Whether a lung counts as affected: a few pixels beyond the midline are no lesion of the other lung."""
+    """Whether a lung counts as affected; a few pixels beyond the midline do not count."""
     return share is not None and share.value >= _LUNG_CUT
 
 
-def _lung(step: Step) -> str | None:
+def _asked_lung(step: Step) -> str | None:
     """The lung whose share the question asks for."""
     side = PerceptStepFacts.of(step).side
     if side is not None:

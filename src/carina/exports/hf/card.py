@@ -1,6 +1,6 @@
-"""The data card: what a folder holds, where it comes from, what it is for and what it is not for.
+"""The data card: the content of a folder, its sources, intended use and limits.
 
-Its head, in YAML, tells `datasets` which files are which split.
+Its head, in YAML, states the files of each split for `datasets`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,19 +36,19 @@ _COLUMNS: Final = {
 }
 
 
-def card(name: str, manifest: ExportManifest, counts: store.Counts) -> str:
+def make_card(name: str, manifest: ExportManifest, counts: store.Counts) -> str:
     """The text of `README.md`."""
-    return f"---\n{_head(name, manifest)}---\n\n{_body(name, manifest, counts)}"
+    return f"---\n{_make_head(name, manifest)}---\n\n{_make_body(name, manifest, counts)}"
 
 
-def _head(name: str, manifest: ExportManifest) -> str:
+def _make_head(name: str, manifest: ExportManifest) -> str:
     described: dict[str, Any] = {
         "pretty_name": name,
         "license": "other",
         "license_name": "see-sources",
         "language": ["en"],
         "task_categories": ["visual-question-answering", "image-text-to-text"],
-        "tags": ["chest-x-ray", "radiology", "medical", "carina", *sorted(_sources(manifest))],
+        "tags": ["chest-x-ray", "radiology", "medical", "carina", *sorted(_source_names(manifest))],
         "size_categories": [
             next((size for limit, size in _SIZES if manifest.counts.cases < limit), _LARGEST)
         ],
@@ -66,11 +66,11 @@ def _head(name: str, manifest: ExportManifest) -> str:
     return text
 
 
-def _sources(manifest: ExportManifest) -> set[str]:
+def _source_names(manifest: ExportManifest) -> set[str]:
     return {source.name for source in manifest.sources}
 
 
-def _body(name: str, manifest: ExportManifest, counts: store.Counts) -> str:
+def _make_body(name: str, manifest: ExportManifest, counts: store.Counts) -> str:
     written = manifest.counts
     first = SPLITS.get(next(iter(written.splits)), next(iter(written.splits)))
     answers = bool(manifest.options["answers"])
@@ -91,26 +91,26 @@ for step in cases[0]["steps"]:
 
 ## Counts
 
-{_table(("split", "cases"), written.splits)}
+{_format_table(("split", "cases"), written.splits)}
 
-{_table(("protocol", "cases"), counts.protocols)}
+{_format_table(("protocol", "cases"), counts.protocols)}
 
-{_table(("stage", "questions"), counts.stages)}
+{_format_table(("stage", "questions"), counts.stages)}
 
-{_table(("task", "questions"), counts.tasks)}
+{_format_table(("task", "questions"), counts.tasks)}
 
 {counts.patients:,} patients and {counts.images:,} images, as far as the cases tell. Splits are those of the benchmark:
 they are not drawn anew, and a patient is in one of them alone where the benchmark keeps to that (`carina audit`).
 
 ## Columns
 
-{_rows(("column", "holds"), columns)}
+{_format_rows(("column", "holds"), columns)}
 
 {_PICTURES[manifest.options["pictures"]]}
 
 ## Sources and terms
 
-{_rows(("source", "terms", "address"), ((s.name, s.licence, s.url or "") for s in manifest.sources))}
+{_format_rows(("source", "terms", "address"), ((s.name, s.licence, s.url or "") for s in manifest.sources))}
 
 Each source's terms hold for what comes from it: images, report text, and the questions and answers made from them.
 
@@ -138,10 +138,10 @@ every file, and `croissant.json` describes them for machines.
 """
 
 
-def _table(headings: tuple[str, str], values: Mapping[str, int]) -> str:
-    return _rows(headings, ((f"{name}", f"{n:,}") for name, n in values.items()))
+def _format_table(headings: tuple[str, str], values: Mapping[str, int]) -> str:
+    return _format_rows(headings, ((f"{name}", f"{n:,}") for name, n in values.items()))
 
 
-def _rows(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def _format_rows(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [headings, ("---",) * len(headings), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', ' ') for cell in line)} |" for line in lines)

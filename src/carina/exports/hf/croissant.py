@@ -1,4 +1,4 @@
-"""What a folder holds, for machines: MLCommons Croissant 1.0, which `mlcroissant` and data set searches read."""
+"""Machine-readable metadata of a folder: MLCommons Croissant 1.0, for `mlcroissant` and data set searches."""
 
 from typing import Any, Final
 
@@ -7,7 +7,7 @@ from carina.exports._folder import ExportManifest
 FILES: Final = "parquet-files"
 _CONFORMS: Final = "http://mlcommons.org/croissant/1.0"
 _TEXT: Final = "sc:Text"
-_WHOLE: Final = "sc:Integer"
+_INTEGER: Final = "sc:Integer"
 _CASE: Final = {
     "id": "Name of the case; unique",
     "protocol": "Which examination it is",
@@ -20,7 +20,7 @@ _CASE: Final = {
 """Columns of plain text, and what they say."""
 _STEP: Final = {
     "id": (_TEXT, "id", "Name of the question in its case"),
-    "stage": (_WHOLE, "stage", "Stage of the examination"),
+    "stage": (_INTEGER, "stage", "Stage of the examination"),
     "task": (_TEXT, "task", "Kind of question"),
     "format": (_TEXT, "format", "How it is answered"),
     "question": (_TEXT, "question", "As it is sent"),
@@ -29,7 +29,7 @@ _STEP: Final = {
 """Name, type, path within a step, meaning."""
 
 
-def croissant(name: str, manifest: ExportManifest) -> dict[str, Any]:
+def make_croissant(name: str, manifest: ExportManifest) -> dict[str, Any]:
     """The description of the folder as a JSON-LD document."""
     return {
         "@context": _CONTEXT,
@@ -40,7 +40,7 @@ def croissant(name: str, manifest: ExportManifest) -> dict[str, Any]:
         "conformsTo": _CONFORMS,
         "version": manifest.carina,
         "license": sorted({source.licence for source in manifest.sources}) or ["unknown"],
-        **_where(manifest),
+        **_source_addresses(manifest),
         "distribution": [
             {
                 "@type": "cr:FileSet",
@@ -59,21 +59,24 @@ def croissant(name: str, manifest: ExportManifest) -> dict[str, Any]:
                 "description": "One record a case; its questions are in steps.",
                 "key": {"@id": "cases/id"},
                 "field": [
-                    *(_field(f"cases/{column}", _TEXT, meaning, column) for column, meaning in _CASE.items()),
-                    _steps(answers=bool(manifest.options["answers"])),
+                    *(
+                        _make_field(f"cases/{column}", _TEXT, meaning, column)
+                        for column, meaning in _CASE.items()
+                    ),
+                    _make_step_fields(answers=bool(manifest.options["answers"])),
                 ],
             }
         ],
     }
 
 
-def _where(manifest: ExportManifest) -> dict[str, Any]:
+def _source_addresses(manifest: ExportManifest) -> dict[str, Any]:
     """Addresses of the sources, where they have some."""
     addresses = sorted({source.url for source in manifest.sources if source.url})
     return {"url": addresses[0], "sameAs": addresses} if addresses else {}
 
 
-def _field(name: str, kind: str, meaning: str, column: str, path: str | None = None) -> dict[str, Any]:
+def _make_field(name: str, kind: str, meaning: str, column: str, path: str | None = None) -> dict[str, Any]:
     source: dict[str, Any] = {"fileSet": {"@id": FILES}, "extract": {"column": column}}
     if path is not None:
         source["transform"] = {"jsonPath": f"[*].{path}"}
@@ -87,7 +90,7 @@ def _field(name: str, kind: str, meaning: str, column: str, path: str | None = N
     }
 
 
-def _steps(*, answers: bool) -> dict[str, Any]:
+def _make_step_fields(*, answers: bool) -> dict[str, Any]:
     return {
         "@type": "cr:Field",
         "@id": "cases/steps",
@@ -95,7 +98,7 @@ def _steps(*, answers: bool) -> dict[str, Any]:
         "description": "Questions in the order in which they are asked.",
         "repeated": True,
         "subField": [
-            _field(f"cases/steps/{name}", kind, meaning, "steps", path)
+            _make_field(f"cases/steps/{name}", kind, meaning, "steps", path)
             for name, (kind, path, meaning) in _STEP.items()
             if answers or name != "answer"
         ],
@@ -140,4 +143,4 @@ _CONTEXT: Final[dict[str, Any]] = {
     "subField": "cr:subField",
     "transform": "cr:transform",
 }
-"""The standard's own names, as its readers want them spelled out."""
+"""The names of the standard, which its parsers expect in full."""

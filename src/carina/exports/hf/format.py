@@ -29,9 +29,9 @@ from carina.cases.model import Case, without_keys
 from carina.cases.render import Views
 from carina.exports._exporter import exporter
 from carina.exports._folder import ExportManifest, Format, Sink
-from carina.exports._pictures import PictureMode, place
-from carina.exports.hf.card import card
-from carina.exports.hf.croissant import croissant
+from carina.exports._pictures import PictureMode, write_picture
+from carina.exports.hf.card import make_card
+from carina.exports.hf.croissant import make_croissant
 from carina.store.columns import arrow_schema
 from carina.store.files import replacing, write_bytes
 from carina.store.tables import to_table
@@ -102,15 +102,15 @@ class HubFormat(Format[_Row]):
         if self.renders:
             for view in case.views:
                 content = views.png(case, view.id)
-                pictures.append(place(folder, content) if self._pictures == "copy" else content)
-        return _published(case, has_answers=self._has_answers), pictures
+                pictures.append(write_picture(folder, content) if self._pictures == "copy" else content)
+        return _prepare_case(case, has_answers=self._has_answers), pictures
 
-    def open_sink(self, folder: Path, name: str) -> "_Tables":
-        return _Tables(folder / DATA, name, self._pictures)
+    def open_sink(self, folder: Path, name: str) -> "_ParquetFiles":
+        return _ParquetFiles(folder / DATA, name, self._pictures)
 
     def close(self, folder: Path, manifest: ExportManifest) -> list[Path]:
-        write_bytes(folder / CARD, card(self._name, manifest, self._counts).encode())
-        described = msgspec.json.encode(croissant(self._name, manifest))
+        write_bytes(folder / CARD, make_card(self._name, manifest, self._counts).encode())
+        described = msgspec.json.encode(make_croissant(self._name, manifest))
         write_bytes(folder / CROISSANT, msgspec.json.format(described, indent=2) + b"\n")
         return [folder / CARD, folder / CROISSANT]
 
@@ -118,8 +118,8 @@ class HubFormat(Format[_Row]):
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _published(case: Case, *, has_answers: bool) -> Case:
-    """A case for others: every key also in words, or no key at all; never the record that it was read from."""
+def _prepare_case(case: Case, *, has_answers: bool) -> Case:
+    """A case for publication: every key also in words, or no key at all; without the original record."""
     if not has_answers:
         return without_keys(case)
     steps = tuple(
@@ -131,7 +131,7 @@ def _published(case: Case, *, has_answers: bool) -> Case:
     return msgspec.structs.replace(case, steps=steps, extra=None)
 
 
-def _schema(mode: PictureMode) -> Any:  # noqa: ANN401 - pyarrow has no types
+def _make_schema(mode: PictureMode) -> Any:  # noqa: ANN401 - pyarrow has no types
     """The columns of a file."""
     columns = arrow_schema(Case)
     if mode == "none":
@@ -142,7 +142,7 @@ def _schema(mode: PictureMode) -> Any:  # noqa: ANN401 - pyarrow has no types
     return columns.append(pa.field(PICTURES, _EMBEDDED)).with_metadata(explained)
 
 
-def _table(cases: Sequence[Case], pictures: Sequence[Sequence[Picture]], mode: PictureMode) -> Any:  # noqa: ANN401
+def _make_table(cases: Sequence[Case], pictures: Sequence[Sequence[Picture]], mode: PictureMode) -> Any:  # noqa: ANN401
     """Rows of cases with their pictures, which are as many as their views."""
     found = to_table(Case, cases)
     if mode != "none":
@@ -150,13 +150,13 @@ def _table(cases: Sequence[Case], pictures: Sequence[Sequence[Picture]], mode: P
             [{"bytes": picture, "path": None} if mode == "embed" else picture for picture in of_one]
             for of_one in pictures
         ]
-        field = _schema(mode).field(PICTURES)
+        field = _make_schema(mode).field(PICTURES)
         found = found.append_column(field, pa.array(rows, field.type))
-    return found.cast(_schema(mode))
+    return found.cast(_make_schema(mode))
 
 
-class _Tables(Sink[_Row]):
-    """Parquet files, a new one begun where pictures make one large."""
+class _ParquetFiles(Sink[_Row]):
+    """Parquet files; a new file is started where pictures make one large."""
 
     def __init__(self, folder: Path, name: str, mode: PictureMode) -> None:
         self._folder = folder
@@ -171,7 +171,7 @@ class _Tables(Sink[_Row]):
         self._stack = ExitStack()
         self._writer: Any = None
 
-    def __enter__(self) -> "_Tables":
+    def __enter__(self) -> "_ParquetFiles":
         self._open()
         return self
 
@@ -204,7 +204,7 @@ class _Tables(Sink[_Row]):
         path = self._folder / f"{self._name}{number}.parquet"
         temporary = self._stack.enter_context(replacing(path))
         self._writer = self._stack.enter_context(
-            pq.ParquetWriter(temporary, _schema(self._mode), compression="zstd", compression_level=3)
+            pq.ParquetWriter(temporary, _make_schema(self._mode), compression="zstd", compression_level=3)
         )
         self._files.append(path)
         self._written = 0
@@ -216,6 +216,6 @@ class _Tables(Sink[_Row]):
             self._stack.close()
             self._open()
         cases, pictures = zip(*self._rows, strict=True)
-        self._writer.write_table(_table(cases, pictures, self._mode))
+        self._writer.write_table(_make_table(cases, pictures, self._mode))
         self._written += self._held
         self._rows, self._held = [], 0

@@ -1,6 +1,6 @@
-"""Where a model's image tokens lie on the image: known for few models, and refused for all others.
+"""The grid of a chat model's image tokens on the image, known for a few kinds of models and refused for all others.
 
-A map of attention over tokens says nothing as long as it is not known what each token was made from.
+A map of attention over tokens has no meaning if the image region of each token is not known.
 """
 
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any, Final, NamedTuple
 
-from carina.models.chat.loading import Loaded
-from carina.models.clip.preprocessing import Fit, as_transformers, square_first
+from carina.models.chat.loading import LoadedModel
+from carina.models.clip.preprocessing import Fit, preparation_from_transformers, square_first
 from carina.models.frame import Frame
 from carina.models.weights import CONFIG, PREPARED
 from carina.store.errors import CarinaError
 
 _CLASS_TOKENS: Final = {"clip_vision_model": 1, "siglip_vision_model": 0}
-"""Tokens before the patches, by the kind of network that sees."""
+"""Tokens before the patches, by the kind of vision network."""
 _PROCESSORS: Final = (
     "CLIPImageProcessor",
     "SiglipImageProcessor",
@@ -33,21 +33,21 @@ class ImageGrid:
     fit: Fit
 
     def frame(self, height: int, width: int) -> Frame:
-        """Where an image of a height and width lies under the grid."""
+        """Frame of an image of a height and width under the grid."""
         return self.fit(height, width)
 
 
-class _Seen(NamedTuple):
-    """Of the square that the network takes."""
+class _InputSquare(NamedTuple):
+    """The square input of the vision network."""
 
     side: int
     cells: int
-    """Tokens along it."""
+    """Number of tokens along a side."""
     covered: int
-    """Pixels along it that they are made from: patches that do not fit are left out at its right and lower edge."""
+    """Pixels along a side that the tokens cover: the remainder at the right and lower edge is not used."""
 
 
-def _llava(config: Any) -> _Seen | str:  # noqa: ANN401 - transformers'
+def _read_llava(config: Any) -> _InputSquare | str:  # noqa: ANN401 - transformers'
     vision = config.vision_config
     if vision.model_type not in _CLASS_TOKENS:
         return f"vision_config: {vision.model_type!r} is not one of {', '.join(_CLASS_TOKENS)}"
@@ -58,22 +58,22 @@ def _llava(config: Any) -> _Seen | str:  # noqa: ANN401 - transformers'
             "than there are patches"
         )
     cells = vision.image_size // vision.patch_size
-    return _Seen(vision.image_size, cells, cells * vision.patch_size)
+    return _InputSquare(vision.image_size, cells, cells * vision.patch_size)
 
 
-def _gemma3(config: Any) -> _Seen | str:  # noqa: ANN401
+def _read_gemma3(config: Any) -> _InputSquare | str:  # noqa: ANN401
     vision, cells = config.vision_config, isqrt(config.mm_tokens_per_image)
     if cells**2 != config.mm_tokens_per_image:
         return f"mm_tokens_per_image {config.mm_tokens_per_image} is no square"
     pooled = vision.image_size // vision.patch_size // cells
-    return _Seen(vision.image_size, cells, cells * pooled * vision.patch_size)
+    return _InputSquare(vision.image_size, cells, cells * pooled * vision.patch_size)
 
 
-_KINDS: Final[dict[str, Callable[[Any], _Seen | str]]] = {"llava": _llava, "gemma3": _gemma3}
+_KINDS: Final[dict[str, Callable[[Any], _InputSquare | str]]] = {"llava": _read_llava, "gemma3": _read_gemma3}
 
 
 def check_kind(path: str, model_type: object) -> None:
-    """That a kind of model is one whose image tokens form a known grid; nothing is loaded."""
+    """Check that the image tokens of a kind of model form a known grid; nothing is loaded."""
     if model_type not in _KINDS:
         raise CarinaError(
             f"{path}: the image tokens of model_type {model_type!r} are not known to form one grid over the image; "
@@ -81,41 +81,43 @@ def check_kind(path: str, model_type: object) -> None:
         )
 
 
-def image_grid(loaded: Loaded) -> ImageGrid:
-    """The grid of a model, from its configuration and what prepares its images."""
+def find_image_grid(loaded: LoadedModel) -> ImageGrid:
+    """The grid of a model, from its configuration and its image processor."""
     config = loaded.model.config
     check_kind(str(loaded.path / CONFIG), config.model_type)
-    seen = _KINDS[config.model_type](config)
-    if isinstance(seen, str):
+    square = _KINDS[config.model_type](config)
+    if isinstance(square, str):
         raise CarinaError(
-            f"{loaded.path / CONFIG}: {seen}, so that its image tokens do not form a known grid"
+            f"{loaded.path / CONFIG}: {square}, so that its image tokens do not form a known grid"
         )
-    return ImageGrid(rows=seen.cells, columns=seen.cells, fit=_fit(loaded, seen))
+    return ImageGrid(rows=square.cells, columns=square.cells, fit=_make_fit(loaded, square))
 
 
-def _fit(loaded: Loaded, seen: _Seen) -> Fit:
+def _make_fit(loaded: LoadedModel, square: _InputSquare) -> Fit:
     processor = loaded.processor.image_processor
     kind = type(processor).__name__.removesuffix("Pil").removesuffix("Fast")
-    said = processor.to_dict()
+    settings = processor.to_dict()
     where = loaded.path / PREPARED
     if kind not in _PROCESSORS:
         raise CarinaError(
-            f"{where}: {kind}: where it puts the parts of an image is not known; known are {', '.join(_PROCESSORS)}"
+            f"{where}: {kind}: not known how it places an image; known are {', '.join(_PROCESSORS)}"
         )
-    if said.get("do_pan_and_scan"):
+    if settings.get("do_pan_and_scan"):
+        raise CarinaError(f"{where}: do_pan_and_scan divides an image into several pieces; expected false")
+    if not settings.get("do_resize", True):
         raise CarinaError(
-            f"{where}: do_pan_and_scan shows an image in several pieces; expected one that is whole"
+            f"{where}: do_resize is false; expected true, so that images are resized for the network"
         )
-    if not said.get("do_resize", True):
-        raise CarinaError(f"{where}: do_resize is off; expected images that are resized for the network")
-    inner = as_transformers(where, said, seen.side).fit
-    if said.get("do_pad"):
-        if kind != "LlavaImageProcessor" or seen.covered != seen.side:
-            raise CarinaError(f"{where}: do_pad: where {kind} puts an image with margins is not known")
+    inner = preparation_from_transformers(where, settings, square.side).fit
+    if settings.get("do_pad"):
+        if kind != "LlavaImageProcessor" or square.covered != square.side:
+            raise CarinaError(
+                f"{where}: do_pad: not known how {kind} places an image with margins; expected false"
+            )
         # The image at its own size in the middle of a square, which is resized as a whole.
         return lambda height, width: square_first(height, width, least=1)
 
     def fit(height: int, width: int) -> Frame:
-        return replace(inner(height, width), side=seen.covered)
+        return replace(inner(height, width), side=square.covered)
 
     return fit

@@ -1,6 +1,6 @@
-"""Finds and loads a vision-language model in the layout that transformers saves.
+"""Find and load a vision-language model in the layout of transformers.
 
-Nothing is downloaded: an error names what is missing, and how to get it.
+Nothing is downloaded: an error names the missing file, and how to get it.
 """
 
 import re
@@ -25,11 +25,11 @@ _PARTS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loaded:
-    """A model and what prepares its input."""
+class LoadedModel:
+    """A loaded model with its processor."""
 
     name: str
-    """Name of the folder, or hub id: says nothing about the machine."""
+    """Name of the folder, or hub id; not a path of this machine."""
     path: Path
     model: Any
     processor: Any
@@ -38,7 +38,7 @@ class Loaded:
 
     @property
     def context(self) -> int | None:
-        """Most tokens of prompt and answer together; None where the model does not say."""
+        """Most tokens of prompt and answer together; None if the model does not state it."""
         most = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         return most if isinstance(most, int) else None
 
@@ -56,14 +56,14 @@ class Loaded:
         return row[: next((place for place, token in enumerate(row) if token in ends), len(row)) + 1]
 
 
-def load(
+def load_model(
     named: str,
     *,
     trust_remote_code: bool,
     device: str | None,
     dtype: str | None,
     attention: str | None = None,
-) -> Loaded:
+) -> LoadedModel:
     """Load the model of a folder or hub id.
 
     Args:
@@ -74,29 +74,29 @@ def load(
         attention: Implementation of attention: "eager" gives attention weights, None is the fastest.
     """
     torch, transformers = require("torch", "transformers")
-    name, path = folder_of(named)
+    name, path = find_model_folder(named)
     checkpoint = Checkpoint.of(path)
-    where = _device(torch, device)
+    where = _select_device(torch, device)
     if dtype is not None and dtype not in _DTYPES:
         raise CarinaError(f"dtype {dtype!r}: unknown; known are {', '.join(_DTYPES)}")
     if not trust_remote_code:
         _refuse_code(transformers, checkpoint)
     # A GPU is fast at half precision, a CPU is not.
     numbers = dtype or ("float32" if where.type == "cpu" else "auto")
-    with quiet(transformers):
+    with silence_transformers(transformers):
         try:
-            processor = _processor(transformers, checkpoint, trust_remote_code=trust_remote_code)
+            processor = _load_processor(transformers, checkpoint, trust_remote_code=trust_remote_code)
         except Exception as error:
             raise CarinaError(f"{path}: its processor cannot be loaded: {first_line(error)}") from error
-        model = _model(
+        model = _load_weights(
             transformers, path, dtype=numbers, trust_remote_code=trust_remote_code, attention=attention
         )
     tokenizer = processor.tokenizer
-    # Answers are written at the right end of a prompt: short ones of a batch are filled up on the left.
+    # Answers are generated at the right end of a prompt, so shorter prompts of a batch are padded on the left.
     tokenizer.padding_side = "left"
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    return Loaded(
+    return LoadedModel(
         name=name,
         path=path,
         model=model.to(where).eval(),
@@ -106,7 +106,7 @@ def load(
     )
 
 
-def folder_of(named: str) -> tuple[str, Path]:
+def find_model_folder(named: str) -> tuple[str, Path]:
     """Name and folder of a model: a folder of this machine, or a download from the hub."""
     path = Path(named).expanduser()
     if path.is_dir():
@@ -119,22 +119,22 @@ def folder_of(named: str) -> tuple[str, Path]:
     (hub,) = require("huggingface_hub")
     try:
         return named, Path(hub.snapshot_download(named, local_files_only=True))
-    except (OSError, ValueError):  # all that the hub's library raises where something is not there
+    except (OSError, ValueError):  # the errors of the hub's library for missing files
         raise CarinaError(
             f"hf:{named}: neither a folder nor among the downloads in {hub.constants.HF_HUB_CACHE}; "
             f"get it with: hf download {named}"
         ) from None
 
 
-def _device(torch: Any, device: str | None) -> Any:  # noqa: ANN401 - torch is not there for everybody
+def _select_device(torch: Any, device: str | None) -> Any:  # noqa: ANN401 - torch is not there for everybody
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         where = torch.device(device)
     except RuntimeError:
         raise CarinaError(f"device {device!r}: unknown; expected cpu, cuda, cuda:1 or mps") from None
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there.get(where.type, False):
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not available.get(where.type, False):
         raise CarinaError(f"device {device!r}: not on this machine, or torch was built without it")
     return where
 
@@ -150,19 +150,19 @@ def _refuse_code(transformers: Any, checkpoint: Checkpoint) -> None:  # noqa: AN
         raise CarinaError(f"{checkpoint.path / CONFIG}: model_type {kind!r}: {reason}")
 
 
-def _processor(transformers: Any, checkpoint: Checkpoint, *, trust_remote_code: bool) -> Any:  # noqa: ANN401
+def _load_processor(transformers: Any, checkpoint: Checkpoint, *, trust_remote_code: bool) -> Any:  # noqa: ANN401
     """Load the processor. Without torchvision, which the extra `torch` lacks, Pillow prepares images."""
     opened, model_type = transformers.AutoProcessor, checkpoint.config.get("model_type")
     if not transformers.utils.is_torchvision_available() and model_type in transformers.CONFIG_MAPPING:
         kind = transformers.PROCESSOR_MAPPING.get(transformers.CONFIG_MAPPING[model_type], None)
         if kind is not None and "video_processor" in kind.get_attributes():
-            opened = _without_video(transformers, kind)
+            opened = _remove_video_part(transformers, kind)
     return opened.from_pretrained(
         str(checkpoint.path), local_files_only=True, trust_remote_code=trust_remote_code
     )
 
 
-def _without_video(transformers: Any, kind: Any) -> Any:  # noqa: ANN401
+def _remove_video_part(transformers: Any, kind: Any) -> Any:  # noqa: ANN401
     """A processor class without its video part, which needs torchvision and is not used here."""
 
     def check_argument_for_proper_class(self: Any, name: str, part: object) -> object:  # noqa: ANN401
@@ -188,7 +188,7 @@ def _without_video(transformers: Any, kind: Any) -> Any:  # noqa: ANN401
     return type(kind.__name__, (kind,), methods)
 
 
-def _model(
+def _load_weights(
     transformers: Any,  # noqa: ANN401
     path: Path,
     *,
@@ -208,7 +208,7 @@ def _model(
             output_loading_info=True,
         )
     except Exception as error:
-        # Whatever transformers or safetensors raise on foreign files, the place to look is this folder.
+        # Transformers and safetensors raise many kinds of errors; all of them are about this folder.
         raise CarinaError(
             f"{path}: cannot be loaded as a model that takes images and text: {first_line(error)}"
         ) from error
@@ -222,7 +222,7 @@ def _model(
 
 
 @contextmanager
-def quiet(transformers: Any) -> Iterator[None]:  # noqa: ANN401
+def silence_transformers(transformers: Any) -> Iterator[None]:  # noqa: ANN401
     """Silence the progress bars and warnings of transformers."""
     logging = transformers.utils.logging
     verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()

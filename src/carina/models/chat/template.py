@@ -1,29 +1,33 @@
-"""The chat template of a model of transformers, tried out when the model is opened."""
+"""The chat template of a model of transformers, checked when the model is opened."""
 
 import re
 from typing import Any, Final
 
 from PIL import Image
 
-from carina.models.chat.loading import Loaded, first_line
+from carina.models.chat.loading import LoadedModel, first_line
 from carina.store.errors import CarinaError
 
 Conversation = list[dict[str, Any]]
 """Messages in the form that chat templates take."""
 _SYSTEM, _QUESTION, _ANSWER, _LAST = "carina told", "carina asked", "carina answered", "carina ends"
-"""Texts with which a template is tried out."""
+"""Texts of the conversation with which a template is checked."""
 _SHORTEST: Final = 3
 """Shortest special token, in characters, that is escaped; a shorter one is likely to be an ordinary word."""
 
 
-class Template:
+class ChatTemplate:
     """The chat template of one model."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedModel) -> None:
         self._processor = loaded.processor
-        self._tokens = _special_tokens(loaded.processor)
+        self._tokens = _special_token_pattern(loaded.processor)
         image = getattr(loaded.processor, "image_token", None)
-        messages = [message("user", _QUESTION, [None]), message("assistant", _ANSWER), message("user", _LAST)]
+        messages = [
+            make_message("user", _QUESTION, [None]),
+            make_message("assistant", _ANSWER),
+            make_message("user", _LAST),
+        ]
         try:
             rendered = self._render(messages)
         except Exception as error:  # a template may raise anything
@@ -48,13 +52,13 @@ class Template:
         )
 
     def escape(self, text: str) -> str:
-        """Text in which nothing is taken for an image or for the end of a message."""
+        """Escape special tokens, so that no text is read as an image or as the end of a message."""
         return self._tokens.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text) if self._tokens else text
 
     def _has_system_role(self) -> bool:
         """Whether the template renders a system message; some refuse it, some drop it."""
         try:
-            return _SYSTEM in self._render([message("system", _SYSTEM), message("user", _QUESTION)])
+            return _SYSTEM in self._render([make_message("system", _SYSTEM), make_message("user", _QUESTION)])
         except Exception:  # whatever it raises, the system prompt goes into the first question
             return False
 
@@ -62,16 +66,16 @@ class Template:
         return str(self._processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False))
 
 
-def message(role: str, text: str, images: list[Image.Image | None] | None = None) -> dict[str, Any]:
-    """One message, its images before its text; None stands for an image when a template is tried out."""
+def make_message(role: str, text: str, images: list[Image.Image | None] | None = None) -> dict[str, Any]:
+    """One message, its images before its text; None is a placeholder for an image when a template is checked."""
     parts: list[dict[str, Any]] = [
         {"type": "image"} if image is None else {"type": "image", "image": image} for image in images or ()
     ]
     return {"role": role, "content": [*parts, {"type": "text", "text": text}]}
 
 
-def _special_tokens(processor: Any) -> re.Pattern[str] | None:  # noqa: ANN401
-    """A pattern of the tokens that the tokenizer does not read as text, longest first."""
+def _special_token_pattern(processor: Any) -> re.Pattern[str] | None:  # noqa: ANN401
+    """A pattern of the special tokens, which the tokenizer does not read as text, longest first."""
     tokenizer = processor.tokenizer
     tokens = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
     tokens |= {

@@ -13,60 +13,60 @@ import torch
 from torch import Tensor, nn
 
 from carina.models.clip.dual_encoder import DualEncoder, ImageTower
-from carina.models.clip.grey_levels import full_range
+from carina.models.clip.grey_levels import stretch_grey_levels
 from carina.models.clip.interface import ClipModel, Images
 from carina.models.clip.model_folder import ModelFolder
 from carina.models.clip.preprocessing import Preparation, crop_to_even
-from carina.models.clip.resnet import ResNetTower, read_resnet, spatial
-from carina.models.clip.state_dict import COUNTERS, Source, Weights, frozen, read_pointwise, same_names
-from carina.models.clip.text import BertText, bert_like, bert_tokenizer, fits
+from carina.models.clip.resnet import ResNetTower, read_resnet, to_patches
+from carina.models.clip.state_dict import COUNTERS, Source, Weights, freeze, map_same_names, read_pointwise
+from carina.models.clip.text import BertText, bert_tokenizer, check_vocabulary, read_bert
 
 SHORTEST: Final = 512
 SIDE: Final = 480
 SIDE_T: Final = 448
 PAIR: Final = ("Findings suggesting {}", "No evidence of {}")
-"""As its publication asks for pneumonia."""
+"""The prompts that the publication uses for pneumonia."""
 CXR_BERT: Final = "microsoft/BiomedVLP-CXR-BERT-specialized"
 CXR_BERT_T: Final = "microsoft/BiomedVLP-BioViL-T"
-_NOTHING: Final = "encoder.missing_previous_emb"
+_NO_PRIOR: Final = "encoder.missing_previous_emb"
 _UNUSED: Final = rf"({COUNTERS}|encoder\.encoder\.fc\..*|encoder\.vit_pooler\..*|bert\.pooler\..*|cls\..*)"
 """Unused weights: ImageNet's classes, the comparison of two images, and the masked language model."""
 
 
 def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     """BioViL."""
-    tower, project = read_resnet(weights, "encoder.encoder."), _projector(weights)
+    tower, project = read_resnet(weights, "encoder.encoder."), _read_projector(weights)
 
     def encode(pixels: Tensor) -> Images:
-        return _averaged(project(tower(pixels).last))
+        return _average_patches(project(tower(pixels).last))
 
-    return _made(folder, weights, tower, encode, side=SIDE, published=CXR_BERT)
+    return _make_model(folder, weights, tower, encode, side=SIDE, published=CXR_BERT)
 
 
 def open_temporal(folder: ModelFolder, weights: Weights) -> ClipModel:
     """BioViL-T, for an image without a prior image."""
-    tower, project = read_resnet(weights, "encoder.encoder."), _projector(weights)
+    tower, project = read_resnet(weights, "encoder.encoder."), _read_projector(weights)
     narrow = read_pointwise(weights, "encoder.backbone_to_vit.", tower.shape.channels(4), bias=False)
     expected = (1, narrow.out_channels, 1, 1)
-    if weights.shape(_NOTHING, 4) != expected:
-        raise weights.odd(_NOTHING, str(expected))
-    nothing_before = weights.take(_NOTHING)
+    if weights.shape(_NO_PRIOR, 4) != expected:
+        raise weights.odd(_NO_PRIOR, str(expected))
+    nothing_before = weights.take(_NO_PRIOR)
 
     def encode(pixels: Tensor) -> Images:
         static = narrow(tower(pixels).last)
-        return _averaged(project(torch.cat([static, nothing_before.expand_as(static)], dim=1)))
+        return _average_patches(project(torch.cat([static, nothing_before.expand_as(static)], dim=1)))
 
-    return _made(folder, weights, tower, encode, side=SIDE_T, published=CXR_BERT_T)
+    return _make_model(folder, weights, tower, encode, side=SIDE_T, published=CXR_BERT_T)
 
 
-def _made(
+def _make_model(
     folder: ModelFolder, weights: Weights, tower: ResNetTower, image: ImageTower, *, side: int, published: str
 ) -> ClipModel:
-    model = bert_like(weights, "bert.")
-    projection = _text_projection(weights, model.config.hidden_size)
+    model = read_bert(weights, "bert.")
+    projection = _read_text_projection(weights, model.config.hidden_size)
     weights.close(_UNUSED)
     tokenizer = bert_tokenizer(folder, published)
-    fits(folder, tokenizer, model.config.vocab_size)
+    check_vocabulary(folder, tokenizer, model.config.vocab_size)
     return DualEncoder(
         folder=folder,
         preparation=Preparation(
@@ -75,7 +75,7 @@ def _made(
             resample="pil bilinear",
             mean=(0.0, 0.0, 0.0),
             std=(1.0, 1.0, 1.0),
-            tone=full_range,
+            tone=stretch_grey_levels,
         ),
         image=image,
         text=BertText(tokenizer, model, projection, model.config.max_position_embeddings),
@@ -87,23 +87,23 @@ def _made(
     )
 
 
-def _averaged(features: Tensor) -> Images:
-    patches = spatial(features)
+def _average_patches(features: Tensor) -> Images:
+    patches = to_patches(features)
     return Images(patches.mean((1, 2)), patches)
 
 
-def _projector(weights: Weights) -> nn.Module:
-    """Two layers on every place, the first without bias but normalised."""
+def _read_projector(weights: Weights) -> nn.Module:
+    """Read the projection: two pointwise layers, the first without bias and with batch norm."""
     prefix = "projector.model."
     (inner, width, _, _), (out, _, _, _) = (weights.shape(f"{prefix}{layer}.weight", 4) for layer in (0, 3))
     made = nn.Sequential(
         nn.Conv2d(width, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU(), nn.Conv2d(inner, out, 1)
     )
-    weights.fill(made, same_names(made, prefix))
-    return frozen(made)
+    weights.fill(made, map_same_names(made, prefix))
+    return freeze(made)
 
 
-def _text_projection(weights: Weights, width: int) -> nn.Module:
+def _read_text_projection(weights: Weights, width: int) -> nn.Module:
     names = ("dense_to_hidden", None, "LayerNorm", "dense_to_output")
     inner, _ = weights.shape("cls_projection_head.dense_to_hidden.weight", 2)
     out, _ = weights.shape("cls_projection_head.dense_to_output.weight", 2)
@@ -117,4 +117,4 @@ def _text_projection(weights: Weights, width: int) -> nn.Module:
         for part in ("weight", "bias")
     }
     weights.fill(made, keys)
-    return frozen(made)
+    return freeze(made)

@@ -1,4 +1,4 @@
-"""CARZero: a vision transformer and a BERT, joined by one decoder that is used both decoder_functions.
+"""CARZero: a vision transformer and a BERT, joined by one decoder that is used in both directions.
 
 A prompt attends to the image, and the image to the prompt; the score is the mean of both. The map is that of the
 first way, whose first key is the whole image and no patch. Weights are named as in its code, where the norm before
@@ -26,8 +26,8 @@ from carina.models.clip.query_decoder import (
     memory_of,
     read_decoder,
 )
-from carina.models.clip.state_dict import COUNTERS, Source, Weights, frozen
-from carina.models.clip.text import bert_like, bert_tokenizer, fits, heads_of
+from carina.models.clip.state_dict import COUNTERS, Source, Weights, freeze
+from carina.models.clip.text import bert_tokenizer, check_vocabulary, count_heads, read_bert
 from carina.models.clip.vit import VitShape, VitTower
 from carina.models.frame import Frame
 from carina.store.errors import CarinaError
@@ -36,40 +36,40 @@ LONGEST: Final = 256
 MEAN: Final = 0.4978
 STD: Final = 0.2449
 PAIR: Final = ("There is {}",)
-"""A prompt alone gives its answer."""
+"""The positive prompt; there is no negative prompt."""
 MPBERT: Final = "Laihaoran/BioClinicalMPBERT"
 _IMAGE: Final = "CARZero.img_encoder.model."
 _FUSION: Final = "CARZero.fusion_module."
 _UNUSED: Final = (
     rf"({COUNTERS}|CARZero\.fusion_module\.(logit_scale|decoder\.layers\.\d+\.(self_attn|norm1)\..*))"
 )
-"""Saved, though nothing is computed with them."""
+"""Weights that are saved but not used."""
 
 
 def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
-    tower = _tower(weights)
-    model = bert_like(weights, "CARZero.text_encoder.model.", pooler=True)
+    tower = _read_tower(weights)
+    model = read_bert(weights, "CARZero.text_encoder.model.", pooler=True)
     decoder = read_decoder(
         weights, f"{_FUSION}decoder.", self_attention=False, input_norm=f"{_FUSION}decoder_norm"
     )
-    head = _head(weights)
+    head = _read_head(weights)
     weights.close(_UNUSED)
     tokenizer = bert_tokenizer(folder, MPBERT)
-    fits(folder, tokenizer, model.config.vocab_size)
+    check_vocabulary(folder, tokenizer, model.config.vocab_size)
 
     def encode(pixels: Tensor) -> Images:
         tokens = tower.finish(tower(pixels))
-        # No patches in the space of texts: only the decoder brings the two together.
+        # There are no patches in the space of texts: only the decoder combines image and text.
         return DecoderImages(tokens[:, 0], None, tokens)
 
     def attend(images: Images, texts: Texts) -> Attention:
-        _, weights = _answers(decoder, texts.pooled, memory_of(images))
+        _, weights = _decode_queries(decoder, texts.pooled, memory_of(images))
         return attention_on_grid(weights, tower.grid, before=1)
 
     def score(images: Images, texts: Texts) -> Tensor:
-        to_images, _ = _answers(decoder, texts.pooled, memory_of(images))
-        to_texts, _ = _answers(
-            decoder, images.pooled, torch.cat([texts.pooled[:, None], _words(texts)], dim=1)
+        to_images, _ = _decode_queries(decoder, texts.pooled, memory_of(images))
+        to_texts, _ = _decode_queries(
+            decoder, images.pooled, torch.cat([texts.pooled[:, None], _words_of(texts)], dim=1)
         )
         return (head(to_images)[..., 0] + head(to_texts)[..., 0].T) / 2
 
@@ -94,19 +94,19 @@ def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     )
 
 
-def _answers(decoder: QueryDecoder, queries: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-    """Of every query (q, d) to every one of n memories (n, k, d)."""
+def _decode_queries(decoder: QueryDecoder, queries: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+    """Decode every query (q, d) with each of n memories (n, k, d); output and attention weights."""
     decoded, weights = decoder(queries.expand(len(memory), -1, -1), memory)
     return decoded, weights
 
 
-def _words(texts: Texts) -> Tensor:
+def _words_of(texts: Texts) -> Tensor:
     if texts.words is None:
         raise TypeError("expected texts of `encode_text` of this model")
     return texts.words
 
 
-def _tower(weights: Weights) -> VitTower:
+def _read_tower(weights: Weights) -> VitTower:
     patches = f"{_IMAGE}patch_embed.proj.weight"
     width, _, patch, _ = weights.shape(patches, 4)
     places = weights.shape(f"{_IMAGE}pos_embed", 3)[1] - 1
@@ -119,16 +119,16 @@ def _tower(weights: Weights) -> VitTower:
         patch=patch,
         width=width,
         depth=weights.count(r"CARZero\.img_encoder\.model\.blocks\.(\d+)\..*"),
-        heads=heads_of(weights, patches, width),
+        heads=count_heads(weights, patches, width),
         hidden=weights.shape(f"{_IMAGE}blocks.0.mlp.fc1.weight", 2)[0],
     )
     tower = VitTower(shape)
     weights.fill(tower, timm_vision(shape, _IMAGE, projection=None))
-    return frozen(tower)
+    return freeze(tower)
 
 
-def _head(weights: Weights) -> nn.Module:
-    """Four layers to one number; in between lie rectifiers and dropout, which count in the published names."""
+def _read_head(weights: Weights) -> nn.Module:
+    """Four layers with one output; the published indices also count the rectifiers and dropout between them."""
     names = [f"{_FUSION}mlp_head.{index}" for index in (0, 3, 6, 9)]
     layers: list[nn.Module] = []
     keys: dict[str, Source] = {}
@@ -138,4 +138,4 @@ def _head(weights: Weights) -> nn.Module:
         layers += [nn.Linear(width, out), nn.ReLU()]
     head = nn.Sequential(*layers[:-1])
     weights.fill(head, keys)
-    return frozen(head)
+    return freeze(head)

@@ -20,12 +20,12 @@ LONGEST: Final = 320
 where its authors' floating-point numbers lose a pixel now and then."""
 MEAN: Final = 101.48761
 STD: Final = 83.43944
-"""Of its training images, on the scale of grey values."""
+"""Mean and standard deviation of the training images, in grey values."""
 PAIR: Final = ("{}", "no {}")
 
 
 def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
-    """One checkpoint."""
+    """Open one checkpoint."""
     settings = Settings.of(folder)
     tower = openai_tower(settings, weights)
     text = openai_text_tower(settings, weights)

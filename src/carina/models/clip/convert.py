@@ -1,7 +1,7 @@
-"""Old checkpoints, which are pickles, to safetensors: read without running anything that is in them.
+"""Convert pickled checkpoints to safetensors without running code that they contain.
 
-Only tensors and plain containers are made. Objects of a few libraries that training scripts store with the weights
-become empty stand-ins of ours; anything else is refused. Keys stay as published, but for wrappers around all of them.
+Only tensors and plain containers are created. Objects of a few libraries that training scripts store with the weights
+are replaced by empty objects; anything else is refused. Keys stay as published, without prefixes common to all of them.
 """
 
 import math
@@ -22,6 +22,7 @@ from carina.models.clip.kinds import KINDS
 from carina.models.clip.model_folder import SETTINGS
 from carina.models.extra import require
 from carina.models.weights import CONFIG, WEIGHTS
+from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
 from carina.store.results import Location, Result, as_path
@@ -37,15 +38,15 @@ ENTRIES: Final[Mapping[str, tuple[str, ...]]] = {
     "mavl": ("model",),
     "kad": ("image_encoder", "text_encoder", "model"),
 }
-"""Where kinds of checkpoints hold their weights. Several are kept apart by their names; others hold them at the top."""
+"""Entries of a checkpoint that hold its weights, by kind; other kinds have them at the top level."""
 WRAPPERS: Final = ("state_dict", "model_state_dict")
-"""Where training scripts put the weights of kinds that have none of their own."""
+"""Entries in which training scripts store the weights of all other kinds."""
 PARALLEL: Final = "module."
-"""Before every key of a model that was trained on several devices."""
+"""Prefix of every key of a model that was trained on several devices."""
 PLAIN: Final = frozenset(
     f"builtins.{name}" for name in ("bool", "bytes", "dict", "float", "int", "list", "object", "str", "tuple")
 )
-"""Types that settings name."""
+"""Built-in types that settings may contain."""
 HARMLESS: Final = (
     "argparse.",
     "collections.",
@@ -60,12 +61,12 @@ HARMLESS: Final = (
 """Libraries whose objects may be stored with weights; they are not imported, and their objects come out empty."""
 INNER: Final = "pytorch_model.bin"
 """MedCLIP's weights are this file in an archive."""
-KNOWN: Final = (*KINDS, "bert")
-"""The last is a text tower that is published apart."""
+CONVERTIBLE_KINDS: Final = (*KINDS, "bert")
+"""Kinds of checkpoints that can be converted; "bert" is a text tower that is published separately."""
 LARGEST: Final = 20 * 10**9
-"""Bytes of weights; published ones are of some gigabytes."""
+"""Largest size of the weights in bytes; published weights have some gigabytes."""
 TIGHTEST: Final = 100
-"""Times smaller than its content a file may be. Weights hardly get smaller; only what is made to fill a disk does."""
+"""Largest compression ratio. Weights hardly compress, so a higher ratio indicates a decompression bomb."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,6 +98,7 @@ class ConvertedCheckpoint(Result):
         return {"kind": self.kind, "tensors": len(self.tensors)}
 
 
+@check_arguments
 def convert_checkpoint(checkpoint: Location, out: Location, kind: str) -> ConvertedCheckpoint:
     """Convert a pickled checkpoint of a CLIP-style model to safetensors without running the code that it can hold.
 
@@ -122,13 +124,13 @@ def convert_checkpoint(checkpoint: Location, out: Location, kind: str) -> Conver
 
 
 def _convert(path: Path, out: Path, kind: str) -> ConvertedCheckpoint:
-    if kind not in KNOWN:
-        raise CarinaError(f"kind {kind!r}: unknown; known are {', '.join(KNOWN)}")
+    if kind not in CONVERTIBLE_KINDS:
+        raise CarinaError(f"kind {kind!r}: unknown; known are {', '.join(CONVERTIBLE_KINDS)}")
     if not path.is_file():
         raise CarinaError(f"{path}: no such file; expected a checkpoint of {kind}")
     _, save = require("torch", "safetensors.torch")
-    with _unpacked(path) as file:
-        tensors = _tensors(_loaded(file, path), path, kind)
+    with _unpack(path) as file:
+        tensors = _collect_tensors(_load_tensors(file, path), path, kind)
     folder, target = (out.parent, out) if out.suffix == ".safetensors" else (out, out / WEIGHTS)
     folder.mkdir(parents=True, exist_ok=True)
     for name in SETTINGS:
@@ -147,9 +149,11 @@ def _convert(path: Path, out: Path, kind: str) -> ConvertedCheckpoint:
 
 
 @contextmanager
-def _unpacked(path: Path) -> Iterator[Path]:
-    """The checkpoint itself, where it comes in an archive."""
-    inner = next((member for member in _members(path, path) if Path(member.filename).name == INNER), None)
+def _unpack(path: Path) -> Iterator[Path]:
+    """The file of the checkpoint, extracted if it is in an archive."""
+    inner = next(
+        (member for member in _list_members(path, path) if Path(member.filename).name == INNER), None
+    )
     if inner is None:
         yield path
         return
@@ -160,12 +164,12 @@ def _unpacked(path: Path) -> Iterator[Path]:
                 shutil.copyfileobj(packed, written)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
             raise CarinaError(f"{path}: {inner.filename} in it cannot be unpacked: {error}") from error
-        _members(file, path)
+        _list_members(file, path)
         yield file
 
 
-def _members(file: Path, named: Path) -> Sequence[zipfile.ZipInfo]:
-    """Of an archive, which torch's own files are too; that they unpack to what can be weights."""
+def _list_members(file: Path, named: Path) -> Sequence[zipfile.ZipInfo]:
+    """List the members of an archive and check their sizes; torch's own files are archives too."""
     if not zipfile.is_zipfile(file):
         return ()
     try:
@@ -188,35 +192,35 @@ def _check_size(size: int, most: int, named: Path) -> None:
         raise CarinaError(f"{named}: its content takes {size:,} bytes; expected at most {most:,}")
 
 
-def _loaded(file: Path, named: Path) -> Any:  # noqa: ANN401 - whatever the pickle holds
+def _load_tensors(file: Path, named: Path) -> Any:  # noqa: ANN401 - whatever the pickle holds
     (torch,) = require("torch")
     try:
         foreign = torch.serialization.get_unsafe_globals_in_checkpoint(file)
     except Exception:
-        # Older than archives: torch cannot list what is in it, and refuses what it does not know.
+        # In formats before archives, torch cannot list the objects, but refuses unknown ones when it loads them.
         foreign = []
     if unknown := sorted(name for name in foreign if name not in PLAIN and not name.startswith(HARMLESS)):
         raise CarinaError(
-            f"{named}: holds an object of {unknown[0]}, which is not made from a pickle; expected weights"
+            f"{named}: holds an object of {unknown[0]}, which is not loaded from a pickle; expected weights alone"
         )
-    stands = [(type(name.rpartition(".")[2], (_StandIn,), {}), name) for name in foreign]
+    stands = [(type(name.rpartition(".")[2], (_IgnoredObject,), {}), name) for name in foreign]
     try:
         with torch.serialization.safe_globals(stands):
             return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
         # Whatever torch raises on foreign files.
-        raise CarinaError(f"{named}: cannot be read as weights alone: {_complaint(error)}") from error
+        raise CarinaError(f"{named}: cannot be read as weights alone: {_error_text(error)}") from error
 
 
-def _complaint(error: Exception) -> str:
-    """What torch says, without its advice to trust the file and to switch the check off."""
+def _error_text(error: Exception) -> str:
+    """The message of torch, without its advice to trust the file and to disable the check."""
     said = str(error).rpartition("WeightsUnpickler error:")[2]
     said = re.sub(r"Weights only load failed.*|(In PyTorch|Please|Check the documentation) .*", "", said)
     return next(iter(said.strip().splitlines()), type(error).__name__).strip()
 
 
-class _StandIn:
-    """Takes the place of an object that is not wanted."""
+class _IgnoredObject:
+    """Replaces an object that is not a weight."""
 
     def __init__(self, *_: object, **__: object) -> None:
         pass
@@ -225,49 +229,49 @@ class _StandIn:
         pass
 
 
-def _tensors(found: Any, path: Path, kind: str) -> dict[str, Any]:  # noqa: ANN401
-    """All weights by their published keys."""
+def _collect_tensors(content: Any, path: Path, kind: str) -> dict[str, Any]:  # noqa: ANN401
+    """Collect all weights by their published keys."""
     entries = ENTRIES.get(kind, ())
-    if not entries and isinstance(found, Mapping):
-        entries = tuple(name for name in WRAPPERS if isinstance(found.get(name), Mapping))[:1]
+    if not entries and isinstance(content, Mapping):
+        entries = tuple(name for name in WRAPPERS if isinstance(content.get(name), Mapping))[:1]
     tensors: dict[str, Any] = {}
     for entry in entries or (None,):
-        part = found if entry is None else _entry(found, entry, path, kind)
+        part = content if entry is None else _find_entry(content, entry, path, kind)
         if not isinstance(part, Mapping):
             raise CarinaError(
-                f"{path}: holds {type(found).__name__} instead of weights by name; expected a checkpoint of {kind}"
+                f"{path}: holds {type(content).__name__} instead of weights by name; expected a checkpoint of {kind}"
             )
-        own = _plain(part)
+        own = _keep_tensors(part)
         prefix = f"{entry}." if len(entries) > 1 else ""
         tensors |= {prefix + key: value for key, value in own.items()}
     if not tensors:
         raise CarinaError(f"{path}: holds no weights; expected a checkpoint of {kind}")
     for key, value in tensors.items():
-        if not _dense(value):
+        if not _is_dense(value):
             raise CarinaError(
                 f"{path}: weight {key} is a tensor of {value.dtype} with the layout {value.layout}; "
                 "expected plain numbers, all of them there (neither sparse nor quantised)"
             )
-    # A few numbers may be made to stand for many: every tensor is written out in full.
+    # Tensors may share memory in the file, but each is written in full.
     most = min(LARGEST, TIGHTEST * path.stat().st_size)
     _check_size(sum(value.nbytes for value in tensors.values()), most, path)
     return tensors
 
 
-def _dense(value: Any) -> bool:  # noqa: ANN401
-    """Whether a tensor is what safetensors writes."""
+def _is_dense(value: Any) -> bool:  # noqa: ANN401
+    """Whether safetensors can write a tensor."""
     (torch,) = require("torch")
     odd = value.is_nested or value.is_quantized or value.is_complex() or value.is_meta
     return value.layout == torch.strided and not odd
 
 
-def _entry(found: Any, entry: str, path: Path, kind: str) -> Any:  # noqa: ANN401
-    if not isinstance(found, Mapping) or entry not in found:
+def _find_entry(content: Any, entry: str, path: Path, kind: str) -> Any:  # noqa: ANN401
+    if not isinstance(content, Mapping) or entry not in content:
         raise CarinaError(f"{path}: has no entry {entry!r}, where {kind} keeps its weights")
-    return found[entry]
+    return content[entry]
 
 
-def _plain(part: Mapping[Any, Any]) -> dict[str, Any]:
+def _keep_tensors(part: Mapping[Any, Any]) -> dict[str, Any]:
     (torch,) = require("torch")
     own = {str(key): value for key, value in part.items() if isinstance(value, torch.Tensor)}
     wrapped = bool(own) and all(key.startswith(PARALLEL) for key in own)

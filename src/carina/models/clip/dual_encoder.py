@@ -15,7 +15,7 @@ from carina.models.clip.interface import Attention, Images, Pretraining, PromptP
 from carina.models.clip.model_folder import DEFAULT_PAIR, ModelFolder
 from carina.models.clip.preprocessing import Preparation
 from carina.models.clip.resnet import ResNetTower
-from carina.models.clip.state_dict import one_thread
+from carina.models.clip.state_dict import use_one_thread
 from carina.models.clip.text import TextTower
 from carina.models.clip.vit import VitTower
 from carina.models.frame import Frame
@@ -28,9 +28,9 @@ Attending = Callable[[Images, Texts], Attention]
 
 @dataclass(frozen=True, kw_only=True)
 class DualEncoder:
-    """A `ClipModel` whose score is the cosine of an image and a text, scaled and shifted as it was trained.
+    """A `ClipModel` whose score is the cosine of an image and a text, with a trained scale and shift.
 
-    Others bring a score of their own, and the attention that it comes from.
+    Models with another score give their own functions for the score and for the attention.
     """
 
     folder: ModelFolder
@@ -46,11 +46,11 @@ class DualEncoder:
     exact: bool = False
     native: str = "similarity"
     scoring: Scoring | None = None
-    """Where the score is not a cosine."""
+    """Score function, if the score is not a cosine."""
     attending: Attending | None = None
-    """Where texts attend to images."""
+    """Attention function, if texts attend to images."""
     called: Callable[[str], str] = str
-    """What the model calls a finding, where it does not take any words."""
+    """Gives the model's name for a finding, if the model has a fixed list of names."""
 
     @property
     def identity(self) -> ModelIdentity:
@@ -74,7 +74,7 @@ class DualEncoder:
         return self.folder.prompts(self.called(finding), self.pair)
 
     def encode_image(self, pixels: Tensor) -> Images:
-        with one_thread():
+        with use_one_thread():
             return self.image(pixels)
 
     def encode_text(self, prompts: Sequence[str]) -> Texts:
@@ -83,19 +83,19 @@ class DualEncoder:
     def score(self, images: Images, texts: Texts) -> Tensor:
         if self.scoring is None:
             return cosines(images.pooled, texts.pooled) * self.scale + self.shift
-        with one_thread():
+        with use_one_thread():
             return self.scoring(images, texts)
 
     def cross_attention(self, pixels: Tensor, prompts: Sequence[str]) -> Attention | None:
         if self.attending is None:
             return None
         images, texts = self.encode_image(pixels), self.encode_text(prompts)
-        with one_thread():
+        with use_one_thread():
             return self.attending(images, texts)
 
 
 def cosines(one: Tensor, other: Tensor) -> Tensor:
-    """Of every vector (n, d) with every other (m, d): (n, m)."""
+    """Cosine similarities (n, m) of vectors (n, d) and (m, d)."""
     return functional.normalize(one, dim=-1) @ functional.normalize(other, dim=-1).T
 
 

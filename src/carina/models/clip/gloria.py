@@ -20,60 +20,62 @@ from carina.models.clip.gloria_text import MergedBertText
 from carina.models.clip.interface import ClipModel, Images, Texts
 from carina.models.clip.model_folder import DEFAULT_PAIR, ModelFolder
 from carina.models.clip.preprocessing import Fit, Preparation
-from carina.models.clip.resnet import ResNetTower, read_resnet, spatial
+from carina.models.clip.resnet import ResNetTower, read_resnet, to_patches
 from carina.models.clip.state_dict import COUNTERS, Weights, read_linear, read_pointwise
-from carina.models.clip.text import bert_like, bert_tokenizer, fits
+from carina.models.clip.text import bert_tokenizer, check_vocabulary, read_bert
 from carina.models.frame import Frame
 
 SIDE: Final = 224
 LONGEST: Final = 256
-"""GLoRIA's images are resized to this and lose a margin; AFLoc's are not larger than what it sees."""
+"""Longer side in pixels to which GLoRIA resizes an image before it crops the margins; AFLoc resizes to `SIDE`."""
 INNER: Final = 299
-"""To which the network enlarges what it gets."""
+"""Side in pixels to which the network enlarges its input."""
 TEMPERATURE: Final = 4.0
 SHARPNESS: Final = 5.0
 AFLOC_PAIR: Final = ("Findings suggesting {}", "no {}")
-"""As it asks for findings of which it has no list of phrases."""
+"""Prompts of AFLoc for findings without a list of phrases."""
 _AFLOC_UNUSED: Final = rf"({COUNTERS}|afloc\.img_encoder\.(local2|local_f)_embedder\..*)"
-"""Finer and coarser patches, which its training compares with words and classes."""
+"""Weights of patches at other scales, which only training uses."""
 
 
 def open_gloria(folder: ModelFolder, weights: Weights) -> ClipModel:
-    tower, image = _image(weights, "gloria.img_encoder.")
-    text = _text(folder, weights, "gloria.text_encoder.model.")
+    tower, image = _read_image_tower(weights, "gloria.img_encoder.")
+    text = _read_text_tower(folder, weights, "gloria.text_encoder.model.")
     weights.close()
     fit = partial(Frame.letterboxed, longest=LONGEST, side=SIDE)
-    return _made(folder, tower, image, text, fit, scoring=gloria_score, native="word-attention")
+    return _make_model(folder, tower, image, text, fit, scoring=score_gloria, native="word-attention")
 
 
 def open_afloc(folder: ModelFolder, weights: Weights) -> ClipModel:
-    tower, image = _image(weights, "afloc.img_encoder.")
-    text = _text(folder, weights, "afloc.text_encoder.model.")
+    tower, image = _read_image_tower(weights, "afloc.img_encoder.")
+    text = _read_text_tower(folder, weights, "afloc.text_encoder.model.")
     weights.close(_AFLOC_UNUSED)
     fit = partial(Frame.letterboxed, longest=SIDE)
-    return _made(folder, tower, image, text, fit, scoring=afloc_score, native="similarity", pair=AFLOC_PAIR)
+    return _make_model(
+        folder, tower, image, text, fit, scoring=score_afloc, native="similarity", pair=AFLOC_PAIR
+    )
 
 
-def gloria_score(images: Images, texts: Texts) -> Tensor:
-    """Of whole and parts."""
+def score_gloria(images: Images, texts: Texts) -> Tensor:
+    """Mean of the global score and the word-patch score."""
     if images.patches is None or texts.words is None or texts.kept is None:
         raise TypeError("expected images and texts of this model")
     patches = images.patches.flatten(1, 2)
     unkept = ~texts.kept[None, :, :, None]
-    # A patch is shared out among words, then a word attends to patches by the shares that it got.
+    # A softmax over words for each patch, then an attention of each word over patches with these shares.
     shares = torch.einsum("npd,mwd->nmwp", patches, texts.words).masked_fill(unkept, -torch.inf).softmax(2)
     attended = torch.einsum("nmwp,npd->nmwd", (shares * TEMPERATURE).softmax(-1), patches)
-    alike = functional.cosine_similarity(attended, texts.words[None], dim=-1)
-    best = alike.masked_fill(unkept[..., 0], -torch.inf).amax(-1)
+    similarity = functional.cosine_similarity(attended, texts.words[None], dim=-1)
+    best = similarity.masked_fill(unkept[..., 0], -torch.inf).amax(-1)
     return (SHARPNESS * best + cosines(images.pooled, texts.pooled)) / 2
 
 
-def afloc_score(images: Images, texts: Texts) -> Tensor:
-    """As it classifies: a product, without norms."""
+def score_afloc(images: Images, texts: Texts) -> Tensor:
+    """Scalar product without normalisation, as AFLoc classifies."""
     return images.pooled @ texts.pooled.T
 
 
-def _image(weights: Weights, prefix: str) -> tuple[ResNetTower, ImageTower]:
+def _read_image_tower(weights: Weights, prefix: str) -> tuple[ResNetTower, ImageTower]:
     tower = read_resnet(weights, f"{prefix}model.")
     whole = read_linear(weights, f"{prefix}global_embedder.", tower.shape.channels(4))
     local = read_pointwise(weights, f"{prefix}local_embedder.", tower.shape.channels(3), bias=False)
@@ -81,19 +83,19 @@ def _image(weights: Weights, prefix: str) -> tuple[ResNetTower, ImageTower]:
     def encode(pixels: Tensor) -> Images:
         enlarged = functional.interpolate(pixels, (INNER, INNER), mode="bilinear", align_corners=True)
         taps = tower(enlarged)
-        return Images(whole(taps.last.mean((2, 3))), spatial(local(taps.layer3)))
+        return Images(whole(taps.last.mean((2, 3))), to_patches(local(taps.layer3)))
 
     return tower, encode
 
 
-def _text(folder: ModelFolder, weights: Weights, prefix: str) -> MergedBertText:
-    model = bert_like(weights, prefix, pooler=True)
+def _read_text_tower(folder: ModelFolder, weights: Weights, prefix: str) -> MergedBertText:
+    model = read_bert(weights, prefix, pooler=True)
     tokenizer = bert_tokenizer(folder, CLINICAL_BERT)
-    fits(folder, tokenizer, model.config.vocab_size)
+    check_vocabulary(folder, tokenizer, model.config.vocab_size)
     return MergedBertText(tokenizer, model)
 
 
-def _made(
+def _make_model(
     folder: ModelFolder,
     tower: ResNetTower,
     image: ImageTower,

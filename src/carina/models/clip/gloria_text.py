@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from carina.models.clip.interface import Texts
-from carina.models.clip.state_dict import one_thread
-from carina.models.clip.text import tokens
+from carina.models.clip.state_dict import use_one_thread
+from carina.models.clip.text import encode_prompts
 from carina.store.errors import CarinaError
 
 PLACES: Final = 97
@@ -23,8 +23,8 @@ LAYERS: Final = 4
 _PIECE: Final = "##"
 
 
-def plain(prompt: str) -> str:
-    """As it was trained: words of letters and digits in lower case, and no sentence of a single word."""
+def normalise_prompt(prompt: str) -> str:
+    """Normalise a prompt as in training: lower-case words of letters and digits, without sentences of one word."""
     kept: list[str] = []
     for sentence in re.split(r"[0-9]+\.|\.", prompt.replace("\n", " ").lower()):
         words = re.findall(r"\w+", sentence)
@@ -42,25 +42,29 @@ class MergedBertText:
     places: int = PLACES
 
     def __call__(self, prompts: Sequence[str]) -> Texts:
-        said = [plain(prompt) for prompt in prompts]
+        said = [normalise_prompt(prompt) for prompt in prompts]
         for prompt, left in zip(prompts, said, strict=True):
             if not left:
                 raise CarinaError(
-                    f"prompt {prompt!r}: nothing is left of it, for this model leaves out sentences of one word; "
-                    "expected at least two, such as 'there is'"
+                    f"prompt {prompt!r}: no words are left, because this model removes sentences of one word; "
+                    "expected a sentence of at least two words, such as 'there is edema'"
                 )
-        ids, _ = tokens(self.tokenizer, said, min(self.places, self.model.config.max_position_embeddings))
-        with one_thread():
+        ids, _ = encode_prompts(
+            self.tokenizer, said, min(self.places, self.model.config.max_position_embeddings)
+        )
+        with use_one_thread():
             mask = (ids != self.tokenizer.pad_token_id).long()
             hidden = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
             pieces = torch.stack(hidden[-LAYERS:]).sum(0)
             words, kept = (
                 torch.stack(part)
-                for part in zip(*(self._merged(*one) for one in zip(pieces, ids, strict=True)), strict=True)
+                for part in zip(
+                    *(self._merge_pieces(*one) for one in zip(pieces, ids, strict=True)), strict=True
+                )
             )
             return Texts(words.mean(1), words, kept)
 
-    def _merged(self, pieces: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    def _merge_pieces(self, pieces: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Words (places, d) of one prompt, and which of them are neither special nor empty."""
         names = self.tokenizer.convert_ids_to_tokens(ids.tolist())
         end = names.index(self.tokenizer.sep_token)

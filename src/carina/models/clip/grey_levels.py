@@ -1,4 +1,4 @@
-"""What publications do to grey values before anything else. Needs no torch."""
+"""Transformations of grey values that publications apply first. Needs no torch."""
 
 from typing import Final
 
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 _BINS: Final = 256
 
 
-def full_range(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """From the darkest value, which becomes 0, to the brightest, which becomes 255: as hi-ml reads images.
+def stretch_grey_levels(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Scale the darkest value to 0 and the brightest to 255, as hi-ml does.
 
-    An image of one value becomes black, where theirs is not defined.
+    An image with a single value becomes black; hi-ml does not define this case.
     """
     low, high = int(image.min()), int(image.max())
     if low == high:
@@ -19,10 +19,10 @@ def full_range(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return ((image.astype(np.float64) - low) / (high - low) * 255).astype(np.uint8)
 
 
-def equalised(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Every grey value as often as every other, as far as they go: as MedKLIP reads radiographs.
+def equalise_grey_levels(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Equalise the histogram, as MedKLIP does.
 
-    By scikit-image's rule: linear between the centres of 256 bins from the darkest value to the brightest.
+    As in scikit-image: linear between the centres of 256 bins from the darkest value to the brightest.
     """
     values = image.astype(np.float64) / 255
     counts, edges = np.histogram(values, _BINS)

@@ -21,8 +21,8 @@ from carina.models.clip.interface import ClipModel, Images, Texts
 from carina.models.clip.model_folder import ModelFolder
 from carina.models.clip.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preparation
 from carina.models.clip.query_decoder import (
-    Decoded,
     DecoderImages,
+    DecoderOutput,
     DecoderTexts,
     decoder_functions,
     memory_of,
@@ -30,23 +30,30 @@ from carina.models.clip.query_decoder import (
     presence_logits,
     read_decoder,
 )
-from carina.models.clip.resnet import read_resnet, spatial
-from carina.models.clip.state_dict import COUNTERS, Weights, frozen, one_thread, read_linear, same_names
-from carina.models.clip.text import bert_like, bert_tokenizer, fits, tokens
+from carina.models.clip.resnet import read_resnet, to_patches
+from carina.models.clip.state_dict import (
+    COUNTERS,
+    Weights,
+    freeze,
+    map_same_names,
+    read_linear,
+    use_one_thread,
+)
+from carina.models.clip.text import bert_tokenizer, check_vocabulary, encode_prompts, read_bert
 from carina.models.frame import Frame
 from carina.models.weights import CONFIG
 from carina.store.errors import CarinaError
 
 SIDES: Final = {3: 224, 4: 512}
-"""By the number of stages, where nothing else is said."""
+"""Side of the input in pixels by the number of stages, unless the settings give another."""
 SMALLEST: Final = 32
-"""Side of one cell of the last stage."""
+"""Smallest side in pixels: one cell of the last stage."""
 LARGEST: Final = 2048
-"""Twice that of KAD-1024; a side far beyond is a slip that only takes memory."""
+"""Largest side in pixels: twice that of KAD-1024. A larger value is likely a mistake."""
 LONGEST: Final = 256
 """Tokens of a prompt."""
 PAIR: Final = ("{}",)
-"""A name alone gives its answer."""
+"""The positive prompt is the name of a finding; there is no negative prompt."""
 CHESTXRAY14_QUERIES: Final = (
     "atelectasis",
     "cardiomegaly",
@@ -76,17 +83,17 @@ def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     second = read_linear(weights, "image_encoder.res_l2.", first.out_features)
     decoder = read_decoder(weights, "model.decoder.", input_norm="model.decoder_norm")
     head = read_linear(weights, "model.mlp_head.0.", decoder.shape.width)
-    text = _text(folder, weights)
+    text = _read_text_tower(folder, weights)
     weights.close(_UNUSED)
-    company = text.embedded(CHESTXRAY14_QUERIES)
-    side = _side(folder, SIDES[stages])
+    company = text.embed(CHESTXRAY14_QUERIES)
+    side = _read_side(folder, SIDES[stages])
 
     def encode(pixels: Tensor) -> Images:
-        patches = second(first(spatial(tower(pixels).last)).relu())
-        # Their mean was trained to lie where its text lies.
+        patches = second(first(to_patches(tower(pixels).last)).relu())
+        # The mean of the patches was trained to be close to its text.
         return DecoderImages(patches.mean((1, 2)), patches, patches.flatten(1, 2))
 
-    def decode(images: Images, texts: Texts) -> Decoded:
+    def decode(images: Images, texts: Texts) -> DecoderOutput:
         memory = memory_of(images)
 
         def ask(queries: Tensor) -> tuple[Tensor, Tensor]:
@@ -103,7 +110,7 @@ def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
             answers.append(
                 (logits[:, -1 if place is None else place], seen[:, -1 if place is None else place])
             )
-        return Decoded(*(torch.stack(part, dim=1) for part in zip(*answers, strict=True)))
+        return DecoderOutput(*(torch.stack(part, dim=1) for part in zip(*answers, strict=True)))
 
     grid = tower.grid(side, stages)
     score, attend = decoder_functions(decode, grid)
@@ -130,7 +137,7 @@ def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
 
 @dataclass(frozen=True)
 class NameText:
-    """A BERT's pooled token, through a perceptron."""
+    """Text tower: the pooled token of a BERT, followed by a perceptron."""
 
     tokenizer: Any
     model: nn.Module
@@ -141,29 +148,31 @@ class NameText:
         places = tuple(
             CHESTXRAY14_QUERIES.index(name) if name in CHESTXRAY14_QUERIES else None for name in plain
         )
-        return DecoderTexts(self.embedded(plain), None, None, places)
+        return DecoderTexts(self.embed(plain), None, None, places)
 
-    def embedded(self, prompts: Sequence[str]) -> Tensor:
-        """(m, d)"""
-        ids, _ = tokens(self.tokenizer, prompts, min(LONGEST, self.model.config.max_position_embeddings))
-        with one_thread():
+    def embed(self, prompts: Sequence[str]) -> Tensor:
+        """Embed m prompts: (m, d)."""
+        ids, _ = encode_prompts(
+            self.tokenizer, prompts, min(LONGEST, self.model.config.max_position_embeddings)
+        )
+        with use_one_thread():
             said = self.model(input_ids=ids, attention_mask=(ids != self.tokenizer.pad_token_id).long())
             made: Tensor = self.projection(said.pooler_output)
             return made
 
 
-def _text(folder: ModelFolder, weights: Weights) -> NameText:
-    model = bert_like(weights, "text_encoder.bert_model.", pooler=True)
+def _read_text_tower(folder: ModelFolder, weights: Weights) -> NameText:
+    model = read_bert(weights, "text_encoder.bert_model.", pooler=True)
     prefix = "text_encoder.mlp_embed."
     (inner, _), (out, _) = (weights.shape(f"{prefix}{layer}.weight", 2) for layer in (0, 2))
     projection = nn.Sequential(nn.Linear(model.config.hidden_size, inner), nn.GELU(), nn.Linear(inner, out))
-    weights.fill(projection, same_names(projection, prefix))
+    weights.fill(projection, map_same_names(projection, prefix))
     tokenizer = bert_tokenizer(folder, PUBMED_BERT)
-    fits(folder, tokenizer, model.config.vocab_size)
-    return NameText(tokenizer, model, frozen(projection))
+    check_vocabulary(folder, tokenizer, model.config.vocab_size)
+    return NameText(tokenizer, model, freeze(projection))
 
 
-def _side(folder: ModelFolder, default: int) -> int:
+def _read_side(folder: ModelFolder, default: int) -> int:
     said = folder.read(CONFIG).get("img_res", default)
     if not isinstance(said, int) or not SMALLEST <= said <= LARGEST:
         raise CarinaError(

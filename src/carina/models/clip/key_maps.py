@@ -20,15 +20,17 @@ def openai_vision(shape: VitShape, prefix: str = "visual.") -> dict[str, Source]
         "first": Source(f"{prefix}class_embedding"),
         "places": Source(f"{prefix}positional_embedding"),
         "projection.weight": Source(f"{prefix}proj", transposed=True),
-        **_pairs("first_norm", f"{prefix}ln_pre"),
-        **_pairs("norm", f"{prefix}ln_post"),
+        **_layer_keys("first_norm", f"{prefix}ln_pre"),
+        **_layer_keys("norm", f"{prefix}ln_post"),
     }
     for index in range(shape.depth):
         ours, theirs = f"blocks.{index}", f"{prefix}transformer.resblocks.{index}"
-        keys |= _pairs(f"{ours}.norm1", f"{theirs}.ln_1") | _pairs(f"{ours}.norm2", f"{theirs}.ln_2")
-        keys |= _packed(f"{ours}.attention", f"{theirs}.attn")
-        keys |= _pairs(f"{ours}.mlp.first", f"{theirs}.mlp.c_fc")
-        keys |= _pairs(f"{ours}.mlp.second", f"{theirs}.mlp.c_proj")
+        keys |= _layer_keys(f"{ours}.norm1", f"{theirs}.ln_1") | _layer_keys(
+            f"{ours}.norm2", f"{theirs}.ln_2"
+        )
+        keys |= _attention_keys(f"{ours}.attention", f"{theirs}.attn")
+        keys |= _layer_keys(f"{ours}.mlp.first", f"{theirs}.mlp.c_fc")
+        keys |= _layer_keys(f"{ours}.mlp.second", f"{theirs}.mlp.c_proj")
     return keys
 
 
@@ -36,21 +38,26 @@ def timm_vision(
     shape: VitShape, prefix: str = "visual.trunk.", projection: str | None = "visual.head.proj.weight"
 ) -> dict[str, Source]:
     """timm's vision transformer, with the projection that open_clip puts behind it."""
-    keys = {"places": Source(f"{prefix}pos_embed", lead=1), **_pairs("patches", f"{prefix}patch_embed.proj")}
-    keys |= _pairs("norm", f"{prefix}norm")
+    keys = {
+        "places": Source(f"{prefix}pos_embed", lead=1),
+        **_layer_keys("patches", f"{prefix}patch_embed.proj"),
+    }
+    keys |= _layer_keys("norm", f"{prefix}norm")
     if shape.class_token:
         keys["first"] = Source(f"{prefix}cls_token", lead=2)
     if projection is not None:
         keys["projection.weight"] = Source(projection)
     for index in range(shape.depth):
         ours, theirs = f"blocks.{index}", f"{prefix}blocks.{index}"
-        keys |= _pairs(f"{ours}.norm1", f"{theirs}.norm1") | _pairs(f"{ours}.norm2", f"{theirs}.norm2")
+        keys |= _layer_keys(f"{ours}.norm1", f"{theirs}.norm1") | _layer_keys(
+            f"{ours}.norm2", f"{theirs}.norm2"
+        )
         for part, name in enumerate(_QKV):
             for kind in _BOTH:
                 keys[f"{ours}.attention.{name}.{kind}"] = Source(f"{theirs}.attn.qkv.{kind}", part)
-        keys |= _pairs(f"{ours}.attention.out", f"{theirs}.attn.proj")
-        keys |= _pairs(f"{ours}.mlp.first", f"{theirs}.mlp.fc1")
-        keys |= _pairs(f"{ours}.mlp.second", f"{theirs}.mlp.fc2")
+        keys |= _layer_keys(f"{ours}.attention.out", f"{theirs}.attn.proj")
+        keys |= _layer_keys(f"{ours}.mlp.first", f"{theirs}.mlp.fc1")
+        keys |= _layer_keys(f"{ours}.mlp.second", f"{theirs}.mlp.fc2")
     return keys
 
 
@@ -62,8 +69,8 @@ def transformers_clip_vision(shape: VitShape, prefix: str = "vision_model.") -> 
         "places": Source(f"{prefix}embeddings.position_embedding.weight"),
         "projection.weight": Source("visual_projection.weight"),
         # Published under this misspelt name.
-        **_pairs("first_norm", f"{prefix}pre_layrnorm"),
-        **_pairs("norm", f"{prefix}post_layernorm"),
+        **_layer_keys("first_norm", f"{prefix}pre_layrnorm"),
+        **_layer_keys("norm", f"{prefix}post_layernorm"),
     }
     return keys | _transformers_blocks(range(shape.depth), prefix)
 
@@ -73,12 +80,12 @@ def transformers_siglip_vision(shape: VitShape, prefix: str = "vision_model.") -
     keys = {
         "places": Source(f"{prefix}embeddings.position_embedding.weight"),
         "head.probe": Source(f"{prefix}head.probe"),
-        **_pairs("patches", f"{prefix}embeddings.patch_embedding"),
-        **_pairs("norm", f"{prefix}post_layernorm"),
-        **_packed("head.attention", f"{prefix}head.attention"),
-        **_pairs("head.norm", f"{prefix}head.layernorm"),
-        **_pairs("head.mlp.first", f"{prefix}head.mlp.fc1"),
-        **_pairs("head.mlp.second", f"{prefix}head.mlp.fc2"),
+        **_layer_keys("patches", f"{prefix}embeddings.patch_embedding"),
+        **_layer_keys("norm", f"{prefix}post_layernorm"),
+        **_attention_keys("head.attention", f"{prefix}head.attention"),
+        **_layer_keys("head.norm", f"{prefix}head.layernorm"),
+        **_layer_keys("head.mlp.first", f"{prefix}head.mlp.fc1"),
+        **_layer_keys("head.mlp.second", f"{prefix}head.mlp.fc2"),
     }
     return keys | _transformers_blocks(range(shape.depth), prefix)
 
@@ -89,30 +96,30 @@ def openai_text(depth: int, prefix: str = "") -> dict[str, Source]:
         "text_model.embeddings.token_embedding.weight": Source(f"{prefix}token_embedding.weight"),
         "text_model.embeddings.position_embedding.weight": Source(f"{prefix}positional_embedding"),
         "text_projection.weight": Source(f"{prefix}text_projection", transposed=True),
-        **_pairs("text_model.final_layer_norm", f"{prefix}ln_final"),
+        **_layer_keys("text_model.final_layer_norm", f"{prefix}ln_final"),
     }
     for index in range(depth):
         ours = f"text_model.encoder.layers.{index}"
         theirs = f"{prefix}transformer.resblocks.{index}"
-        keys |= _pairs(f"{ours}.layer_norm1", f"{theirs}.ln_1")
-        keys |= _pairs(f"{ours}.layer_norm2", f"{theirs}.ln_2")
+        keys |= _layer_keys(f"{ours}.layer_norm1", f"{theirs}.ln_1")
+        keys |= _layer_keys(f"{ours}.layer_norm2", f"{theirs}.ln_2")
         for part, name in enumerate(("q_proj", "k_proj", "v_proj")):
             for kind in _BOTH:
                 keys[f"{ours}.self_attn.{name}.{kind}"] = Source(f"{theirs}.attn.in_proj_{kind}", part)
-        keys |= _pairs(f"{ours}.self_attn.out_proj", f"{theirs}.attn.out_proj")
-        keys |= _pairs(f"{ours}.mlp.fc1", f"{theirs}.mlp.c_fc")
-        keys |= _pairs(f"{ours}.mlp.fc2", f"{theirs}.mlp.c_proj")
+        keys |= _layer_keys(f"{ours}.self_attn.out_proj", f"{theirs}.attn.out_proj")
+        keys |= _layer_keys(f"{ours}.mlp.fc1", f"{theirs}.mlp.c_fc")
+        keys |= _layer_keys(f"{ours}.mlp.fc2", f"{theirs}.mlp.c_proj")
     return keys
 
 
-def _pairs(ours: str, theirs: str) -> dict[str, Source]:
-    """Weight and bias of a layer."""
+def _layer_keys(ours: str, theirs: str) -> dict[str, Source]:
+    """Keys of the weight and the bias of a layer."""
     return {f"{ours}.{kind}": Source(f"{theirs}.{kind}") for kind in _BOTH}
 
 
-def _packed(ours: str, theirs: str) -> dict[str, Source]:
-    """An attention as torch's own `MultiheadAttention` names it: query, key and value in one matrix."""
-    keys = _pairs(f"{ours}.out", f"{theirs}.out_proj")
+def _attention_keys(ours: str, theirs: str) -> dict[str, Source]:
+    """Keys of an attention in the form of torch's `MultiheadAttention`: query, key and value in one matrix."""
+    keys = _layer_keys(f"{ours}.out", f"{theirs}.out_proj")
     for part, name in enumerate(_QKV):
         for kind in _BOTH:
             keys[f"{ours}.{name}.{kind}"] = Source(f"{theirs}.in_proj_{kind}", part)
@@ -120,15 +127,15 @@ def _packed(ours: str, theirs: str) -> dict[str, Source]:
 
 
 def _transformers_blocks(blocks: Iterable[int], prefix: str) -> dict[str, Source]:
-    """What CLIP and SigLIP have in common in transformers."""
+    """Keys of the blocks that CLIP and SigLIP share in transformers."""
     keys: dict[str, Source] = {}
     for index in blocks:
         ours, theirs = f"blocks.{index}", f"{prefix}encoder.layers.{index}"
-        keys |= _pairs(f"{ours}.norm1", f"{theirs}.layer_norm1")
-        keys |= _pairs(f"{ours}.norm2", f"{theirs}.layer_norm2")
+        keys |= _layer_keys(f"{ours}.norm1", f"{theirs}.layer_norm1")
+        keys |= _layer_keys(f"{ours}.norm2", f"{theirs}.layer_norm2")
         for name, initial in zip(_QKV, "qkv", strict=True):
-            keys |= _pairs(f"{ours}.attention.{name}", f"{theirs}.self_attn.{initial}_proj")
-        keys |= _pairs(f"{ours}.attention.out", f"{theirs}.self_attn.out_proj")
-        keys |= _pairs(f"{ours}.mlp.first", f"{theirs}.mlp.fc1")
-        keys |= _pairs(f"{ours}.mlp.second", f"{theirs}.mlp.fc2")
+            keys |= _layer_keys(f"{ours}.attention.{name}", f"{theirs}.self_attn.{initial}_proj")
+        keys |= _layer_keys(f"{ours}.attention.out", f"{theirs}.self_attn.out_proj")
+        keys |= _layer_keys(f"{ours}.mlp.first", f"{theirs}.mlp.fc1")
+        keys |= _layer_keys(f"{ours}.mlp.second", f"{theirs}.mlp.fc2")
     return keys

@@ -112,7 +112,7 @@ KINDS: Final[dict[str, ClipKind]] = {
 
 def open_clip_model(name: str) -> ClipModel:
     """Open the model of a name such as "chexzero:weights/chexzero"; on the CPU, in single precision."""
-    return _open_checkpoint(*_split(name))
+    return _open_checkpoint(*_split_name(name))
 
 
 def open_ensemble(name: str) -> tuple[ClipModel, ...]:
@@ -120,18 +120,18 @@ def open_ensemble(name: str) -> tuple[ClipModel, ...]:
 
     A folder that holds one model gives that model alone.
     """
-    kind, path = _split(name)
+    kind, path = _split_name(name)
     files = list_checkpoints(path)
     return tuple(_open_checkpoint(kind, file) for file in files) if files else (_open_checkpoint(kind, path),)
 
 
 def native_options(name: str) -> Mapping[str, str | float]:
     """Options with which a model's native method makes the maps of its publication, beyond the method's defaults."""
-    kind, _ = _split(name)
+    kind, _ = _split_name(name)
     return KINDS[kind].native_options
 
 
-def _split(name: str) -> tuple[str, Path]:
+def _split_name(name: str) -> tuple[str, Path]:
     parsed = parse_model_name(name, needs="maps")
     if parsed.kind not in KINDS:
         raise CarinaError(f"model {name!r}: not a CLIP-style model; expected one of {', '.join(KINDS)}")

@@ -16,9 +16,9 @@ from carina.models.clip.dual_encoder import DualEncoder, ImageTower
 from carina.models.clip.interface import ClipModel, Images
 from carina.models.clip.model_folder import ModelFolder
 from carina.models.clip.preprocessing import Preparation, square_first
-from carina.models.clip.resnet import ResNetShape, ResNetTower, spatial
-from carina.models.clip.state_dict import COUNTERS, Source, Weights, frozen, same_names
-from carina.models.clip.text import MeanBertText, bert_like, bert_tokenizer, fits
+from carina.models.clip.resnet import ResNetShape, ResNetTower, to_patches
+from carina.models.clip.state_dict import COUNTERS, Source, Weights, freeze, map_same_names
+from carina.models.clip.text import MeanBertText, bert_tokenizer, check_vocabulary, read_bert
 
 SIDE: Final = 224
 MEAN: Final = 0.5862785803043838
@@ -26,7 +26,7 @@ STD: Final = 0.27950088968644304
 LONGEST: Final = 77
 """Tokens of a prompt."""
 HOTTEST: Final = 4.6052
-"""The trained logarithm of the scale is kept between 0 and this."""
+"""Upper limit of the logarithm of the trained scale; the lower limit is 0."""
 CLINICAL_BERT: Final = "emilyalsentzer/Bio_ClinicalBERT"
 _IGNORED: Final = rf"({COUNTERS}|.*\.relative_position_index)"
 _SWIN: Final = "vision_model.model."
@@ -39,18 +39,20 @@ _RENAMED: Final = {
     ".mlp.fc1.": ".intermediate.dense.",
     ".mlp.fc2.": ".output.dense.",
 }
-"""What transformers calls parts of a Swin now, and what checkpoints of it are published with."""
+"""Names of the parts of a Swin in current transformers, and in published checkpoints."""
 
 
 def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
-    """Either of the two, distinguished by their weights."""
-    image, grid, tower = _swin(weights) if weights.has(f"{_SWIN}encoder.") else _resnet(weights)
-    model = bert_like(weights, "text_model.model.", pooler=True)
-    projection = _matrix(weights, "text_model.projection_head.weight")
+    """Open MedCLIP with a Swin or a ResNet, recognised by the weights."""
+    image, grid, tower = (
+        _read_swin_tower(weights) if weights.has(f"{_SWIN}encoder.") else _read_resnet_tower(weights)
+    )
+    model = read_bert(weights, "text_model.model.", pooler=True)
+    projection = _read_matrix(weights, "text_model.projection_head.weight")
     scale = weights.number("logit_scale").clamp(0, HOTTEST).exp().item()
     weights.close(_IGNORED)
     tokenizer = bert_tokenizer(folder, CLINICAL_BERT)
-    fits(folder, tokenizer, model.config.vocab_size)
+    check_vocabulary(folder, tokenizer, model.config.vocab_size)
     return DualEncoder(
         folder=folder,
         preparation=Preparation(
@@ -71,20 +73,20 @@ def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     )
 
 
-def _resnet(weights: Weights) -> tuple[ImageTower, tuple[int, int], ResNetTower]:
+def _read_resnet_tower(weights: Weights) -> tuple[ImageTower, tuple[int, int], ResNetTower]:
     stages = tuple(weights.count(rf"vision_model\.model\.layer{stage}\.(\d+)\..*") for stage in (1, 2, 3, 4))
     tower = ResNetTower(ResNetShape(blocks=stages, width=weights.shape(f"{_SWIN}conv1.weight", 4)[0]))
-    weights.fill(tower, same_names(tower, _SWIN))
-    head = _matrix(weights, f"{_SWIN}fc.weight")
-    frozen(tower)
+    weights.fill(tower, map_same_names(tower, _SWIN))
+    head = _read_matrix(weights, f"{_SWIN}fc.weight")
+    freeze(tower)
 
     def encode(pixels: Tensor) -> Images:
-        return _averaged(head(spatial(tower(pixels).last)))
+        return _average_patches(head(to_patches(tower(pixels).last)))
 
     return encode, tower.grid(SIDE, 4), tower
 
 
-def _swin(weights: Weights) -> tuple[ImageTower, tuple[int, int], None]:
+def _read_swin_tower(weights: Weights) -> tuple[ImageTower, tuple[int, int], None]:
     width, _, patch, _ = weights.shape(f"{_SWIN}embeddings.patch_embeddings.projection.weight", 4)
     stages = weights.count(rf"{re.escape(_SWIN)}encoder\.layers\.(\d+)\..*")
     first = f"{_SWIN}encoder.layers.{{}}.blocks.0"
@@ -106,30 +108,30 @@ def _swin(weights: Weights) -> tuple[ImageTower, tuple[int, int], None]:
         mlp_ratio=weights.shape(f"{first.format(0)}.intermediate.dense.weight", 2)[0] / width,
     )
     model = transformers.SwinModel(config, add_pooling_layer=False)
-    weights.fill(model, {name: Source(_SWIN + _published(name)) for name in same_names(model)})
-    head = _matrix(weights, "vision_model.projection_head.weight")
-    frozen(model)
+    weights.fill(model, {name: Source(_SWIN + _published_name(name)) for name in map_same_names(model)})
+    head = _read_matrix(weights, "vision_model.projection_head.weight")
+    freeze(model)
     length = SIDE // patch >> (stages - 1)
 
     def encode(pixels: Tensor) -> Images:
-        return _averaged(head(model(pixels).last_hidden_state).unflatten(1, (length, length)))
+        return _average_patches(head(model(pixels).last_hidden_state).unflatten(1, (length, length)))
 
     return encode, (length, length), None
 
 
-def _published(name: str) -> str:
+def _published_name(name: str) -> str:
     for ours, theirs in _RENAMED.items():
         name = name.replace(ours, theirs)
     return name
 
 
-def _averaged(patches: Tensor) -> Images:
+def _average_patches(patches: Tensor) -> Images:
     return Images(patches.mean((1, 2)), patches)
 
 
-def _matrix(weights: Weights, key: str) -> Any:  # noqa: ANN401 - torch is not there for everybody
-    """A projection without bias."""
+def _read_matrix(weights: Weights, key: str) -> Any:  # noqa: ANN401 - torch is not there for everybody
+    """Read a projection without bias."""
     out, width = weights.shape(key, 2)
     made = nn.Linear(width, out, bias=False)
     weights.fill(made, {"weight": Source(key)})
-    return frozen(made)
+    return freeze(made)

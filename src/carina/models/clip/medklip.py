@@ -12,34 +12,34 @@ from typing import Final
 from torch import Tensor
 
 from carina.models.clip.dual_encoder import DualEncoder
-from carina.models.clip.fixed_queries import BERT_UNUSED, fixed_texts, read_texts
-from carina.models.clip.grey_levels import equalised
+from carina.models.clip.fixed_queries import BERT_UNUSED, make_fixed_texts, read_texts
+from carina.models.clip.grey_levels import equalise_grey_levels
 from carina.models.clip.interface import ClipModel, Images, Texts
 from carina.models.clip.model_folder import ModelFolder
-from carina.models.clip.observations import described, named
+from carina.models.clip.observations import find_observation, read_descriptions
 from carina.models.clip.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preparation
 from carina.models.clip.query_decoder import (
-    Decoded,
     DecoderImages,
+    DecoderOutput,
     decoder_functions,
     memory_of,
     places_of,
     presence_logits,
     read_decoder,
 )
-from carina.models.clip.resnet import read_resnet, spatial
+from carina.models.clip.resnet import read_resnet, to_patches
 from carina.models.clip.state_dict import Weights, read_linear
 from carina.models.frame import Frame
 
 SIDE: Final = 224
 PAIR: Final = ("{}",)
-"""An observation alone gives its answer."""
+"""The positive prompt is the observation; there is no negative prompt."""
 _UNUSED: Final = rf"({BERT_UNUSED}|cl_fc\..*)"
-"""The last is for training."""
+"""Weights that are not used; the last pattern is for training."""
 
 
 def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
-    known = described(folder)
+    known = read_descriptions(folder)
     tower = read_resnet(weights, "res_features.", numbered=True)
     first = read_linear(weights, "res_l1.", tower.shape.channels(3))
     second = read_linear(weights, "res_l2.", first.out_features)
@@ -50,14 +50,14 @@ def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
     weights.close(_UNUSED)
 
     def encode(pixels: Tensor) -> Images:
-        patches = second(first(spatial(tower(pixels).layer3)).relu()).flatten(1, 2)
+        patches = second(first(to_patches(tower(pixels).layer3)).relu()).flatten(1, 2)
         # No patches in the space of texts: only the decoder brings the two together.
         return DecoderImages(patches.mean(1), None, patches)
 
-    def decode(images: Images, texts: Texts) -> Decoded:
+    def decode(images: Images, texts: Texts) -> DecoderOutput:
         memory, own = memory_of(images), list(places_of(texts))
         found, seen = decoder(queries.expand(len(memory), -1, -1), memory)
-        return Decoded(presence_logits(head(found[:, own])), seen[:, own])
+        return DecoderOutput(presence_logits(head(found[:, own])), seen[:, own])
 
     grid = tower.grid(SIDE, 3)
     score, attend = decoder_functions(decode, grid)
@@ -69,10 +69,10 @@ def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
             resample="pil bilinear",
             mean=IMAGENET_MEAN,
             std=IMAGENET_STD,
-            tone=equalised,
+            tone=equalise_grey_levels,
         ),
         image=encode,
-        text=fixed_texts(known, queries),
+        text=make_fixed_texts(known, queries),
         tower=tower,
         grid=grid,
         trained_on="chest x-ray",
@@ -80,5 +80,5 @@ def open_model(folder: ModelFolder, weights: Weights) -> ClipModel:
         native="cross-attention",
         scoring=score,
         attending=attend,
-        called=partial(named, known=known),
+        called=partial(find_observation, known=known),
     )

@@ -1,4 +1,4 @@
-"""The fixed list of observations that MedKLIP and MAVL know, each with its description. Needs no torch."""
+"""The fixed list of observations of MedKLIP and MAVL, each with its description. Needs no torch."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,13 +7,13 @@ from carina.models.clip.model_folder import OBSERVATIONS, ModelFolder
 from carina.store.errors import CarinaError
 
 _MISSPELT: Final = {"eumonia": "pneumonia"}
-"""In MedKLIP's own file, which it reads by order."""
-_CALLED: Final = {
+"""Misspelt names in MedKLIP's file, which MedKLIP reads by order."""
+_OBSERVATION_NAMES: Final = {
     "airspace opacity": "opacity",
     "bone fracture": "fracture",
     "enlarged cardiomediastinum": "enlarge",
     "enlarged heart": "cardiomegaly",
-    # Its authors: seldom in their reports, so it went to the rare ones.
+    # According to the authors it is rare in their reports, so it belongs to the rare observations.
     "fibrosis": "tail_abnorm_obs",
     "infiltration": "infiltrate",
     "lung lesion": "lesion",
@@ -30,16 +30,16 @@ _CALLED: Final = {
     "rib fracture": "fracture",
     "support devices": "device",
 }
-"""What data sets call findings."""
+"""Observation for each name that data sets use."""
 
 
-def described(folder: ModelFolder) -> Mapping[str, str]:
+def read_descriptions(folder: ModelFolder) -> Mapping[str, str]:
     """Descriptions by observation, in the order of the file."""
     found = folder.read(OBSERVATIONS)
     if not found:
         raise CarinaError(
-            f"{folder.path / OBSERVATIONS}: missing; it is published with the code of MedKLIP and of MAVL, and says "
-            "what is asked of an image"
+            f"{folder.path / OBSERVATIONS}: missing; copy it from the code of MedKLIP or MAVL, "
+            "with which it is published"
         )
     for name, text in found.items():
         if not isinstance(text, str) or not text:
@@ -47,10 +47,10 @@ def described(folder: ModelFolder) -> Mapping[str, str]:
     return {_MISSPELT.get(name, name): text for name, text in found.items()}
 
 
-def named(finding: str, known: Mapping[str, object]) -> str:
-    """What the model calls a finding."""
+def find_observation(finding: str, known: Mapping[str, object]) -> str:
+    """The model's name for a finding."""
     plain = " ".join(finding.lower().replace("_", " ").split())
-    for name in (finding, plain, _CALLED.get(plain, "")):
+    for name in (finding, plain, _OBSERVATION_NAMES.get(plain, "")):
         if name in known:
             return name
     raise CarinaError(

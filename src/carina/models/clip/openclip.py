@@ -15,17 +15,17 @@ from carina.models.clip.dual_encoder import DualEncoder, vit_images
 from carina.models.clip.interface import ClipModel
 from carina.models.clip.key_maps import openai_text, openai_vision, timm_vision
 from carina.models.clip.model_folder import OPEN_CLIP_CONFIG, ModelFolder
-from carina.models.clip.preprocessing import as_open_clip
-from carina.models.clip.state_dict import COUNTERS, Weights, frozen, same_names
+from carina.models.clip.preprocessing import preparation_from_open_clip
+from carina.models.clip.state_dict import COUNTERS, Weights, freeze, map_same_names
 from carina.models.clip.text import (
     HEAD,
     BertText,
     ClipText,
-    bert_like,
     bert_tokenizer,
+    check_vocabulary,
     clip_tokenizer,
-    fits,
-    heads_of,
+    count_heads,
+    read_bert,
 )
 from carina.models.clip.vit import Pool, VitShape, VitTower
 from carina.store.errors import CarinaError
@@ -43,7 +43,7 @@ BIOMED_BERT: Final = "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract"
 
 @dataclass(frozen=True)
 class Settings:
-    """What open_clip_config.json says."""
+    """Settings of open_clip_config.json."""
 
     folder: ModelFolder
     vision: dict[str, Any]
@@ -81,7 +81,7 @@ class Settings:
 
 
 def open_openai_layout(folder: ModelFolder, weights: Weights) -> ClipModel:
-    """Any ViT of OpenAI's CLIP or of open_clip."""
+    """Open a ViT of OpenAI's CLIP or of open_clip."""
     settings = Settings.of(folder)
     tower = openai_tower(settings, weights)
     text = openai_text_tower(settings, weights)
@@ -91,7 +91,9 @@ def open_openai_layout(folder: ModelFolder, weights: Weights) -> ClipModel:
     weights.close(ARCHIVED)
     return DualEncoder(
         folder=folder,
-        preparation=as_open_clip(folder.path / OPEN_CLIP_CONFIG, settings.preprocess, tower.shape.side),
+        preparation=preparation_from_open_clip(
+            folder.path / OPEN_CLIP_CONFIG, settings.preprocess, tower.shape.side
+        ),
         image=vit_images(tower),
         text=text,
         tower=tower,
@@ -103,7 +105,7 @@ def open_openai_layout(folder: ModelFolder, weights: Weights) -> ClipModel:
 
 
 def open_biomedclip(folder: ModelFolder, weights: Weights) -> ClipModel:
-    """timm's vision transformer and a BERT."""
+    """Open BiomedCLIP: timm's vision transformer and a BERT."""
     settings = Settings.of(folder)
     tower = timm_tower(settings, weights)
     said = settings.text
@@ -111,24 +113,26 @@ def open_biomedclip(folder: ModelFolder, weights: Weights) -> ClipModel:
         raise settings.odd(
             "model_cfg.text_cfg.hf_pooler_type", said["hf_pooler_type"], "cls_last_hidden_state_pooler"
         )
-    model = bert_like(weights, "text.transformer.")
+    model = read_bert(weights, "text.transformer.")
     inner, _ = weights.shape("text.proj.0.weight", 2)
     out, _ = weights.shape("text.proj.2.weight", 2)
     projection = nn.Sequential(
         nn.Linear(model.config.hidden_size, inner, bias=False), nn.GELU(), nn.Linear(inner, out, bias=False)
     )
-    weights.fill(projection, same_names(projection, "text.proj."))
+    weights.fill(projection, map_same_names(projection, "text.proj."))
     scale = weights.number("logit_scale").exp().item()
     weights.close()
     tokenizer = bert_tokenizer(folder, BIOMED_BERT)
-    fits(folder, tokenizer, model.config.vocab_size)
+    check_vocabulary(folder, tokenizer, model.config.vocab_size)
     # Published for 256 tokens, of the 512 that its BERT has places for.
     longest = min(int(said.get("context_length", 256)), model.config.max_position_embeddings)
     return DualEncoder(
         folder=folder,
-        preparation=as_open_clip(folder.path / OPEN_CLIP_CONFIG, settings.preprocess, tower.shape.side),
+        preparation=preparation_from_open_clip(
+            folder.path / OPEN_CLIP_CONFIG, settings.preprocess, tower.shape.side
+        ),
         image=vit_images(tower),
-        text=BertText(tokenizer, model, frozen(projection), longest),
+        text=BertText(tokenizer, model, freeze(projection), longest),
         tower=tower,
         grid=tower.grid,
         trained_on="biomedical",
@@ -149,7 +153,7 @@ def openai_tower(settings: Settings, weights: Weights) -> VitTower:
         patch=patch,
         width=width,
         depth=weights.count(r"visual\.transformer\.resblocks\.(\d+)\..*"),
-        heads=heads_of(weights, patches, width, said.get("head_width", HEAD)),
+        heads=count_heads(weights, patches, width, said.get("head_width", HEAD)),
         hidden=weights.shape("visual.transformer.resblocks.0.mlp.c_fc.weight", 2)[0],
         out=weights.shape("visual.proj", 2)[1],
         pool=_POOLS[pool],
@@ -160,7 +164,7 @@ def openai_tower(settings: Settings, weights: Weights) -> VitTower:
     )
     tower = VitTower(shape)
     weights.fill(tower, openai_vision(shape))
-    return frozen(tower)
+    return freeze(tower)
 
 
 def openai_text_tower(settings: Settings, weights: Weights) -> ClipText:
@@ -173,7 +177,7 @@ def openai_text_tower(settings: Settings, weights: Weights) -> ClipText:
     rows, width = weights.shape(words, 2)
     depth = weights.count(rf"{prefix}transformer\.resblocks\.(\d+)\..*")
     tokenizer = clip_tokenizer(settings.folder)
-    fits(settings.folder, tokenizer, rows)
+    check_vocabulary(settings.folder, tokenizer, rows)
     model = transformers.CLIPTextModelWithProjection(
         transformers.CLIPTextConfig(
             vocab_size=rows,
@@ -181,7 +185,7 @@ def openai_text_tower(settings: Settings, weights: Weights) -> ClipText:
             intermediate_size=weights.shape(f"{prefix}transformer.resblocks.0.mlp.c_fc.weight", 2)[0],
             projection_dim=weights.shape(f"{prefix}text_projection", 2)[1],
             num_hidden_layers=depth,
-            num_attention_heads=int(said.get("heads") or heads_of(weights, words, width)),
+            num_attention_heads=int(said.get("heads") or count_heads(weights, words, width)),
             max_position_embeddings=weights.shape(f"{prefix}positional_embedding", 2)[0],
             hidden_act="quick_gelu" if settings.quick_gelu else "gelu",
             layer_norm_eps=1e-5,
@@ -191,7 +195,7 @@ def openai_text_tower(settings: Settings, weights: Weights) -> ClipText:
         )
     )
     weights.fill(model, openai_text(depth, prefix))
-    return ClipText(tokenizer, frozen(model))
+    return ClipText(tokenizer, freeze(model))
 
 
 def timm_tower(settings: Settings, weights: Weights) -> VitTower:
@@ -203,17 +207,17 @@ def timm_tower(settings: Settings, weights: Weights) -> VitTower:
         patch=patch,
         width=width,
         depth=weights.count(r"visual\.trunk\.blocks\.(\d+)\..*"),
-        heads=heads_of(weights, patches, width),
+        heads=count_heads(weights, patches, width),
         hidden=weights.shape("visual.trunk.blocks.0.mlp.fc1.weight", 2)[0],
         out=weights.shape("visual.head.proj.weight", 2)[0],
     )
     tower = VitTower(shape)
     weights.fill(tower, timm_vision(shape))
-    return frozen(tower)
+    return freeze(tower)
 
 
 def _side(settings: Settings, weights: Weights, key: str, patch: int, *, axis: int) -> int:
-    """Of the square: as many places as a class token and a square of patches have."""
+    """Side of the input, from the number of positions: a class token and a square of patches."""
     places = weights.shape(key, axis + 2)[axis] - 1
     side = math.isqrt(places) * patch
     if not places or math.isqrt(places) ** 2 != places:

@@ -24,7 +24,7 @@ Fit = Callable[[int, int], Frame]
 Resample = Literal[
     "pil nearest", "pil lanczos", "pil bilinear", "pil bicubic", "cv2 linear", "cv2 cubic", "cv2 area"
 ]
-"""PIL's widen their kernels where an image shrinks; of OpenCV's only `area` does. `cv2 cubic` is torch's bicubic."""
+"""Filters of PIL are antialiased; of OpenCV's only `area` is. `cv2 cubic` equals bicubic in torch."""
 CLIP_MEAN: Final = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD: Final = (0.26862954, 0.26130258, 0.27577711)
 IMAGENET_MEAN: Final = (0.485, 0.456, 0.406)
@@ -44,7 +44,7 @@ _BY_NUMBER: Final[dict[int, Resample]] = {
     2: "pil bilinear",
     3: "pil bicubic",
 }
-"""As preprocessor_config.json counts them."""
+"""Filters by their number in preprocessor_config.json."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,21 +79,21 @@ class Preparation:
             )
         frame = self.frame(*image.shape)
         image = image if self.tone is None else self.tone(image)
-        square = frame.lay(resized(image, frame.rows, frame.columns, self.resample))
+        square = frame.place(resize(image, frame.rows, frame.columns, self.resample))
         if frame.side != self.side:
             if self.again is None:
                 raise ValueError(
                     f"a frame of side {frame.side} for a network of {self.side}, and no way between them"
                 )
-            # Only PIL's filters were published for whole grey values.
+            # Only filters of PIL work on whole grey values.
             laid = square if self.again in _PIL else square.astype(np.float32)
-            square = resized(laid, self.side, self.side, self.again)
+            square = resize(laid, self.side, self.side, self.again)
         grey = square.astype(np.float32) * np.float32(self.scale)
         mean, std = (np.array(values, np.float32)[:, None, None] for values in (self.mean, self.std))
         return np.asarray((grey - mean) / std, np.float32)
 
 
-def resized(image: NDArray[Any], rows: int, columns: int, how: Resample) -> NDArray[Any]:
+def resize(image: NDArray[Any], rows: int, columns: int, how: Resample) -> NDArray[Any]:
     """Resize an image."""
     if image.shape == (rows, columns):
         return image
@@ -111,39 +111,43 @@ def crop_to_even(height: int, width: int, *, shortest: int, side: int) -> Frame:
 def square_first(height: int, width: int, *, least: int) -> Frame:
     """The image at its own size in the middle of a square, which is resized as a whole later (MedCLIP).
 
-    No smaller than `least`, so that a small image keeps its size and gets wide margins.
+    The square has at least a side of `least`, so that a small image keeps its size and gets wide margins.
     """
     side = max(height, width, least)
     return Frame(height, width, height, width, side, (side - height) // 2, (side - width) // 2)
 
 
-def as_transformers(path: Path, said: dict[str, Any], side: int) -> Preparation:
+def preparation_from_transformers(path: Path, settings: dict[str, Any], side: int) -> Preparation:
     """Preparation by the preprocessor_config.json of CLIP or SigLIP, for a network of this side."""
     try:
-        size = said["size"]
+        size = settings["size"]
         if isinstance(size, int):
             size = {"shortest_edge": size}
-        cut = said.get("crop_size", side) if said.get("do_center_crop", "crop_size" in said) else None
+        cut = (
+            settings.get("crop_size", side)
+            if settings.get("do_center_crop", "crop_size" in settings)
+            else None
+        )
         if isinstance(cut, dict):
             cut = cut["height"] if cut["height"] == cut["width"] else 0
-        normalised = said.get("do_normalize", True)
+        normalised = settings.get("do_normalize", True)
         made = Preparation(
-            fit=_fit(size, cut, side),
+            fit=_make_fit(size, cut, side),
             side=side,
-            resample=_BY_NUMBER[said.get("resample", 3)],
-            mean=_three(said["image_mean"]) if normalised else (0.0, 0.0, 0.0),
-            std=_three(said["image_std"]) if normalised else (1.0, 1.0, 1.0),
-            scale=float(said.get("rescale_factor", 1 / 255)) if said.get("do_rescale", True) else 1.0,
+            resample=_BY_NUMBER[settings.get("resample", 3)],
+            mean=_three_channels(settings["image_mean"]) if normalised else (0.0, 0.0, 0.0),
+            std=_three_channels(settings["image_std"]) if normalised else (1.0, 1.0, 1.0),
+            scale=float(settings.get("rescale_factor", 1 / 255)) if settings.get("do_rescale", True) else 1.0,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CarinaError(
-            f"{path}: how images are prepared for a network of {side} x {side} is not understood ({error!r}); "
+            f"{path}: these settings cannot prepare images for a network of {side} x {side} ({error!r}); "
             "expected size, crop_size, image_mean and image_std as transformers saves them"
         ) from error
     return made
 
 
-def as_open_clip(path: Path, said: dict[str, Any], side: int) -> Preparation:
+def preparation_from_open_clip(path: Path, settings: dict[str, Any], side: int) -> Preparation:
     """Preparation by the `preprocess_cfg` of an open_clip_config.json, with OpenAI's values for its gaps."""
     modes: dict[str, Fit] = {
         "shortest": partial(crop_to_even, shortest=side, side=side),
@@ -151,11 +155,11 @@ def as_open_clip(path: Path, said: dict[str, Any], side: int) -> Preparation:
     }
     try:
         return Preparation(
-            fit=modes[said.get("resize_mode") or "shortest"],
+            fit=modes[settings.get("resize_mode") or "shortest"],
             side=side,
-            resample="pil bilinear" if said.get("interpolation") == "bilinear" else "pil bicubic",
-            mean=_three(said.get("mean") or CLIP_MEAN),
-            std=_three(said.get("std") or CLIP_STD),
+            resample="pil bilinear" if settings.get("interpolation") == "bilinear" else "pil bicubic",
+            mean=_three_channels(settings.get("mean") or CLIP_MEAN),
+            std=_three_channels(settings.get("std") or CLIP_STD),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CarinaError(
@@ -164,7 +168,7 @@ def as_open_clip(path: Path, said: dict[str, Any], side: int) -> Preparation:
         ) from error
 
 
-def _fit(size: dict[str, int], cut: int | None, side: int) -> Fit:
+def _make_fit(size: dict[str, int], cut: int | None, side: int) -> Fit:
     if cut not in {None, side}:
         raise ValueError(f"crop_size {cut}")
     if "shortest_edge" in size:
@@ -176,7 +180,7 @@ def _fit(size: dict[str, int], cut: int | None, side: int) -> Fit:
     return partial(Frame.stretched, side=side)
 
 
-def _three(values: float | Sequence[float]) -> tuple[float, ...]:
+def _three_channels(values: float | Sequence[float]) -> tuple[float, ...]:
     given = [values] * 3 if isinstance(values, int | float) else list(values)
     if len(given) != 3:
         raise ValueError(f"{len(given)} channels")

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from carina.models.clip.dual_encoder import Attending, Scoring
 from carina.models.clip.interface import Attention, Images, Texts
-from carina.models.clip.state_dict import Source, Weights, frozen, same_names
+from carina.models.clip.state_dict import Source, Weights, freeze, map_same_names
 
 HEADS: Final = 4
-"""Heads of every published decoder; the weights do not say."""
+"""Heads of every published decoder; they cannot be read from the weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class DecoderShape:
 
 
 class PackedAttention(nn.Module):  # type: ignore[misc]
-    """Of queries to keys; query, key and value are one matrix, as in torch's `MultiheadAttention`."""
+    """Attention of queries to keys; query, key and value are one matrix, as in torch's `MultiheadAttention`."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class DecoderLayer(nn.Module):  # type: ignore[misc]
 
 
 class QueryDecoder(nn.Module):  # type: ignore[misc]
-    """Several layers, and a norm behind them."""
+    """Several layers, followed by a norm."""
 
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class DecoderTexts(Texts):
 
 
 @dataclass(frozen=True)
-class Decoded:
+class DecoderOutput:
     """Output of a decoder for n images and m prompts."""
 
     logits: Tensor
@@ -130,13 +130,13 @@ class Decoded:
     """(n, m, layers, heads, k)"""
 
 
-Decode = Callable[[Images, Texts], Decoded]
+Decode = Callable[[Images, Texts], DecoderOutput]
 
 
 def read_decoder(
     weights: Weights, prefix: str, *, self_attention: bool = True, input_norm: str | None = None
 ) -> QueryDecoder:
-    """The decoder whose weights stand behind a prefix; `input_norm` is the published name of that norm."""
+    """Read the decoder whose weights have a prefix; `input_norm` is the published name of that norm."""
     (width,) = weights.shape(f"{prefix}norm.weight", 1)
     shape = DecoderShape(
         width=width,
@@ -146,11 +146,11 @@ def read_decoder(
         input_norm=input_norm is not None,
     )
     decoder = QueryDecoder(shape)
-    keys = same_names(decoder, prefix)
+    keys = map_same_names(decoder, prefix)
     if input_norm is not None:
         keys |= {f"input_norm.{part}": Source(f"{input_norm}.{part}") for part in ("weight", "bias")}
     weights.fill(decoder, keys)
-    return frozen(decoder)
+    return freeze(decoder)
 
 
 def memory_of(images: Images) -> Tensor:
@@ -168,7 +168,7 @@ def places_of(texts: Texts) -> tuple[int | None, ...]:
 
 
 def presence_logits(two: Tensor) -> Tensor:
-    """From scores (..., 2) of absence and presence to the one whose logistic function is their softmax."""
+    """Logit of presence from scores (..., 2) of absence and presence."""
     return two[..., 1] - two[..., 0]
 
 

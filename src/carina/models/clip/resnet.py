@@ -10,12 +10,12 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from carina.models.clip.state_dict import Source, Weights, frozen, same_names
+from carina.models.clip.state_dict import Source, Weights, freeze, map_same_names
 
 _EXPANSION: Final = 4
 """Ratio of a bottleneck's output channels to its inner channels."""
 _NUMBERS: Final = {"conv1": "0", "bn1": "1", "layer1": "4", "layer2": "5", "layer3": "6", "layer4": "7"}
-"""Places of torchvision's children in a numbered sequence; the rectifier and the pooling have no weights."""
+"""Index of each child of torchvision's network in a numbered sequence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,23 +23,23 @@ class ResNetShape:
     """Sizes of a residual network; ResNet-50 by default."""
 
     blocks: tuple[int, ...] = (3, 4, 6, 3)
-    """Of each stage; three numbers make a network that ends after `layer3`, as MedKLIP's."""
+    """Blocks of each stage; with three stages the network ends after `layer3`, as that of MedKLIP does."""
     width: int = 64
-    """Of the stem and inside the first stage; doubles from stage to stage."""
+    """Channels of the stem and inside the first stage; doubled in each further stage."""
     dilated: bool = False
-    """Whether `layer4` keeps the grid of `layer3`, its kernels spread instead (BioViL's finer grid)."""
+    """Whether `layer4` keeps the grid of `layer3` and uses dilated kernels (the finer grid of BioViL)."""
 
     def channels(self, stage: int) -> int:
-        """That come out of a stage, counted from 1 as in `layer1`."""
+        """Output channels of a stage, counted from 1 as in `layer1`."""
         return (self.width << (stage - 1)) * _EXPANSION
 
     def stride(self, stage: int) -> int:
-        """Pixels of the input to a cell of that stage's grid."""
+        """Pixels of the input along one cell of a stage's grid."""
         return 4 << (min(stage, 3) if self.dilated else stage) - 1
 
 
 class Bottleneck(nn.Module):  # type: ignore[misc]
-    """One by one, three by three, one by one, added to what came in."""
+    """Residual block of a 1x1, a 3x3 and a 1x1 convolution."""
 
     def __init__(self, came: int, width: int, *, stride: int, dilation: int) -> None:
         super().__init__()
@@ -108,12 +108,12 @@ class ResNetTower(nn.Module):  # type: ignore[misc]
         return nn.Sequential(first, *rest)
 
     def grid(self, side: int, stage: int) -> tuple[int, int]:
-        """Rows and columns after a stage, of a square input: every halving rounds up."""
+        """Rows and columns after a stage for a square input; every halving rounds up."""
         length = -(-side // self.shape.stride(stage))
         return length, length
 
     def stem(self, pixels: Tensor) -> Tensor:
-        """Before the first stage."""
+        """Features before the first stage."""
         return self.maxpool(self.bn1(self.conv1(pixels)).relu())
 
     def forward(self, pixels: Tensor) -> Taps:
@@ -122,13 +122,13 @@ class ResNetTower(nn.Module):  # type: ignore[misc]
         return Taps(layer2, layer3, None if self.layer4 is None else self.layer4(layer3))
 
 
-def spatial(features: Tensor) -> Tensor:
+def to_patches(features: Tensor) -> Tensor:
     """Features (n, channels, rows, columns) as patches (n, rows, columns, channels)."""
     return torch.movedim(features, 1, -1)
 
 
 def read_resnet(weights: Weights, prefix: str, *, numbered: bool = False) -> ResNetTower:
-    """The network whose weights stand behind a prefix; it has as many stages and blocks as these."""
+    """Read the network whose weights have a prefix, with as many stages and blocks as the weights."""
 
     def published(name: str) -> str:
         child, dot, rest = name.partition(".")
@@ -141,5 +141,5 @@ def read_resnet(weights: Weights, prefix: str, *, numbered: bool = False) -> Res
         blocks=blocks if blocks[3] else blocks[:3], width=weights.shape(published("conv1.weight"), 4)[0]
     )
     tower = ResNetTower(shape)
-    weights.fill(tower, {name: Source(published(name)) for name in same_names(tower)})
-    return frozen(tower)
+    weights.fill(tower, {name: Source(published(name)) for name in map_same_names(tower)})
+    return freeze(tower)

@@ -25,16 +25,16 @@ COUNTERS: Final = r"(.*\.)?(position_ids|num_batches_tracked)"
 
 @dataclass(frozen=True)
 class Source:
-    """Where a weight of a module stands in a published checkpoint."""
+    """Location of a module's weight in a published checkpoint."""
 
     key: str
     part: int | None = None
-    """Which of `parts` equal parts of the first axis, where query, key and value are one matrix."""
+    """Index among `parts` equal parts of the first axis, where query, key and value are one matrix."""
     parts: int = 3
     transposed: bool = False
-    """A matrix that its authors multiply from the right."""
+    """Whether the published matrix is the transpose."""
     lead: int = 0
-    """How many leading axes of length 1 there are before ours."""
+    """Number of leading axes of length 1 that are removed."""
 
     def take(self, published: Tensor) -> Tensor:
         found = published.reshape(published.shape[self.lead :]) if self.lead else published
@@ -49,15 +49,15 @@ KeyMap = Mapping[str, Source]
 
 @dataclass
 class Weights:
-    """A checkpoint's tensors, and which of them were used."""
+    """The tensors of a checkpoint; remembers which of them were used."""
 
     where: Path
     tensors: Mapping[str, Tensor]
-    _taken: set[str] = field(default_factory=set)
+    _used: set[str] = field(default_factory=set)
 
     @classmethod
     def read(cls, files: Sequence[Path]) -> Self:
-        """All tensors of the files of one checkpoint."""
+        """Read all tensors of the files of one checkpoint."""
         tensors: dict[str, Tensor] = {}
         for file in files:
             try:
@@ -72,28 +72,28 @@ class Weights:
 
     def shape(self, key: str, axes: int) -> tuple[int, ...]:
         """Shape of a tensor with this number of axes; the tensor does not count as used."""
-        shape = tuple(self._found(key).shape)
+        shape = tuple(self._get_tensor(key).shape)
         if len(shape) != axes or 0 in shape:
             raise self.odd(key, f"{axes} axes, none of them empty")
         return shape
 
     def count(self, pattern: str) -> int:
-        """How many different numbers the group of a pattern matches, such as blocks of a transformer."""
+        """Count the different numbers that the group of a pattern matches, such as blocks of a transformer."""
         found = (re.fullmatch(pattern, key) for key in self.tensors)
         return len({match[1] for match in found if match})
 
     def take(self, key: str) -> Tensor:
         """One tensor, as float32."""
-        found = self._found(key).float()
-        # A sum is finite only where all its terms are, and takes a tenth of the time of checking each.
+        found = self._get_tensor(key).float()
+        # A sum is finite only if all terms are, and is ten times faster than checking each.
         if not found.sum().isfinite():
             raise CarinaError(f"{self.where}: weight {key} holds NaN or infinity; expected finite numbers")
-        self._taken.add(key)
+        self._used.add(key)
         return found
 
     def number(self, key: str) -> Tensor:
         """A tensor of one number, of any shape."""
-        if self._found(key).numel() != 1:
+        if self._get_tensor(key).numel() != 1:
             raise self.odd(key, "a single number")
         return self.take(key).reshape(())
 
@@ -117,18 +117,18 @@ class Weights:
                 part = found
             if part.shape != ours[name].shape:
                 raise CarinaError(
-                    f"{self.where}: weight {source.key} has the shape {tuple(found.shape)}, of which "
-                    f"{tuple(ours[name].shape)} was expected for {name}"
+                    f"{self.where}: weight {source.key} has the shape {tuple(found.shape)}; "
+                    f"expected {tuple(ours[name].shape)} for {name}"
                 )
             state[name] = part
         module.load_state_dict(state, strict=False)
 
     def close(self, ignored: str = COUNTERS) -> None:
         """Refuse a checkpoint with unused keys, except for those that match a pattern."""
-        left = sorted(key for key in set(self.tensors) - self._taken if not re.fullmatch(ignored, key))
+        left = sorted(key for key in set(self.tensors) - self._used if not re.fullmatch(ignored, key))
         if left:
             raise CarinaError(
-                f"{self.where}: {len(left)} weights are not of this model, first {left[0]}; "
+                f"{self.where}: {len(left)} weights do not belong to this model, first {left[0]}; "
                 "is it the checkpoint of another model or version?"
             )
 
@@ -138,7 +138,7 @@ class Weights:
             f"{self.where}: weight {key} has the shape {tuple(self.tensors[key].shape)}; expected {expected}"
         )
 
-    def _found(self, key: str) -> Tensor:
+    def _get_tensor(self, key: str) -> Tensor:
         if key not in self.tensors:
             raise CarinaError(
                 f"{self.where}: weight {key} is missing; is it the checkpoint of another model?"
@@ -146,19 +146,19 @@ class Weights:
         return self.tensors[key]
 
 
-def same_names(module: nn.Module, prefix: str = "") -> dict[str, Source]:
-    """The key map of a module whose weights are published under its own names, behind a prefix."""
+def map_same_names(module: nn.Module, prefix: str = "") -> dict[str, Source]:
+    """The key map of a module whose weights are published under its own names with a prefix."""
     return {name: Source(prefix + name) for name in module.state_dict() if not re.fullmatch(COUNTERS, name)}
 
 
-def frozen(module: Module) -> Module:
-    """A module for inference: without dropout, and without gradients of its weights."""
+def freeze(module: Module) -> Module:
+    """Set a module to inference: without dropout, and without gradients of its weights."""
     module.eval().requires_grad_(requires_grad=False)
     return module
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def use_one_thread() -> Iterator[None]:
     """Use one thread: sums have one order, and workers share the cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -181,5 +181,5 @@ def read_pointwise(weights: Weights, prefix: str, width: int, *, bias: bool) -> 
 
 
 def _read_layer(layer: nn.Module, weights: Weights, prefix: str) -> nn.Module:
-    weights.fill(layer, same_names(layer, prefix))
-    return frozen(layer)
+    weights.fill(layer, map_same_names(layer, prefix))
+    return freeze(layer)

@@ -12,9 +12,9 @@ from carina.models.clip.interface import ClipModel
 from carina.models.clip.key_maps import transformers_clip_vision, transformers_siglip_vision
 from carina.models.clip.model_folder import ModelFolder
 from carina.models.clip.openclip import open_openai_layout
-from carina.models.clip.preprocessing import as_transformers
-from carina.models.clip.state_dict import Weights, frozen, same_names
-from carina.models.clip.text import ClipText, SiglipText, clip_tokenizer, fits, siglip_tokenizer
+from carina.models.clip.preprocessing import preparation_from_transformers
+from carina.models.clip.state_dict import Weights, freeze, map_same_names
+from carina.models.clip.text import ClipText, SiglipText, check_vocabulary, clip_tokenizer, siglip_tokenizer
 from carina.models.clip.vit import Activation, Pool, VitShape, VitTower
 from carina.models.weights import CONFIG
 from carina.store.errors import CarinaError
@@ -27,7 +27,7 @@ _ACTIVATIONS: Final[dict[str, Activation]] = {
 
 
 def open_clip(folder: ModelFolder, weights: Weights) -> ClipModel:
-    """A CLIP in either layout, recognised by its weights."""
+    """Open a CLIP in either layout, recognised by its weights."""
     if weights.has("visual.trunk."):
         raise CarinaError(
             f"{weights.where}: has timm's vision transformer; name it biomedclip:PATH, whose layout that is"
@@ -40,27 +40,27 @@ def open_clip(folder: ModelFolder, weights: Weights) -> ClipModel:
     weights.fill(tower, transformers_clip_vision(shape))
     config.text_config.projection_dim = config.projection_dim
     text = transformers.CLIPTextModelWithProjection(config.text_config)
-    weights.fill(text, same_names(text))
+    weights.fill(text, map_same_names(text))
     scale = weights.number("logit_scale").exp().item()
     weights.close()
     tokenizer = clip_tokenizer(folder)
-    fits(folder, tokenizer, config.text_config.vocab_size)
-    return _dual(folder, frozen(tower), ClipText(tokenizer, frozen(text)), scale, 0.0)
+    check_vocabulary(folder, tokenizer, config.text_config.vocab_size)
+    return _dual(folder, freeze(tower), ClipText(tokenizer, freeze(text)), scale, 0.0)
 
 
 def open_siglip(folder: ModelFolder, weights: Weights) -> ClipModel:
-    """A `SiglipModel` of the first version."""
+    """Open a `SiglipModel` of the first version."""
     config = _config(folder, "siglip", transformers.SiglipConfig)
     shape = _shape(folder, config.vision_config, pool="attention", out=None)
     tower = VitTower(shape)
     weights.fill(tower, transformers_siglip_vision(shape))
     text = transformers.SiglipTextModel(config.text_config)
-    weights.fill(text, same_names(text, "text_model."))
+    weights.fill(text, map_same_names(text, "text_model."))
     scale, shift = weights.number("logit_scale").exp().item(), weights.number("logit_bias").item()
     weights.close()
     tokenizer = siglip_tokenizer(folder)
-    fits(folder, tokenizer, config.text_config.vocab_size)
-    return _dual(folder, frozen(tower), SiglipText(tokenizer, frozen(text)), scale, shift)
+    check_vocabulary(folder, tokenizer, config.text_config.vocab_size)
+    return _dual(folder, freeze(tower), SiglipText(tokenizer, freeze(text)), scale, shift)
 
 
 def _dual(
@@ -68,7 +68,9 @@ def _dual(
 ) -> DualEncoder:
     return DualEncoder(
         folder=folder,
-        preparation=as_transformers(folder.path, folder.checkpoint.preparation, tower.shape.side),
+        preparation=preparation_from_transformers(
+            folder.path, folder.checkpoint.preparation, tower.shape.side
+        ),
         image=vit_images(tower),
         text=text,
         tower=tower,

@@ -14,15 +14,15 @@ from torch.nn import functional
 Activation = Literal["gelu", "gelu_tanh", "quick_gelu"]
 Pool = Literal["class", "mean", "attention"]
 _QUICK: Final = 1.702
-"""Of OpenAI's approximation of the GELU."""
+"""Factor in OpenAI's approximation of the GELU."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VitShape:
-    """What decides how many weights there are, and how they are used."""
+    """Sizes and options of a vision transformer."""
 
     side: int
-    """Of the square that the network takes, in pixels."""
+    """Side of the square input in pixels."""
     patch: int
     width: int
     depth: int
@@ -30,12 +30,12 @@ class VitShape:
     hidden: int
     """Width inside the blocks' perceptrons."""
     out: int | None = None
-    """Width of the joint space where a projection leads to it; None where the tokens' is it."""
+    """Width of the joint space; None if there is no projection and it has the width of the tokens."""
     pool: Pool = "class"
     class_token: bool = True
     patch_bias: bool = True
     first_norm: bool = False
-    """CLIP normalises the tokens once before the first block."""
+    """Whether tokens are normalised before the first block, as in CLIP."""
     activation: Activation = "gelu"
     epsilon: float = 1e-6
 
@@ -45,7 +45,7 @@ class VitShape:
 
 
 class SelfAttention(nn.Module):  # type: ignore[misc]
-    """Of all tokens to all tokens."""
+    """Attention of all tokens to all tokens."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class Block(nn.Module):  # type: ignore[misc]
 
 
 class AttentionPool(nn.Module):  # type: ignore[misc]
-    """SigLIP's: one learned query attends to all tokens."""
+    """Pooling of SigLIP: one learned query attends to all tokens."""
 
     def __init__(self, shape: VitShape) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class AttentionPool(nn.Module):  # type: ignore[misc]
         return self._after(part.out(part.join(weights @ value)))[:, 0], weights[:, :, 0]
 
     def alone(self, tokens: Tensor) -> Tensor:
-        """Each token as if the query saw nothing else: where a patch lies in the space of the pooled image."""
+        """Pool each token on its own, which gives patches in the space of the pooled image."""
         return self._after(self.attention.out(self.attention.value(tokens)))
 
     def _after(self, attended: Tensor) -> Tensor:
@@ -166,7 +166,7 @@ class VitTower(nn.Module):  # type: ignore[misc]
 
     @property
     def prefix(self) -> int:
-        """How many tokens before those of the patches: the class token, if any."""
+        """Number of tokens before the patches: the class token, if any."""
         return int(self.shape.class_token)
 
     def embed(self, pixels: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ class AnswerCache:
             opening.enter_context(lock_file(path.with_name(f".{path.name}.lock"), busy))
             if path.exists():
                 self._find_lines()
-            # A model's words about reports are nobody else's business.
+            # Answers about reports may be confidential.
             self._log = opening.enter_context(Log(path, private=True))
             self._open = opening.pop_all()
 

@@ -173,7 +173,7 @@ def _cause(error: BaseException) -> BaseException:
     """The error of the last of several attempts."""
     last = getattr(error, "last_attempt", None)
     error = (last.exception() or error) if last is not None else error
-    # inspect-ai's own error holds the whole request; the service's message stands in its cause.
+    # inspect-ai's own error holds the whole request; the service's message is in its cause.
     return (error.__cause__ or error) if hasattr(error, "provider_message") else error
 
 

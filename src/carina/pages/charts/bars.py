@@ -6,15 +6,14 @@ from typing import Final
 import polars as pl
 
 from carina.cases.draw import Colour, ink_on
-from carina.pages.charts.canvas import LEFT, Canvas, fit_label
+from carina.pages.charts.canvas import LEFT, WIDTH, Canvas
 from carina.pages.charts.figure import Figure
-from carina.pages.charts.intervals import WIDTH, list_shares
+from carina.pages.charts.intervals import label_rows, label_width, list_shares
 from carina.pages.charts.style import COLOURS, SeriesStyle
-from carina.pages.charts.text import SMALL, TEXT, text_width
+from carina.pages.charts.text import SMALL, text_width
 
-_WIDEST_LABEL: Final = 300.0
-_TOP: Final = 34.0
 _ROW: Final = 28.0
+_BAR: Final = 22.0
 
 
 def stacked_bar_chart(
@@ -37,45 +36,38 @@ def stacked_bar_chart(
         note: What the bars mean.
     """
     last = list(parts)[-1]
-    colours = {
+    roles = {
         part: "good" if part == last else f"e{min(8, place)}" for place, part in enumerate(parts, start=1)
     }
-    widest = max((text_width(style.name, TEXT) for style in series.values()), default=0)
-    left = min(_WIDEST_LABEL, widest + 44)
-    width = WIDTH - left - 12
 
-    def draw(canvas: Canvas) -> None:
-        x = LEFT
-        for part, words in parts.items():
-            canvas.rectangle((x, 8, 13, 13), colours[part])
-            canvas.text(x + 19, 19, words)
-            x += text_width(words, TEXT) + 44
-        for place, (run, style) in enumerate(series.items()):
-            y = _TOP + _ROW * place
-            canvas.marks([LEFT + 7], [y + 11], style)
-            canvas.text(LEFT + 20, y + 15, fit_label(style.name, left - 36))
-            at = left
+    def draw(canvas: Canvas) -> float:
+        squares = [SeriesStyle(words, roles[part], "square") for part, words in parts.items()]
+        top = 8 + canvas.draw_legend(squares, LEFT, 8, WIDTH - 2 * LEFT, has_lines=False, size=7.5)
+        names = {run: style.name for run, style in series.items()}
+        left = label_width(names)
+        rows = label_rows(canvas, names, series, top, _ROW, has_lines=False)
+        end = max(y + height for y, height in rows.values())
+        box = (left, top, WIDTH - left - 12, end - top)
+        axes = canvas.add_axes(box, (0, 1), (end, top))
+        for run, (y, height) in rows.items():
+            middle, start = y + height / 2, 0.0
             for part, share in shares.get(run, {}).items():
-                length = width * share
-                if length <= 0:
+                if share <= 0:
                     continue
-                label = f"{parts[part]} {100 * share:.0f}%"
-                tip = f"{style.name}, {label}"
-                canvas.rectangle((at, y, max(0.5, length - 1), 22), colours[part], tip=tip)
+                colour = canvas.colour(roles[part])
+                bar = axes.barh(
+                    middle, share, _BAR, start, color=colour, edgecolor=canvas.colour("surface"), linewidth=1
+                )
+                percent = f"{100 * share:.0f}"
+                label = f"{parts[part]} {percent}%"
+                canvas.add_tips(bar[0], [f"{series[run].name}, {label}"])
                 # In words where they fit, so that nobody has to tell colours apart.
-                fitting = [
-                    text for text in (label, f"{100 * share:.0f}") if length > text_width(text, SMALL) + 8
-                ]
-                if fitting:
-                    canvas.text(
-                        at + length / 2,
-                        y + 15,
-                        fitting[0],
-                        SMALL,
-                        anchor="middle",
-                        colour=ink_on_bar(colours[part]),
-                    )
-                at += length
+                room = share * box[2] - 8
+                text = next((text for text in (label, percent) if text_width(text, SMALL) < room), "")
+                at = (start + share / 2, middle)
+                canvas.write_note(axes, text, at, (0, -4), colour=ink_on_bar(roles[part]), ha="center")
+                start += share
+        return end + 2
 
     good = [(style.name, shares.get(run, {}).get(last)) for run, style in series.items()]
     rows = [
@@ -89,15 +81,13 @@ def stacked_bar_chart(
         title=title,
         note=note,
         summary=f"{parts[last][:1].upper()}{parts[last][1:]}: {list_shares(good)}",
-        width=WIDTH,
-        height=_TOP + _ROW * len(series) + 2,
         draw=draw,
-        data=pl.DataFrame(rows, {"series": pl.String, "part": pl.String, "value": pl.Float64}, orient="row"),
+        data=pl.DataFrame(rows, {"series": str, "part": str, "value": float}, orient="row"),
     )
 
 
-def ink_on_bar(colour: str) -> str:
+def ink_on_bar(role: str) -> str:
     """The role of dark or white text: whichever reads better on a bar, in either theme."""
-    code = COLOURS[colour][0].lstrip("#")
-    dark = ink_on(Colour(*(int(code[at : at + 2], 16) for at in (0, 2, 4)))) != (255, 255, 255)
-    return "bar-ink" if dark else "bar-white"
+    code = COLOURS[role][0].lstrip("#")
+    is_dark = ink_on(Colour(*(int(code[at : at + 2], 16) for at in (0, 2, 4)))) != (255, 255, 255)
+    return "bar-ink" if is_dark else "bar-white"

@@ -1,44 +1,44 @@
-"""A matplotlib figure that is laid out in pixels from its top left corner, with colours by role."""
+"""A matplotlib figure with axes that are placed in pixels from its top left corner, and with colours by role."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+import numpy as np
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as MplFigure
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
-from matplotlib.patches import Polygon
-from matplotlib.text import Text
-from matplotlib.transforms import Affine2D, Transform
+from matplotlib.transforms import Affine2D
 
-from carina.pages.charts.style import COLOURS, Dash, SeriesStyle, Shape, Theme
-from carina.pages.charts.text import SMALL, TEXT, cut_text, text_width, wrap_text
+from carina.pages.charts.style import COLOURS, SeriesStyle, Shape, Theme
+from carina.pages.charts.text import SMALL, TEXT, text_width, wrap_text
 
-RC: Final[Any] = {
-    "font.family": ["DejaVu Sans"],
-    "lines.scale_dashes": False,
-    "path.simplify": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "carina",
-    "text.hinting": "none",
-}
-"""Settings of matplotlib under which every chart is drawn and written: the same bytes on every machine."""
 DPI: Final = 72
-"""At which a point of matplotlib is a pixel."""
+"""Resolution at which a point of matplotlib is a pixel."""
+WIDTH: Final = 1160.0
+"""Width of every chart."""
 LEFT: Final = 8.0
 """Margin at the left."""
-CHANCE_DASH: Final[Dash] = (2.0, 3.0)
+LINE: Final = 15.0
+"""Distance of lines of text."""
+ACROSS: Final = 3
+"""Panels in a row."""
+AXIS: Final = 44.0
+"""Room for the labels at the left of a panel."""
+GAP: Final = 34.0
+"""Distance of a panel from the labels of the next."""
+CHANCE: Final = SeriesStyle("chance", "quiet", "circle", (2.0, 3.0))
+"""What chance gives: a dashed line without marks."""
 CAPTION: Final = "caption"
 TIP: Final = "tip-"
 """Ids of groups in the SVG: lines of the caption, and marks with tooltips."""
-MARK_SIZE: Final = 4.5
-"""Radius of a mark."""
-Anchor = Literal["start", "middle", "end"]
-_ALIGNMENTS: Final[dict[Anchor, Literal["left", "center", "right"]]] = {
-    "start": "left",
-    "middle": "center",
-    "end": "right",
-}
+Box = tuple[float, float, float, float]
+"""Left, top, width and height in pixels."""
+_HANDLE_GAP: Final = 6.0
+_COLUMN_GAP: Final = 22.0
+"""Distances in a legend: of a mark from its name, and of columns."""
 _MARKERS: Final[dict[Shape, tuple[str, float]]] = {
     "circle": ("o", 1.0),
     "square": ("s", 0.88),
@@ -51,276 +51,228 @@ _MARKERS: Final[dict[Shape, tuple[str, float]]] = {
     "saltire": ("X", 1.15),
     "star": ("*", 1.45),
 }
-"""Markers of matplotlib, and what makes them equally large to the eye."""
-_KEY_LINE: Final = 16.0
+"""Markers of matplotlib, and factors that make them equally large to the eye."""
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A part of the canvas with its own x and y."""
+def chart_settings(theme: Theme) -> Any:  # noqa: ANN401 - settings have all kinds of types
+    """Settings of matplotlib under which every chart is drawn and written: the same bytes on every machine."""
+    ink, quiet, line = (COLOURS[role][theme == "dark"] for role in ("ink", "quiet", "line"))
+    return {
+        "axes.axisbelow": True,
+        "axes.labelcolor": quiet,
+        "axes.labelsize": SMALL,
+        "font.family": ["DejaVu Sans"],
+        "font.size": SMALL,
+        "grid.color": line,
+        "grid.linewidth": 1.0,
+        "legend.borderaxespad": 0.0,
+        "legend.borderpad": 0.0,
+        "legend.columnspacing": _COLUMN_GAP / SMALL,
+        "legend.fontsize": SMALL,
+        "legend.frameon": False,
+        "legend.handletextpad": _HANDLE_GAP / SMALL,
+        "legend.labelspacing": 0.45,
+        "lines.scale_dashes": False,
+        "lines.solid_capstyle": "butt",
+        "path.simplify": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "carina",
+        "text.color": ink,
+        "text.hinting": "none",
+        # A dollar sign is no formula.
+        "text.parse_math": False,
+        **{f"{axis}.labelcolor": quiet for axis in ("xtick", "ytick")},
+        **{f"{axis}.labelsize": SMALL for axis in ("xtick", "ytick")},
+        **{f"{axis}.major.pad": 8.0 for axis in ("xtick", "ytick")},
+        **{f"{axis}.major.size": 0.0 for axis in ("xtick", "ytick")},
+    }
 
-    box: tuple[float, float, float, float]
-    """Left, top, width and height in pixels."""
-    x: tuple[float, float]
-    y: tuple[float, float]
-    """Values at the left and right edge, and at the lower and upper edge."""
-    transform: Transform
-    """From values to the canvas."""
 
-    @property
-    def x_per_pixel(self) -> float:
-        return (self.x[1] - self.x[0]) / self.box[2]
-
-    @property
-    def y_per_pixel(self) -> float:
-        return (self.y[1] - self.y[0]) / self.box[3]
-
-    def to_pixels(self, x: float, y: float) -> tuple[float, float]:
-        """The point of the canvas where values stand."""
-        left, top, _, height = self.box
-        return left + (x - self.x[0]) / self.x_per_pixel, top + height - (y - self.y[0]) / self.y_per_pixel
+def panels_width(count: int) -> float:
+    """Width that remains for panels in a row, without their labels and gaps."""
+    return WIDTH - LEFT - count * AXIS - (count - 1) * GAP - 20
 
 
 class Canvas:
-    """A figure to draw on: headings and legends in pixels, and panels with values.
+    """A figure whose height is set last, when all axes, texts and legends have their place."""
 
-    Artists are added to the figure itself, in the order in which they are drawn; full axes of matplotlib, with their
-    locators and formatters, would take several times as long.
-    """
-
-    def __init__(self, width: float, height: float, theme: Theme = "light") -> None:
-        self.width, self.height, self.theme = width, height, theme
-        self.figure = MplFigure(figsize=(width / DPI, height / DPI), dpi=DPI)
+    def __init__(self, width: float = WIDTH, theme: Theme = "light") -> None:
+        self.width, self.height, self.theme = width, 0.0, theme
+        self.figure = MplFigure(figsize=(width / DPI, 1), dpi=DPI)
+        FigureCanvasAgg(self.figure)
         self.tips: list[Sequence[str]] = []
         """Tooltips by number of the group that they belong to, one for each mark of the group."""
-        flipped = Affine2D().scale(1 / DPI, -1 / DPI).translate(0, height / DPI)
-        self._pixels: Transform = flipped + self.figure.dpi_scale_trans
+        self._boxes: list[tuple[Axes, Box]] = []
+        self._flip = Affine2D()
+        self._pixels = self._flip + self.figure.dpi_scale_trans
 
-    def _add(self, artist: Artist, level: int = 0) -> None:
-        """Add an artist above all others of its level; marks are above everything else."""
-        artist.set_zorder(level)
-        self.figure.add_artist(artist)
+    def set_height(self, height: float) -> None:
+        """Set the height of the figure, and with it where everything stands that is placed from the top."""
+        self.height = float(round(height))
+        self.figure.set_figheight(self.height / DPI)
+        self._flip.clear().scale(1 / DPI, -1 / DPI).translate(0, self.height / DPI)
+        for axes, (left, top, width, tall) in self._boxes:
+            bottom = 1 - (top + tall) / self.height
+            axes.set_position((left / self.width, bottom, width / self.width, tall / self.height))
+        for artist in self.figure.findobj():
+            # Marks at the edge of an axis are drawn as a whole.
+            artist.set_clip_on(False)
 
     def colour(self, role: str) -> str:
         """The colour of a role in the theme of the figure."""
         return COLOURS[role][self.theme == "dark"]
 
-    def panel(
+    def add_axes(
         self,
-        box: tuple[float, float, float, float],
+        box: Box,
         x: tuple[float, float],
         y: tuple[float, float],
         *,
-        x_ticks: Mapping[float, str] | None = None,
+        x_ticks: Mapping[float, Sequence[str]] | None = None,
         y_ticks: Mapping[float, str] | None = None,
-        x_grid: bool = True,
-        y_grid: bool = True,
-    ) -> Panel:
-        """A panel at (left, top, width, height) with ranges, labelled ticks and a light grid at them."""
-        left, top, width, height = box
-        scaled = Affine2D().translate(-x[0], -y[0])
-        scaled.scale(width / (x[1] - x[0] or 1.0), -height / (y[1] - y[0] or 1.0))
-        panel = Panel(box, x, y, scaled.translate(left, top + height) + self._pixels)
-        for value, label in (x_ticks or {}).items():
-            at, _ = panel.to_pixels(value, y[0])
-            if x_grid:
-                self.line((at, at), (top, top + height), "line")
-            self.text(at, top + height + 16, label, SMALL, anchor="middle", colour="quiet")
-        for value, label in (y_ticks or {}).items():
-            _, at = panel.to_pixels(x[0], value)
-            if y_grid:
-                self.line((left, left + width), (at, at), "line")
-            self.text(left - 8, at + 4, label, SMALL, anchor="end", colour="quiet")
-        return panel
+        x_title: str = "",
+        grid: Literal["both", "x", "y"] = "both",
+    ) -> Axes:
+        """Add axes in a box, with their ranges, labels at the ticks and a light grid.
 
-    def text(
+        Labels on x have one or more lines. Each line is a text of its own, because the font of a page may be narrower
+        than the one that matplotlib measures, and each line has to stay centred below its tick.
+        """
+        axes = self.figure.add_axes((0, 0, 1, 1), xlim=x, ylim=y, frameon=False)
+        self._boxes.append((axes, box))
+        x_ticks, y_ticks = x_ticks or {}, y_ticks or {}
+        axes.set_xticks(list(x_ticks), [lines[0] for lines in x_ticks.values()])
+        axes.set_yticks(list(y_ticks), list(y_ticks.values()))
+        axes.grid(visible=True, axis=grid)
+        for at, lines in x_ticks.items():
+            for place, line in enumerate(lines[1:], start=1):
+                offset = (0, -17 - 13 * place)
+                self.write_note(
+                    axes, line, (at, 0), offset, ("data", "axes fraction"), colour="quiet", ha="center"
+                )
+        most_lines = max(map(len, x_ticks.values()), default=1)
+        axes.set_xlabel(x_title, labelpad=4 + 13 * (most_lines - 1))
+        return axes
+
+    def write_note(
         self,
-        x: float,
-        y: float,
+        axes: Axes,
         text: str,
-        size: float = TEXT,
+        at: tuple[float, float],
+        offset: tuple[float, float],
+        coordinates: Any = "data",  # noqa: ANN401 - one of the kinds that matplotlib has, or two
         *,
-        anchor: Anchor = "start",
         colour: str = "ink",
-        bold: bool = False,
-        group: str | None = None,
+        **options: Any,  # noqa: ANN401 - those of matplotlib's texts
     ) -> None:
-        """A line of text with its base line at `y`."""
-        self._add(
-            Text(
-                x,
-                y,
-                text,
-                fontsize=size,
-                ha=_ALIGNMENTS[anchor],
-                va="baseline",
-                color=self.colour(colour),
-                fontweight="bold" if bold else "normal",
-                # A dollar sign is no formula.
-                parse_math=False,
-                transform=self._pixels,
-                gid=group,
-            )
-        )
+        """Write a text whose base line is at a distance, in pixels to the right and up, from a point of axes."""
+        options = {"color": self.colour(colour), "va": "baseline", **options}
+        axes.annotate(text, at, offset, coordinates, "offset points", **options)
 
-    def line(
-        self,
-        xs: Sequence[float],
-        ys: Sequence[float],
-        colour: str,
-        width: float = 1.0,
-        *,
-        dash: Dash | None = None,
-        offset: float = 0.0,
-        panel: Panel | None = None,
+    def write_title(
+        self, axes: Axes, lines: Sequence[str], subtitle: str = "", *, height: float, ha: str = "left"
     ) -> None:
-        """A line through points; `offset` says where in the pattern of its dashes it begins."""
-        self._add(
-            Line2D(
-                list(xs),
-                list(ys),
-                color=self.colour(colour),
-                linewidth=width,
-                linestyle="-" if dash is None else (offset, dash),
-                dash_capstyle="butt",
-                solid_capstyle="butt",
-                solid_joinstyle="round",
-                transform=self._pixels if panel is None else panel.transform,
-            )
-        )
+        """Write a bold title above axes, its last line at a height, and a subtitle below it."""
+        at = (0.5 if ha == "center" else 0.0, 1.0)
+        for place, line in enumerate(reversed(lines)):
+            offset = (0, height + LINE * place)
+            self.write_note(axes, line, at, offset, "axes fraction", size=TEXT, weight="bold", ha=ha)
+        self.write_note(axes, subtitle, at, (0, 10), "axes fraction", colour="quiet")
 
-    def marks(
+    def write_text(
+        self, x: float, y: float, lines: Sequence[str], size: float = TEXT, *, group: str | None = None
+    ) -> None:
+        """Write lines of text, the first with its base line at `y`; x and y in pixels."""
+        colour = self.colour("ink" if group is None else "quiet")
+        for place, line in enumerate(lines):
+            at = (x, y + LINE * place)
+            self.figure.text(*at, line, size=size, color=colour, transform=self._pixels, gid=group)
+
+    def draw_marks(
         self,
+        axes: Axes,
         xs: Sequence[float],
         ys: Sequence[float],
         style: SeriesStyle,
         *,
-        size: float = MARK_SIZE,
+        size: float = 4.5,
         tips: Sequence[str] = (),
-        panel: Panel | None = None,
     ) -> None:
-        """Marks of a series, each with its tooltip where there are any.
+        """Draw marks of a series, each with its tooltip where there are any; `size` is their radius."""
+        drawn = [axes.plot(xs, ys, zorder=3, **options)[0] for options in self._mark_options(style, size)]
+        if tips:
+            self.add_tips(drawn[0], tips)
+
+    def add_tips(self, artist: Artist, tips: Sequence[str]) -> None:
+        """Give the marks of an artist their tooltips."""
+        artist.set_gid(f"{TIP}{len(self.tips)}")
+        self.tips.append(tips)
+
+    def line_options(self, style: SeriesStyle, width: float, offset: float = 0.0) -> dict[str, Any]:
+        """How matplotlib draws the line of a series; `offset` says where in the pattern of its dashes it begins."""
+        pattern = "-" if style.dash is None else (offset, style.dash)
+        return {"color": self.colour(style.colour), "linewidth": width, "linestyle": pattern}
+
+    def _mark_options(self, style: SeriesStyle, size: float) -> list[dict[str, Any]]:
+        """How matplotlib draws the mark of a series.
 
         A rim in the colour of the ground keeps full marks apart that overlap; the others have a rim of their own.
         """
         marker, scale = _MARKERS[style.shape]
-        full = style.fill == "full"
+        is_full = style.fill == "full"
         colour, ground = self.colour(style.colour), self.colour("surface")
-        half = {"fillstyle": "left", "markerfacecoloralt": ground} if style.fill == "half" else {}
-        transform = self._pixels if panel is None else panel.transform
-        artist = Line2D(
-            list(xs),
-            list(ys),
-            linestyle="none",
-            marker=marker,
-            markersize=2 * size * scale,
-            markerfacecolor=colour if full or half else ground,
-            markeredgecolor=ground if full else colour,
-            markeredgewidth=1.0 if full else 1.6,
-            transform=transform,
-            **half,  # type: ignore[arg-type] # a dictionary of keywords has one type for all
-        )
-        if tips:
-            artist.set_gid(f"{TIP}{len(self.tips)}")
-            self.tips.append(tips)
-        self._add(artist, level=1)
-        if style.fill == "dot":
-            self._add(
-                Line2D(
-                    list(xs),
-                    list(ys),
-                    linestyle="none",
-                    marker="o",
-                    markersize=0.84 * size,
-                    color=colour,
-                    markeredgewidth=0,
-                    transform=transform,
-                ),
-                level=1,
-            )
+        mark = {
+            "linestyle": "none",
+            "marker": marker,
+            "markersize": 2 * size * scale,
+            "markerfacecolor": colour if style.fill in ("full", "half") else ground,
+            "markeredgecolor": ground if is_full else colour,
+            "markeredgewidth": 1.0 if is_full else 1.6,
+        }
+        if style.fill == "half":
+            mark |= {"fillstyle": "left", "markerfacecoloralt": ground}
+        dot = {"linestyle": "none", "marker": "o", "markersize": 0.84 * size, "color": colour, "mew": 0}
+        return [mark, dot] if style.fill == "dot" else [mark]
 
-    def area(
+    def draw_legend(
         self,
-        points: Sequence[tuple[float, float]],
-        colour: str,
+        styles: Sequence[SeriesStyle],
+        left: float,
+        top: float,
+        width: float,
         *,
-        opacity: float = 1.0,
-        tip: str = "",
-        panel: Panel | None = None,
-    ) -> None:
-        """A filled polygon."""
-        artist = Polygon(
-            points,
-            facecolor=self.colour(colour),
-            edgecolor="none",
-            transform=self._pixels if panel is None else panel.transform,
+        has_lines: bool,
+        size: float = 4.2,
+    ) -> float:
+        """Draw the names of series beside their marks, with or without lines, in as many columns as fit.
+
+        A name that is too long continues in the next line.
+
+        Returns:
+            Where the legend ends.
+        """
+        length = 26.0 if has_lines else 2 * size + 1
+        indent = length + _HANDLE_GAP
+        handles: list[Any] = []
+        for style in styles:
+            options = [self.line_options(style, 2.0)] if has_lines else []
+            options += [] if style == CHANCE else self._mark_options(style, size)
+            handles.append(tuple(Line2D([], [], **one) for one in options))
+        labels = [wrap_text(style.name, width - indent, SMALL) for style in styles]
+        widths = [indent + max(text_width(line, SMALL) for line in lines) + _COLUMN_GAP for lines in labels]
+        columns = len(styles)
+        # One column is filled after another.
+        while columns > 1 and sum(map(max, np.array_split(widths, columns))) - _COLUMN_GAP > width:
+            columns -= 1
+        legend = self.figure.legend(
+            handles,
+            ["\n".join(lines) for lines in labels],
+            handler_map={tuple: HandlerTuple(ndivide=1)},
+            handlelength=length / SMALL,
+            labelcolor=[self.colour("quiet" if style == CHANCE else "ink") for style in styles],
+            loc="upper left",
+            bbox_to_anchor=(left, top),
+            bbox_transform=self._pixels,
+            ncols=columns,
         )
-        if opacity < 1:
-            artist.set_alpha(opacity)
-        if tip:
-            artist.set_gid(f"{TIP}{len(self.tips)}")
-            self.tips.append([tip])
-        self._add(artist)
-
-    def rectangle(
-        self, box: tuple[float, float, float, float], colour: str, *, opacity: float = 1.0, tip: str = ""
-    ) -> None:
-        """A filled rectangle at (left, top, width, height)."""
-        x, y, width, height = box
-        corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
-        self.area(corners, colour, opacity=opacity, tip=tip)
-
-    def heading(self, x: float, y: float, lines: Sequence[str], anchor: Anchor = "start") -> None:
-        """A title in bold lines, the last of them with its base line at `y`."""
-        for place, text in enumerate(reversed(lines)):
-            self.text(x, y - 15 * place, text, anchor=anchor, bold=True)
-
-    def legend(self, entries: Sequence["Entry"]) -> None:
-        """Names of series beside their lines and marks."""
-        for x, y, style, lines, has_line in entries:
-            indent = 20 if has_line else 0
-            if has_line:
-                self.line((x, x + 26), (y - 4, y - 4), style.colour, 2.0, dash=style.dash)
-            if style.name != CHANCE.name:
-                self.marks([x + (13 if has_line else 4)], [y - 4], style, size=4.2)
-            for place, text in enumerate(lines):
-                self.text(
-                    x + indent + (12 if has_line else 14),
-                    y + _KEY_LINE * place,
-                    text,
-                    SMALL,
-                    colour="quiet" if style.name == CHANCE.name else "ink",
-                )
-
-
-CHANCE: Final = SeriesStyle("chance", "quiet", "circle", CHANCE_DASH)
-"""Legend entry of what chance gives: a dashed line without marks."""
-Entry = tuple[float, float, SeriesStyle, list[str], bool]
-"""Of a legend: x, y, style, lines of text, and whether a line is drawn."""
-
-
-def lay_out_legend(
-    styles: Sequence[SeriesStyle], left: float, top: float, width: float, *, lines: bool
-) -> tuple[list[Entry], float]:
-    """Entries side by side as far as there is room, and the base line of the last of them.
-
-    A name that is too long continues in the next line.
-    """
-    entries: list[Entry] = []
-    x, y = left, top
-    indent = 32.0 if lines else 14.0
-    for style in styles:
-        wrapped = wrap_text(style.name, width - indent, SMALL)
-        need = indent + max(text_width(line, SMALL) for line in wrapped) + 22
-        if x > left and x + need - 22 > left + width:
-            x, y = left, y + _KEY_LINE
-        entries.append((x, y, style, wrapped, lines))
-        x += need
-        if len(wrapped) > 1:
-            x, y = left, y + _KEY_LINE * len(wrapped)
-    return entries, y if x > left else y - _KEY_LINE
-
-
-def fit_label(text: str, width: float) -> str:
-    """The label of a row, cut to its column."""
-    return cut_text(text, width, TEXT)
+        return top + float(legend.get_window_extent().height)

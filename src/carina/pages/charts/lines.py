@@ -4,23 +4,20 @@ Lines that coincide are drawn as stripes of their colours with their marks side 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
 import polars as pl
+from matplotlib.axes import Axes
 
-from carina.pages.charts.canvas import CHANCE, CHANCE_DASH, LEFT, Canvas, Entry, Panel, lay_out_legend
+from carina.pages.charts.canvas import ACROSS, AXIS, CHANCE, GAP, LEFT, LINE, WIDTH, Box, Canvas, panels_width
 from carina.pages.charts.figure import Figure
-from carina.pages.charts.intervals import WIDTH
 from carina.pages.charts.style import SeriesStyle
-from carina.pages.charts.text import SMALL, TEXT, cut_text, join_names, wrap_text
+from carina.pages.charts.text import SMALL, TEXT, cut_text, wrap_text
+from carina.pages.words import join_names
 
 Point = tuple[float, float]
-_AXIS: Final = 44.0
-"""Room for the labels at the left of a panel."""
-_GAP: Final = 34.0
-_LINE: Final = 15.0
 _STRIPE: Final = 7.0
 """Length of a stripe of lines that coincide, in pixels."""
 _APART: Final = 9.0
@@ -65,19 +62,6 @@ class LinePanel:
     """Width relative to the other panels of its row."""
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a panel stands, and its texts in lines that fit."""
-
-    panel: LinePanel
-    box: tuple[float, float, float, float]
-    title: list[str]
-    tick_labels: Mapping[float, list[str]]
-    legend: list[Entry] = field(default_factory=list)
-    has_subtitle: bool = False
-    """Whether any panel of the row has a subtitle, below which the axes begin."""
-
-
 def line_chart(
     name: str,
     panels: Sequence[LinePanel],
@@ -86,159 +70,145 @@ def line_chart(
     note: str,
     summary: str,
     height: float = 250.0,
-    across: int = 3,
     legend: Sequence[SeriesStyle] | None = None,
 ) -> Figure:
     """Draw lines in rows of panels.
 
     Args:
         name: Name of the figure's files.
-        panels: In order; at most `across` in a row.
+        panels: In order; at most three in a row.
         title: Title of the chart.
         note: What lines and marks mean. The names of lines that coincide are added.
         summary: Main values in words.
         height: Height of a panel in pixels.
-        across: Panels in a row.
         legend: Names above the chart; where there are none, each panel names its own lines below it.
     """
-    places: list[_Place] = []
-    top = 6.0
-    above: list[Entry] = []
-    if legend is not None:
-        styles = [*legend, CHANCE] if any(panel.chance for panel in panels) else list(legend)
-        above, end = lay_out_legend(styles, LEFT, 16, WIDTH - LEFT, lines=True)
-        top = end + 10
-    full_row = sum(panel.weight for panel in panels[:across])
-    for start in range(0, len(panels), across):
-        row = panels[start : start + across]
-        placed, top = _place_row(
-            row, top, height, full_row, across, is_first=start == 0, has_legend=legend is None
-        )
-        places += placed
     coinciding = _name_coinciding(panels)
 
-    def draw(canvas: Canvas) -> None:
-        canvas.legend(above)
-        for place in places:
-            _draw_panel(canvas, place)
-            canvas.legend(place.legend)
+    def draw(canvas: Canvas) -> float:
+        end = 0.0
+        if legend is not None:
+            styles = [*legend, CHANCE] if any(panel.chance for panel in panels) else legend
+            end = 4 + canvas.draw_legend(styles, LEFT, 6, WIDTH - 2 * LEFT, has_lines=True)
+        rows = [panels[start : start + ACROSS] for start in range(0, len(panels), ACROSS)]
+        # A last row that is not full has panels as wide as those above it; so has a lone row with legends of its own.
+        count = ACROSS if legend is None else len(rows[0])
+        full = count if legend is None else sum(panel.weight for panel in rows[0])
+        for row in rows:
+            whole = max(full, sum(panel.weight for panel in row))
+            widths = [panels_width(count) * panel.weight / whole for panel in row]
+            end = _draw_row(canvas, row, widths, end, height, has_legends=legend is None)
+        return end
 
+    columns = {"panel": str, "series": str, "x": float, "label": str, "value": float}
+    points = [
+        (panel.title, trace.style.name, x, panel.x_ticks.get(x), y)
+        for panel in panels
+        for trace in panel.traces
+        for x, y in trace.points
+    ]
     return Figure(
         name=name,
         title=title,
         note=" ".join(part for part in (note, coinciding) if part),
         summary=" ".join(part for part in (f"{summary}." if coinciding else summary, coinciding) if part),
-        width=WIDTH,
-        height=top - 8,
         draw=draw,
-        data=_data(panels),
+        data=pl.DataFrame(points, columns, orient="row"),
     )
 
 
-def _place_row(
+def _draw_row(
+    canvas: Canvas,
     row: Sequence[LinePanel],
+    widths: Sequence[float],
     top: float,
     height: float,
-    full_row: float,
-    across: int,
     *,
-    is_first: bool,
-    has_legend: bool,
-) -> tuple[list[_Place], float]:
-    """Boxes of the panels of a row, and where the row ends."""
-    weights = [panel.weight for panel in row]
-    # A last row that is not full has panels as wide as those above it; so has a lone row of keyed panels.
-    count = across if has_legend or not is_first else len(row)
-    whole = max(sum(weights), full_row if not has_legend else across * 1.0)
-    room = WIDTH - LEFT - count * _AXIS - (count - 1) * _GAP - 20
-    widths = [room * weight / whole for weight in weights]
-    titles = [wrap_text(p.title, width, TEXT, bold=True) for p, width in zip(row, widths, strict=True)]
-    has_subtitle = any(panel.subtitle for panel in row)
-    head = top + _LINE * max(map(len, titles)) + (18 if has_subtitle else 4)
-    places = []
-    left, end = LEFT + _AXIS, head
-    for panel, width, heading in zip(row, widths, titles, strict=True):
-        labels = {
-            at: wrap_text(text, _label_width(panel, at, left, width), SMALL)
-            for at, text in panel.x_ticks.items()
-        }
-        below = head + 6 + height + 4 + 13 * max(map(len, labels.values())) + (16 if panel.x_title else 0)
-        entries: list[Entry] = []
-        if has_legend:
+    has_legends: bool,
+) -> float:
+    """Draw panels side by side; returns where the row ends."""
+    titles = [
+        wrap_text(panel.title, width, TEXT, bold=True) for panel, width in zip(row, widths, strict=True)
+    ]
+    rise = 26 if any(panel.subtitle for panel in row) else 12
+    top += 8 + rise + LINE * max(map(len, titles))
+    left, end = LEFT + AXIS, top
+    for panel, width, title in zip(row, widths, titles, strict=True):
+        box = (left, top, width, height)
+        labels = {at: _wrap_tick(panel, at, box) for at in panel.x_ticks}
+        shares = (share * panel.y_top for share in (0, 0.25, 0.5, 0.75, 1))
+        axes = canvas.add_axes(
+            box,
+            panel.x_range,
+            (0, panel.y_top),
+            x_ticks=labels,
+            y_ticks={share: f"{100 * share:.3g}%" for share in shares},
+            x_title=panel.x_title,
+            grid="y",
+        )
+        canvas.write_title(axes, title, cut_text(panel.subtitle, width + 30, SMALL), height=rise)
+        _draw_lines(canvas, axes, panel, width / (panel.x_range[1] - panel.x_range[0] or 1.0))
+        below = top + height + 8 + 13 * max(map(len, labels.values())) + (18 if panel.x_title else 0)
+        if has_legends:
             styles = [trace.style for trace in panel.traces]
-            entries, below = lay_out_legend(styles, left, below + 18, width, lines=True)
-        places.append(_Place(panel, (left, head + 6, width, height), heading, labels, entries, has_subtitle))
+            below = canvas.draw_legend(styles, left, below + 6, width, has_lines=True)
         end = max(end, below)
-        left += width + _GAP + _AXIS
-    return places, end + 20
+        left += width + GAP + AXIS
+    return end + 8
 
 
-def _label_width(panel: LinePanel, at: float, left: float, width: float) -> float:
-    """Room for the label of a tick: up to the neighbouring labels, and within the chart."""
+def _wrap_tick(panel: LinePanel, at: float, box: Box) -> list[str]:
+    """The label of a tick in lines that reach neither the neighbouring labels nor the edge of the chart."""
+    left, _, width, _ = box
     first, last = panel.x_range
     x = left + width * (at - first) / (last - first or 1.0)
-    return min(width / max(1, len(panel.x_ticks) - 1) - 4, 2 * (WIDTH - x) - 4)
+    room = min(width / max(1, len(panel.x_ticks) - 1) - 4, 2 * (WIDTH - x) - 4)
+    return wrap_text(panel.x_ticks[at], room, SMALL)
 
 
-def _draw_panel(canvas: Canvas, place: _Place) -> None:
-    panel, (left, top, width, height) = place.panel, place.box
-    canvas.heading(left, top - (26 if place.has_subtitle else 14), place.title)
-    canvas.text(left, top - 10, cut_text(panel.subtitle, width + 30, SMALL), SMALL, colour="quiet")
-    ticks = {share * panel.y_top: f"{100 * share * panel.y_top:.3g}%" for share in (0, 0.25, 0.5, 0.75, 1)}
-    drawn_in = canvas.panel(place.box, panel.x_range, (0, panel.y_top), y_ticks=ticks)
-    for at, lines in place.tick_labels.items():
-        x, _ = drawn_in.to_pixels(at, 0)
-        for line, text in enumerate(lines):
-            canvas.text(x, top + height + 17 + 13 * line, text, SMALL, anchor="middle", colour="quiet")
-    if panel.x_title:
-        y = top + height + 20 + 13 * max(map(len, place.tick_labels.values()))
-        canvas.text(left + width / 2, y, panel.x_title, SMALL, anchor="middle", colour="quiet")
+def _draw_lines(canvas: Canvas, axes: Axes, panel: LinePanel, pixels: float) -> None:
+    """Draw the lines of a panel, the first above the others; `pixels` is the width of 1 on x."""
     if panel.has_diagonal:
-        canvas.line((0, 1), (0, 1), "quiet", 1.2, dash=CHANCE_DASH, panel=drawn_in)
+        axes.plot((0, 1), (0, 1), **canvas.line_options(CHANCE, 1.2))
     if panel.chance:
-        xs, ys = zip(*panel.chance, strict=True)
-        canvas.line(xs, ys, "quiet", 1.4, dash=CHANCE_DASH, panel=drawn_in)
-    stripes = _stripes(panel.traces)
-    # The first lines lie on top.
+        axes.plot(*zip(*panel.chance, strict=True), **canvas.line_options(CHANCE, 1.4))
+    stripes = {
+        trace.style: (number, len(group))
+        for group in _coinciding(panel.traces)
+        for number, trace in enumerate(group)
+    }
     for trace in reversed(panel.traces):
-        stripe = stripes.get(trace.style, (0, 1))
-        _draw_trace(canvas, drawn_in, panel, trace, stripe=stripe)
+        _draw_trace(canvas, axes, panel, trace, stripe=stripes.get(trace.style, (0, 1)), pixels=pixels)
 
 
 def _draw_trace(
-    canvas: Canvas, drawn_in: Panel, panel: LinePanel, trace: Trace, *, stripe: tuple[int, int]
+    canvas: Canvas, axes: Axes, panel: LinePanel, trace: Trace, *, stripe: tuple[int, int], pixels: float
 ) -> None:
     """Draw one line with its interval and marks; `stripe` is its number among those that coincide, and their count."""
     style, points = trace.style, list(trace.points)
-    number, count = stripe
+    colour = canvas.colour(style.colour)
+    start = [] if trace.start is None else [trace.start]
     if trace.band:
-        upper = [(x, high) for x, _, high in trace.band]
-        lower = [(x, low) for x, low, _ in reversed(trace.band)]
-        begin = [] if trace.start is None else [trace.start]
-        canvas.area([*begin, *upper, *lower], style.colour, opacity=0.12, panel=drawn_in)
+        xs, lows, highs = zip(*((x, y, y) for x, y in start), *trace.band, strict=True)
+        axes.fill_between(xs, lows, highs, color=colour, alpha=0.12, linewidth=0)
     for x, low, high in trace.whiskers:
-        canvas.line((x, x), (low, high), style.colour, 1.2, panel=drawn_in)
+        axes.vlines(x, low, high, color=colour, linewidth=1.2)
     if not points:
         return
-    xs, ys = zip(*([trace.start] if trace.start else []), *points, strict=True)
-    dash, offset = style.dash, 0.0
-    if count > 1:
-        dash, offset = (_STRIPE, (count - 1) * _STRIPE), (count - number) % count * _STRIPE
-    canvas.line(xs, ys, style.colour, 2.0, dash=dash, offset=offset, panel=drawn_in)
+    number, count = stripe
+    line = style if count == 1 else replace(style, dash=(_STRIPE, (count - 1) * _STRIPE))
+    options = canvas.line_options(line, 2.0, offset=-number % count * _STRIPE)
+    axes.plot(*zip(*start, *points, strict=True), **options)
     every = max(1, len(points) // _MARKED) if trace.is_smooth else 1
     marked = points[every // 2 :: every]
-    shift = (number - (count - 1) / 2) * _APART * drawn_in.x_per_pixel
-    canvas.marks(
-        [x + shift for x, _ in marked],
-        [y for _, y in marked],
-        style,
-        size=4.2,
-        tips=[f"{style.name}, {panel.x_ticks.get(x, f'{x:.3g}')}: {100 * y:.1f}%" for x, y in marked],
-        panel=drawn_in,
+    shift = (number - (count - 1) / 2) * _APART / pixels
+    tips = [f"{style.name}, {panel.x_ticks.get(x, f'{x:.3g}')}: {100 * y:.1f}%" for x, y in marked]
+    canvas.draw_marks(
+        axes, [x + shift for x, _ in marked], [y for _, y in marked], style, size=4.2, tips=tips
     )
     for x, y in trace.highlights:
-        raised = y + 7 * drawn_in.y_per_pixel
-        canvas.marks([x], [raised], SeriesStyle(style.name, style.colour, "down"), size=5.0, panel=drawn_in)
+        triangle = replace(style, shape="down", fill="full")
+        canvas.draw_marks(axes, [x], [y + 0.03 * panel.y_top], triangle, size=5.0)
 
 
 def _coinciding(traces: Sequence[Trace]) -> list[list[Trace]]:
@@ -249,15 +219,6 @@ def _coinciding(traces: Sequence[Trace]) -> list[list[Trace]]:
 
     groups = [list(group) for _, group in groupby(sorted(traces, key=path), key=path)]
     return [group for group in groups if len(group) > 1 and group[0].points]
-
-
-def _stripes(traces: Sequence[Trace]) -> dict[SeriesStyle, tuple[int, int]]:
-    """Number and count of the stripes of lines that coincide."""
-    return {
-        trace.style: (number, len(group))
-        for group in _coinciding(traces)
-        for number, trace in enumerate(group)
-    }
 
 
 def _name_coinciding(panels: Sequence[LinePanel]) -> str:
@@ -272,22 +233,5 @@ def _name_coinciding(panels: Sequence[LinePanel]) -> str:
         where = "" if len(panels) == 1 else " in every panel"
         if len(titles) < len(panels):
             where = f" in: {'; '.join(titles)}"
-        sentences.append(f"{join_names(list(names))} coincide (striped line){where}.")
+        sentences.append(f"{join_names(names)} coincide (striped line){where}.")
     return " ".join(sentences)
-
-
-def _data(panels: Sequence[LinePanel]) -> pl.DataFrame:
-    columns = {
-        "panel": pl.String,
-        "series": pl.String,
-        "x": pl.Float64,
-        "label": pl.String,
-        "value": pl.Float64,
-    }
-    rows = [
-        (panel.title, trace.style.name, x, panel.x_ticks.get(x), y)
-        for panel in panels
-        for trace in panel.traces
-        for x, y in trace.points
-    ]
-    return pl.DataFrame(rows, columns, orient="row")

@@ -43,6 +43,9 @@ COLOURS: Final[dict[str, tuple[str, str]]] = {
 }
 ROLES: Final = {light: role for role, (light, _) in COLOURS.items()}
 """Role of each light colour."""
+MODEL_HUES: Final = tuple(f"s{number}" for number in range(1, 9))
+MODEL_SHAPES: Final[tuple[Shape, ...]] = ("circle", "square", "triangle", "down", "pentagon")
+"""Colours and shapes that models get in turn."""
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,16 @@ _EM: Final = 100
 
 
 @lru_cache(maxsize=4096)
-def _em_width(text: str, *, bold: bool) -> float:
+def _em_width(character: str, *, bold: bool) -> float:
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     font = get_font(str(Path(matplotlib.get_data_path(), "fonts", "ttf", name)))
     font.set_size(_EM, 72)
-    font.set_text(text)
-    return float(font.get_width_height()[0]) / 64 / _EM
+    return font.load_char(ord(character)).linearHoriAdvance / 2**16 / _EM
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Width of a line of text in pixels. The font is a wide one: in other fonts the text hardly gets longer."""
-    return _em_width(text, bold=bold) * size
+    return size * sum(_em_width(character, bold=bold) for character in text)
 
 
 def cut_text(text: str, width: float, size: float, *, bold: bool = False) -> str:
@@ -46,8 +45,3 @@ def wrap_text(text: str, width: float, size: float, *, bold: bool = False) -> li
         else:
             lines.append(word)
     return [cut_text(line, width + 6, size, bold=bold) for line in lines]
-
-
-def join_names(names: list[str]) -> str:
-    """Names as a list in a sentence: "a", "a and b", "a, b and c"."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -13,6 +13,8 @@ from carina.explanations.analysis.read import MapsRun
 from carina.explanations.analysis.thresholds import ThresholdCurve, curve_points
 from carina.explanations.scoring import MODEL
 from carina.pages.charts import (
+    MODEL_HUES,
+    MODEL_SHAPES,
     Dot,
     Figure,
     Fill,
@@ -30,10 +32,9 @@ from carina.pages.charts import (
 )
 from carina.pages.map_comparison.recognition_tables import calibration_by_model, left_out_sentence
 from carina.pages.map_comparison.tables import OVER_FINDINGS, breakdown_labels, fullest_run, scored_controls
+from carina.pages.run_comparison.figures import to_interval
 
-_SHAPES: Final[tuple[Shape, ...]] = ("circle", "square", "triangle", "down", "pentagon")
 _FILLS: Final[tuple[Fill, ...]] = ("full", "hollow", "half", "dot")
-_HUES: Final = 8
 _CONTROL_MARKS: Final[dict[str, tuple[str, Shape]]] = {
     "control/uniform": ("b2", "hexagon"),
     "control/random": ("b2", "saltire"),
@@ -62,7 +63,7 @@ def style_runs(runs: Sequence[MapsRun]) -> dict[str, SeriesStyle]:
             styles[run.id] = _control_style(run.model, run.title, "hollow")
             continue
         shape, fill = marks[run.id]
-        colour = f"s{models.index(run.model) % _HUES + 1}"
+        colour = MODEL_HUES[models.index(run.model) % len(MODEL_HUES)]
         styles[run.id] = SeriesStyle(run.title, colour, shape, _DASH if run.is_baseline else None, fill)
     return styles
 
@@ -79,11 +80,11 @@ def _marks(runs: Sequence[MapsRun], models: Sequence[str]) -> dict[str, tuple[Sh
     for run in runs:
         place = models.index(run.model)
         same = [one.id for one in runs if one.model == run.model].index(run.id)
-        if place < len(_SHAPES) and same < len(_FILLS):
-            marks[run.id] = _SHAPES[place], _FILLS[same]
+        if place < len(MODEL_SHAPES) and same < len(_FILLS):
+            marks[run.id] = MODEL_SHAPES[place], _FILLS[same]
         else:
             others.append(run)
-    every = [(shape, fill) for fill in _FILLS for shape in _SHAPES]
+    every = [(shape, fill) for fill in _FILLS for shape in MODEL_SHAPES]
     free = [mark for mark in every if mark not in marks.values()]
     for place, run in enumerate(others):
         marks[run.id] = free[place] if place < len(free) else every[place % len(every)]
@@ -110,12 +111,6 @@ def map_figures(analysis: MapsAnalysis, styles: Mapping[str, SeriesStyle], prefi
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _interval(estimate: MapEstimate | None) -> Interval | None:
-    if estimate is None or estimate.value is None:
-        return None
-    return Interval(estimate.value, estimate.low, estimate.high)
-
-
 def _headline_figure(analysis: MapsAnalysis, styles: Mapping[str, SeriesStyle], name: str) -> Figure:
     """Runs, and below them the controls of the run that has most."""
     runs, average = analysis.group.runs, analysis.average
@@ -124,14 +119,18 @@ def _headline_figure(analysis: MapsAnalysis, styles: Mapping[str, SeriesStyle], 
     series = {**styles, **style_controls(sources)}
     panels = []
     for measure in analysis.group.measures:
-        values = {run.id: _interval(analysis.estimate(run, measure.variant, average=average)) for run in runs}
+        values = {
+            run.id: to_interval(analysis.estimate(run, measure.variant, average=average)) for run in runs
+        }
         if fullest is not None:
             values |= {
-                source: _interval(analysis.estimate(fullest, measure.variant, source=source, average=average))
+                source: to_interval(
+                    analysis.estimate(fullest, measure.variant, source=source, average=average)
+                )
                 for source in sources
             }
         panels.append(_own_rows(measure.title, values))
-    recognition = {run.id: _interval(analysis.mean_auroc(run)) for run in runs}
+    recognition = {run.id: to_interval(analysis.mean_auroc(run)) for run in runs}
     if any(recognition.values()):
         panels.append(_own_rows("Recognition AUROC", recognition))
     return interval_chart(
@@ -164,7 +163,7 @@ def _breakdown_figure(
             label: {
                 run.id: one
                 for run in runs
-                if (one := _interval(analysis.estimate(run, measure.variant, level=level, name=label)))
+                if (one := to_interval(analysis.estimate(run, measure.variant, level=level, name=label)))
             }
             for label in labels
         }

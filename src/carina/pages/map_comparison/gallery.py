@@ -13,7 +13,8 @@ from carina.explanations.analysis.measures import Measure, overlap_measure, poin
 from carina.explanations.analysis.read import MapsRun
 from carina.explanations.maps import LocalisationMap
 from carina.explanations.probe import read_grey_pixels, read_probe_case
-from carina.pages.map_comparison.overlays import jpeg_uri, render_image, render_map
+from carina.pages.figures import jpeg_uri
+from carina.pages.map_comparison.overlays import QUALITY, render_image, render_map
 from carina.pages.run_comparison.cells import format_percent
 from carina.store.errors import CarinaError
 
@@ -140,24 +141,27 @@ def _pictures(
     image, truth = read_grey_pixels(bench, case), read_probe_case(case).truth
     target = one.target
     yield Picture(
-        jpeg_uri(render_image(image, truth)), f"Radiograph with {target} outlined", f"{target}, outlined"
+        jpeg_uri(render_image(image, truth), quality=QUALITY),
+        f"Radiograph with {target} outlined",
+        f"{target}, outlined",
     )
     yield Picture(
-        jpeg_uri(render_map(image, one.values, one.frame, truth)),
+        jpeg_uri(render_map(image, one.values, one.frame, truth), quality=QUALITY),
         f"Map of {target} over the radiograph, truth outlined",
-        f"map of {target}; {_range(one)}",
+        f"map of {target}; {_describe_values(one)}",
     )
     if absent is not None:
         other = maps[absent]
         where = "on the same study" if other.study == one.study else "on a study without it"
+        drawn = render_map(read_grey_pixels(bench, cases[absent]), other.values, other.frame, None)
         yield Picture(
-            jpeg_uri(render_map(read_grey_pixels(bench, cases[absent]), other.values, other.frame, None)),
+            jpeg_uri(drawn, quality=QUALITY),
             f"Map of {other.target}, which is absent, over the radiograph",
-            f"map of {other.target}, absent, {where}; {_range(other)}",
+            f"map of {other.target}, absent, {where}; {_describe_values(other)}",
         )
 
 
-def _range(one: LocalisationMap) -> str:
+def _describe_values(one: LocalisationMap) -> str:
     values = one.values
     words = f"from {np.nanmin(values):.3g} to {np.nanmax(values):.3g}"
     return words if one.recognised is None else f"{words}, score {one.recognised:.3g}"

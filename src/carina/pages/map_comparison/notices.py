@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from carina.explanations.analysis.comparisons import RIVALS
 from carina.explanations.analysis.maps_analysis import MapsAnalysis
 from carina.explanations.analysis.measures import leading_measure
-from carina.pages.charts.text import join_names
 from carina.pages.map_comparison.gallery import Gallery
 from carina.pages.run_comparison.cells import format_points, format_points_interval
 from carina.pages.run_comparison.notices import Notice, sort_notices
+from carina.pages.words import join_names
 from carina.runs.analysis.estimates import Difference
 
 
@@ -17,20 +17,20 @@ def map_notices(analyses: Sequence[MapsAnalysis], galleries: Sequence[Sequence[G
     notices: dict[Notice, None] = {}
     for analysis, own in zip(analyses, galleries, strict=True):
         name = f"{analysis.group.title or 'maps'}: " if len(analyses) > 1 else ""
-        for item in (*_group_notices(analysis), *_unreadable(own)):
+        for item in (*_group_notices(analysis), *_unreadable_image_notices(own)):
             notices.setdefault(Notice(item.level, f"{name}{item.text}"))
     return sort_notices(list(notices))
 
 
 def _group_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
-    yield from _different_probes(analysis)
-    yield from _not_above_controls(analysis)
-    yield from _without_controls(analysis)
-    yield from _tuning(analysis)
-    yield from _missing_benchmark(analysis)
+    yield from _probe_notices(analysis)
+    yield from _control_notices(analysis)
+    yield from _missing_control_notices(analysis)
+    yield from _tuning_notices(analysis)
+    yield from _missing_benchmark_notices(analysis)
 
 
-def _not_above_controls(analysis: MapsAnalysis) -> Iterator[Notice]:
+def _control_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
     """One notice a run: the controls that it exceeds in no measure, then those that it exceeds in some only."""
     leading = leading_measure(analysis.group.measures)
     titles = {one.variant: one.title for one in analysis.group.measures}
@@ -44,7 +44,7 @@ def _not_above_controls(analysis: MapsAnalysis) -> Iterator[Notice]:
             elif short:
                 is_leading |= leading is not None and leading.variant in [one.metric for one in short]
                 somewhere.append(
-                    f"{source} in {', '.join(f'{titles[one.metric]} ({_range(one)})' for one in short)}"
+                    f"{source} in {', '.join(f'{titles[one.metric]} ({_describe_difference(one)})' for one in short)}"
                 )
         sentences = []
         if nowhere:
@@ -59,12 +59,12 @@ def _not_above_controls(analysis: MapsAnalysis) -> Iterator[Notice]:
             yield Notice("warning" if nowhere or is_leading else "note", " ".join(sentences))
 
 
-def _range(item: Difference) -> str:
+def _describe_difference(item: Difference) -> str:
     bounds = format_points_interval(item.low, item.high)
     return f"{format_points(item.value)} points" + (f", {bounds}" if bounds else "")
 
 
-def _without_controls(analysis: MapsAnalysis) -> Iterator[Notice]:
+def _missing_control_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
     compared = {item.run.id for item in analysis.controls}
     uncompared = [run.title for run in analysis.group.runs if not run.is_control and run.id not in compared]
     if uncompared:
@@ -75,7 +75,7 @@ def _without_controls(analysis: MapsAnalysis) -> Iterator[Notice]:
         )
 
 
-def _different_probes(analysis: MapsAnalysis) -> Iterator[Notice]:
+def _probe_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
     held = {run.id: set(run.own["case"]) for run in analysis.group.runs}
     every = set().union(*held.values())
     partial = [run for run in analysis.group.runs if held[run.id] != every]
@@ -88,7 +88,7 @@ def _different_probes(analysis: MapsAnalysis) -> Iterator[Notice]:
         )
 
 
-def _tuning(analysis: MapsAnalysis) -> Iterator[Notice]:
+def _tuning_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
     untuned = [run.title for run in analysis.group.runs if run.scoring.tuned_on is None]
     if untuned and analysis.group.profile in ("carina", "chexlocalize"):
         yield Notice(
@@ -103,7 +103,7 @@ def _tuning(analysis: MapsAnalysis) -> Iterator[Notice]:
         )
 
 
-def _unreadable(galleries: Sequence[Gallery]) -> Iterator[Notice]:
+def _unreadable_image_notices(galleries: Sequence[Gallery]) -> Iterator[Notice]:
     """Maps whose image could not be read."""
     missing = [f"{one.run.title} ({one.missing})" for one in galleries if one.missing]
     if missing:
@@ -114,7 +114,7 @@ def _unreadable(galleries: Sequence[Gallery]) -> Iterator[Notice]:
         )
 
 
-def _missing_benchmark(analysis: MapsAnalysis) -> Iterator[Notice]:
+def _missing_benchmark_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
     if analysis.group.bench is None:
         yield Notice(
             "note",

@@ -1,6 +1,5 @@
 """A localisation map over a radiograph, small enough for a page."""
 
-import base64
 from typing import Final
 
 import cv2
@@ -27,7 +26,8 @@ from carina.models.frame import Frame, Map
 from carina.studies import Region
 
 LARGEST: Final = Size(width=288, height=288)
-_QUALITY: Final = 82
+QUALITY: Final = 82
+"""JPEG quality of radiographs with maps."""
 _PEAK: Final = Colour(213, 94, 0)
 _CLEAR: Final = 0.12
 _DENSE: Final = 0.62
@@ -51,7 +51,7 @@ def render_map(image: Gray, values: Map, frame: Frame, truth: Region | None) -> 
     mixed = picture * (1 - opacity) + colours * opacity
     there = cv2.resize(seen.astype(np.float32), size, interpolation=cv2.INTER_AREA)[..., None] > 0.5
     drawn = np.rint(np.where(there, mixed, picture * _UNSEEN)).astype(np.uint8)
-    outlined = _outlined(np.ascontiguousarray(drawn), truth)
+    outlined = _draw_outline(np.ascontiguousarray(drawn), truth)
     if level.max() > level.min():
         x, y = find_peak(laid, seen)
         across, down = size.width / frame.width, size.height / frame.height
@@ -61,7 +61,7 @@ def render_map(image: Gray, values: Map, frame: Frame, truth: Region | None) -> 
 
 def render_image(image: Gray, truth: Region | None) -> Rgb:
     """The radiograph with the outline of the truth."""
-    return _outlined(to_rgb(scale(image, fit_size(size_of(image), LARGEST))), truth)
+    return _draw_outline(to_rgb(scale(image, fit_size(size_of(image), LARGEST))), truth)
 
 
 def find_peak(laid: Map, seen: NDArray[np.bool_]) -> tuple[float, float]:
@@ -78,14 +78,8 @@ def _levels(laid: Map, seen: NDArray[np.bool_]) -> Map:
     return np.asarray(np.where(seen, np.clip((laid - low) / (high - low), 0, 1), 0.0), np.float32)
 
 
-def _outlined(picture: Rgb, truth: Region | None) -> Rgb:
+def _draw_outline(picture: Rgb, truth: Region | None) -> Rgb:
     if truth is None:
         return picture
     region = Region.from_mask(scale_mask(truth.to_mask(), size_of(picture)))
     return overlay(picture, [Layer(region=region, colour=WHITE, outline=2, casing=1)])
-
-
-def jpeg_uri(picture: Rgb) -> str:
-    """The picture as a data URI of a JPEG."""
-    _, content = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
-    return "data:image/jpeg;base64," + base64.b64encode(content.tobytes()).decode("ascii")

@@ -11,7 +11,7 @@ from carina.pages.map_comparison.figures import style_controls
 from carina.pages.map_comparison.gallery import Gallery
 from carina.pages.map_comparison.notices import map_notices
 from carina.pages.run_comparison.cells import break_long_words
-from carina.pages.run_comparison.page import COMPARISON_COLOURS, figure_values, mark_values, without_empty
+from carina.pages.run_comparison.page import COMPARISON_COLOURS, drop_empty_tables, figure_values, mark_values
 from carina.pages.run_comparison.page import PACKAGE as RUN_COMPARISON
 
 PACKAGE: Final = "carina.pages.map_comparison"
@@ -77,7 +77,7 @@ def _group_values(
         "patients": len({patient for run in runs for patient in run.own["patient"]}),
         "findings": len({finding for run in runs for finding in run.own["finding"]}),
         "measures": analysis.group.measures,
-        "headline_tables": without_empty(
+        "headline_tables": drop_empty_tables(
             [
                 tables.headline_table(analysis),
                 tables.macro_table(analysis),
@@ -85,20 +85,20 @@ def _group_values(
                 tables.other_control_table(analysis),
             ]
         ),
-        "breakdown_tables": without_empty(tables.breakdown_tables(analysis)),
-        "recognition_tables": without_empty(
+        "breakdown_tables": drop_empty_tables(tables.breakdown_tables(analysis)),
+        "recognition_tables": drop_empty_tables(
             [recognition_tables.correlation_table(analysis), recognition_tables.recognition_table(analysis)]
         ),
-        "threshold_tables": without_empty([recognition_tables.threshold_table(analysis)]),
-        "box_tables": without_empty(
+        "threshold_tables": drop_empty_tables([recognition_tables.threshold_table(analysis)]),
+        "box_tables": drop_empty_tables(
             [recognition_tables.box_table(analysis), recognition_tables.box_difference_table(analysis)]
         ),
-        "answer_tables": without_empty(recognition_tables.answer_tables(analysis)),
-        "pretraining_tables": without_empty(tables.pretraining_tables(analysis)),
-        "calibration_tables": without_empty([recognition_tables.calibration_table(analysis)]),
+        "answer_tables": drop_empty_tables(recognition_tables.answer_tables(analysis)),
+        "pretraining_tables": drop_empty_tables(tables.pretraining_tables(analysis)),
+        "calibration_tables": drop_empty_tables([recognition_tables.calibration_table(analysis)]),
         "galleries": [one for one in galleries if one.items],
-        "comparison_tables": without_empty([tables.comparison_table(analysis)]),
-        "check_tables": without_empty(
+        "comparison_tables": drop_empty_tables([tables.comparison_table(analysis)]),
+        "check_tables": drop_empty_tables(
             [
                 tables.deletion_table(analysis),
                 tables.likeness_table(analysis),

@@ -67,7 +67,7 @@ def correlation_table(analysis: MapsAnalysis) -> Table:
             heading=Heading(
                 text="Over models" if run is None else run.title, mark="" if run is None else run.id
             ),
-            cells=tuple(_correlation(known.get((run, one))) for one in measures),
+            cells=tuple(_correlation_cell(known.get((run, one))) for one in measures),
             group="" if run is None else "Over findings",
         )
         for run in (None, *analysis.group.runs)
@@ -97,7 +97,7 @@ def left_out_sentence(analysis: MapsAnalysis) -> str:
     )
 
 
-def _correlation(one: Relation | None) -> Cell:
+def _correlation_cell(one: Relation | None) -> Cell:
     if one is None or one.correlation.value is None:
         return Cell()
     correlation = one.correlation
@@ -117,7 +117,7 @@ def threshold_table(analysis: MapsAnalysis) -> Table:
             Cell(text=format_percent(one.best[1])),
             Cell(text=format_percent(one.good_share)),
         )
-        cells = (*_tuned(one), *best) if tuned else best
+        cells = (*_tuned_threshold_cells(one), *best) if tuned else best
         rows.append(Row(heading=run_heading(one.run), cells=cells))
     return Table(
         title="Thresholds",
@@ -146,7 +146,7 @@ def threshold_table(analysis: MapsAnalysis) -> Table:
     )
 
 
-def _tuned(one: ThresholdCurve) -> tuple[Cell, Cell, Cell]:
+def _tuned_threshold_cells(one: ThresholdCurve) -> tuple[Cell, Cell, Cell]:
     if one.tuned is None:
         return Cell(), Cell(), Cell()
     threshold, reached = one.tuned
@@ -279,16 +279,17 @@ def answer_tables(analysis: MapsAnalysis) -> Iterator[Table]:
         rows = [
             Row(
                 heading=Heading(
-                    text=one.run.model, note=_history(one) + ("same model" if one.is_same_model else "")
+                    text=one.run.model,
+                    note=_describe_history(one) + ("same model" if one.is_same_model else ""),
                 ),
                 cells=(
                     *(Cell(text=f"{count:,}") for pair in one.counts for count in pair),
-                    *(_accuracy(interval) for interval in one.accuracy),
+                    *(_accuracy_cell(interval) for interval in one.accuracy),
                     _points_cell(one.difference),
                 ),
                 group=f"Pointing model: {one.pointer.title}",
             )
-            for one in _by_pointer(analysis)
+            for one in _sort_by_pointer(analysis)
             if one.group is group
         ]
         yield Table(
@@ -311,17 +312,17 @@ def answer_tables(analysis: MapsAnalysis) -> Iterator[Table]:
         )
 
 
-def _by_pointer(analysis: MapsAnalysis) -> list[PointingAndAnswers]:
+def _sort_by_pointer(analysis: MapsAnalysis) -> list[PointingAndAnswers]:
     """In order of the pointers."""
     order = list(dict.fromkeys(one.pointer.id for one in analysis.answers))
     return sorted(analysis.answers, key=lambda one: order.index(one.pointer.id))
 
 
-def _history(one: PointingAndAnswers) -> str:
+def _describe_history(one: PointingAndAnswers) -> str:
     return "" if one.run.history == "own" else f"history {one.run.history} "
 
 
-def _accuracy(interval: Interval) -> Cell:
+def _accuracy_cell(interval: Interval) -> Cell:
     if interval.value is None:
         return Cell()
     return Cell(

@@ -1,6 +1,7 @@
 """The tables of a comparison of maps: headline, breakdowns, comparisons and checks."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from carina.explanations.analysis.checks import PAIRED_CHECKS, RunChecks
@@ -16,11 +17,8 @@ from carina.pages.run_comparison.cells import (
     Heading,
     Row,
     Table,
+    bar_cell,
     difference_cell,
-    difference_key,
-    format_interval,
-    format_p,
-    format_percent,
 )
 from carina.runs.analysis.estimates import Difference
 
@@ -68,23 +66,11 @@ def map_share_cell(
     estimate: MapEstimate | None, *, control: float | None = None, whole_cells: float | None = None
 ) -> Cell:
     """An estimate between 0 and 1 with a bar; on the bar a line for the best control, a triangle for whole cells."""
-    if estimate is None or estimate.value is None:
+    if estimate is None:
         return Cell()
-    references = [
-        f", {name} {format_percent(value)}"
-        for name, value in (("best control", control), ("best set of whole cells", whole_cells))
-        if value is not None
-    ]
-    return Cell(
-        text=format_percent(estimate.value),
-        sub=format_interval(estimate.low, estimate.high),
-        n=f"n {estimate.n:,}",
-        bar=100 * estimate.value,
-        chance=None if control is None else 100 * control,
-        constant=None if whole_cells is None else 100 * whole_cells,
-        key=estimate_key(estimate),
-        title=f"{estimate.metric}, n = {estimate.n:,} of {estimate.patients:,} patients{''.join(references)}",
-    )
+    references = {"best control": control, "best set of whole cells": whole_cells}
+    count = f"n = {estimate.n:,} of {estimate.patients:,} patients"
+    return bar_cell(estimate, references, key=estimate_key(estimate), count=count)
 
 
 def estimate_key(estimate: MapEstimate) -> str:
@@ -238,11 +224,11 @@ def breakdown_tables(analysis: MapsAnalysis) -> Iterator[Table]:
     ):
         names = breakdown_labels(analysis, level)
         for measure in chosen:
-            yield _by(analysis, measure, level, names, corner=corner, note=note)
+            yield _breakdown_table(analysis, measure, level, names, corner=corner, note=note)
     for dimension in analysis.dimensions:
         note = f"{dimension.note[:1].upper()}{dimension.note[1:]}. " if dimension.note else ""
         for measure in chosen:
-            yield _by(
+            yield _breakdown_table(
                 analysis,
                 measure,
                 dimension.title.lower(),
@@ -278,7 +264,7 @@ def _size(label: str) -> float:
     )
 
 
-def _by(
+def _breakdown_table(
     analysis: MapsAnalysis, measure: Measure, level: str, names: Sequence[str], *, corner: str, note: str
 ) -> Table:
     areas = measure.metric == "iou"
@@ -340,7 +326,9 @@ def comparison_table(analysis: MapsAnalysis) -> Table:
     known = {(item.one, item.other, item.metric): item for item in analysis.differences}
     rows = tuple(
         Row(
-            heading=Heading(text=f"{names[one]} minus {names[other]}", note=_shared(known, one, other)),
+            heading=Heading(
+                text=f"{names[one]} minus {names[other]}", note=_describe_shared_probes(known, one, other)
+            ),
             cells=tuple(
                 difference_cell(known.get((one, other, measure.variant)))
                 for measure in analysis.group.measures
@@ -358,7 +346,7 @@ def comparison_table(analysis: MapsAnalysis) -> Table:
     )
 
 
-def _shared(known: dict[tuple[str, str, str], Difference], one: str, other: str) -> str:
+def _describe_shared_probes(known: dict[tuple[str, str, str], Difference], one: str, other: str) -> str:
     most = max(item.n for (a, b, _), item in known.items() if (a, b) == (one, other))
     return f"{most:,} probes"
 
@@ -426,11 +414,11 @@ def deletion_table(analysis: MapsAnalysis) -> Table:
             cell
             for name in PAIRED_CHECKS
             for cell in (
-                *_cells(one, (name, f"{name}.random"), _AREA_FORMAT),
+                *_check_cells(one, (name, f"{name}.random"), _AREA_FORMAT),
                 _minus_random_cell(differences.get(name)),
             )
         ]
-        rows.append(_row(one, cells))
+        rows.append(_check_row(one, cells))
     return Table(
         title="Image: deletion and insertion",
         corner="Model and method",
@@ -451,9 +439,9 @@ def likeness_table(analysis: MapsAnalysis) -> Table:
     """Similarity with the map of another text, and of shuffled weights."""
     kinds = (("swap", "another finding"), (f"{_WEIGHTS}{_WHOLE}", "all weights shuffled"))
     rows = [
-        _row(
+        _check_row(
             one,
-            _cells(
+            _check_cells(
                 one, [f"{kind}.{name}" for kind, _ in kinds for name in _SIMILARITIES], _SIMILARITY_FORMAT
             ),
         )
@@ -478,7 +466,7 @@ def weight_stage_table(analysis: MapsAnalysis) -> Table:
         Row(
             heading=Heading(text=stage),
             cells=tuple(
-                _cells(one, [f"{_WEIGHTS}{stage}.{name}" for name in _SIMILARITIES], _SIMILARITY_FORMAT)
+                _check_cells(one, [f"{_WEIGHTS}{stage}.{name}" for name in _SIMILARITIES], _SIMILARITY_FORMAT)
             ),
             group=one.run.title,
         )
@@ -506,13 +494,13 @@ def peak_table(analysis: MapsAnalysis) -> Table:
             for what in ("Highest value", "Spread over cells")
             for note in ("finding present", "finding absent")
         ),
-        rows=tuple(_row(one, _cells(one, names, ".3g")) for one in analysis.checks),
+        rows=tuple(_check_row(one, _check_cells(one, names, ".3g")) for one in analysis.checks),
         note="The map of a finding should be higher, and stand out more, where the finding is present; where both "
         f"are similar, the height of a peak does not show whether there is anything to see. {_OVER}",
     )
 
 
-def _row(one: RunChecks, cells: Sequence[Cell]) -> Row:
+def _check_row(one: RunChecks, cells: Sequence[Cell]) -> Row:
     head = run_heading(one.run)
     return Row(
         heading=Heading(text=head.text, note=f"{one.probes:,} probes", mark=head.mark), cells=tuple(cells)
@@ -526,41 +514,33 @@ def _stages(figures: Sequence[MapEstimate]) -> list[str]:
     return [name for name in stages if name != _WHOLE]
 
 
-def _cells(one: RunChecks, names: Sequence[str], form: str) -> list[Cell]:
+def _check_cells(one: RunChecks, names: Sequence[str], form: str) -> list[Cell]:
     known = {item.metric: item for item in one.estimates}
-    return [_cell(known.get(name), form) for name in names]
+    return [_check_cell(known.get(name), form) for name in names]
 
 
-def _cell(figure: MapEstimate | None, form: str) -> Cell:
+def _check_cell(figure: MapEstimate | None, form: str) -> Cell:
     if figure is None or figure.value is None:
         return Cell()
-    return Cell(
-        text=_number(figure.value, form),
-        sub=_range(figure.low, figure.high, form),
-        n=f"n {figure.n:,}",
-        key=estimate_key(figure),
-        title=f"{figure.metric}, n = {figure.n:,} of {figure.patients:,} patients",
-    )
+    bounds = _format_range(figure.low, figure.high, form)
+    return replace(map_share_cell(figure), text=_format_number(figure.value, form), sub=bounds, bar=None)
 
 
 def _minus_random_cell(item: Difference | None) -> Cell:
     if item is None:
         return Cell()
-    return Cell(
-        text=_number(item.value, f"+{_AREA_FORMAT}"),
-        sub=_range(item.low, item.high, f"+{_AREA_FORMAT}"),
-        p=format_p(item.adjusted),
-        is_bold=item.is_significant,
-        key=difference_key(item),
-        title=f"n = {item.n}, p = {item.p:.4f} before and {item.adjusted:.4f} after Holm's correction",
-    )
+    form = f"+{_AREA_FORMAT}"
+    bounds = _format_range(item.low, item.high, form)
+    return replace(difference_cell(item), text=_format_number(item.value, form), sub=bounds)
 
 
-def _number(value: float, form: str) -> str:
+def _format_number(value: float, form: str) -> str:
     """A number with a typographic minus sign; zero without a sign."""
     text = f"{value:{form}}"
     return text.replace("-", MINUS) if float(text) else text.lstrip("+-")
 
 
-def _range(low: float | None, high: float | None, form: str) -> str:
-    return "" if low is None or high is None else f"{_number(low, form)} to {_number(high, form)}"
+def _format_range(low: float | None, high: float | None, form: str) -> str:
+    return (
+        "" if low is None or high is None else f"{_format_number(low, form)} to {_format_number(high, form)}"
+    )

@@ -1,11 +1,13 @@
 """Tables of a page: headings, cells, and how numbers are written."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from markupsafe import Markup, escape
 
+from carina.explanations.analysis.estimates import MapEstimate
 from carina.runs.analysis.estimates import Difference, Estimate
 
 MINUS: Final = "−"
@@ -110,23 +112,36 @@ def format_p(value: float) -> str:
 
 def share_cell(estimate: Estimate | None, *, is_bold: bool = False) -> Cell:
     """An estimate between 0 and 1, with a bar."""
-    if estimate is None or estimate.value is None:
+    if estimate is None:
         return Cell()
-    references = [
-        f", {name} {format_percent(value)}"
-        for name, value in (("chance", estimate.chance), ("best constant answer", estimate.constant))
-        if value is not None
-    ]
+    references = {"chance": estimate.chance, "best constant answer": estimate.constant}
+    count = f"n = {estimate.n:,}"
+    return bar_cell(estimate, references, key=_estimate_key(estimate), count=count, is_bold=is_bold)
+
+
+def bar_cell(
+    estimate: Estimate | MapEstimate,
+    references: Mapping[str, float | None],
+    *,
+    key: str,
+    count: str,
+    is_bold: bool = False,
+) -> Cell:
+    """An estimate with a bar, and two references by name: the first is a line on the bar, the second a triangle."""
+    if estimate.value is None:
+        return Cell()
+    line, triangle = references.values()
+    texts = [f", {name} {format_percent(value)}" for name, value in references.items() if value is not None]
     return Cell(
         text=format_percent(estimate.value),
         sub=format_interval(estimate.low, estimate.high),
         n=f"n {estimate.n:,}",
         is_bold=is_bold,
         bar=100 * estimate.value,
-        chance=None if estimate.chance is None else 100 * estimate.chance,
-        constant=None if estimate.constant is None else 100 * estimate.constant,
-        key=_estimate_key(estimate),
-        title=f"{estimate.metric}, n = {estimate.n:,}{''.join(references)}",
+        chance=None if line is None else 100 * line,
+        constant=None if triangle is None else 100 * triangle,
+        key=key,
+        title=f"{estimate.metric}, {count}{''.join(texts)}",
     )
 
 

@@ -5,7 +5,10 @@ from dataclasses import replace
 from typing import Final
 
 from carina.cases.protocol import stage_title
+from carina.explanations.analysis.estimates import MapEstimate
 from carina.pages.charts import (
+    MODEL_HUES,
+    MODEL_SHAPES,
     Figure,
     Fill,
     Interval,
@@ -28,9 +31,7 @@ from carina.runs.analysis.reach import ReachCurve
 from carina.runs.analysis.read import ComparedRun
 from carina.runs.analysis.run_analysis import RunAnalysis
 
-_SHAPES: Final[tuple[Shape, ...]] = ("circle", "square", "triangle", "down", "pentagon")
 _BLIND_SHAPES: Final[tuple[Shape, ...]] = ("diamond", "cross", "saltire", "hexagon")
-_HUES: Final = 8
 _GREYS: Final = 2
 _FILLS: Final[dict[str, Fill]] = {"own": "full", "gold": "hollow", "hint": "half", "none": "dot"}
 _NAMED_STAGE_WIDTH: Final = 1.7
@@ -57,8 +58,8 @@ def style_runs(runs: Sequence[ComparedRun]) -> dict[str, SeriesStyle]:
             styles[run.id] = SeriesStyle(name, f"b{place % _GREYS + 1}", shape, (5.0, 3.0), fill)
         else:
             place = seeing.index(run.model)
-            shape = _SHAPES[place % len(_SHAPES)]
-            styles[run.id] = SeriesStyle(name, f"s{place % _HUES + 1}", shape, None, fill)
+            shape = MODEL_SHAPES[place % len(MODEL_SHAPES)]
+            styles[run.id] = SeriesStyle(name, MODEL_HUES[place % len(MODEL_HUES)], shape, None, fill)
     return styles
 
 
@@ -113,7 +114,7 @@ def _headline_figure(analysis: RunAnalysis, styles: Mapping[str, SeriesStyle], n
     )
 
 
-def to_interval(estimate: Estimate | None) -> Interval | None:
+def to_interval(estimate: Estimate | MapEstimate | None) -> Interval | None:
     """The value of an estimate with its bounds; None where there is no value."""
     if estimate is None or estimate.value is None:
         return None

@@ -39,11 +39,11 @@ def run_notices(analysis: RunAnalysis) -> list[Notice]:
     """Notices about a group of runs, warnings first."""
     group = analysis.group
     notices = [
-        *_unanswered(analysis),
-        *_incomplete(analysis),
-        *_not_above_blind(analysis),
-        *_not_above_constant(analysis),
-        *_unparsed(analysis),
+        *_unanswered_notices(analysis),
+        *_incomplete_notices(analysis),
+        *_blind_baseline_notices(analysis),
+        *_constant_answer_notices(analysis),
+        *_parsing_notices(analysis),
     ]
     if not any(run.is_baseline for run in group.runs) and any(not run.is_oracle for run in group.runs):
         notices.append(
@@ -73,7 +73,7 @@ def sort_notices(notices: list[Notice]) -> list[Notice]:
     return sorted(notices, key=lambda item: item.level != "warning")
 
 
-def _unanswered(analysis: RunAnalysis) -> list[Notice]:
+def _unanswered_notices(analysis: RunAnalysis) -> list[Notice]:
     """Runs without a single answer."""
     notices = []
     for run in analysis.group.runs:
@@ -91,7 +91,7 @@ def _unanswered(analysis: RunAnalysis) -> list[Notice]:
     return notices
 
 
-def _incomplete(analysis: RunAnalysis) -> list[Notice]:
+def _incomplete_notices(analysis: RunAnalysis) -> list[Notice]:
     notices = []
     for run in analysis.group.runs:
         outcomes = analysis.group.outcomes[run.id]
@@ -110,7 +110,7 @@ def _incomplete(analysis: RunAnalysis) -> list[Notice]:
     return notices
 
 
-def _not_above_blind(analysis: RunAnalysis) -> list[Notice]:
+def _blind_baseline_notices(analysis: RunAnalysis) -> list[Notice]:
     titles = {measure.key: measure.title for measure in analysis.measures}
     notices = []
     for item in analysis.blind:
@@ -128,7 +128,7 @@ def _not_above_blind(analysis: RunAnalysis) -> list[Notice]:
     return notices
 
 
-def _not_above_constant(analysis: RunAnalysis) -> list[Notice]:
+def _constant_answer_notices(analysis: RunAnalysis) -> list[Notice]:
     """Models that see the images and whose interval does not lie above the best constant answer."""
     notices = []
     for run in analysis.group.runs:
@@ -164,7 +164,7 @@ def _beside_constant(estimate: Estimate) -> str:
     return f"{value}, against {format_percent(estimate.constant or 0.0)}%"
 
 
-def _unparsed(analysis: RunAnalysis) -> list[Notice]:
+def _parsing_notices(analysis: RunAnalysis) -> list[Notice]:
     listed = [
         f"{item.model} · {item.history} ({format_percent(item.value)}% of {item.n})"
         for item in analysis.parsing

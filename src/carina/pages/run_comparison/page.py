@@ -91,7 +91,7 @@ def _group_values(
         "summary": summarise_headline(analysis),
         "marks": mark_values(styles),
         "figures": {name: figure_values(figure) for name, figure in figures.items()},
-        "headline_tables": without_empty(
+        "headline_tables": drop_empty_tables(
             [
                 tables.headline_table(analysis),
                 tables.free_text_table(analysis),
@@ -99,26 +99,26 @@ def _group_values(
                 tables.format_table(analysis),
             ]
         ),
-        "reach_tables": without_empty(tables.reach_tables(analysis)),
-        "target_reach_tables": without_empty([tables.target_reach_table(analysis)]),
-        "history_tables": without_empty([tables.history_table(analysis)]),
+        "reach_tables": drop_empty_tables(tables.reach_tables(analysis)),
+        "target_reach_tables": drop_empty_tables([tables.target_reach_table(analysis)]),
+        "history_tables": drop_empty_tables([tables.history_table(analysis)]),
         "identical_answers": tables.identical_answer_sentences(analysis),
-        "error_tables": without_empty(
+        "error_tables": drop_empty_tables(
             [
                 tables.first_error_table(analysis),
                 tables.single_error_table(analysis),
                 tables.after_first_error_table(analysis),
             ]
         ),
-        "breakdown_tables": without_empty(
+        "breakdown_tables": drop_empty_tables(
             [
                 *tables.breakdown_tables(analysis),
                 tables.task_table(analysis),
                 tables.error_kind_table(analysis),
             ]
         ),
-        "run_tables": without_empty([tables.parsing_table(analysis), tables.cost_table(analysis)]),
-        "comparison_tables": without_empty(
+        "run_tables": drop_empty_tables([tables.parsing_table(analysis), tables.cost_table(analysis)]),
+        "comparison_tables": drop_empty_tables(
             [tables.comparison_table(analysis), tables.detectable_difference_table(analysis)]
         ),
     }
@@ -135,7 +135,7 @@ def mark_values(styles: Mapping[str, SeriesStyle]) -> dict[str, Markup]:
     return {key: Markup(mark_svg(style)) for key, style in styles.items()}  # noqa: S704 - drawn by carina.pages.charts
 
 
-def without_empty(candidates: Iterable[Table]) -> list[Table]:
+def drop_empty_tables(candidates: Iterable[Table]) -> list[Table]:
     """The tables that have any value."""
     return [table for table in candidates if not table.is_empty]
 

@@ -23,6 +23,7 @@ from carina.pages.run_comparison.labels import (
     STATUSES,
     path_title,
 )
+from carina.pages.words import join_names
 from carina.runs.analysis.breakdown import Dimension
 from carina.runs.analysis.counts import FORMAT_METRICS, list_error_kinds
 from carina.runs.analysis.estimates import Estimate
@@ -383,14 +384,10 @@ def identical_answer_sentences(analysis: RunAnalysis) -> list[str]:
             subject = f"{pair.own.model}: all {pair.identical_answers:,} answers"
             identical.setdefault(subject, []).append(other)
     return [
-        f"{subject} are the same with history own as with {_join_names(others)}: the history has no influence on "
+        f"{subject} are the same with history own as with {join_names(others)}: the history has no influence on "
         "this model, and there is no difference to show."
         for subject, others in identical.items()
     ]
-
-
-def _join_names(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def comparison_table(analysis: RunAnalysis) -> Table:

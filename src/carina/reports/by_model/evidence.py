@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeVar
 
 from carina.reports.by_model.prompt import stating_sentences
 from carina.reports.lexicon import lexicon
-from carina.reports.phrases import words
+from carina.reports.phrases import split_words
 from carina.reports.sentence import SentenceText
 from carina.studies.model import Report
 from carina.studies.vocabulary import ZONES, Side, Trend
@@ -22,7 +22,8 @@ class Evidence:
 
     def __init__(self, report: Report) -> None:
         self._texts = {
-            number: _parsed(report.quote(sentence)) for number, sentence in stating_sentences(report).items()
+            number: _parse_text(report.quote(sentence))
+            for number, sentence in stating_sentences(report).items()
         }
         self._quotes = {
             number: " ".join(report.quote(sentence).split()).casefold()
@@ -79,22 +80,22 @@ class Evidence:
         return {role.key for item in items for role in item.roles if role.kind == kind}
 
 
-def name_of(kind: Kind, word: str) -> str | None:
+def find_name(kind: Kind, word: str) -> str | None:
     """Name in the lexicon for a model's word; None where the word means nothing, or several things."""
-    text = _parsed(word)
+    text = _parse_text(word)
     names = {name for mention in text.mentions if mention.kind == kind for name in mention.names}
     return names.pop() if len(names) == 1 else None
 
 
-def key_of(kind: str, word: str) -> str | None:
+def find_key(kind: str, word: str) -> str | None:
     """Key in the lexicon for a model's word for an appearance or an action; None where it is not exactly one."""
-    items = lexicon().phrases.find(words(word))
+    items = lexicon().phrases.find(split_words(word))
     keys = {role.key for item in items for role in item.roles if role.kind == kind}
     return keys.pop() if len(keys) == 1 else None
 
 
-def _parsed(text: str) -> SentenceText:
-    return SentenceText(text, words(text), lexicon())
+def _parse_text(text: str) -> SentenceText:
+    return SentenceText(text, split_words(text), lexicon())
 
 
 class AttributeCheck:
@@ -107,23 +108,25 @@ class AttributeCheck:
 
     def word(self, kind: str, value: _V | None) -> _V | None:
         """A severity or a distribution: kept where a cited sentence has a word for it."""
-        return self._kept(value, supported=value is not None and self._any_says(kind, value))
+        return self._keep_supported(value, supported=value is not None and self._any_says(kind, value))
 
     def position(self, value: _V | None) -> _V | None:
         """A position: kept where a cited sentence judges it at all, since a denial may turn the word around."""
-        return self._kept(value, supported=any(self._evidence.says_any(n, "position") for n in self._cited))
+        return self._keep_supported(
+            value, supported=any(self._evidence.says_any(n, "position") for n in self._cited)
+        )
 
     def side(self, side: Side | None) -> Side | None:
-        return self._kept(side, supported=any(side in self._evidence.sides(n) for n in self._cited))
+        return self._keep_supported(side, supported=any(side in self._evidence.sides(n) for n in self._cited))
 
     def trend(self, trend: Trend | None) -> Trend | None:
         supported = trend is not None and any(self._evidence.trend(n, trend) for n in self._cited)
-        return self._kept(trend, supported=supported)
+        return self._keep_supported(trend, supported=supported)
 
     def site(self, site: str | None) -> str | None:
         if site is None or not site.strip():
             return None
-        return self._kept(site, supported=any(self._evidence.quotes(n, site) for n in self._cited))
+        return self._keep_supported(site, supported=any(self._evidence.quotes(n, site) for n in self._cited))
 
     def zones(self, zones: tuple[str, ...]) -> tuple[str, ...]:
         spoken = frozenset[str]().union(*(self._evidence.zones(n) for n in self._cited))
@@ -132,7 +135,7 @@ class AttributeCheck:
         return kept
 
     def looks(self, looks: tuple[str, ...]) -> tuple[str, ...]:
-        keys = dict.fromkeys(key_of("look", look) for look in looks)
+        keys = dict.fromkeys(find_key("look", look) for look in looks)
         kept = tuple(key for key in keys if key is not None and self._any_says("look", key))
         self._drop(len(keys) - len(kept))
         return kept
@@ -140,7 +143,7 @@ class AttributeCheck:
     def _any_says(self, kind: str, value: str) -> bool:
         return any(self._evidence.says(n, kind, value) for n in self._cited)
 
-    def _kept(self, value: _V | None, *, supported: bool) -> _V | None:
+    def _keep_supported(self, value: _V | None, *, supported: bool) -> _V | None:
         if value is not None and not supported:
             self._drop(1)
             return None

@@ -13,7 +13,7 @@ import msgspec
 
 from carina.models.served import AnswerCache, Prompt, Reply, ask
 from carina.reports.by_model.evidence import Evidence
-from carina.reports.by_model.prompt import SAMPLING, prompt_for
+from carina.reports.by_model.prompt import SAMPLING, make_prompt
 from carina.reports.by_model.reply import parse_reply
 from carina.reports.by_model.validate import ValidatedFacts, validate_reply
 from carina.reports.facts import ReportFacts
@@ -61,7 +61,7 @@ def read_reports_by_model(
         Facts of each report, in the order of the reports.
     """
     by_rules = (read_report(report) for report in reports)
-    return _read(model, by_rules, counts, cache=cache, connections=connections, base_url=base_url)
+    return _read_in_order(model, by_rules, counts, cache=cache, connections=connections, base_url=base_url)
 
 
 def with_report_truth_by_model(
@@ -85,7 +85,9 @@ def with_report_truth_by_model(
             if _has_only_report(study) and study.report is not None:
                 yield read_report(study.report, prior=study.prior)
 
-    readings = _read(model, by_rules(), counts, cache=cache, connections=connections, base_url=base_url)
+    readings = _read_in_order(
+        model, by_rules(), counts, cache=cache, connections=connections, base_url=base_url
+    )
     for reading in readings:
         while not _has_only_report(waiting[0]):
             yield waiting.popleft()
@@ -104,7 +106,7 @@ def _has_only_report(study: Study) -> bool:
     return study.report is not None and not study.findings and not study.devices
 
 
-def _read(
+def _read_in_order(
     model: str,
     by_rules: Iterable[ReportFacts],
     counts: ExtractionCounts,
@@ -117,14 +119,14 @@ def _read(
 
     def prompts() -> Iterator[Prompt]:
         for reading in by_rules:
-            prompt = prompt_for(reading.report)
+            prompt = make_prompt(reading.report)
             waiting.append((reading, prompt))
             if prompt is not None:
                 yield prompt
 
     def without_prompt() -> Iterator[ModelReportFacts]:
         while waiting and waiting[0][1] is None:
-            yield _facts_by_rules(waiting.popleft()[0], "nothing to read", counts)
+            yield _keep_facts_of_rules(waiting.popleft()[0], "nothing to read", counts)
 
     replies = ask(
         model, prompts(), connections=connections, sampling=SAMPLING, cache=cache, base_url=base_url
@@ -132,18 +134,18 @@ def _read(
     with closing(replies):
         for reply in replies:
             yield from without_prompt()
-            yield _facts(model, waiting.popleft()[0], reply, counts)
+            yield _make_facts(model, waiting.popleft()[0], reply, counts)
     yield from without_prompt()
 
 
-def _facts(model: str, rules: ReportFacts, reply: Reply, counts: ExtractionCounts) -> ModelReportFacts:
+def _make_facts(model: str, rules: ReportFacts, reply: Reply, counts: ExtractionCounts) -> ModelReportFacts:
     if reply.text is None:
-        return _facts_by_rules(rules, "no reply", counts)
+        return _keep_facts_of_rules(rules, "no reply", counts)
     if reply.stop != "stop":
-        return _facts_by_rules(rules, "cut off", counts)
+        return _keep_facts_of_rules(rules, "cut off", counts)
     parsed = parse_reply(reply.text)
     if parsed is None:
-        return _facts_by_rules(rules, "not the JSON asked for", counts)
+        return _keep_facts_of_rules(rules, "not the JSON asked for", counts)
     result = validate_reply(parsed, Evidence(rules.report))
     counts.by_model += 1
     counts.dropped += +result.dropped
@@ -152,7 +154,7 @@ def _facts(model: str, rules: ReportFacts, reply: Reply, counts: ExtractionCount
         f"dropped: {', '.join(f'{reason} {n}' for reason, n in sorted(dropped.items()))}" if dropped else None
     )
     return ModelReportFacts(
-        report=_with_states(rules.report, result),
+        report=_add_states(rules.report, result),
         findings=result.findings,
         devices=result.devices,
         relations=result.relations,
@@ -162,7 +164,7 @@ def _facts(model: str, rules: ReportFacts, reply: Reply, counts: ExtractionCount
     )
 
 
-def _facts_by_rules(rules: ReportFacts, reason: str, counts: ExtractionCounts) -> ModelReportFacts:
+def _keep_facts_of_rules(rules: ReportFacts, reason: str, counts: ExtractionCounts) -> ModelReportFacts:
     counts.by_rules[reason] += 1
     return ModelReportFacts(
         report=rules.report,
@@ -175,7 +177,7 @@ def _facts_by_rules(rules: ReportFacts, reason: str, counts: ExtractionCounts) -
     )
 
 
-def _with_states(report: Report, result: ValidatedFacts) -> Report:
+def _add_states(report: Report, result: ValidatedFacts) -> Report:
     """Sentences with the model's statements; those about prior studies and image quality stay those of the rules."""
 
     def states(number: int, sentence: Sentence) -> tuple[Statement, ...]:

@@ -44,7 +44,7 @@ Leave out what the report does not say. One entry for one thing, also where seve
 is there now counts: no history, no reason for the examination."""
 
 
-def prompt_for(report: Report) -> Prompt | None:
+def make_prompt(report: Report) -> Prompt | None:
     """Prompt with the sentences that may state a fact, each with its number; None where the report has none."""
     lines = [
         f"[{number}] ({sentence.section}) {' '.join(report.quote(sentence).split())}"
@@ -62,27 +62,27 @@ def stating_sentences(report: Report) -> dict[int, Sentence]:
 @cache
 def instructions() -> str:
     """System prompt: the same for every report, so that a service can cache it."""
-    actions = _file("actions")["actions"]
+    actions = _read_lexicon_file("actions")["actions"]
     return _SYSTEM.format(
-        findings=_listed(name for name in _file("findings") if name != "none"),
-        devices=_listed(_file("devices")),
-        certainty=_listed(get_args(Certainty)),
-        side=_listed(get_args(Side)),
-        zones=_listed(ZONES),
-        severity=_listed(get_args(Severity)),
-        distribution=_listed(get_args(Distribution)),
-        trend=_listed(get_args(Trend)),
-        looks=_listed(_file("cues")["looks"]),
-        relations=_listed(RELATIONS),
-        actions=_listed(actions),
+        findings=_join_names(name for name in _read_lexicon_file("findings") if name != "none"),
+        devices=_join_names(_read_lexicon_file("devices")),
+        certainty=_join_names(get_args(Certainty)),
+        side=_join_names(get_args(Side)),
+        zones=_join_names(ZONES),
+        severity=_join_names(get_args(Severity)),
+        distribution=_join_names(get_args(Distribution)),
+        trend=_join_names(get_args(Trend)),
+        looks=_join_names(_read_lexicon_file("cues")["looks"]),
+        relations=_join_names(RELATIONS),
+        actions=_join_names(actions),
     )
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def _file(name: str) -> dict[str, Any]:
+def _read_lexicon_file(name: str) -> dict[str, Any]:
     """A file of the lexicon; its keys are the names that a reply may use."""
     text = resources.files(lexicon.__name__).joinpath(f"{name}.yaml").read_text("utf-8")
     return dict(yaml.safe_load(text))

@@ -1,4 +1,4 @@
-"""The JSON that a model must reply with, and its parser; facts that are malformed are counted and left out."""
+"""The JSON that a model must reply with, and its parser; malformed facts are counted and dropped."""
 
 import re
 from typing import Final, Literal, TypeVar
@@ -85,10 +85,10 @@ def parse_reply(text: str) -> ModelReply | None:
         reply = msgspec.json.decode(fenced[1] if fenced else text, type=_ReplyLists)
     except msgspec.DecodeError:
         return None
-    findings = _decoded(reply.findings, ReplyFinding)
-    devices = _decoded(reply.devices, ReplyDevice)
-    relations = _decoded(reply.relations, ReplyRelation)
-    recommendations = _decoded(reply.recommendations, ReplyRecommendation)
+    findings = _decode_facts(reply.findings, ReplyFinding)
+    devices = _decode_facts(reply.devices, ReplyDevice)
+    relations = _decode_facts(reply.relations, ReplyRelation)
+    recommendations = _decode_facts(reply.recommendations, ReplyRecommendation)
     received = len(reply.findings) + len(reply.devices) + len(reply.relations) + len(reply.recommendations)
     parsed = len(findings) + len(devices) + len(relations) + len(recommendations)
     return ModelReply(
@@ -100,7 +100,7 @@ def parse_reply(text: str) -> ModelReply | None:
     )
 
 
-def _decoded(facts: list[msgspec.Raw], kind: type[_T]) -> list[_T]:
+def _decode_facts(facts: list[msgspec.Raw], kind: type[_T]) -> list[_T]:
     found: list[_T] = []
     for fact in facts:
         try:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from carina.reports.by_model.evidence import AttributeCheck, Evidence, Kind, key_of, name_of
+from carina.reports.by_model.evidence import AttributeCheck, Evidence, Kind, find_key, find_name
 from carina.reports.by_model.reply import (
     ModelReply,
     ReplyDevice,
@@ -46,17 +46,17 @@ class _Validator:
         self._ids: dict[str, str] = {}
         """The model's ids to ours."""
         self._names: dict[str, tuple[Kind, str]] = {}
-        findings = [found for found in map(self._finding, reply.findings) if found is not None]
-        devices = [found for found in map(self._device, reply.devices) if found is not None]
-        self.result.findings = self._numbered("f", "finding", findings)
-        self.result.devices = self._numbered("d", "device", devices)
-        self._relate(reply.relations)
-        self._recommend(reply.recommendations)
+        findings = [found for found in map(self._check_finding, reply.findings) if found is not None]
+        devices = [found for found in map(self._check_device, reply.devices) if found is not None]
+        self.result.findings = self._number_facts("f", "finding", findings)
+        self.result.devices = self._number_facts("d", "device", devices)
+        self._check_relation(reply.relations)
+        self._check_recommendation(reply.recommendations)
 
     # ---- findings and devices -------------------------------------------------------------------------------------
 
-    def _finding(self, stated: ReplyFinding) -> Finding | None:
-        named = self._supported("finding", stated.name, stated.sentences)
+    def _check_finding(self, stated: ReplyFinding) -> Finding | None:
+        named = self._find_support("finding", stated.name, stated.sentences)
         if named is None:
             return None
         name, evidence = named
@@ -76,8 +76,8 @@ class _Validator:
             evidence=evidence,
         )
 
-    def _device(self, stated: ReplyDevice) -> Device | None:
-        named = self._supported("device", stated.name, stated.sentences)
+    def _check_device(self, stated: ReplyDevice) -> Device | None:
+        named = self._find_support("device", stated.name, stated.sentences)
         if named is None:
             return None
         name, evidence = named
@@ -93,11 +93,11 @@ class _Validator:
             evidence=evidence,
         )
 
-    def _supported(
+    def _find_support(
         self, kind: Kind, word: str, numbers: tuple[int, ...]
     ) -> tuple[str, tuple[int, ...]] | None:
         """The name in the lexicon, and those of the cited sentences that mention it."""
-        name = name_of(kind, word)
+        name = find_name(kind, word)
         if name is None:
             self._drop("unknown name")
             return None
@@ -110,7 +110,7 @@ class _Validator:
             return None
         return name, evidence
 
-    def _numbered(self, letter: str, kind: Kind, found: list[_T]) -> tuple[_T, ...]:
+    def _number_facts(self, letter: str, kind: Kind, found: list[_T]) -> tuple[_T, ...]:
         """Give ids; facts stated twice become one, and a denial gives way to a statement that the thing is present."""
         there = [each for each in found if each.certainty != "absent"]
         groups: dict[_T, list[_T]] = {}
@@ -126,10 +126,10 @@ class _Validator:
             self._ids.update({member.id: ours for member in members})
             self._names[ours] = (kind, record.name)
             numbered.append(msgspec.structs.replace(record, id=ours, evidence=evidence))
-            self._state(kind, numbered[-1])
+            self._note_states(kind, numbered[-1])
         return tuple(numbered)
 
-    def _state(self, kind: Kind, record: Finding | Device) -> None:
+    def _note_states(self, kind: Kind, record: Finding | Device) -> None:
         """Note what each of its sentences says of it: only what the sentence has words for."""
         place = record.location if isinstance(record, Finding) else Location(side=record.side)
         place = place or Location()
@@ -149,7 +149,7 @@ class _Validator:
 
     # ---- relations and recommendations ----------------------------------------------------------------------------
 
-    def _relate(self, stated: Iterable[ReplyRelation]) -> None:
+    def _check_relation(self, stated: Iterable[ReplyRelation]) -> None:
         found: dict[tuple[str, str, str], Relation] = {}
         for each in stated:
             ends = (self._ids.get(each.subject), self._ids.get(each.object))
@@ -176,10 +176,10 @@ class _Validator:
         for relation in found.values():
             self._note("relation", relation.id, relation.evidence)
 
-    def _recommend(self, stated: Iterable[ReplyRecommendation]) -> None:
+    def _check_recommendation(self, stated: Iterable[ReplyRecommendation]) -> None:
         found: dict[str, Recommendation] = {}
         for each in stated:
-            action = key_of("action", each.action)
+            action = find_key("action", each.action)
             if action is None:
                 self._drop("unknown name")
             elif not self._evidence.has(each.sentences):
@@ -219,10 +219,10 @@ def _is_denial(record: Finding | Device) -> bool:
 
 
 def _may_be_same(one: Finding | Device, other: Finding | Device) -> bool:
-    sides = {_side(one), _side(other)} - {None, "bilateral"}
+    sides = {_stated_side(one), _stated_side(other)} - {None, "bilateral"}
     return one.name == other.name and len(sides) < 2
 
 
-def _side(record: Finding | Device) -> str | None:
+def _stated_side(record: Finding | Device) -> str | None:
     place = record.location if isinstance(record, Finding) else record
     return place.side if place else None

@@ -104,7 +104,7 @@ class _Collector:
     def dimensions(self) -> Iterator[Dimension]:
         grades = sorted(self._severity_texts, key=_severity_order)
         severities = [(case, self._severity_texts[grade]) for case, grade in self._labels["severity"]]
-        yield from _labelled("Severity", severities, [self._severity_texts[grade] for grade in grades])
+        yield from _label_dimension("Severity", severities, [self._severity_texts[grade] for grade in grades])
         thirds = [
             divide_into_thirds(title, self._frame(name), unit, scale=scale, note=note)
             for title, name, unit, scale, note in (
@@ -128,11 +128,17 @@ class _Collector:
         ]
         yield from (dimension for dimension in thirds if dimension is not None)
         labels = self._labels
-        yield from _labelled("Pieces", labels["pieces"], _present(labels["pieces"], ("one", "several")))
-        yield from _labelled("Side", labels["side"], _present(labels["side"], ("right", "left", "bilateral")))
-        yield from _labelled("Edits", labels["edits"], sorted({label for _, label in labels["edits"]}))
-        yield from _labelled("Order", labels["order"], _present(labels["order"], ("staged", "shuffled")))
-        yield from _labelled("View", labels["view"], sorted({label for _, label in labels["view"]}))
+        yield from _label_dimension(
+            "Pieces", labels["pieces"], _present(labels["pieces"], ("one", "several"))
+        )
+        yield from _label_dimension(
+            "Side", labels["side"], _present(labels["side"], ("right", "left", "bilateral"))
+        )
+        yield from _label_dimension("Edits", labels["edits"], sorted({label for _, label in labels["edits"]}))
+        yield from _label_dimension(
+            "Order", labels["order"], _present(labels["order"], ("staged", "shuffled"))
+        )
+        yield from _label_dimension("View", labels["view"], sorted({label for _, label in labels["view"]}))
         frequent = Counter(label for _, _, label in self._findings).most_common(_MOST_FINDINGS)
         findings = tuple(sorted(label for label, _ in frequent))
         if len(findings) > 1:
@@ -167,6 +173,8 @@ def _present(rows: Sequence[tuple[str, str]], order: Sequence[str]) -> list[str]
     return [label for label in order if label in occurring]
 
 
-def _labelled(title: str, rows: Sequence[tuple[str, str]], labels: Sequence[str]) -> Iterator[Dimension]:
+def _label_dimension(
+    title: str, rows: Sequence[tuple[str, str]], labels: Sequence[str]
+) -> Iterator[Dimension]:
     if len(labels) > 1:
         yield Dimension(title, tuple(labels), pl.DataFrame(rows, ["case", "part"], orient="row"))

@@ -36,7 +36,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     level: str
     """Subject: "stage", "macro", "case", "task", "reach" ..."""
     name: str
-    """Which of the subject: "1", "consolidation" ..."""
+    """Value of the subject: "1", "consolidation" ..."""
     metric: str
     value: float | None
     low: float | None = None

@@ -25,7 +25,7 @@ TEXT_SCORES: Final = {
 BLIND_MODELS: Final = ("builtin/majority", "builtin/random")
 """Models that never see an image."""
 ORACLE: Final = "builtin/oracle"
-"""Model that answers with the key. It tests the benchmark and the scoring, and competes with nobody."""
+"""Model that answers with the key. It tests the benchmark and the scoring, and is not compared with other models."""
 _EXPECTED_RUN: Final = "expected a run that `carina run` or `carina explain` has written"
 
 
@@ -104,7 +104,7 @@ def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """Directories of runs in the order given; a directory that holds runs stands for all of them."""
+    """Directories of runs in the order given; a directory that contains runs is replaced by them."""
     runs: list[Path] = []
     # A run of questions or a run of maps.
     files = (RUN_FILE, LAYOUTS["maps"].file)

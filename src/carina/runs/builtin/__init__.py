@@ -11,7 +11,7 @@ from carina.runs.builtin.oracle import Oracle
 from carina.runs.builtin.random_answers import RandomAnswers
 
 if TYPE_CHECKING:
-    from carina.runs.builtin.reader import Anchored, Reader
+    from carina.runs.builtin.reader import AnchoredReader, Reader
 
 __all__ = ["NAMES", "Majority", "Oracle", "RandomAnswers"]
 
@@ -46,8 +46,8 @@ def open_reader(_name: ModelName, _options: ModelOptions) -> "Reader":
 
 
 @model_kind("builtin/anchored", capabilities=["chat"])
-def open_anchored(_name: ModelName, _options: ModelOptions) -> "Anchored":
+def open_anchored(_name: ModelName, _options: ModelOptions) -> "AnchoredReader":
     """The reader, which believes the earlier turns of the conversation."""
-    from carina.runs.builtin.reader import Anchored  # noqa: PLC0415
+    from carina.runs.builtin.reader import AnchoredReader  # noqa: PLC0415
 
-    return Anchored()
+    return AnchoredReader()

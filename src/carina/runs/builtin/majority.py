@@ -68,11 +68,11 @@ class Majority:
     def __init__(self, benchmark: Benchmark) -> None:
         self._halves = (_Counts(), _Counts())
         self._half_of: dict[str, int] = {}
-        self._shown: dict[str, dict[str, str]] = {}
+        self._projections: dict[str, dict[str, str]] = {}
         for case in benchmark.without("regions"):
             half = _half(case.patient or case.id)
             self._half_of[case.id] = half
-            self._shown[case.id] = _projections(case)
+            self._projections[case.id] = _projections(case)
             # A case is counted for the other half.
             _learn(self._halves[1 - half], case)
 
@@ -86,7 +86,7 @@ class Majority:
         if step.format == "choice":
             return f"Answer: {', '.join(map(str, _likeliest(learnt, step)))}"
         if step.format == "boxes":
-            boxes = _mean_boxes(learnt, step, _projection(step, self._shown[turn.case]))
+            boxes = _mean_boxes(learnt, step, _projection(step, self._projections[turn.case]))
             return "\n".join(map(box_text, boxes))
         if step.format == "yes_no":
             return SPOKEN_LABELS[_most_frequent_label(learnt, step)]
@@ -228,9 +228,9 @@ def _mean_boxes(learnt: _Counts, step: Step, projection: str) -> list[Box]:
     return [_WHOLE]
 
 
-def _projection(step: Step, shown: Mapping[str, str]) -> str:
+def _projection(step: Step, projections: Mapping[str, str]) -> str:
     """The projection on which a box is asked for: the lateral one of several only where the question says so."""
-    used = sorted({shown[view] for view in step.uses if view in shown})
+    used = sorted({projections[view] for view in step.uses if view in projections})
     wanted = [view for view in used if (view == "lateral") == ("lateral" in step.question.lower())]
     return (wanted or used or [""])[0]
 

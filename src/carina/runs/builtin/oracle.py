@@ -1,18 +1,18 @@
-"""`builtin/oracle`: answers with the answer key. What it misses is a fault of parser, scores or benchmark."""
+"""`builtin/oracle`: answers with the answer key. A wrong answer shows an error of parser, scores or benchmark."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
 
 from carina.cases import Benchmark, Case
 from carina.models import ImageReader, Reply
-from carina.runs.prompts import as_answer
+from carina.runs.prompts import write_key_as_answer
 from carina.runs.records import Turn
 
 _CACHED_CASES = 1024
 
 
 class Oracle:
-    """Gives the answer key in the words of an answer."""
+    """Gives the answer key, written as an answer."""
 
     name = "builtin/oracle"
     batch = 64
@@ -34,4 +34,4 @@ class Oracle:
 
     def _reply(self, turn: Turn) -> Reply:
         case = self._cases[turn.case]
-        return Reply(text=as_answer(case, case.step(turn.step.id)), stop="stop")
+        return Reply(text=write_key_as_answer(case, case.step(turn.step.id)), stop="stop")

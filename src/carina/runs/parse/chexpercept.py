@@ -1,4 +1,4 @@
-"""The rules of the original, for runs that are compared with it: any number will do.
+"""The parsing rules of the published CheXpercept code, for runs that are compared with its results.
 
 Closed reasoning is taken out and boxed numbers are unwrapped; then the first of these that finds a number decides: the
 last "Answer:" that figures follow directly, "final answer", a bare number, "answer is", a last line of figures, every
@@ -13,7 +13,7 @@ from collections import deque
 from typing import Final
 
 from carina.cases import Step
-from carina.runs.records import Parsed
+from carina.runs.records import ParsedAnswer
 
 _THINK: Final = re.compile(r"<(/?)think>")
 _UNUSED: Final = re.compile(r"<unused\d{1,6}>")
@@ -26,25 +26,25 @@ _FIGURES: Final = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
 _LIST: Final = re.compile(r"[\d,\s]+")
 
 
-def parse_chexpercept(step: Step, text: str) -> Parsed:
-    """What the original would take for the answer; a number that no option has is wrong there, and `out_of_range`."""
-    said = _BOXED.sub(r"\1", _UNUSED.sub("", _spoken(text))).strip()
+def parse_chexpercept(step: Step, text: str) -> ParsedAnswer:
+    """The answer that the published code would read; a number that no option has is `out_of_range`."""
+    text = _BOXED.sub(r"\1", _UNUSED.sub("", _remove_closed_reasoning(text))).strip()
     chosen: set[int] = set()
-    for figures in _FIGURES.finditer(said, *_place(said)):
+    for figures in _FIGURES.finditer(text, *_find_answer_span(text)):
         number = int(figures[0])
         if not 1 <= number <= len(step.options):
-            return Parsed(status="out_of_range")
+            return ParsedAnswer(status="out_of_range")
         chosen.add(number)
         if not step.multiple:
             break
     if not chosen:
-        return Parsed(status="no_answer")
+        return ParsedAnswer(status="no_answer")
     ids = (option.id for place, option in enumerate(step.options, start=1) if place in chosen)
-    return Parsed(status="ok", options=tuple(ids))
+    return ParsedAnswer(status="ok", options=tuple(ids))
 
 
-def _spoken(text: str) -> str:
-    """The text without closed reasoning; what was never closed stays, as in the original."""
+def _remove_closed_reasoning(text: str) -> str:
+    """The text without closed reasoning blocks. A block that is never closed stays, as in the original."""
     kept: list[str] = []
     at, opened = 0, -1
     for tag in _THINK.finditer(text):
@@ -56,16 +56,16 @@ def _spoken(text: str) -> str:
     return "".join(kept) + text[at:]
 
 
-def _place(said: str) -> tuple[int, int]:
-    """From where to where the numbers count."""
+def _find_answer_span(text: str) -> tuple[int, int]:
+    """Start and end of the part of the reply whose numbers are the answer."""
     for pattern in (_ANSWER, _FINAL):
-        last = deque(pattern.finditer(said), maxlen=1)
+        last = deque(pattern.finditer(text), maxlen=1)
         if last:
             return last[0].span(1)
-    if _BARE.fullmatch(said):
-        return 0, len(said)
-    found = _IS.search(said)
+    if _BARE.fullmatch(text):
+        return 0, len(text)
+    found = _IS.search(text)
     if found is not None:
         return found.span(1)
-    line = said.rfind("\n") + 1
-    return (line if _LIST.fullmatch(said, line) else 0), len(said)
+    line = text.rfind("\n") + 1
+    return (line if _LIST.fullmatch(text, line) else 0), len(text)

@@ -1,22 +1,22 @@
-"""Answers to choose from: which options a reply names, if it names them as its answer."""
+"""Parse the options that a reply gives as its answer."""
 
 import re
 from functools import lru_cache
 from typing import Final
 
-from carina.runs.parse.choices import ARTICLES, Choices, is_word, tokens
-from carina.runs.parse.expression import Read, read
-from carina.runs.parse.failure import CUT, failed, is_cut
-from carina.runs.parse.markers import last_answers
-from carina.runs.parse.natural import natural
-from carina.runs.parse.normalise import Spoken, plain
-from carina.runs.parse.structured import NOTHING, answer_in, decoded
-from carina.runs.records import Parsed
+from carina.runs.parse.choices import ARTICLES, Choices, is_word, split_tokens
+from carina.runs.parse.expression import Expression, read_expression
+from carina.runs.parse.failure import LENGTH_STOPS, classify_failure, is_unfinished
+from carina.runs.parse.markers import find_marked_answers
+from carina.runs.parse.natural import find_named_option
+from carina.runs.parse.normalise import VisibleReply, normalise_text
+from carina.runs.parse.structured import NO_VALUE, decode_json, find_answer_value
+from carina.runs.records import ParsedAnswer
 
 _LONGEST: Final = 4000
-"""Characters of a line in which an answer is looked for; nobody lists options at greater length."""
+"""Characters of a line in which an answer is looked for."""
 _LINES: Final = 64
-"""Items that a list of options may have."""
+"""Most items of a list of options."""
 _SHORT: Final = 80
 _OPENING: Final = 300
 _NUMBERED: Final = re.compile(r"\s*[(\[]?\w{1,2}[.):]\s")
@@ -27,106 +27,113 @@ SENTENCE: Final = re.compile(r"[.!?;\n][\s\"')\]]*")
 _OFFERED: Final = re.compile(r"(?:options|choices)(?: (?:are|were))?\s*:?$")
 _NO_WORDS: Final = frozenset(("is", "are", "=", ">", "option", "options", "choice", "s"))
 _SIGNS_AFTER: Final = " \t\n:=-\x01\"'(["
-_OUT: Final = Read("out_of_range", frozenset(), open=False)
-_UNCLEAR: Final = Read("ambiguous", frozenset(), open=False)
+_OUT_OF_RANGE: Final = Expression("out_of_range", frozenset(), is_open=False)
+_AMBIGUOUS: Final = Expression("ambiguous", frozenset(), is_open=False)
 
 
-def parse_choice(options: Choices, said: Spoken, stop: str) -> Parsed:
-    """The options that a reply chooses, or why none can be told."""
-    text = said.text
-    found = _found(text, options, cut=is_cut(said, stop))
+def parse_choice(options: Choices, reply: VisibleReply, stop: str) -> ParsedAnswer:
+    """The options that a reply chooses, or why there are none."""
+    text = reply.text
+    found = _find_expression(text, options, cut=is_unfinished(reply, stop))
     if found is None:
-        return failed(plain(text), said, stop)
-    if found.open and stop in CUT:
-        return Parsed(status="truncated")
-    return chosen(found, options)
+        return classify_failure(normalise_text(text), reply, stop)
+    if found.is_open and stop in LENGTH_STOPS:
+        return ParsedAnswer(status="truncated")
+    return answer_from_expression(found, options)
 
 
 @lru_cache(maxsize=1 << 12)
-def chosen(found: Read, options: Choices) -> Parsed:
-    """What was read, by the ids of the options."""
+def answer_from_expression(found: Expression, options: Choices) -> ParsedAnswer:
+    """An expression as a parsed answer, with the ids of its options."""
     if found.status != "ok":
-        return Parsed(status=found.status)
+        return ParsedAnswer(status=found.status)
     ids = options.ids
-    return Parsed(status="ok", options=tuple([ids[n] for n in sorted(found.chosen)]))
+    return ParsedAnswer(status="ok", options=tuple([ids[n] for n in sorted(found.places)]))
 
 
-def _found(text: str, options: Choices, *, cut: bool) -> Read | None:
-    """What a reply says, as JSON or in words."""
+def _find_expression(text: str, options: Choices, *, cut: bool) -> Expression | None:
+    """The expression in a reply, in JSON or in words."""
     if text[:1] in ("{", "[") or "```" in text:
-        value = decoded(text)
-        if value is not NOTHING:
-            found = _structured(value, options)
+        value = decode_json(text)
+        if value is not NO_VALUE:
+            found = _read_json(value, options)
             if found is not None or isinstance(value, dict):
                 return found
-    return _answer(plain(text), options, cut=cut)
+    return _find_in_text(normalise_text(text), options, cut=cut)
 
 
-def _answer(words: str, options: Choices, *, cut: bool) -> Read | None:
-    """The answer in a plain text: after the last marker, or as the whole, the end or the opening of the reply; failing
-    that, in natural words."""
+def _find_in_text(words: str, options: Choices, *, cut: bool) -> Expression | None:
+    """The expression in a normalised text.
+
+    It is looked for after the last marker, then as the whole, the end or the beginning of the text, then in other
+    words than those of the options.
+    """
     last: str | None = None
-    for tail in last_answers(words):
-        found = _marked_again(tail, options) if len(tail) <= _SHORT else marked_choice(tail, options)
+    for tail in find_marked_answers(words):
+        found = (
+            _read_after_marker_cached(tail, options)
+            if len(tail) <= _SHORT
+            else read_after_marker(tail, options)
+        )
         if found is not None:
             return found
         last = tail if last is None else last
-    found = _without_marker(words, options, cut=cut)
+    found = _find_without_marker(words, options, cut=cut)
     if found is not None or cut:
         return found
-    number = natural(words if last is None else _first_sentence(last), options)
-    return None if number is None else Read("ok", frozenset((number,)), open=False)
+    number = find_named_option(words if last is None else _first_sentence(last), options)
+    return None if number is None else Expression("ok", frozenset((number,)), is_open=False)
 
 
-def _without_marker(words: str, options: Choices, *, cut: bool) -> Read | None:
-    closing, whole = _closing(words, options, cut=cut)
+def _find_without_marker(words: str, options: Choices, *, cut: bool) -> Expression | None:
+    closing, whole = _read_closing(words, options, cut=cut)
     if whole:
         return closing
-    opening = _opening(words, options)
-    if closing is not None and opening is not None and closing.chosen != opening.chosen:
-        return _UNCLEAR if opening.status == closing.status == "ok" else closing
+    opening = _read_opening(words, options)
+    if closing is not None and opening is not None and closing.places != opening.places:
+        return _AMBIGUOUS if opening.status == closing.status == "ok" else closing
     return closing or opening
 
 
 # ---- after a marker -------------------------------------------------------------------------------------------------
 
 
-def marked_choice(tail: str, options: Choices) -> Read | None:
+def read_after_marker(tail: str, options: Choices) -> Expression | None:
     """The expression that follows a marker: on its line, or as a list on the lines after it."""
     line, _, rest = tail.partition("\n")
     if _is_blank(line):
-        listed, first = _list(rest, options)
+        listed, first = _read_list(rest, options)
         if listed:
-            return _together(listed, options)
-        return _line(first, options) if first and not _NUMBERED.match(first) else None
-    found = _OUT if _MINUS.match(line) else _line(line, options)
+            return _combine_lines(listed, options)
+        return _read_line(first, options) if first and not _NUMBERED.match(first) else None
+    found = _OUT_OF_RANGE if _MINUS.match(line) else _read_line(line, options)
     if found is None or not rest:
         return found
-    if not (found.open or _BULLET.match(line.lstrip(" :")) or strict_choice(line, options)):
+    if not (found.is_open or _BULLET.match(line.lstrip(" :")) or read_whole_line(line, options)):
         return found
-    if not found.open:
+    if not found.is_open:
         # Lines that follow at once are a list; after an empty line something else begins.
         rest = rest.partition("\n\n")[0]
-    more, _ = _list(rest, options)
-    return _together([found, *more], options)
+    more, _ = _read_list(rest, options)
+    return _combine_lines([found, *more], options)
 
 
-_marked_again = lru_cache(maxsize=1 << 14)(marked_choice)
-"""What comes before an answer differs from reply to reply; the answer hardly does."""
+_read_after_marker_cached = lru_cache(maxsize=1 << 14)(read_after_marker)
+"""Cached: replies differ in the text before the answer, but the short text after a marker often repeats."""
 
 
-def _line(line: str, options: Choices) -> Read | None:
-    return read(tokens(line[:_LONGEST]), options, strict=False)
+def _read_line(line: str, options: Choices) -> Expression | None:
+    return read_expression(split_tokens(line[:_LONGEST]), options, strict=False)
 
 
 def _is_blank(line: str) -> bool:
-    """Whether a line says nothing but "is:" after its marker."""
-    return len(line) < 24 and not any(is_word(word) and word not in _NO_WORDS for word in tokens(line))
+    """Whether a line has no words but "is" and the like after its marker."""
+    return len(line) < 24 and not any(is_word(word) and word not in _NO_WORDS for word in split_tokens(line))
 
 
-def _list(text: str, options: Choices) -> tuple[list[Read], str]:
-    """The lines with which a text begins that are expressions, and its first line that says anything."""
-    found: list[Read] = []
+def _read_list(text: str, options: Choices) -> tuple[list[Expression], str]:
+    """The expressions in the first lines of a text, and its first line that is not empty."""
+    found: list[Expression] = []
     first = ""
     at, size = 0, len(text)
     while at < size and len(found) < _LINES:
@@ -137,34 +144,34 @@ def _list(text: str, options: Choices) -> tuple[list[Read], str]:
         if line.isspace() or not line:
             continue
         first = first or line
-        item = strict_choice(line, options)
+        item = read_whole_line(line, options)
         if item is None:
             break
         found.append(item)
     return found, first
 
 
-def strict_choice(line: str, options: Choices) -> Read | None:
-    return read(tokens(line), options, strict=True) if len(line) <= _LONGEST else None
+def read_whole_line(line: str, options: Choices) -> Expression | None:
+    return read_expression(split_tokens(line), options, strict=True) if len(line) <= _LONGEST else None
 
 
-def _together(found: list[Read], options: Choices) -> Read:
-    """What the lines of a list say together."""
+def _combine_lines(found: list[Expression], options: Choices) -> Expression:
+    """Combine the expressions of the lines of a list."""
     if len(found) == 1:
         return found[0]
-    chosen = frozenset().union(*(item.chosen for item in found))
+    chosen = frozenset().union(*(item.places for item in found))
     for item in found:
         if item.status in ("out_of_range", "ambiguous"):
             return item
     if options.none in chosen and len(chosen) > 1:
-        return _UNCLEAR
+        return _AMBIGUOUS
     if len(chosen) > 1 and not options.multiple:
-        return Read("too_many", chosen, open=False)
-    return Read("ok", chosen, open=found[-1].open)
+        return Expression("too_many", chosen, is_open=False)
+    return Expression("ok", chosen, is_open=found[-1].is_open)
 
 
 def _first_sentence(tail: str) -> str:
-    """What a marker announces, without what is said about it afterwards."""
+    """The first sentence after a marker, without remarks that follow it."""
     text = tail[:_OPENING].lstrip(_SIGNS_AFTER)
     end = SENTENCE.search(text)
     return text if end is None else text[: end.end()]
@@ -173,12 +180,12 @@ def _first_sentence(tail: str) -> str:
 # ---- without a marker -----------------------------------------------------------------------------------------------
 
 
-def _closing(words: str, options: Choices, *, cut: bool) -> tuple[Read | None, bool]:
-    """The last line, or the list with which a reply closes, and whether that is all of the reply.
+def _read_closing(words: str, options: Choices, *, cut: bool) -> tuple[Expression | None, bool]:
+    """The expression in the last line, or in the list at the end of a reply, and whether it is the whole reply.
 
-    A reply that was cut off ends in the middle of something: it must be an expression as a whole.
+    A reply that was cut off only counts if the whole of it is an expression.
     """
-    found: list[Read] = []
+    found: list[Expression] = []
     end = len(words)
     while end > 0 and len(found) < _LINES:
         start = words.rfind("\n", 0, end) + 1
@@ -186,91 +193,99 @@ def _closing(words: str, options: Choices, *, cut: bool) -> tuple[Read | None, b
         end = start - 1
         if not line or line.isspace():
             continue
-        item = strict_choice(line, options)
+        item = read_whole_line(line, options)
         if item is None:
             if cut or (found and _OFFERED.search(line.strip())):
                 return None, False
             break
         found.append(item)
     else:
-        return (_together(found[::-1], options), True) if found else (None, False)
-    return (_together(found[::-1], options), False) if found else (None, False)
+        return (_combine_lines(found[::-1], options), True) if found else (None, False)
+    return (_combine_lines(found[::-1], options), False) if found else (None, False)
 
 
-def _opening(words: str, options: Choices) -> Read | None:
-    """The option with whose text a reply opens, unless a later sentence opens with another one."""
-    first = opening_choice(words, 0, options)
+def _read_opening(words: str, options: Choices) -> Expression | None:
+    """The option whose text begins the reply; ambiguous if a later sentence begins with another option."""
+    first = read_sentence_opening(words, 0, options)
     if first is None or first.status != "ok":
         return first
     for sentence in SENTENCE.finditer(words):
-        later = opening_choice(words, sentence.end(), options)
-        if later is not None and later.chosen != first.chosen:
-            return _UNCLEAR
+        later = read_sentence_opening(words, sentence.end(), options)
+        if later is not None and later.places != first.places:
+            return _AMBIGUOUS
     return first
 
 
-def opening_choice(words: str, at: int, options: Choices) -> Read | None:
-    """The option whose full text stands at the beginning of a sentence, with punctuation after it."""
+def read_sentence_opening(words: str, at: int, options: Choices) -> Expression | None:
+    """The option whose full text begins the sentence at a position, followed by punctuation."""
     head = words[at : at + _OPENING]
     line = head.partition("\n")[0]
-    said = tokens(line)
+    tokens = split_tokens(line)
     place = 0
     label = -1
-    if len(said) > 2 and (said[0] in "([" or not is_word(said[1])):
+    if len(tokens) > 2 and (tokens[0] in "([" or not is_word(tokens[1])):
         # A label before the text, as in "B. Left lung, as ...".
-        place = 1 if said[0] in "([" else 0
-        word = said[place]
+        place = 1 if tokens[0] in "([" else 0
+        word = tokens[place]
         label = options.letters.get(word, int(word) - 1 if word.isdecimal() and len(word) < 3 else -1)
-        place = place + 2 if label >= 0 and len(said) > place + 2 else 0
-        if place and is_word(said[place - 1]):
+        place = place + 2 if label >= 0 and len(tokens) > place + 2 else 0
+        if place and is_word(tokens[place - 1]):
             place = 0
         label = label if place else -1
-    while place < len(said) and (said[place] in ARTICLES or said[place] in "\"'-"):
+    while place < len(tokens) and (tokens[place] in ARTICLES or tokens[place] in "\"'-"):
         place += 1
-    if place >= len(said):
+    if place >= len(tokens):
         return None
-    full, end, _, _ = options.text(said, place)
-    if full < 0 or (end < len(said) and is_word(said[end])) or (end < len(said) and said[end] in "/%&+"):
+    full, end, _, _ = options.find_text(tokens, place)
+    if (
+        full < 0
+        or (end < len(tokens) and is_word(tokens[end]))
+        or (end < len(tokens) and tokens[end] in "/%&+")
+    ):
         return None
-    if end == len(said) and len(line) == _OPENING:
+    if end == len(tokens) and len(line) == _OPENING:
         return None
     if label >= 0 and label != full:
-        return _UNCLEAR
-    return Read("ok", frozenset((full,)), open=False)
+        return _AMBIGUOUS
+    return Expression("ok", frozenset((full,)), is_open=False)
 
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 
 
-def _structured(value: object, options: Choices) -> Read | None:
-    answer = answer_in(value)
-    if answer is NOTHING or answer is None:
+def _read_json(value: object, options: Choices) -> Expression | None:
+    answer = find_answer_value(value)
+    if answer is NO_VALUE or answer is None:
         return None
     if isinstance(answer, list):
-        found = [_value(part, options) for part in answer[:_LINES]]
+        found = [_read_json_value(part, options) for part in answer[:_LINES]]
         known = [part for part in found if part is not None]
-        return _together(known, options) if known and len(known) == len(answer) else None
-    return _value(answer, options)
+        return _combine_lines(known, options) if known and len(known) == len(answer) else None
+    return _read_json_value(answer, options)
 
 
-def _value(value: object, options: Choices) -> Read | None:
-    """One value of a JSON answer, read like words."""
+def _read_json_value(value: object, options: Choices) -> Expression | None:
+    """The expression in one value of a JSON answer."""
     if isinstance(value, dict | list):
-        inner = answer_in(value, inner=True)
-        return None if inner is NOTHING or isinstance(inner, dict | list) else _value(inner, options)
+        inner = find_answer_value(value, inner=True)
+        return (
+            None if inner is NO_VALUE or isinstance(inner, dict | list) else _read_json_value(inner, options)
+        )
     if isinstance(value, bool):
         value = "yes" if value else "no"
     elif isinstance(value, float) and value.is_integer():
         value = f"{value:.0f}"
     words = str(value)[:_LONGEST]
-    return _worded_again(words, options) if len(words) <= _SHORT else _worded(words, options)
+    return _read_json_text_cached(words, options) if len(words) <= _SHORT else _read_json_text(words, options)
 
 
-def _worded(value: str, options: Choices) -> Read | None:
-    words = plain(value)
+def _read_json_text(value: str, options: Choices) -> Expression | None:
+    words = normalise_text(value)
     if _NEGATIVE.fullmatch(words):
-        return _OUT
-    return read(tokens(words), options, strict=True) or _answer(words, options, cut=False)
+        return _OUT_OF_RANGE
+    return read_expression(split_tokens(words), options, strict=True) or _find_in_text(
+        words, options, cut=False
+    )
 
 
-_worded_again = lru_cache(maxsize=1 << 14)(_worded)
+_read_json_text_cached = lru_cache(maxsize=1 << 14)(_read_json_text)

@@ -1,16 +1,16 @@
-"""The options of a step, made ready to be recognised in words: their texts as a tree of words, letters, None."""
+"""The options of a step, indexed so that they are recognised in a reply by text, letter or number."""
 
 import re
 from functools import lru_cache
 from typing import Any, Final
 
 from carina.cases import Option
-from carina.runs.parse.normalise import plain
+from carina.runs.parse.normalise import normalise_text
 
 TOKEN: Final = re.compile(
     r"[^\W\d_][^\W_]*(?:'[^\W_]+)?|\d+(?:[./]\d+)+|\d+(?:st|nd|rd|th)(?![^\W_])|[^\W_]+(?:'[^\W_]+)?|\S"
 )
-"""A word, a number with its point or stroke, an ordinal, a word that begins with a figure, or a single sign."""
+"""A word, a decimal number or fraction, an ordinal, a word that begins with a digit, or a single sign."""
 _COMPARED: Final = frozenset("<>≥≤=")
 """Signs of comparison tell options apart, so they are words too."""
 _SAME: Final = {
@@ -30,7 +30,7 @@ _SAME: Final = {
     ),
 }
 FIGURES: Final = frozenset(_SAME)
-"""Words that stand for figures."""
+"""Words for numbers and ordinals."""
 _THIRDS: Final = re.compile(r"\b(?:one[ -]third|two[ -]thirds)\b")
 ARTICLES: Final = frozenset(("the", "a", "an"))
 _NONE: Final = re.compile(
@@ -42,25 +42,25 @@ _NONE: Final = re.compile(
 
 _FULL: Final = ""
 _ONLY: Final = " "
-"""Keys of a node that no word can have: the option that ends here, and the only one that goes on from here."""
+"""Keys of a node that no word can have: the option whose text ends here, and the only option that continues."""
 _SEVERAL: Final = -1
 
 Node = dict[str, Any]
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Words that stand in one string, for lists that read as prose."""
+    """The words of a string, for long word lists."""
     return frozenset(words.split())
 
 
-def tokens(text: str) -> list[str]:
-    """The words and signs of a plain text; numbers and ordinals always in figures."""
+def split_tokens(text: str) -> list[str]:
+    """Split a normalised text into words and signs; number words and ordinals become digits."""
     if "third" in text:
-        text = _THIRDS.sub(lambda said: "1/3" if said[0][0] == "o" else "2/3", text)
-    said = TOKEN.findall(text)
-    if _SAME.keys().isdisjoint(said):
-        return said
-    return [_SAME.get(token, token) for token in said]
+        text = _THIRDS.sub(lambda match: "1/3" if match[0][0] == "o" else "2/3", text)
+    tokens = TOKEN.findall(text)
+    if _SAME.keys().isdisjoint(tokens):
+        return tokens
+    return [_SAME.get(token, token) for token in tokens]
 
 
 def is_word(token: str) -> bool:
@@ -71,11 +71,11 @@ def is_word(token: str) -> bool:
 
 def says_none(text: str) -> bool:
     """Whether the text of an option says that none of the others is right."""
-    return _NONE.match(plain(text)) is not None
+    return _NONE.match(normalise_text(text)) is not None
 
 
 class Choices:
-    """What can be chosen, and in which words."""
+    """Options by id, letter, number and text."""
 
     __slots__ = ("ids", "letters", "multiple", "none", "number", "root", "short", "texts", "words")
 
@@ -84,7 +84,7 @@ class Choices:
         self.number = len(options)
         self.multiple = multiple
         self.root: Node = {}
-        self.texts = texts = tuple(plain(option.text) for option in options)
+        self.texts = texts = tuple(normalise_text(option.text) for option in options)
         self.none = next(
             (n for n, option in enumerate(options) if option.id == "none" or says_none(texts[n])), None
         )
@@ -93,35 +93,38 @@ class Choices:
         self.letters = {label: n for n, label in enumerate(labels)} if lettered else {}
         self.short = frozenset(n for n, text in enumerate(texts) if n == self.none or text in ("yes", "no"))
         """Options that may be followed by a clause without a comma: "Yes it is", "None is needed"."""
-        words = [[t for t in tokens(text) if is_word(t) and t not in ARTICLES] for text in texts]
+        words = [[t for t in split_tokens(text) if is_word(t) and t not in ARTICLES] for text in texts]
         for number, word in enumerate(words):
             self._add(word, number)
         self.words = frozenset(self.letters).union(*words)
-        """Every word by which an option may be named, but for its number."""
+        """Every word that may name an option, except its number."""
 
     def _add(self, words: list[str], number: int) -> None:
         node = self.root
-        told = False
+        has_word = False
         for word in words:
             node = node.setdefault(word, {})
-            # A figure alone is the number of an option, never the beginning of its text.
-            told = told or not word.isdigit()
-            if told:
+            # Digits alone are the number of an option, never the beginning of its text.
+            has_word = has_word or not word.isdigit()
+            if has_word:
                 node[_ONLY] = number if _ONLY not in node else _SEVERAL
         if words:
             node[_FULL] = number if _FULL not in node else _SEVERAL
 
-    def text(self, said: list[str], at: int) -> tuple[int, int, int, int]:
-        """The option whose text stands at a place: its number and where it ends, first as its full text, then as the
-        beginning of that text; -1 for none."""
+    def find_text(self, tokens: list[str], at: int) -> tuple[int, int, int, int]:
+        """Find the option whose text begins at a token.
+
+        Returns:
+            Option and end for its full text, then option and end for the beginning of its text; -1 for none.
+        """
         node = self.root
         full = end = only = stop = -1
-        place, last, size = at, at, len(said)
+        place, last, size = at, at, len(tokens)
         while place < size:
-            word = said[place]
+            word = tokens[place]
             child = node.get(word)
             if child is None:
-                # Punctuation and articles within a text are of no account.
+                # Punctuation and articles within a text are ignored.
                 if last == at or place - last > 1 or not (word in ARTICLES or not is_word(word)):
                     break
                 place += 1
@@ -138,6 +141,6 @@ class Choices:
 
 
 @lru_cache(maxsize=4096)
-def choices_of(options: tuple[Option, ...], multiple: bool) -> Choices:  # noqa: FBT001 - a key of the cache
-    """The options of a step; the same for all steps that offer the same."""
+def make_choices(options: tuple[Option, ...], multiple: bool) -> Choices:  # noqa: FBT001 - a key of the cache
+    """The indexed options of a step, cached for steps with the same options."""
     return Choices(options, multiple=multiple)

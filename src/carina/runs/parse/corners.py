@@ -1,4 +1,4 @@
-"""Boxes as models write them: tokens, JSON, labelled and plain coordinates."""
+"""Find boxes in the notations that models use: tokens, JSON, labelled and plain coordinates."""
 
 import math
 import re
@@ -7,18 +7,18 @@ from typing import Any, Final, NamedTuple
 
 from carina.cases.model import Frame
 from carina.runs.parse.choices import word_set
-from carina.runs.parse.normalise import folded
-from carina.runs.parse.structured import NOTHING, decoded
+from carina.runs.parse.normalise import fold_characters
+from carina.runs.parse.structured import NO_VALUE, decode_json
 
 _MOST: Final = 256
-"""Boxes that are kept of one reply."""
+"""Most boxes that are kept from one reply."""
 _LEVELS: Final = 6
 
 _N: Final = r"[-+]?(?:\d{1,7}(?:\.\d{0,12})?|\.\d{1,12})"
 _GAP: Final = r"\s?(%|px|pixels)?[\s,;:()\[\]<>|]{1,8}(?:(?:to|and|-)[\s(\[]{1,4})?"
 _FIRST: Final = r"[-+]?(?:\d{1,7}(?:\.(?:\d{1,12}|(?=\s?,)))?|\.\d{1,12})"
 _FIRST_GAP: Final = r"\s?(%|px|pixels)?[\s,;<>|]{1,8}(?:(?:to|and|-)\s{1,4})?"
-"""Nothing opens or ends after the first coordinate: in "1. [10, ..." and "Box 1: (10, ..." a number counts a list."""
+"""No bracket or colon may follow the first coordinate: the 1 in "1. [10, ..." and "Box 1: (10, ..." numbers an item."""
 _NOT_AFTER: Final = "".join(
     rf"(?<!\b{word}\s)(?<!\b{word}\s#)"
     for word in ("image", "figure", "fig.", "view", "film", "picture", "panel")
@@ -76,40 +76,40 @@ _BEFORE: Final = 80
 
 
 class Corners(NamedTuple):
-    """One box as it was written."""
+    """One box as the reply gives it."""
 
     xyxy: tuple[float, float, float, float]
     name: str = ""
     frame: Frame | None = None
-    """The unit that is written with it, or that its dialect always has."""
+    """Frame that is written with the box, or that its notation always has."""
     dialect: Frame | None = None
-    """The unit that its dialect has where no other fits."""
+    """Frame that its notation usually has, used where no other fits."""
 
 
-def corners_in(text: str) -> list[Corners]:
-    """All boxes of a reply, in order, each once."""
-    value = decoded(text)
+def find_corners(text: str) -> list[Corners]:
+    """All distinct boxes of a reply, in order."""
+    value = decode_json(text)
     found: Iterator[Corners]
-    if value is not NOTHING:
-        found = _in_json(value, "", 0)
-        boxes = _few(found)
+    if value is not NO_VALUE:
+        found = _find_in_json(value, "", 0)
+        boxes = _keep_distinct(found)
         if boxes:
             return boxes
-    text = folded(text)
+    text = fold_characters(text)
     if "<loc" in text:
-        boxes = _few(_locations(text))
+        boxes = _keep_distinct(_find_location_tokens(text))
         if boxes:
             return boxes
     return (
-        _few(_plain(text))
-        or _few(_by_corners(_CORNER, text))
-        or _few(_by_corners(_PAIR, text))
-        or _few(_spans(text))
-        or _few(_labelled(text))
+        _keep_distinct(_find_number_rows(text))
+        or _keep_distinct(_find_corner_pairs(_CORNER, text))
+        or _keep_distinct(_find_corner_pairs(_PAIR, text))
+        or _keep_distinct(_find_spans(text))
+        or _keep_distinct(_find_labelled(text))
     )
 
 
-def _few(found: Iterator[Corners]) -> list[Corners]:
+def _keep_distinct(found: Iterator[Corners]) -> list[Corners]:
     kept: dict[tuple[float, float, float, float], Corners] = {}
     for box in found:
         if all(map(math.isfinite, box.xyxy)):
@@ -119,22 +119,22 @@ def _few(found: Iterator[Corners]) -> list[Corners]:
     return list(kept.values())
 
 
-def _unit(signs: tuple[str | None, ...]) -> Frame | None:
+def _find_unit(signs: tuple[str | None, ...]) -> Frame | None:
     signed = next((sign for sign in signs if sign), None)
     if signed is None:
         return None
     return "percent" if signed == "%" else "pixel"
 
 
-def _locations(text: str) -> Iterator[Corners]:
-    """PaliGemma: y1, x1, y2, x2 in 1024ths."""
+def _find_location_tokens(text: str) -> Iterator[Corners]:
+    """Boxes in the notation of PaliGemma: y1, x1, y2, x2 in 1024ths."""
     for match in _LOCATION.finditer(text):
         y1, x1, y2, x2 = (int(match[place]) / 1024 for place in (1, 2, 3, 4))
         yield Corners((x1, y1, x2, y2), match[5].strip(), "unit")
 
 
-def _plain(text: str) -> Iterator[Corners]:
-    """Four numbers in a row, with the name that stands before them."""
+def _find_number_rows(text: str) -> Iterator[Corners]:
+    """Boxes written as four numbers in a row, with the name before them."""
     names = [(found.end(), found[1].strip()) for found in _REFERENCE.finditer(text)]
     tokens = [found.end() for found in _TOKENS.finditer(text)] if "<" in text else []
     name, next_name, next_token = "", 0, 0
@@ -153,15 +153,15 @@ def _plain(text: str) -> Iterator[Corners]:
             named = _NAMED.search(before.rpartition("\n")[2])
             said = named[1].strip() if named is not None else ""
         a, b, c, d = (float(match[place]) for place in (1, 3, 5, 7))
-        unit = _unit((match[2], match[4], match[6], match[8]))
+        unit = _find_unit((match[2], match[4], match[6], match[8]))
         if _GEMINI.search(before):
             yield Corners((b, a, d, c), "", "thousand")
         else:
             yield Corners((a, b, c, d), said, unit, "thousand" if in_token else None)
 
 
-def _labelled(text: str) -> Iterator[Corners]:
-    """`x1=10, y1=20, x2=30, y2=40` and its like; a name that comes again begins a new box."""
+def _find_labelled(text: str) -> Iterator[Corners]:
+    """Boxes such as `x1=10, y1=20, x2=30, y2=40`; a repeated label begins a new box."""
     parts: dict[str, float] = {}
     unit: Frame | None = None
     for match in _LABELLED.finditer(text):
@@ -169,15 +169,15 @@ def _labelled(text: str) -> Iterator[Corners]:
         if place in parts:
             parts, unit = {}, None
         parts[place] = float(match[2])
-        unit = unit or _unit((match[3],))
-        box = _from_parts(parts)
+        unit = unit or _find_unit((match[3],))
+        box = _box_from_parts(parts)
         if box is not None:
             yield Corners(box, "", unit)
             parts, unit = {}, None
 
 
-def _by_corners(pattern: re.Pattern[str], text: str) -> Iterator[Corners]:
-    """Two opposite corners, each with its name: "top-left: (10, 20), bottom-right: (30, 40)", "x1, y1 = 10, 20"."""
+def _find_corner_pairs(pattern: re.Pattern[str], text: str) -> Iterator[Corners]:
+    """Boxes by two named corners: "top-left: (10, 20), bottom-right: (30, 40)", "x1, y1 = 10, 20"."""
     parts: dict[str, float] = {}
     units: list[str | None] = []
     for match in pattern.finditer(text):
@@ -189,14 +189,14 @@ def _by_corners(pattern: re.Pattern[str], text: str) -> Iterator[Corners]:
             parts, units = {}, []
         parts[x], parts[y] = float(match[3]), float(match[5])
         units += [match[4], match[6]]
-        box = _from_parts(parts)
+        box = _box_from_parts(parts)
         if box is not None:
-            yield Corners(box, "", _unit(tuple(units)))
+            yield Corners(box, "", _find_unit(tuple(units)))
             parts, units = {}, []
 
 
-def _spans(text: str) -> Iterator[Corners]:
-    """`x from 10 to 30, y from 20 to 40`."""
+def _find_spans(text: str) -> Iterator[Corners]:
+    """Boxes such as `x from 10 to 30, y from 20 to 40`."""
     parts: dict[str, float] = {}
     units: list[str | None] = []
     for match in _SPAN.finditer(text):
@@ -205,13 +205,13 @@ def _spans(text: str) -> Iterator[Corners]:
             parts, units = {}, []
         parts[f"{axis}1"], parts[f"{axis}2"] = float(match[2]), float(match[4])
         units += [match[3], match[5]]
-        box = _from_parts(parts)
+        box = _box_from_parts(parts)
         if box is not None:
-            yield Corners(box, "", _unit(tuple(units)))
+            yield Corners(box, "", _find_unit(tuple(units)))
             parts, units = {}, []
 
 
-def _from_parts(parts: dict[str, float]) -> tuple[float, float, float, float] | None:
+def _box_from_parts(parts: dict[str, float]) -> tuple[float, float, float, float] | None:
     if not {"x1", "y1"} <= parts.keys():
         return None
     x1, y1 = parts["x1"], parts["y1"]
@@ -225,8 +225,8 @@ def _from_parts(parts: dict[str, float]) -> tuple[float, float, float, float] | 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 
 
-def _in_json(value: object, name: str, level: int) -> Iterator[Corners]:
-    """Boxes anywhere in a JSON value, with the name that stands beside them."""
+def _find_in_json(value: object, name: str, level: int) -> Iterator[Corners]:
+    """Boxes at any level of a JSON value, each with the name in the same record."""
     if level > _LEVELS:
         return
     if isinstance(value, dict):
@@ -239,33 +239,33 @@ def _in_json(value: object, name: str, level: int) -> Iterator[Corners]:
             for key in keys
             if key in _PLACES and _is_number(value[keys[key]])
         }
-        whole = _from_parts(parts)
+        whole = _box_from_parts(parts)
         if whole is not None:
             yield Corners(whole, name)
             return
         for key, spelt in keys.items():
             part = value[spelt]
             if key in _BOX_KEYS:
-                yield from _boxes(part, name, level, gemini=key == "box2d")
+                yield from _read_json_boxes(part, name, level, gemini=key == "box2d")
             elif isinstance(part, dict | list):
-                # The name of a thing may be the key of its box.
-                yield from _in_json(part, name or spelt, level + 1)
+                # The key of a box may be its name.
+                yield from _find_in_json(part, name or spelt, level + 1)
     elif isinstance(value, list):
-        yield from _boxes(value, name, level, gemini=False)
+        yield from _read_json_boxes(value, name, level, gemini=False)
 
 
-def _boxes(value: object, name: str, level: int, *, gemini: bool) -> Iterator[Corners]:
-    """A box, or a list of boxes, under a key for boxes."""
+def _read_json_boxes(value: object, name: str, level: int, *, gemini: bool) -> Iterator[Corners]:
+    """The box or boxes of a JSON value under a key for boxes."""
     if isinstance(value, str):
-        for box in _plain(folded(value[:4000])):
+        for box in _find_number_rows(fold_characters(value[:4000])):
             yield box._replace(name=name or box.name)
         return
     if isinstance(value, dict):
-        yield from _in_json(value, name, level + 1)
+        yield from _find_in_json(value, name, level + 1)
         return
     if not isinstance(value, list):
         return
-    numbers = _four(value)
+    numbers = _read_four_numbers(value)
     if numbers is not None:
         a, b, c, d = numbers
         yield Corners((b, a, d, c), name, "thousand") if gemini else Corners((a, b, c, d), name)
@@ -273,17 +273,17 @@ def _boxes(value: object, name: str, level: int, *, gemini: bool) -> Iterator[Co
     if level <= _LEVELS:
         for part in value:
             if isinstance(part, list):
-                yield from _boxes(part, name, level + 1, gemini=gemini)
+                yield from _read_json_boxes(part, name, level + 1, gemini=gemini)
             else:
-                yield from _in_json(part, name, level + 1)
+                yield from _find_in_json(part, name, level + 1)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
 
 
-def _four(value: list[Any]) -> tuple[float, float, float, float] | None:
-    """Four numbers, in one list or as two corners."""
+def _read_four_numbers(value: list[Any]) -> tuple[float, float, float, float] | None:
+    """Four numbers from one list or from two corners, or None."""
     if len(value) == 2 and all(isinstance(part, list) and len(part) == 2 for part in value):
         value = [*value[0], *value[1]]
     if len(value) != 4 or not all(map(_is_number, value)):

@@ -1,4 +1,4 @@
-"""An answer expression: numbers, letters and option texts, joined, excluded, or offered as alternatives."""
+"""Read answer expressions: numbers, letters and option texts that are joined, excluded or given as alternatives."""
 
 from typing import Final, NamedTuple
 
@@ -14,18 +14,18 @@ _NOUNS: Final = word_set(
     "marker markers"
 )
 _LEADS: Final = _NOUNS | {"only", "just", "both", "either", "following"}
-"""Words that may stand before an item without changing it."""
+"""Words before an item that do not change its meaning."""
 _LINKS: Final = word_set(
     "is are was were be would will should must it its it's that's this these those most likely probably "
     "clearly definitely simply therefore thus then so to of as follows correct best for with go my"
 )
-"""Words that may link a marker with its answer."""
+"""Words between a marker and its answer."""
 _CLAUSES: Final = word_set(
     "because since as due given based which where while with for so is are was were has have appears "
     "appear seems fits shows covers that there it this these i we though although best most matches "
     "corresponds represents after considering clearly here"
 )
-"""Words that begin what is said about an answer."""
+"""First words of a remark about an answer."""
 _JUDGED: Final = word_set("is are was were has have appears appear seems")
 _DENIED: Final = word_set("wrong incorrect not false excluded unlikely isn't aren't ruled")
 _AND: Final = frozenset((",", ";", "and", "&", "+", "plus"))
@@ -39,7 +39,7 @@ _OPEN: Final = frozenset("([{")
 _CLOSE: Final = frozenset(")]}")
 _QUOTES: Final = frozenset("\"'#|\x01")
 _SIGNS: Final = frozenset("\"'#|\x01([{:-=>.+*")
-"""Signs that may stand before the first item of a line."""
+"""Signs before the first item of a line."""
 _NEUTRAL: Final = frozenset("\"'#|\x01([{:-=>")
 _ALL: Final = frozenset(("all", "everything", "every", "each"))
 _OF_ALL: Final = _NOUNS | {"of", "the", "above", "them", "these", "those", "listed", "given", "shown", "here"}
@@ -48,69 +48,69 @@ _GO_ON: Final = _AND | _OR | _NOT | _NOUNS
 """Words that may follow the text of an option within an expression."""
 
 
-class Read(NamedTuple):
-    """What an expression says."""
+class Expression(NamedTuple):
+    """The options that an expression names."""
 
     status: Status
-    chosen: frozenset[int]
+    places: frozenset[int]
     """Options by place, from 0."""
-    open: bool
-    """Whether it ends with a joiner, so that something is still to come."""
-    whole: bool = False
-    """Whether the line ends with its last item, outside of all brackets: nothing is left that was not read."""
+    is_open: bool
+    """Whether it ends with a comma, "and" or the like, so that another item is missing."""
 
 
-class _Item(NamedTuple):
+class _ExpressionItem(NamedTuple):
     places: tuple[int, ...]
     end: int
     kind: str
     """n: number, o: ordinal, l: letter, t: text, a: all, x: a number that no option has."""
 
 
-def read(said: list[str], options: Choices, *, strict: bool) -> Read | None:
-    """The expression with which a line begins, or None.
+def read_expression(tokens: list[str], options: Choices, *, strict: bool) -> Expression | None:
+    """The expression at the beginning of a line, or None.
 
-    `strict` allows nothing but the expression (and remarks in brackets); else a clause about the answer may follow.
+    Args:
+        tokens: Tokens of the line.
+        options: The options of the step.
+        strict: Allow only the expression and remarks in brackets; else a remark may follow the expression.
     """
-    return _Reader(said, options, strict=strict).read()
+    return _ExpressionReader(tokens, options, strict=strict).read_line()
 
 
-class _Reader:
+class _ExpressionReader:
     """One pass over the tokens of a line."""
 
     __slots__ = (
+        "after_comma",
         "at",
-        "comma",
-        "conflict",
-        "denied",
-        "deny",
         "depth",
-        "either",
+        "excluded",
+        "has_alternatives",
+        "has_conflict",
+        "included",
+        "is_out_of_range",
         "last",
+        "negation",
         "options",
-        "out",
-        "said",
         "size",
         "strict",
-        "taken",
-        "unclosed",
+        "tokens",
     )
 
-    def __init__(self, said: list[str], options: Choices, *, strict: bool) -> None:
-        self.said = said
-        self.size = len(said)
+    def __init__(self, tokens: list[str], options: Choices, *, strict: bool) -> None:
+        self.tokens = tokens
+        self.size = len(tokens)
         self.options = options
         self.strict = strict
         self.at = self.depth = 0
-        self.taken: set[int] = set()
-        self.denied: set[int] = set()
-        self.deny = ""
-        self.comma = self.either = self.conflict = self.out = self.unclosed = False
-        self.last: _Item | None = None
+        self.included: set[int] = set()
+        self.excluded: set[int] = set()
+        self.negation = ""
+        self.after_comma = self.has_alternatives = self.has_conflict = self.is_out_of_range = False
+        self.last: _ExpressionItem | None = None
 
     # ---- the line ---------------------------------------------------------------------------------------------------
 
-    def read(self) -> Read | None:
+    def read_line(self) -> Expression | None:
         expecting = True
         while self.at < self.size:
             if expecting:
@@ -127,44 +127,42 @@ class _Reader:
                 if after == "end":
                     break
                 expecting = after == "next"
-        if self.last is None or not (self.taken or self.out):
+        if self.last is None or not (self.included or self.is_out_of_range):
             return None
-        ended = self.at >= self.size
-        whole = ended and not (expecting or self.depth or self.unclosed)
-        return self._resolved(unfinished=expecting and ended, whole=whole)
+        return self._to_expression(is_open=expecting and self.at >= self.size)
 
-    def _resolved(self, *, unfinished: bool, whole: bool) -> Read:
-        chosen = frozenset(self.taken - self.denied)
+    def _to_expression(self, *, is_open: bool) -> Expression:
+        chosen = frozenset(self.included - self.excluded)
         status: Status = "ok"
-        if self.out:
+        if self.is_out_of_range:
             status = "out_of_range"
         elif (
-            self.conflict
+            self.has_conflict
             or not chosen
-            or (self.either and len(self.taken) > 1)
+            or (self.has_alternatives and len(self.included) > 1)
             or (self.options.none in chosen and len(chosen) > 1)
         ):
             status = "ambiguous"
         elif len(chosen) > 1 and not self.options.multiple:
             status = "too_many"
-        return Read(status, chosen, unfinished, whole)
+        return Expression(status, chosen, is_open)
 
     # ---- where an item must come ------------------------------------------------------------------------------------
 
     def _before_item(self) -> str | None:
-        word = self.said[self.at]
-        item = self._item(self.at)
+        word = self.tokens[self.at]
+        item = self._item_at(self.at)
         if item is not None:
-            self._take(item)
+            self._add_item(item)
             return "item"
         if word in _OPEN:
             self.depth += 1
         elif word in _NOT:
-            self.deny = word
+            self.negation = word
         elif word == "but":
-            self.deny = ""
+            self.negation = ""
         elif word in _OR and self.last is not None:
-            self.either = self.either or not self.deny
+            self.has_alternatives = self.has_alternatives or not self.negation
         elif not (
             word in _NEUTRAL
             or word in ARTICLES
@@ -172,35 +170,35 @@ class _Reader:
             or word in _AND
             or word == "than"
             or (self.last is None and word in _LINKS and not self.strict)
-            or (self.deny and word == "of")
-            or (self.either and word in _HEDGES)
+            or (self.negation and word == "of")
+            or (self.has_alternatives and word in _HEDGES)
         ):
-            return self._no_item()
+            return self._skip_remark()
         self.at += 1
         return "skip"
 
-    def _no_item(self) -> str | None:
-        """What stands where an item should: an explanation after a comma, or no expression at all."""
+    def _skip_remark(self) -> str | None:
+        """Handle a word that is no item: a remark after a comma, or not an expression."""
         if self.last is None:
             return None
-        word = self.said[self.at]
-        # "1, 3 ribs are covered": one cannot tell where the answer ends.
+        word = self.tokens[self.at]
+        # "1, 3 ribs are covered": the end of the answer is not clear.
         if word[0].isdigit() and not self.depth:
             return None
-        if self.depth and self.comma:
+        if self.depth and self.after_comma:
             self._leave_bracket()
             return "skip" if self.at < self.size else "end"
         if not is_word(word) and self.at == self.size - 1:
             return "end"
-        if not self.strict and (self.comma or self.last.kind == "t"):
+        if not self.strict and (self.after_comma or self.last.kind == "t"):
             return "end"
         return None
 
     # ---- after an item ----------------------------------------------------------------------------------------------
 
     def _after_item(self) -> str | None:  # noqa: PLR0911, PLR0912 - one branch for each kind of word
-        said, at = self.said, self.at
-        word = said[at]
+        tokens, at = self.tokens, self.at
+        word = tokens[at]
         last = self.last
         assert last is not None  # noqa: S101 - only called after an item
         if word in _CLOSE:
@@ -211,28 +209,30 @@ class _Reader:
             self.at += 1
             return "same"
         if word in _OPEN:
-            return self._bracket()
-        if word in _TO and last.kind in "nol" and self._range():
+            return self._open_bracket()
+        if word in _TO and last.kind in "nol" and self._reads_range():
             return "same"
         if word in _AND:
-            self.comma = word in ",;"
+            self.after_comma = word in ",;"
             self.at += 1
             return "next"
         if word in _OR:
             # "not 1 or 2" denies both.
-            self.either = self.either or not self.deny
-            self.comma = False
+            self.has_alternatives = self.has_alternatives or not self.negation
+            self.after_comma = False
             self.at += 1
             return "next"
-        if word in _NOT or (word == "but" and (last.kind == "a" or self.deny or self._word(at + 1) in _NOT)):
-            self.deny = "" if word == "but" and self.deny else word
-            self.comma = False
+        if word in _NOT or (
+            word == "but" and (last.kind == "a" or self.negation or self._word_at(at + 1) in _NOT)
+        ):
+            self.negation = "" if word == "but" and self.negation else word
+            self.after_comma = False
             self.at += 1
             return "next"
         if word in _ALONE or (word in _NOUNS and last.kind in "toa"):
             self.at += 1
             return "same"
-        if self._agreed(at if is_word(word) else at + 1, signed=not is_word(word)):
+        if self._repeats_item(at if is_word(word) else at + 1, signed=not is_word(word)):
             return "same"
         if not is_word(word):
             return self._end_of_sentence(word)
@@ -242,7 +242,7 @@ class _Reader:
         if self.strict:
             return None
         if word in _CLAUSES:
-            denied = word in _JUDGED and any(w in _DENIED for w in said[at : at + 6])
+            denied = word in _JUDGED and any(w in _DENIED for w in tokens[at : at + 6])
             return None if denied else "end"
         return "end" if last.kind == "t" and last.places[0] in self.options.short else None
 
@@ -254,162 +254,162 @@ class _Reader:
             return None
         if not self.strict:
             return "end"
-        rest = self.said[self.at + 1 :]
+        rest = self.tokens[self.at + 1 :]
         return None if any(is_word(w) for w in rest) else "end"
 
-    def _bracket(self) -> str | None:
-        """A bracket after an item names the same option in other words, goes on with the list, or is a remark."""
+    def _open_bracket(self) -> str | None:
+        """Handle a bracket after an item: the same option in other words, more items, or a remark."""
         at = self.at + 1
-        word = self._word(at)
+        word = self._word_at(at)
         self.depth += 1
         if word in _AND or word in _OR or word in _NOT:
             self.at = at
             return "same"
-        if self._agreed(at, signed=True):
+        if self._repeats_item(at, signed=True):
             return "same"
         self._leave_bracket()
         return "same" if self.at < self.size else "end"
 
     def _leave_bracket(self) -> None:
-        said, at = self.said, self.at
+        tokens, at = self.tokens, self.at
         depth = self.depth
         start = at
         while at < self.size and depth:
-            word = said[at]
+            word = tokens[at]
             if word in _OPEN and at > start:
                 depth += 1
             elif word in _CLOSE:
                 depth -= 1
             at += 1
         self.at, self.depth = at, 0
-        self.unclosed = depth > 0
 
-    def _agreed(self, at: int, *, signed: bool) -> bool:
-        """Whether the same option is named again, as in "2 (No)", "B. left lung" and "Yes (1)"; a different one is
-        a conflict."""
+    def _repeats_item(self, at: int, *, signed: bool) -> bool:
+        """Whether an option is named directly after the last item, as in "2 (No)", "B. left lung" and "Yes (1)".
+
+        A different option than the last item is a conflict.
+        """
         last = self.last
         assert last is not None  # noqa: S101 - only called after an item
         while at < self.size and (
-            self.said[at] in ARTICLES or self.said[at] in _SIGNS or self.said[at] in _LEADS
+            self.tokens[at] in ARTICLES or self.tokens[at] in _SIGNS or self.tokens[at] in _LEADS
         ):
-            # "2 (mask 2)" names it again; "2. mask 3" is not looked into further than that.
             at += 1
         if at >= self.size:
             return False
-        item = self._item(at)
+        item = self._item_at(at)
         if item is None or item.kind in "ax" or len(last.places) != 1:
             return False
         if (
             item.kind != "t"
             and not (signed and self.depth)
-            and not (last.kind == "t" and self.said[self.at] in ":-=")
+            and not (last.kind == "t" and self.tokens[self.at] in ":-=")
         ):
             return False
         if item.kind == "t" and last.kind == "t" and not self.depth:
             return False
-        follows = self._word(item.end)
+        follows = self._word_at(item.end)
         if item.kind == "t" and is_word(follows) and follows not in _GO_ON:
             return False
         if item.places != last.places:
-            self.conflict = True
+            self.has_conflict = True
         self.at = item.end
         return True
 
-    def _range(self) -> bool:
-        """Whether "- 3" or "to 3" after a number was taken as a range."""
+    def _reads_range(self) -> bool:
+        """Whether "- 3" or "to 3" after a number was read as a range."""
         at = self.at + 1
-        while at < self.size and (self.said[at] in _NOUNS or self.said[at] in _OPEN):
+        while at < self.size and (self.tokens[at] in _NOUNS or self.tokens[at] in _OPEN):
             at += 1
-        item = self._item(at) if at < self.size else None
+        item = self._item_at(at) if at < self.size else None
         last = self.last
         if item is None or last is None or len(last.places) != 1:
             return False
         if item.kind == "x":
-            self.out = True
+            self.is_out_of_range = True
         elif item.kind not in "nol":
             return False
         else:
             low, high = last.places[0], item.places[0]
             if low > high:
-                self.conflict = True
-            (self.denied if self.deny else self.taken).update(range(low, high + 1))
+                self.has_conflict = True
+            (self.excluded if self.negation else self.included).update(range(low, high + 1))
         self.at = item.end
         self.last = item
         return True
 
     # ---- items ------------------------------------------------------------------------------------------------------
 
-    def _word(self, at: int) -> str:
-        return self.said[at] if at < self.size else ""
+    def _word_at(self, at: int) -> str:
+        return self.tokens[at] if at < self.size else ""
 
-    def _take(self, item: _Item) -> None:
+    def _add_item(self, item: _ExpressionItem) -> None:
         if item.kind == "x":
-            self.out = True
-        elif self.deny:
-            # "1, not 2, 3": whether 3 is meant or denied cannot be told.
-            if self.comma and self.deny == "not" and self.denied and self.taken:
-                self.conflict = True
-            self.denied.update(item.places)
-            if self.options.none in self.taken and self.deny != "not":
-                self.conflict = True
+            self.is_out_of_range = True
+        elif self.negation:
+            # "1, not 2, 3": it is not clear whether 3 is included or excluded.
+            if self.after_comma and self.negation == "not" and self.excluded and self.included:
+                self.has_conflict = True
+            self.excluded.update(item.places)
+            if self.options.none in self.included and self.negation != "not":
+                self.has_conflict = True
         else:
-            self.taken.update(item.places)
+            self.included.update(item.places)
         self.last = item
         self.at = item.end
 
-    def _item(self, at: int) -> _Item | None:  # noqa: PLR0911 - one for each kind of item
-        """The item at a place. Texts come first, so that figures in them are not taken for numbers."""
-        said, options = self.said, self.options
-        word = said[at]
-        text = self._text(at)
+    def _item_at(self, at: int) -> _ExpressionItem | None:  # noqa: PLR0911 - one for each kind of item
+        """The item at a token. Option texts are tried first, so that digits in them are not read as numbers."""
+        tokens, options = self.tokens, self.options
+        word = tokens[at]
+        text = self._text_at(at)
         if text is not None:
             return text
         if word.isdigit():
-            return self._ended(self._number(word, at + 1, "n"))
+            return self._check_end(self._numbered_item(word, at + 1, "n"))
         if word[0].isdigit() and word[-2:] in _ORDINAL:
-            return self._ended(self._number(word[:-2], at + 1, "o"))
+            return self._check_end(self._numbered_item(word[:-2], at + 1, "o"))
         letter = options.letters.get(word)
         if letter is not None and not (word in ("a", "i") and self._is_free_word(at + 1)):
-            return self._ended(_Item((letter,), at + 1, "l"))
+            return self._check_end(_ExpressionItem((letter,), at + 1, "l"))
         if word in _ALL:
             end = at + 1
-            while end < self.size and (said[end] in _OF_ALL or said[end].isdigit()):
+            while end < self.size and (tokens[end] in _OF_ALL or tokens[end].isdigit()):
                 end += 1
             every = tuple(n for n in range(options.number) if n != options.none)
-            return self._ended(_Item(every, end, "a")) if every else None
-        if options.none is not None and word in _NOTHING and self._word(at + 1) not in options.letters:
+            return self._check_end(_ExpressionItem(every, end, "a")) if every else None
+        if options.none is not None and word in _NOTHING and self._word_at(at + 1) not in options.letters:
             end = at + 1
-            while end < self.size and said[end] in _OF_ALL:
+            while end < self.size and tokens[end] in _OF_ALL:
                 end += 1
             if word == "none" or end > at + 1:
-                return self._ended(_Item((options.none,), end, "t"))
+                return self._check_end(_ExpressionItem((options.none,), end, "t"))
         return None
 
-    def _text(self, at: int) -> _Item | None:
-        said, options = self.said, self.options
-        if said[at] in ARTICLES and at + 1 < self.size and said[at + 1] not in ARTICLES:
+    def _text_at(self, at: int) -> _ExpressionItem | None:
+        tokens, options = self.tokens, self.options
+        if tokens[at] in ARTICLES and at + 1 < self.size and tokens[at + 1] not in ARTICLES:
             at += 1
-        full, end, only, stop = options.text(said, at)
+        full, end, only, stop = options.find_text(tokens, at)
         if stop > end:
-            item = self._ended(_Item((only,), stop, "t"))
+            item = self._check_end(_ExpressionItem((only,), stop, "t"))
             if item is not None:
                 return item
         if full < 0:
             return None
         if full == options.none:
-            while end < self.size and said[end] in _OF_ALL:
+            while end < self.size and tokens[end] in _OF_ALL:
                 end += 1
-        return self._ended(_Item((full,), end, "t"))
+        return self._check_end(_ExpressionItem((full,), end, "t"))
 
-    def _number(self, figures: str, end: int, kind: str) -> _Item:
-        # Figures without end, or of scripts that Python does not read, are no number of an option.
+    def _numbered_item(self, figures: str, end: int, kind: str) -> _ExpressionItem:
+        # Very long numbers, and digits of scripts that Python does not read, are not the number of an option.
         number = int(figures) if len(figures) < 7 and figures.isdecimal() else _MANY
         if 1 <= number <= self.options.number:
-            return _Item((number - 1,), end, kind)
-        return _Item((), end, "x")
+            return _ExpressionItem((number - 1,), end, kind)
+        return _ExpressionItem((), end, "x")
 
     def _is_free_word(self, at: int) -> bool:
-        word = self._word(at)
+        word = self._word_at(at)
         return (
             is_word(word)
             and word not in _AND
@@ -418,9 +418,9 @@ class _Reader:
             and word not in _CLAUSES
         )
 
-    def _ended(self, item: _Item) -> _Item | None:  # noqa: PLR0911
-        """The item, if what follows lets it end here."""
-        word = self._word(item.end)
+    def _check_end(self, item: _ExpressionItem) -> _ExpressionItem | None:  # noqa: PLR0911
+        """The item if the next token allows it to end here, else None."""
+        word = self._word_at(item.end)
         if not word or (not is_word(word) and word != "%"):
             return item
         if (
@@ -435,7 +435,7 @@ class _Reader:
         if item.kind in "toa" and (word in _NOUNS or word == "1"):
             # "the red points", "the third one", "all points"
             return item._replace(end=item.end + 1)
-        if item.kind in "nl" and self._text(item.end) is not None:
+        if item.kind in "nl" and self._text_at(item.end) is not None:
             return item
         if self.strict:
             return None

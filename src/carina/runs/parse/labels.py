@@ -1,4 +1,4 @@
-"""Yes, no or uncertain, from a word or from a sentence."""
+"""Parse a label (yes, no or uncertain) from a word or a sentence."""
 
 import re
 from collections.abc import Iterator
@@ -6,15 +6,23 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from carina.cases.model import Label
-from carina.runs.parse.failure import failed
-from carina.runs.parse.markers import last_answers
-from carina.runs.parse.normalise import Spoken, plain
-from carina.runs.parse.structured import NOTHING, answer_in, decoded
-from carina.runs.parse.weigh import SENTENCE, UNCERTAIN, WEIGHED, Asked, Found, asked_about, weighed
-from carina.runs.records import Parsed
+from carina.runs.parse.clauses import (
+    LONGEST_TEXT,
+    SENTENCE,
+    UNCERTAIN,
+    FoundLabel,
+    QuestionTopic,
+    find_topic,
+    label_clauses,
+)
+from carina.runs.parse.failure import classify_failure
+from carina.runs.parse.markers import find_marked_answers
+from carina.runs.parse.normalise import VisibleReply, normalise_text
+from carina.runs.parse.structured import NO_VALUE, decode_json, find_answer_value
+from carina.runs.records import ParsedAnswer
 
 _SHORT: Final = 80
-"""Characters of a value in JSON that is remembered."""
+"""Characters of a JSON value up to which its label is cached."""
 
 _OPENS: Final = re.compile(
     r"(?P<likely>(?:most |more |very |quite |highly )?(?:likely|probably|probable)\b[,:]?\s*)?"
@@ -24,78 +32,77 @@ _OPENS: Final = re.compile(
     r"|correct(?=[\s\"')\]]*(?:[.,;!\n]|$)))|(?P<unlikely>(?:very |highly |rather |quite )?(?:unlikely|improbable)\b)"
     rf"|(?P<uncertain>{UNCERTAIN}))?"
 )
-"""What a sentence can open with. What is likely is uncertain unless it says yes or no; what is unlikely is denied, as
-in reports."""
+"""Beginnings of a sentence that give a label. "Likely" alone is uncertain; "unlikely" is no, as in reports."""
 _LEAD: Final = re.compile(
     r"[\s\x01\"'(\[{:=>#|-]{0,16}"
     r"(?:(?:is|are|would be|should be|must be|remains|a|an|the|it|this|that|it's|i|am|i'm|still)\b"
     r"[\s\"':(\[]{0,8}){0,6}"
 )
-_OTHER: Final = re.compile(
+_SECOND_LABEL: Final = re.compile(
     r"[\s\"')\]]{0,4}(?:/|,?\s?(?:or|and)\b)[\s\"'(\[]{0,4}(?:yes|no|uncertain|unclear|maybe)\b(?! \w)"
 )
-_ENDED: Final = re.compile(r"[\s\"')\]}]{0,8}(?:[,.;:!?\n(-]|$)")
+_LABEL_END: Final = re.compile(r"[\s\"')\]}]{0,8}(?:[,.;:!?\n(-]|$)")
 _UNSEEN: Final = re.compile(
     r"\bcan(?:'t|not| not) (see|find|identify|detect|make out)\b(?! (?:\w{1,12} ){0,3}(?:images?|pictures?|attachments?"
     r"|x-?rays?|radiographs?|films?|scans?|photos?|files?)\b)"
 )
-"""Who cannot see an effusion denies it; who cannot see the image declines."""
+"""A reply that cannot see an effusion means no; a reply that cannot see the image is a refusal."""
 _LETTER: Final = re.compile(r"[\s\x01\"'(\[:=]{0,8}([yn])[\s\"')\].!]{0,8}(?:\n|$)")
 _LETTERS: Final[dict[str, Label]] = {"y": "yes", "n": "no"}
 _ENTRY: Final = re.compile(r"(?:^|\n|[.;,])[\s\"'#-]{0,8}([a-z][^:\n.;,]{0,80}):[ \t]{0,8}(?=[a-z\"'(\[])")
-"""What stands before a colon, as in "Effusion: yes"."""
+"""The name of an entry before its colon, as in "Effusion: yes"."""
 _GENERAL: Final = re.compile(r"(?:present|presence|finding|assessment|impression|diagnosis|reading)s?\b")
-"""Names of an entry that are about whatever is asked."""
+"""Names of an entry that fit every question."""
 
 
-def parse_label(question: str, said: Spoken, stop: str) -> Parsed:
-    """The label that a reply gives. Uncertain is a label of its own; two labels are `ambiguous`."""
-    text = said.text
-    found = _found(text)
+def parse_label(question: str, reply: VisibleReply, stop: str) -> ParsedAnswer:
+    """The label of a reply, or why there is none; two labels are `ambiguous`."""
+    text = reply.text
+    found = _find_label(text)
     if found is not None:
-        return labelled(found)
-    words = _UNSEEN.sub(r"do not \1", plain(text))
-    lost = failed(words, said, stop)
-    if lost.status != "no_answer" or decoded(text) is not NOTHING:
-        return lost
-    about = asked_about(question)
-    told = _entered(words[:WEIGHED], about) or weighed(words, about)
-    return lost if told is None else labelled(told)
+        return answer_from_label(found)
+    words = _UNSEEN.sub(r"do not \1", normalise_text(text))
+    failure = classify_failure(words, reply, stop)
+    if failure.status != "no_answer" or decode_json(text) is not NO_VALUE:
+        return failure
+    topic = find_topic(question)
+    label = _find_entry_label(words[:LONGEST_TEXT], topic) or label_clauses(words, topic)
+    return failure if label is None else answer_from_label(label)
 
 
-def labelled(found: Label | Literal["both"]) -> Parsed:
-    """What was found, as an answer."""
-    return Parsed(status="ambiguous") if found == "both" else Parsed(status="ok", label=found)
+def answer_from_label(found: Label | Literal["both"]) -> ParsedAnswer:
+    """A label as a parsed answer."""
+    return ParsedAnswer(status="ambiguous") if found == "both" else ParsedAnswer(status="ok", label=found)
 
 
-def _found(text: str) -> Found:
-    """The label that a reply gives in JSON, after a marker, or in the opening of a sentence."""
+def _find_label(text: str) -> FoundLabel:
+    """The label of a reply in JSON, after a marker, or at the beginning of a sentence."""
     if text[:1] in ("{", "[") or "```" in text:
-        value = decoded(text)
-        if value is not NOTHING:
-            return _of_value(value)
-    return _said(plain(text))
+        value = decode_json(text)
+        if value is not NO_VALUE:
+            return _find_in_json(value)
+    return _find_in_text(normalise_text(text))
 
 
-def _said(words: str) -> Found:
+def _find_in_text(words: str) -> FoundLabel:
     letter = _LETTER.fullmatch(words) if len(words) < 24 else None
     if letter is not None:
         return _LETTERS[letter[1]]
-    return marked_label(last_answers(words)) or _opening(words)
+    return find_label_after_marker(find_marked_answers(words)) or _find_opening_label(words)
 
 
-def _of_value(value: object) -> Found:
+def _find_in_json(value: object) -> FoundLabel:
     """The label in a JSON value."""
     for inner in (False, True):
-        answer = answer_in(value, inner=inner)
-        if answer is NOTHING or isinstance(answer, dict):
+        answer = find_answer_value(value, inner=inner)
+        if answer is NO_VALUE or isinstance(answer, dict):
             continue
         if isinstance(answer, list):
             answer = answer[0] if len(answer) == 1 else None
         if isinstance(answer, bool):
             return "yes" if answer else "no"
         if isinstance(answer, str):
-            return _worded_again(answer) if len(answer) <= _SHORT else _worded(answer)
+            return _find_in_json_text_cached(answer) if len(answer) <= _SHORT else _find_in_json_text(answer)
         return None
     if isinstance(value, dict):
         said = [part for part in value.values() if isinstance(part, bool)]
@@ -104,15 +111,15 @@ def _of_value(value: object) -> Found:
     return None
 
 
-def _worded(value: str) -> Found:
-    return _said(plain(value[:WEIGHED]))
+def _find_in_json_text(value: str) -> FoundLabel:
+    return _find_in_text(normalise_text(value[:LONGEST_TEXT]))
 
 
-_worded_again = lru_cache(maxsize=1 << 14)(_worded)
+_find_in_json_text_cached = lru_cache(maxsize=1 << 14)(_find_in_json_text)
 
 
-def _at(words: str, at: int) -> tuple[Found, int]:
-    """The label that stands at a place, after words that only lead to it, and where it ends."""
+def _read_label_at(words: str, at: int) -> tuple[FoundLabel, int]:
+    """The label at a position, after words such as "it is", and the position where it ends."""
     found = _OPENS.match(words, at)
     if found is None or found.end() == at:
         lead = _LEAD.match(words, at)
@@ -121,7 +128,7 @@ def _at(words: str, at: int) -> tuple[Found, int]:
         if found is None or found.end() == at:
             return None, at
     end = found.end()
-    if _OTHER.match(words, end):
+    if _SECOND_LABEL.match(words, end):
         return "both", end
     if found["yes"]:
         return "yes", end
@@ -132,10 +139,10 @@ def _at(words: str, at: int) -> tuple[Found, int]:
     return "uncertain", end
 
 
-def marked_label(tails: Iterator[str]) -> Found:
-    """The label after the first of these markers that has one."""
+def find_label_after_marker(tails: Iterator[str]) -> FoundLabel:
+    """The label in the first of these texts that begins with one."""
     for tail in tails:
-        found, end = _at(tail, 0)
+        found, end = _read_label_at(tail, 0)
         if found is not None and (found != "no" or not tail.startswith(" doubt", end)):
             return found
         letter = _LETTER.match(tail)
@@ -144,21 +151,21 @@ def marked_label(tails: Iterator[str]) -> Found:
     return None
 
 
-def _openings(words: str) -> Iterator[tuple[int, Label | Literal["both"]]]:
-    """Labels with which sentences open, as words of their own."""
+def _read_openings(words: str) -> Iterator[tuple[int, Label | Literal["both"]]]:
+    """Positions and labels of the sentences that begin with a label as a separate word."""
     for at in (0, *[end.end() for end in SENTENCE.finditer(words)]):
         if at == len(words):
             return
-        found, end = _at(words, at)
-        # "No other finding is seen" does not say no; that something is uncertain may be said in a clause.
-        if found is not None and (found == "uncertain" or _ENDED.match(words, end) or found == "both"):
+        found, end = _read_label_at(words, at)
+        # "No other finding is seen" is not the label no; a longer clause may begin with "uncertain".
+        if found is not None and (found == "uncertain" or _LABEL_END.match(words, end) or found == "both"):
             yield at, found
 
 
-def _opening(words: str) -> Found:
-    """The label with which the reply opens, or the only one with which one of its sentences opens."""
-    first: Found = None
-    for at, found in _openings(words):
+def _find_opening_label(words: str) -> FoundLabel:
+    """The label at the beginning of the sentences of a reply; "both" where they disagree."""
+    first: FoundLabel = None
+    for at, found in _read_openings(words):
         if found == "both":
             return "both"
         if first is None:
@@ -171,13 +178,13 @@ def _opening(words: str) -> Found:
     return first
 
 
-def _entered(words: str, about: Asked) -> Found:
-    """The label of the entries that name what is asked about, as in "Effusion: yes"."""
-    entries: list[tuple[int, Found]] = []
+def _find_entry_label(words: str, topic: QuestionTopic) -> FoundLabel:
+    """The label of the entries that best match the topic, as in "Effusion: yes"."""
+    entries: list[tuple[int, FoundLabel]] = []
     for entry in _ENTRY.finditer(words):
-        found, end = _at(words, entry.end())
-        if found is not None and _ENDED.match(words, end):
-            entries.append((about.names(entry[1]) or int(_GENERAL.match(entry[1]) is not None), found))
+        found, end = _read_label_at(words, entry.end())
+        if found is not None and _LABEL_END.match(words, end):
+            entries.append((topic.count_words(entry[1]) or int(_GENERAL.match(entry[1]) is not None), found))
     most = max((names for names, _ in entries), default=0)
     labels = {found for names, found in entries if names == most}
     if most <= 0 or not labels:

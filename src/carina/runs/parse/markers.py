@@ -1,10 +1,10 @@
-"""Where a reply says that now its answer comes."""
+"""Find the phrases that announce an answer, such as "Answer:" or "I choose"."""
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from carina.runs.parse.normalise import SIGN
+from carina.runs.parse.normalise import ANSWER_SIGN
 
 _ADJECTIVES: Final = "correct|best|right|final|selected|chosen|my|appropriate|accurate|likely"
 _NOUNS: Final = (
@@ -21,14 +21,14 @@ _MARKER: Final = re.compile(
     r"then|now|also))*\s(?:select|choos|chose|pick|opt\sfor|opted\sfor|go\swith|going\swith|went\swith|settle\son)"
     r"(?:ed|e|en|ing|n)?\b"
     rf"|\b(?:{_NAMES})\s?[\"']?\s?:"
-    rf"|{SIGN}",
+    rf"|{ANSWER_SIGN}",
 )
 _WORD: Final = re.compile(r"[a-z]+")
 _PARTS: Final = (
     (frozenset(_ADJECTIVES.split("|")), tuple(_NOUNS.split("|"))),
     (frozenset(_SPEAKERS.split("|")), ("select", "choos", "chose", "pick", "opt", "go", "went", "settle")),
 )
-"""Words with which a marker begins, and how a word begins that it must have as well."""
+"""First words of a marker, and the beginnings of another word that it must contain."""
 _BEFORE_COLON: Final = frozenset(_NAMES.split("|"))
 _FIRST: Final = _BEFORE_COLON.union(*(first for first, _ in _PARTS))
 _DENIED: Final = re.compile(
@@ -39,24 +39,24 @@ _DENIED_BY: Final = (
     *("not", "n't", "never", "no", "to", "without", "wrong", "incorrect", "possible"),
     *("the", "a", "an", "any", "my", "final", "correct", "definitive", "that"),
 )
-"""How what comes before a denied marker ends; the pattern itself is slow."""
+"""Possible endings of the text before a negated marker, checked first because the pattern is slow."""
 _BEFORE: Final = 32
 
 
-def last_answers(text: str) -> Iterator[str]:
-    """What follows each marker, up to the next one; the last marker first.
+def find_marked_answers(text: str) -> Iterator[str]:
+    """The text after each marker, up to the next marker; the last marker first.
 
-    Most replies end with the word "answer": what comes after it is looked at before the rest is searched.
+    In most replies the last marker is the word "answer", so the text after it is searched before the rest.
     """
     final = text.rfind("answer")
     if final > 0:
-        yield from after_markers(text, final, len(text))
-    yield from after_markers(text, 0, final if final > 0 else len(text))
+        yield from find_after_markers(text, final, len(text))
+    yield from find_after_markers(text, 0, final if final > 0 else len(text))
 
 
-def after_markers(text: str, start: int, stop: int) -> Iterator[str]:
-    """What follows the markers that begin in a part of the text."""
-    if text.find("answer", start, stop) < 0 and not may_mark(text, start, stop):
+def find_after_markers(text: str, start: int, stop: int) -> Iterator[str]:
+    """The text after each marker that begins between two positions; the last marker first."""
+    if text.find("answer", start, stop) < 0 and not may_have_marker(text, start, stop):
         return
     found: list[tuple[int, int]] = []
     seen, same_line = start, False
@@ -66,8 +66,8 @@ def after_markers(text: str, start: int, stop: int) -> Iterator[str]:
             break
         same_line = same_line and text.find("\n", seen, at) < 0
         seen = at
-        # A box in an answer that is announced, or in a list of boxes, begins nothing new.
-        if (text[at] == SIGN and same_line) or _is_denied(text, at):
+        # A boxed part of an announced answer, or of a list of boxes, is not a new answer.
+        if (text[at] == ANSWER_SIGN and same_line) or _is_denied(text, at):
             continue
         found.append((at, marker.end()))
         same_line = True
@@ -77,10 +77,12 @@ def after_markers(text: str, start: int, stop: int) -> Iterator[str]:
         end = at
 
 
-def may_mark(text: str, start: int, stop: int) -> bool:
-    """Whether a marker other than the word "answer" can begin in a part of the text that ends with the text or before
-    that word: all the words that it must have are there."""
-    if text.find(SIGN, start, stop) >= 0:
+def may_have_marker(text: str, start: int, stop: int) -> bool:
+    """Whether a marker other than the word "answer" can begin between two positions: all words that it needs are there.
+
+    The part must end with the text or before the word "answer".
+    """
+    if text.find(ANSWER_SIGN, start, stop) >= 0:
         return True
     words = _WORD.findall(text, start, stop)
     if _FIRST.isdisjoint(words):

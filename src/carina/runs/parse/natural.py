@@ -1,14 +1,14 @@
-"""Options in natural words: "It is on the right.", "AP view", "< 1/3"."""
+"""Recognise an option in a sentence of other words: "It is on the right.", "AP view", "< 1/3"."""
 
 import re
 from functools import lru_cache
 from typing import Final
 
-from carina.runs.parse.choices import ARTICLES, Choices, tokens, word_set
-from carina.runs.parse.refusal import refuses
+from carina.runs.parse.choices import ARTICLES, Choices, split_tokens, word_set
+from carina.runs.parse.failure import is_refusal
 
 _LONGEST: Final = 200
-"""Characters that a sentence with an answer may have."""
+"""Most characters of a sentence that is searched."""
 _SENTENCE: Final = re.compile(r"[.!?;\n](?!\d)")
 _FRACTION: Final = r"(\d/\d)"
 _FOLDS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
@@ -37,35 +37,40 @@ _FOLDS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (rf">=?\s*{_FRACTION}", r" from\1up "),
     )
 )
-"""Different words for the same, in this order: fractions first, then what is compared with them."""
+"""Synonyms, replaced in this order: fractions first, then comparisons with them."""
 _HINT: Final = re.compile(r"[a-z]+|[/<>≥]|(?<=[pa])\.")
 _HINTS: Final = word_set(
     "posteroanterior postero anteroposterior antero frontal side third thirds quarter quarters than under below least "
     "over above / < > ≥ ."
 )
-"""Words and signs without which nothing is replaced; to look for them takes less time than the patterns."""
+"""Words and signs without which no pattern can match; looking for them is faster than the patterns."""
 _ATOM: Final = re.compile(r"from\d/\dto\d/\d|under\d/\d|from\d/\dup")
 _IDLE: Final = ARTICLES | word_set("and of in on at to is are it this that there was be with side sided s")
-"""Words by which no option can be told."""
+"""Words that do not distinguish options."""
 _DENIALS: Final = word_set(
     "no not none neither nor never without cannot except excluding excluded wrong incorrect false unlikely absent "
     "rather instead ruled unsure uncertain unclear or isn't aren't doesn't don't can't wasn't hasn't couldn't won't"
 )
-"""With these a sentence may say the contrary, or leave it open."""
+"""Words with which a sentence may negate an option or leave it undecided."""
 
 
-def natural(words: str, options: Choices) -> int | None:
-    """The only option whose own words a sentence holds, in whatever order; the text is plain.
+def find_named_option(words: str, options: Choices) -> int | None:
+    """The only option whose distinguishing words all occur in a sentence, in any order; None if there is none.
 
-    An option's own words are those that not all options have. A sentence with a word of another option, a denial, or
-    a number that is not part of the option names none. Of several options one cannot tell where the answer ends.
+    The distinguishing words of an option are those that not all options have. A sentence with a word of another option,
+    a negation, or a number that is not part of the option names no option. Steps that allow several options are not
+    parsed this way, because the end of the answer is not clear.
+
+    Args:
+        words: A normalised text.
+        options: The options of the step.
     """
     sentence = _only_sentence(words)
     if not sentence or options.multiple:
         return None
     own = _own_words(options.texts, options.none)
-    said = _words(sentence)
-    if said & _DENIALS or refuses(words):
+    said = _comparable_words(sentence)
+    if said & _DENIALS or is_refusal(words):
         return None
     for number, held in enumerate(own):
         if held and held <= said and not any((other - held) & said for other in own):
@@ -74,7 +79,7 @@ def natural(words: str, options: Choices) -> int | None:
 
 
 def _only_sentence(words: str) -> str:
-    """The text, if it is one sentence and no question."""
+    """The text if it is a single sentence and not a question, else an empty string."""
     text = words.strip(" \n\"'")
     if len(text) > _LONGEST or text.endswith("?"):
         return ""
@@ -82,12 +87,12 @@ def _only_sentence(words: str) -> str:
     return "" if _SENTENCE.search(text) else text
 
 
-def _words(text: str) -> frozenset[str]:
+def _comparable_words(text: str) -> frozenset[str]:
     if not _HINTS.isdisjoint(_HINT.findall(text)):
         for pattern, same in _FOLDS:
             text = pattern.sub(same, text)
     atoms = _ATOM.findall(text)
-    found = (word[:-1] if _is_plural(word) else word for word in tokens(_ATOM.sub(" ", text)))
+    found = (word[:-1] if _is_plural(word) else word for word in split_tokens(_ATOM.sub(" ", text)))
     return frozenset(atoms).union(word for word in found if word[0].isalnum()) - _IDLE
 
 
@@ -97,8 +102,8 @@ def _is_plural(word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _own_words(texts: tuple[str, ...], none: int | None) -> tuple[frozenset[str], ...]:
-    """By option, the words that not all others have as well; none for an option that cannot be told by words."""
-    every = [_words(text) for text in texts]
+    """The words of each option that not all options share; empty where words cannot distinguish the options."""
+    every = [_comparable_words(text) for text in texts]
     others = [words for number, words in enumerate(every) if number != none]
     if len(others) < 2 or {"yes", "no"}.intersection(texts):
         return ()

@@ -1,18 +1,17 @@
-"""From a reply as it came to words that can be read: no reasoning, no markup, one kind of every sign."""
+"""Normalise a reply: remove reasoning and markup, and replace equivalent characters by one."""
 
 import re
 import unicodedata
 from typing import Final, NamedTuple
 
-SIGN: Final = "\x01"
-"""Stands before what a reply puts in a box (`\\boxed{}`, `<answer>`): an answer without a word that says so."""
+ANSWER_SIGN: Final = "\x01"
+"""Inserted before text that a reply puts in a box (`\\boxed{}`, `<answer>`), which marks it as an answer."""
 
 _CHUNK: Final = 512
-"""Unicode's reordering of combining marks is quadratic in a run of them: short pieces bound it."""
+"""Characters that are normalised at a time: Unicode normalisation is quadratic in runs of combining marks."""
 
-LONG: Final = 400_000
-"""Characters of a reply that are searched for an answer, half of them from either end; nobody answers in the middle of
-a book."""
+LONGEST_REPLY: Final = 400_000
+"""Characters of a reply that are searched for an answer, half of them from either end."""
 
 _REASONING: Final = re.compile(
     r"<(?P<end>/?)(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad|seed:think)\b[^<>]{0,40}>"
@@ -53,21 +52,24 @@ _SIGNS: Final = str.maketrans(
 )
 
 
-class Spoken(NamedTuple):
-    """What a reply says aloud."""
+class VisibleReply(NamedTuple):
+    """A reply without its reasoning."""
 
     text: str
-    thought: bool
-    """Whether reasoning was taken out."""
-    cut: bool
+    has_reasoning: bool
+    """Whether reasoning was removed."""
+    ends_in_reasoning: bool
     """Whether the reply ends inside its reasoning."""
 
 
-def spoken(reply: str) -> Spoken:
-    """A reply without its reasoning. A block that nobody closed goes on to the end; one that nobody opened began
-    with the reply, as where the template of a model opens it."""
+def remove_reasoning(reply: str) -> VisibleReply:
+    """Remove the reasoning from a reply.
+
+    A reasoning block that is not closed extends to the end. One that is not opened begins with the reply, because the
+    chat template of some models opens it.
+    """
     if "<" not in reply and "◁" not in reply and ("]" not in reply or "think]" not in reply.lower()):
-        return Spoken(reply.strip(), False, False)  # noqa: FBT003 - by place, which is twice as fast
+        return VisibleReply(reply.strip(), False, False)  # noqa: FBT003 - by place, which is twice as fast
     kept: list[str] = []
     inside = thought = False
     at = 0
@@ -75,7 +77,7 @@ def spoken(reply: str) -> Spoken:
         closes = tag["close"] is not None or tag["end"] == "/"
         if not inside:
             if closes:
-                # A channel that opens the answer closes nothing where nothing was said before it.
+                # A tag that opens the answer closes no reasoning if there is no text before it.
                 thought = thought or bool(reply[at : tag.start()].strip())
                 kept.clear()
             else:
@@ -87,26 +89,28 @@ def spoken(reply: str) -> Spoken:
             at = tag.end()
     if not inside:
         kept.append(reply[at:])
-    return Spoken(_NAMELESS.sub(_of_token, "".join(kept)).strip(), thought=thought, cut=inside)
+    return VisibleReply(
+        _NAMELESS.sub(_keep_box_token, "".join(kept)).strip(), has_reasoning=thought, ends_in_reasoning=inside
+    )
 
 
-def ends(said: Spoken) -> Spoken:
-    """What is said, without the middle of a text that is longer than any answer needs."""
-    if len(said.text) <= LONG:
-        return said
-    # The dots keep what stands before the cut from being read together with what comes after it.
-    head, tail = said.text[: LONG // 2], said.text[-LONG // 2 :]
-    return said._replace(text=f"{head}...\n...\n...{tail}")
+def shorten_reply(reply: VisibleReply) -> VisibleReply:
+    """Remove the middle of a reply that is longer than `LONGEST_REPLY`."""
+    if len(reply.text) <= LONGEST_REPLY:
+        return reply
+    # The dots separate the two parts, so that no answer is read across the cut.
+    head, tail = reply.text[: LONGEST_REPLY // 2], reply.text[-LONGEST_REPLY // 2 :]
+    return reply._replace(text=f"{head}...\n...\n...{tail}")
 
 
-def _of_token(token: re.Match[str]) -> str:
-    # Tokens of boxes and references carry meaning; those of turns and channels do not.
+def _keep_box_token(token: re.Match[str]) -> str:
+    # Tokens of boxes and references are part of an answer; those of turns and channels are not.
     word = token[0]
     return word if "box" in word or "ref" in word else ""
 
 
-def folded(text: str) -> str:
-    """One character for every sign that means the same: full-width digits, curly quotes, dashes, bullets."""
+def fold_characters(text: str) -> str:
+    """Replace equivalent characters by one: full-width digits, curly quotes, dashes, bullets."""
     if text.isascii():
         return text
     pieces = [
@@ -116,17 +120,17 @@ def folded(text: str) -> str:
     return "".join(pieces).translate(_SIGNS)
 
 
-def plain(text: str) -> str:
-    """Lower-case words without markup; `SIGN` before what stood in a box."""
-    text = folded(text)
-    if SIGN in text:
-        text = text.replace(SIGN, " ")
+def normalise_text(text: str) -> str:
+    """Lower-case text without markup, with `ANSWER_SIGN` before text that was boxed."""
+    text = fold_characters(text)
+    if ANSWER_SIGN in text:
+        text = text.replace(ANSWER_SIGN, " ")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\\" in text or "$" in text:
-        text = _LATEX.sub("", _BOXED.sub(SIGN, _ESCAPED.sub("\n", text)))
+        text = _LATEX.sub("", _BOXED.sub(ANSWER_SIGN, _ESCAPED.sub("\n", text)))
     if "<" in text:
-        text = _BREAK.sub("\n", _ANSWER_TAG.sub(_sign, text))
+        text = _BREAK.sub("\n", _ANSWER_TAG.sub(_replace_answer_tag, text))
         text = _TAG.sub("", text)
     for mark in ("*", "`", "~~"):
         if mark in text:
@@ -136,12 +140,12 @@ def plain(text: str) -> str:
     return text.lower().strip()
 
 
-def _sign(tag: re.Match[str]) -> str:
+def _replace_answer_tag(tag: re.Match[str]) -> str:
     if tag[0].startswith("<|"):
-        return SIGN if "begin" in tag[0] else ""
-    return "\n" if tag[1] else f"\n{SIGN}"
+        return ANSWER_SIGN if "begin" in tag[0] else ""
+    return "\n" if tag[1] else f"\n{ANSWER_SIGN}"
 
 
-def storable(text: str) -> str:
-    """The text without half characters, which no file can hold."""
+def make_storable(text: str) -> str:
+    """The text without lone surrogates, which cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Replies in JSON: the whole of it, or its only fenced block."""
+"""Decode a reply that is JSON, or whose only fenced block is JSON, and find the answer in it."""
 
 import re
 from functools import lru_cache
@@ -26,71 +26,71 @@ _KEYS: Final = (
     ),
     ("number", "numbers", "id", "letter", "label", "text", "value"),
 )
-"""Keys under which an answer is found, the surest first; the last row only within an answer."""
+"""Keys that hold an answer, the most certain first; those of the last row only count within an answer."""
 _RANKS: Final = {name: rank for rank, name in enumerate(name for row in _KEYS for name in row)}
 _NO_RANK: Final = len(_RANKS)
 _OUTER: Final = _NO_RANK - len(_KEYS[-1])
 _KEY: Final = 40
-"""Characters of a key that is worth remembering."""
+"""Characters of a key up to which its rank is cached."""
 _LEVELS: Final = 4
 _PARTS: Final = 64
 
-NOTHING: Final = object()
-"""No JSON at all, which is not the JSON value null."""
+NO_VALUE: Final = object()
+"""There is no JSON, or no answer in it. This differs from the JSON value null."""
 
 
-def decoded(text: str) -> Any:  # noqa: ANN401
-    """The JSON value that a reply consists of, or `NOTHING`."""
+def decode_json(text: str) -> Any:  # noqa: ANN401
+    """Decode the JSON value that a reply consists of; `NO_VALUE` where it is not JSON."""
     body = text
     if "```" in text:
         parts = _FENCE.split(text, maxsplit=3)
         if len(parts) not in (2, 3):
-            return NOTHING
+            return NO_VALUE
         body = parts[1]
     body = body.strip()
     if body[:1] not in ("{", "["):
-        return NOTHING
+        return NO_VALUE
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeError, ValueError):
-        return NOTHING
+        return NO_VALUE
 
 
-def answer_in(value: object, *, inner: bool = False, level: int = 0) -> Any:  # noqa: ANN401 - JSON is anything
-    """What stands under a key for answers; `NOTHING` where there is none.
+def find_answer_value(value: object, *, inner: bool = False, level: int = 0) -> Any:  # noqa: ANN401 - JSON is anything
+    """The value under a key for answers; `NO_VALUE` where there is none.
 
-    A list of records is taken for the list of their answers.
+    For a list of records, the list of their answers.
     """
     if level > _LEVELS:
-        return NOTHING
+        return NO_VALUE
     if isinstance(value, dict):
-        return _under_key(value, inner=inner, level=level)
+        return _find_under_key(value, inner=inner, level=level)
     if isinstance(value, list) and value and all(isinstance(part, dict) for part in value[:_PARTS]):
-        found = [answer_in(part, inner=inner, level=level + 1) for part in value[:_PARTS]]
-        return NOTHING if any(part is NOTHING for part in found) else found
-    return NOTHING if level else value
+        found = [find_answer_value(part, inner=inner, level=level + 1) for part in value[:_PARTS]]
+        return NO_VALUE if any(part is NO_VALUE for part in found) else found
+    return NO_VALUE if level else value
 
 
-def _under_key(record: dict[str, Any], *, inner: bool, level: int) -> Any:  # noqa: ANN401
+def _find_under_key(record: dict[str, Any], *, inner: bool, level: int) -> Any:  # noqa: ANN401
     best, surest = "", _NO_RANK if inner else _OUTER
     for key in record:
-        rank = _remembered(key) if len(key) <= _KEY else _rank(key)
-        # Of two spellings of the same name the later one counts.
+        rank = _rank_cached(key) if len(key) <= _KEY else _rank(key)
+        # Of two spellings of the same key the later one counts.
         if rank < surest or (best and rank == surest):
             best, surest = key, rank
     if best:
         found = record[best]
-        return answer_in(found, inner=True, level=level + 1) if isinstance(found, dict) else found
+        return find_answer_value(found, inner=True, level=level + 1) if isinstance(found, dict) else found
     if len(record) == 1 and not inner:
         (only,) = record.values()
         if isinstance(only, dict | list):
-            return answer_in(only, level=level + 1)
-    return NOTHING
+            return find_answer_value(only, level=level + 1)
+    return NO_VALUE
 
 
 def _rank(key: str) -> int:
-    """The place of a key among those of answers, whatever its spelling."""
+    """The rank of a key in `_KEYS`, ignoring case and punctuation."""
     return _RANKS.get(_NOT_LETTER.sub("", key.lower()), _NO_RANK)
 
 
-_remembered = lru_cache(maxsize=1024)(_rank)
+_rank_cached = lru_cache(maxsize=1024)(_rank)

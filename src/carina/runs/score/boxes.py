@@ -24,7 +24,7 @@ _SIDES: Final[dict[Frame, float]] = {"percent": 100.0, "unit": 1.0, "thousand": 
 Corners = tuple[float, float, float, float]
 
 
-class _Placed(NamedTuple):
+class _ComparableBox(NamedTuple):
     """A box in a frame in which boxes can be compared."""
 
     image: str
@@ -32,9 +32,9 @@ class _Placed(NamedTuple):
     corners: Corners
 
 
-def score_boxes(case: Case, step: Step, found: Sequence[Box] | None) -> Scores:
+def score_boxes(case: Case, step: Step, boxes: Sequence[Box] | None) -> Scores:
     """Score the boxes of an answer; None for an answer in which no box could be read."""
-    overlap = 0.0 if found is None else mean_iou(case, key_boxes(case, step.key), found)
+    overlap = 0.0 if boxes is None else mean_iou(case, key_boxes(case, step.key), boxes)
     return Scores(correct=overlap >= RIGHT - _ROUNDING, score=overlap, iou=overlap)
 
 
@@ -52,17 +52,17 @@ def key_boxes(case: Case, key: Key) -> tuple[Box, ...]:
     return tuple(around)
 
 
-def mean_iou(case: Case, right: Sequence[Box], found: Sequence[Box]) -> float:
+def mean_iou(case: Case, right: Sequence[Box], boxes: Sequence[Box]) -> float:
     """Sum of the IoU of the best pairs, divided by the larger number of boxes; 1 where neither side has a box."""
-    if not right or not found:
-        return float(len(right) == len(found))
+    if not right or not boxes:
+        return float(len(right) == len(boxes))
     sizes = {image.key: (image.width, image.height) for image in case.images}
-    placed = [_placed(box, sizes) for box in right]
+    placed = [_to_comparable(box, sizes) for box in right]
     overlaps: NDArray[np.float64] = np.array(
-        [[_pair(one, _placed(other, sizes)) for one in placed] for other in found[:_MOST]]
+        [[_pair_iou(one, _to_comparable(other, sizes)) for one in placed] for other in boxes[:_MOST]]
     )
     rows, columns = linear_sum_assignment(overlaps, maximize=True)
-    return float(overlaps[rows, columns].sum()) / max(len(right), len(found))
+    return float(overlaps[rows, columns].sum()) / max(len(right), len(boxes))
 
 
 def iou(one: Corners, other: Corners) -> float:
@@ -80,13 +80,13 @@ def _area(box: Corners) -> float:
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
-def _pair(one: _Placed | None, other: _Placed | None) -> float:
+def _pair_iou(one: _ComparableBox | None, other: _ComparableBox | None) -> float:
     if one is None or other is None or one[:2] != other[:2]:
         return 0.0
     return iou(one.corners, other.corners)
 
 
-def _placed(box: Box, sizes: dict[str, tuple[int, int]]) -> _Placed | None:
+def _to_comparable(box: Box, sizes: dict[str, tuple[int, int]]) -> _ComparableBox | None:
     """The box in pixels of its image, upper left corner first; None where it can't be placed.
 
     Where the size of an image is not known, shares of its sides stay what they are, and compare among themselves.
@@ -101,4 +101,4 @@ def _placed(box: Box, sizes: dict[str, tuple[int, int]]) -> _Placed | None:
         across, down = (width / side, height / side) if in_pixels else (1 / side, 1 / side)
     left, right = sorted((box.xyxy[0] * across, box.xyxy[2] * across))
     top, bottom = sorted((box.xyxy[1] * down, box.xyxy[3] * down))
-    return _Placed(box.image, in_pixels, (left, top, right, bottom))
+    return _ComparableBox(box.image, in_pixels, (left, top, right, bottom))

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from carina.cases import Step
-from carina.runs.records import Parsed
+from carina.runs.records import ParsedAnswer
 
 _LEAD: Final = frozenset(
     {
@@ -36,7 +36,7 @@ _UNSURE: Final = 3
 """Words that a bare "I am unsure" may take."""
 
 
-def keeps_form(step: Step, parsed: Parsed, answer: str) -> bool | None:
+def keeps_form(step: Step, parsed: ParsedAnswer, answer: str) -> bool | None:
     """Whether an answer has the demanded number of words and, if demanded, explains nothing.
 
     Args:
@@ -61,7 +61,7 @@ def keeps_form(step: Step, parsed: Parsed, answer: str) -> bool | None:
     return not demanded.answer_only or _is_bare(step, parsed, answer, count)
 
 
-def _is_bare(step: Step, parsed: Parsed, answer: str, count: int) -> bool:
+def _is_bare(step: Step, parsed: ParsedAnswer, answer: str, count: int) -> bool:
     if step.format == "choice":
         return _only_options(step, parsed, answer, count)
     if step.format == "yes_no":
@@ -71,24 +71,24 @@ def _is_bare(step: Step, parsed: Parsed, answer: str, count: int) -> bool:
     return _SENTENCES.search(answer.strip()) is None or count <= len((step.key.text or "").split())
 
 
-def _only_options(step: Step, parsed: Parsed, answer: str, count: int) -> bool:
+def _only_options(step: Step, parsed: ParsedAnswer, answer: str, count: int) -> bool:
     """Whether nothing is left when the chosen options, by text, id or number, are removed."""
     chosen = [(n, option) for n, option in enumerate(step.options, start=1) if option.id in parsed.options]
-    texts = [_normalised(option.text) for _, option in chosen]
+    texts = [_normalise(option.text) for _, option in chosen]
     if count > _BARE + sum(len(text.split()) for text in texts):
         return False
-    left = f" {_normalised(answer)} "
+    left = f" {_normalise(answer)} "
     for text in sorted(texts, key=len, reverse=True):
         left = left.replace(f" {text} ", " ", 1)
     names = {
         name.lower() for n, option in chosen for name in (option.id, str(n), chr(ord("a") + (n - 1) % 26))
     }
     # Ids such as "left-upper" are folded into several words, as the answer's are.
-    allowed = {word for name in names for word in _normalised(name).split()}
+    allowed = {word for name in names for word in _normalise(name).split()}
     return all(word in allowed for word in _other_words(left))
 
 
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))
 
 

@@ -14,8 +14,10 @@ What the facts of the step state is demanded; what else the key says is allowed.
 be read, the score is ROUGE-L.
 """
 
+import re
 from collections.abc import Collection, Hashable
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 from carina.cases import Case, Step
@@ -41,7 +43,6 @@ from carina.reports import (
 from carina.reports.answers import CACHED_TEXTS, FLAWLESS, UNSPECIFIED, is_near, is_near_ratio, states_term
 from carina.reports.compare import PRIOR_STUDY
 from carina.runs.records import Scores
-from carina.runs.score.rouge import rouge_l
 from carina.trek.facts import ATTRIBUTES, THINGS, TrekStepFacts
 
 MOST_SIGNS: Final = 20_000
@@ -56,7 +57,7 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 class _Content(NamedTuple):
-    """How well an answer says what the key says; None where a figure has no meaning."""
+    """Agreement of an answer with the key; None where a score has no meaning."""
 
     correct: bool | None = None
     entity_f1: float | None = None
@@ -399,3 +400,48 @@ def _f1(demanded: frozenset[Item], allowed: frozenset[Item], stated: frozenset[I
     recall = len(demanded & stated) / len(demanded)
     precision = len(allowed & stated) / len(stated)
     return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+
+
+# ---- ROUGE-L --------------------------------------------------------------------------------------------------------
+#
+# Words are those of the `rouge-score` package without stemming: runs of a-z and 0-9 in lower case. The longest common
+# subsequence is found with one long integer per text (Hyyrö 2004), one bit per word.
+
+LONGEST_ROUGE_TEXT: Final = 2000
+"""Words of a text that are compared, so that a huge answer takes no longer than a long report."""
+_CHARACTERS_PER_WORD: Final = 50
+"""Most characters of a word with its separator, on average."""
+_ROUGE_WORD: Final = re.compile(r"[a-z0-9]+")
+
+
+def split_words(text: str) -> list[str]:
+    """The first words of a text, at most `LONGEST_ROUGE_TEXT`."""
+    matches = _ROUGE_WORD.finditer(text[: LONGEST_ROUGE_TEXT * _CHARACTERS_PER_WORD].lower())
+    return [match.group() for match in islice(matches, LONGEST_ROUGE_TEXT)]
+
+
+def count_common_words(one: list[str], other: list[str]) -> int:
+    """Length of the longest common subsequence of two lists of words."""
+    if len(one) > len(other):
+        one, other = other, one
+    places: dict[str, int] = {}
+    for place, word in enumerate(one):
+        places[word] = places.get(word, 0) | 1 << place
+    every = (1 << len(one)) - 1
+    free = every
+    for word in other:
+        at = places.get(word)
+        if at is not None:
+            taken = free & at
+            free = (free + taken | free - taken) & every
+    return len(one) - free.bit_count()
+
+
+def rouge_l(key: str, answer: str) -> float | None:
+    """ROUGE-L: F1 of the longest common subsequence of words; None where the key has no words."""
+    right, stated = split_words(key), split_words(answer)
+    if not right:
+        return None
+    if not stated:
+        return 0.0
+    return 2 * count_common_words(right, stated) / (len(right) + len(stated))

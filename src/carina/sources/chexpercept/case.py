@@ -1,7 +1,7 @@
-"""A published record as a case: questions word for word, pictures as their files are, everything checked.
+"""A published record as a case: questions verbatim, pictures as files, everything checked.
 
-What a case has no place for (coordinates of points, names of masks, unknown fields) is kept in `Case.extra`, so that
-the record can be written back as it was.
+Fields that a case does not have (coordinates of points, names of masks, unknown fields) are kept in `Case.extra`, so
+that the record can be written back unchanged.
 """
 
 import hashlib
@@ -67,7 +67,7 @@ def inspect_picture(bundle: Path, key: str) -> Picture:
     return Picture(key, header.width, header.height, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def picture_folder(key_id: str) -> PurePosixPath:
+def find_picture_folder(key_id: str) -> PurePosixPath:
     """The folder of a record's pictures, relative to the bundle."""
     if (
         not key_id.strip()
@@ -80,7 +80,7 @@ def picture_folder(key_id: str) -> PurePosixPath:
     return PurePosixPath(layout.PICTURES, key_id)
 
 
-def picture_key(start: PurePosixPath, relative: str, field: str) -> str:
+def find_picture_key(start: PurePosixPath, relative: str, field: str) -> str:
     """The key of the file that a relative path leads to, which must lie below `start`."""
     path = PurePosixPath(relative)
     windows = PureWindowsPath(relative)
@@ -185,7 +185,7 @@ class _CaseReader:
         self._key_id = key_id
         self._record = Fields(record)
         self._extra = _record_text(record)
-        self._folder = picture_folder(key_id)
+        self._folder = find_picture_folder(key_id)
         self._inspect = inspect
         self._pictures: dict[str, Picture] = {}
         """By view."""
@@ -195,15 +195,15 @@ class _CaseReader:
         record = self._record
         study = record.text("dicom_id")
         record.text("pair_id")
-        path = self._path()
-        self._detection(path)
+        path = self._read_path()
+        self._read_detection(path)
         if path != "LF":
             contour = record.fields(layout.CONTOUR)
-            self._contour(contour, path)
+            self._read_contour(contour, path)
             if path == "RR":
-                self._revision(contour)
+                self._read_revision(contour)
             if record.has(layout.ATTRIBUTES):
-                self._attributes(record.fields(layout.ATTRIBUTES), path)
+                self._read_attributes(record.fields(layout.ATTRIBUTES), path)
         case = Case(
             id=self._key_id,
             protocol=PROTOCOL,
@@ -234,15 +234,15 @@ class _CaseReader:
             raise RecordError("", fault, kind="case")
         return case
 
-    def _path(self) -> CasePath:
+    def _read_path(self) -> CasePath:
         """The published rule: the lesion's presence, then whether the mask was deformed."""
         if self._record.fields(layout.DETECTION).text("answer") != "Yes":
             return "LF"
         return "RF" if self._record.fields(layout.CONTOUR).boolean("no_deformation") else "RR"
 
-    def _detection(self, path: CasePath) -> None:
+    def _read_detection(self, path: CasePath) -> None:
         block = self._record.fields(layout.DETECTION)
-        self._show(_XRAY, str(self._folder / layout.XRAY), layout.DETECTION)
+        self._add_view(_XRAY, str(self._folder / layout.XRAY), layout.DETECTION)
         step = self._ask_yes_no(DETECTION_STEP, block, path, shows=(_XRAY,))
         if step.key.options != ("no" if path == "LF" else "yes",):
             raise RecordError(
@@ -251,11 +251,11 @@ class _CaseReader:
                 kind="answer",
             )
 
-    def _contour(self, contour: Fields, path: CasePath) -> None:
+    def _read_contour(self, contour: Fields, path: CasePath) -> None:
         block = contour.fields(layout.CONTOUR_EVAL)
         field = block.full_name("relative_path")
         start = self._folder / layout.OVERLAY_FROM
-        self._show(_OVERLAY, picture_key(start, block.text("relative_path"), field), field)
+        self._add_view(_OVERLAY, find_picture_key(start, block.text("relative_path"), field), field)
         step = self._ask_yes_no(CONTOUR_EVAL_STEP, block, path, shows=(_OVERLAY,))
         expected = "yes" if path == "RR" else "no"
         if step.key.options != (expected,):
@@ -266,15 +266,15 @@ class _CaseReader:
                 kind="answer",
             )
 
-    def _revision(self, contour: Fields) -> None:
+    def _read_revision(self, contour: Fields) -> None:
         expansion, contraction = contour.fields(layout.EXPANSION), contour.fields(layout.CONTRACTION)
-        self._show(_POINTS, str(self._folder / layout.POINTS), layout.EXPANSION)
+        self._add_view(_POINTS, str(self._folder / layout.POINTS), layout.EXPANSION)
         context = contour.text("initial_context")
         self._ask_points(EXPANSION_STEP, expansion, shows=(_POINTS,), context=context)
         self._ask_points(CONTRACTION_STEP, contraction, shows=(), context=None)
         self._ask_masks(contour.fields(layout.REVISION_RESULT))
 
-    def _attributes(self, attributes: Fields, path: CasePath) -> None:
+    def _read_attributes(self, attributes: Fields, path: CasePath) -> None:
         for kind in ATTRIBUTE_STEPS:
             block = attributes.fields(kind.block)
             texts = block.texts("answer_options")
@@ -286,7 +286,7 @@ class _CaseReader:
                 else read_single_choice(block, texts)
             )
             options = tuple(Option(id=name, text=text) for name, text in zip(ids, texts, strict=True))
-            self._add(kind, question, options, path=path, uses=(_XRAY,))
+            self._add_step(kind, question, options, path=path, uses=(_XRAY,))
 
     def _ask_yes_no(self, kind: StepKind, block: Fields, path: CasePath, *, shows: tuple[str, ...]) -> Step:
         texts = block.texts("answer_options")
@@ -300,7 +300,7 @@ class _CaseReader:
         question = read_single_choice(block, texts)
         options = tuple(Option(id=name, text=text) for name, text in zip(ids, texts, strict=True))
         uses = tuple(dict.fromkeys((_XRAY, *shows)))
-        return self._add(kind, question, options, path=path, shows=shows, uses=uses)
+        return self._add_step(kind, question, options, path=path, shows=shows, uses=uses)
 
     def _ask_points(
         self, kind: StepKind, block: Fields, *, shows: tuple[str, ...], context: str | None
@@ -325,7 +325,7 @@ class _CaseReader:
             options.append(Option(id=name, text=layout.point_text(colour)))
         none = next((n for n, option in enumerate(options, start=1) if option.id == "none"), 0)
         question = read_multiple_choice(block, [option.text for option in options], none=none)
-        self._add(
+        self._add_step(
             kind, question, tuple(options), path="RR", shows=shows, uses=(_XRAY, _POINTS), context=context
         )
 
@@ -334,8 +334,8 @@ class _CaseReader:
         for number, option in enumerate(block.objects("answer_options"), start=1):
             view = f"v{_FIRST_OPTION + number - 1}"
             field = option.full_name("relative_path")
-            key = picture_key(self._folder / layout.OPTIONS_FROM, option.text("relative_path"), field)
-            self._show(view, key, field)
+            key = find_picture_key(self._folder / layout.OPTIONS_FROM, option.text("relative_path"), field)
+            self._add_view(view, key, field)
             kind = option.text("type")
             if kind not in ("true", "fake"):
                 raise RecordError(
@@ -354,7 +354,7 @@ class _CaseReader:
                 kind="answer",
             )
         views = tuple(f"v{_FIRST_OPTION + place}" for place in range(len(options)))
-        self._add(
+        self._add_step(
             REVISION_STEP,
             question,
             tuple(options),
@@ -364,7 +364,7 @@ class _CaseReader:
             kinds=tuple(kinds),
         )
 
-    def _show(self, view: str, key: str, field: str) -> None:
+    def _add_view(self, view: str, key: str, field: str) -> None:
         for other, picture in self._pictures.items():
             if picture.key == key:
                 raise RecordError(field, f"{key} is used already, as picture {other[1:]}", kind="path")
@@ -373,7 +373,7 @@ class _CaseReader:
         except ImageError as error:
             raise RecordError(field, str(error), kind="image") from error
 
-    def _add(
+    def _add_step(
         self,
         kind: StepKind,
         question: Question,

@@ -52,12 +52,12 @@ _KEY_FIELDS: Final = frozenset(
 
 
 def is_key_field(field: str) -> bool:
-    """Whether a field of a record, at any depth, tells the right answer."""
+    """Whether a field of a record, at any depth, states the right answer."""
     return field in _KEY_FIELDS or field.startswith(("true_", "fake_"))
 
 
 def option_file(place: int) -> str:
-    """The file name of an offered mask, which does not tell whether the mask is the right one."""
+    """The file name of an offered mask, which does not reveal whether the mask is the right one."""
     return f"option_{place}.png"
 
 

@@ -118,10 +118,10 @@ class Question:
 
 def read_single_choice(block: Fields, texts: Sequence[str]) -> Question:
     """A question with one right option."""
-    question = _read(block, texts, (block.integer("answer_index"),))
+    question = _read_question(block, texts, (block.integer("answer_index"),))
     (number,) = question.right
     answer = block.text("answer")
-    if _plain(answer) != _plain(texts[number - 1]):
+    if _normalise(answer) != _normalise(texts[number - 1]):
         raise RecordError(
             block.full_name("answer"),
             f"is {describe(answer)}, but answer_index {number} is {describe(texts[number - 1])}",
@@ -132,14 +132,14 @@ def read_single_choice(block: Fields, texts: Sequence[str]) -> Question:
 
 def read_multiple_choice(block: Fields, texts: Sequence[str], *, none: int) -> Question:
     """A question with any number of right options; `none` is the number of the one that excludes the others."""
-    question = _read(block, texts, block.integers("answer_index"))
+    question = _read_question(block, texts, block.integers("answer_index"))
     answer = block.text("answer")
     expected = [texts[number - 1] for number in question.right]
     # In the order of the options or of the index, or in any other where no text holds a comma of its own.
     given = [texts[number - 1] for number in block.integers("answer_index")]
-    if _plain(answer) not in (_plain(", ".join(expected)), _plain(", ".join(given))) and sorted(
-        _plain(part) for part in answer.split(",")
-    ) != sorted(_plain(text) for text in expected):
+    if _normalise(answer) not in (_normalise(", ".join(expected)), _normalise(", ".join(given))) and sorted(
+        _normalise(part) for part in answer.split(",")
+    ) != sorted(_normalise(text) for text in expected):
         raise RecordError(
             block.full_name("answer"),
             f"is {describe(answer)}, but answer_index {list(question.right)} is {describe(', '.join(expected))}",
@@ -154,7 +154,7 @@ def read_multiple_choice(block: Fields, texts: Sequence[str], *, none: int) -> Q
     return question
 
 
-def _read(block: Fields, texts: Sequence[str], right: tuple[int, ...]) -> Question:
+def _read_question(block: Fields, texts: Sequence[str], right: tuple[int, ...]) -> Question:
     question = block.text("question")
     if len(texts) < 2:
         raise RecordError(
@@ -184,11 +184,11 @@ def _compare_options(block: Fields, question: str, texts: Sequence[str]) -> None
             block.full_name("question"), 'has no line "Options:" before its options', kind="options"
         )
     listed = question[starts[-1].end() :]
-    if _plain(listed) == _plain(" ".join(f"({n}) {text}" for n, text in enumerate(texts, start=1))):
+    if _normalise(listed) == _normalise(" ".join(f"({n}) {text}" for n, text in enumerate(texts, start=1))):
         return
-    found = _items(listed)
+    found = _list_items(listed)
     for number, text in enumerate(texts, start=1):
-        if number > len(found) or _plain(found[number - 1]) != _plain(text):
+        if number > len(found) or _normalise(found[number - 1]) != _normalise(text):
             listed_text = describe(found[number - 1]) if number <= len(found) else "nothing"
             raise RecordError(
                 block.full_name("question"),
@@ -203,7 +203,7 @@ def _compare_options(block: Fields, question: str, texts: Sequence[str]) -> None
         )
 
 
-def _items(listed: str) -> list[str]:
+def _list_items(listed: str) -> list[str]:
     """Texts of the lines "(1) ...", "(2) ..." as long as they are numbered in order."""
     found: list[str] = []
     for line in listed.splitlines():
@@ -213,7 +213,7 @@ def _items(listed: str) -> list[str]:
     return found
 
 
-def _plain(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -228,27 +228,27 @@ def yes_no_ids(texts: Sequence[str]) -> tuple[str, ...] | None:
 
 def attribute_ids(block: str, texts: Sequence[str]) -> tuple[str, ...]:
     """Ids of the options of one of the attribute questions."""
-    ids = tuple(_READERS[block](" ".join(text.lower().split())) for text in texts)
+    ids = tuple(_ID_MAKERS[block](" ".join(text.lower().split())) for text in texts)
     if all(ids) and len(set(ids)) == len(ids):
         return ids
     return tuple(f"o{number}" for number in range(1, len(texts) + 1))
 
 
-def _zones(text: str) -> str:
+def _zone_count_id(text: str) -> str:
     found = re.fullmatch(r"(\d) zones?( or more)?", text)
     return f"{found[1]}{'+' if found[2] else ''}" if found else ""
 
 
-def _region(text: str) -> str:
+def _region_id(text: str) -> str:
     return "none" if text.startswith("none") else text
 
 
-def _share(text: str) -> str:
+def _share_id(text: str) -> str:
     third, two_thirds = "1/3" in text, "2/3" in text
     return {(True, False): "low", (True, True): "mid", (False, True): "high"}.get((third, two_thirds), "")
 
 
-def _sides(text: str) -> str:
+def _side_id(text: str) -> str:
     if "similar" in text:
         return "similar"
     if re.search(r"\b(only|one)\b", text):
@@ -258,9 +258,9 @@ def _sides(text: str) -> str:
     return side[1] if side and "larger" in text else ""
 
 
-_READERS: dict[str, Callable[[str], str]] = {
-    layout.DISTRIBUTION: _zones,
-    layout.LOCATION: _region,
-    layout.SEVERITY: _share,
-    layout.COMPARISON: _sides,
+_ID_MAKERS: dict[str, Callable[[str], str]] = {
+    layout.DISTRIBUTION: _zone_count_id,
+    layout.LOCATION: _region_id,
+    layout.SEVERITY: _share_id,
+    layout.COMPARISON: _side_id,
 }

@@ -23,12 +23,12 @@ _IMAGE_COLUMNS: Final = ("key_id", "dicom_id")
 _PATIENT_COLUMNS: Final = ("patient", "subject_id")
 
 
-def _inputs(bundle: Path) -> Inputs:
+def _list_inputs(bundle: Path) -> Inputs:
     return {"records": bundle / layout.RECORDS, "keys": bundle / layout.KEYS}
 
 
-def _count(bundle: Path) -> int:
-    return survey(bundle).records
+def _count_records(bundle: Path) -> int:
+    return survey_bundle(bundle).records
 
 
 @source(
@@ -39,8 +39,8 @@ def _count(bundle: Path) -> int:
     truth=("questions", "keys"),
     brings="cases",
     url="https://arxiv.org/abs/2606.21020",
-    inputs=_inputs,
-    measure=_count,
+    inputs=_list_inputs,
+    measure=_count_records,
 )
 def read_bundle(
     path: Path,
@@ -54,16 +54,18 @@ def read_bundle(
     ] = None,
 ) -> Stream:
     """The records of a bundle, in the order of its file."""
-    found = survey(path)
+    found = survey_bundle(path)
     table = _PatientTable.at(patients) if patients else None
     for entry in read_entries(path / layout.RECORDS, "named records"):
         keys = found.keys.get(entry.name) if found.keys is not None else None
-        yield partial(_read, path, entry, is_repeated=entry.name in found.repeated, keys=keys, patients=table)
+        yield partial(
+            _read_entry, path, entry, is_repeated=entry.name in found.repeated, keys=keys, patients=table
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Survey:
-    """What must be known of a file before its records are read."""
+class BundleSurvey:
+    """Facts about a file that are needed before its records are read."""
 
     records: int
     repeated: frozenset[str]
@@ -72,8 +74,8 @@ class Survey:
     """Answer keys by record, where they are in a file of their own."""
 
 
-def survey(bundle: Path) -> Survey:
-    """Go through the file once.
+def survey_bundle(bundle: Path) -> BundleSurvey:
+    """Survey the file in one pass.
 
     Raises:
         SourceError: It is not a bundle.
@@ -82,23 +84,23 @@ def survey(bundle: Path) -> Survey:
     if not file.is_file():
         raise SourceError(f"{file}: missing, so {bundle} is not a CheXpercept bundle")
     stated = file.stat()
-    return _survey(bundle, stated.st_mtime_ns, stated.st_size)
+    return _survey_once(bundle, stated.st_mtime_ns, stated.st_size)
 
 
 @lru_cache(maxsize=1)
-def _survey(bundle: Path, _modified: int, _size: int) -> Survey:
+def _survey_once(bundle: Path, _modified: int, _size: int) -> BundleSurvey:
     """Once for the progress bar and the reader."""
     seen = Counter(entry.name for entry in read_entries(bundle / layout.RECORDS, "named records"))
     if not seen:
         raise SourceError(f"{bundle / layout.RECORDS}: holds no record")
-    return Survey(
+    return BundleSurvey(
         records=seen.total(),
         repeated=frozenset(name for name, times in seen.items() if times > 1),
-        keys=_separate_keys(bundle / layout.KEYS),
+        keys=_read_separate_keys(bundle / layout.KEYS),
     )
 
 
-def _separate_keys(path: Path) -> dict[str, Any] | None:
+def _read_separate_keys(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     found: dict[str, Any] = {}
@@ -116,14 +118,14 @@ def _separate_keys(path: Path) -> dict[str, Any] | None:
 # ---- one record -----------------------------------------------------------------------------------------------------
 
 
-def _read(
+def _read_entry(
     bundle: Path, entry: Entry, *, is_repeated: bool, keys: object, patients: "_PatientTable | None"
 ) -> list[Case | Skipped]:
     """A record as a case, or what is wrong with it."""
     record: Any = None
     try:
         record = decode_checked(entry.content)
-        return [_case(bundle, entry.name, record, is_repeated=is_repeated, keys=keys, patients=patients)]
+        return [_make_case(bundle, entry.name, record, is_repeated=is_repeated, keys=keys, patients=patients)]
     except RecordError as error:
         return [
             Skipped(
@@ -131,14 +133,14 @@ def _read(
                 field=error.field,
                 reason=error.reason,
                 kind=error.kind,
-                study=printable(_study(record)),
+                study=printable(_study_id(record)),
                 target=printable(read_target(entry.name)),
                 stage=error.field.partition("[")[0],
             )
         ]
 
 
-def _case(
+def _make_case(
     bundle: Path,
     key_id: str,
     record: object,
@@ -150,12 +152,12 @@ def _case(
     if is_repeated:
         raise RecordError("", "several records have this key_id", kind="json")
     table = patients.read() if patients else None
-    patient = table.find(key_id=key_id, dicom_id=_study(record)) if table else None
+    patient = table.find(key_id=key_id, dicom_id=_study_id(record)) if table else None
     merged = layout.merge_keys(record, keys)
     return read_case(key_id, merged, partial(inspect_picture, bundle), patient=patient)
 
 
-def _study(record: object) -> str:
+def _study_id(record: object) -> str:
     study = record.get("dicom_id") if isinstance(record, dict) else None
     return study if isinstance(study, str) else ""
 
@@ -223,14 +225,16 @@ def _read_table(path: Path, file: TextIO) -> Patients:
     heading = [name.strip() for name in next(rows, [])]
     column, patient = (_find_column(path, heading, known) for known in (_IMAGE_COLUMNS, _PATIENT_COLUMNS))
     names: dict[str, str] = {}
-    for name, found in _pairs(path, rows, heading.index(column), heading.index(patient)):
+    for name, found in _read_pairs(path, rows, heading.index(column), heading.index(patient)):
         if names.setdefault(name, found) != found:
             both = f"{describe(names[name])} and {describe(found)}"
             raise SourceError(f"{path}: {column} {describe(name)} has two patients, {both}")
     return Patients(column, names)
 
 
-def _pairs(path: Path, rows: Iterator[list[str]], column: int, patient: int) -> Iterator[tuple[str, str]]:
+def _read_pairs(
+    path: Path, rows: Iterator[list[str]], column: int, patient: int
+) -> Iterator[tuple[str, str]]:
     for number, row in enumerate(rows, start=2):
         if not row:
             continue

@@ -1,4 +1,4 @@
-"""A published conversation as a case. What the record does not tell stays unknown.
+"""A published conversation as a case. Facts that the record does not state stay unknown.
 
 | unknown | stored as |
 |---|---|
@@ -36,7 +36,7 @@ _PATIENT_GROUP: Final = re.compile(r"p1[0-9]")
 _PATIENT_FOLDER: Final = re.compile(r"patient[0-9]+")
 _ROOTS: Final = ("files", "train", "valid", "test")
 """Folders at the top of public data sets, directly above the folder of a patient."""
-_KEPT: Final = 3
+_KEPT_NAMES: Final = 3
 """Trailing names that are kept of a path whose root is unknown: patient, study, file."""
 
 
@@ -51,7 +51,7 @@ class CaseResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Pair:
+class _MessagePair:
     """A question and its answer as messages, which may hold placeholders."""
 
     question: str
@@ -71,15 +71,15 @@ def read_case(content: bytes, *, images: Path | None = None) -> CaseResult:
     record = Fields(decode(content))
     defects: Counter[Defect] = Counter()
     patient, study, links = _read_ids(record)
-    located = _located(record, patient, images, defects)
+    located = _locate_images(record, patient, images, defects)
     items = record.objects("content")
     if not items:
         raise RecordError(
             "content", "is missing: without it, formats and stages of the questions are unknown"
         )
-    pairs = _pairs(record, len(items))
+    pairs = _pair_messages(record, len(items))
     spoken, entering = _read_texts(items, pairs, len(located), defects)
-    pictures = _images(located, items, study=study, links=links)
+    pictures = _make_images(located, items, study=study, links=links)
     views = tuple(
         CaseView(id=f"v{place}", panels=(Panel(image=image.key),))
         for place, image in enumerate(pictures, start=1)
@@ -94,7 +94,7 @@ def read_case(content: bytes, *, images: Path | None = None) -> CaseResult:
         count = item.integer("image_input_count")
         defects["image count differs"] += count is not None and count != entered
         steps.append(read_step(place + 1, item, words, current, defects))
-    defects["study numbers against time"] += _against_time(study, links)
+    defects["study numbers against time"] += _count_links_against_time(study, links)
     case_id = record.name("id")
     # Published studies are numbered within a patient; files that Carina exported hold the id of the case, and ids of
     # studies that need no patient.
@@ -107,8 +107,8 @@ def read_case(content: bytes, *, images: Path | None = None) -> CaseResult:
         later_study=_full_id(links.later, within) if links.later else None,
         patient=patient,
         source=record.name("source") or "unknown",
-        split=_split(record),
-        order=_order(steps, links, defects),
+        split=_read_split(record),
+        order=_read_order(steps, links, defects),
         images=pictures,
         views=views,
         steps=tuple(steps),
@@ -117,7 +117,7 @@ def read_case(content: bytes, *, images: Path | None = None) -> CaseResult:
     if wrong is not None:
         raise RecordError("record", wrong)
     for item in items:
-        item.has("num_of_images")  # read only where folders do not tell the study of an image
+        item.has("num_of_images")  # read only where folders do not show the study of an image
     unmapped = [*record.unknown(), *(f"content.{name}" for item in items for name in item.unknown())]
     defects["unmapped field"] += len(unmapped)
     return CaseResult(case=case, defects=+defects, unmapped=unmapped)
@@ -127,16 +127,16 @@ def read_case(content: bytes, *, images: Path | None = None) -> CaseResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Links:
+class _LinkedStudies:
     reference: str | None
     later: str | None
 
 
-def _read_ids(record: Fields) -> tuple[str | None, str, _Links]:
+def _read_ids(record: Fields) -> tuple[str | None, str, _LinkedStudies]:
     study = record.name("study_id")
     if study is None:
         raise RecordError("study_id", "is missing")
-    links = _Links(reference=record.name("ref_study_id"), later=record.name("pos_study_id"))
+    links = _LinkedStudies(reference=record.name("ref_study_id"), later=record.name("pos_study_id"))
     return record.name("pat_id"), study, links
 
 
@@ -144,8 +144,8 @@ def _full_id(name: str, patient: str | None) -> str:
     return name if patient is None else f"{patient}-{name}"
 
 
-def _against_time(study: str, links: _Links) -> int:
-    """Links whose numbers run against what they say: a reference numbered later, a later study numbered earlier."""
+def _count_links_against_time(study: str, links: _LinkedStudies) -> int:
+    """Number of links that contradict the numbers of studies: a reference numbered later, a later study earlier."""
 
     def number(name: str | None) -> int | None:
         digits = _DIGITS.findall(name or "")
@@ -157,15 +157,17 @@ def _against_time(study: str, links: _Links) -> int:
     return (before is not None and before > now) + (after is not None and after < now)
 
 
-def _split(record: Fields) -> Split | None:
+def _read_split(record: Fields) -> Split | None:
     split = record.name("split")
     if split is not None and split not in _SPLITS:
         raise RecordError("split", f"is {split!r}, expected {', '.join(_SPLITS)}")
     return cast("Split | None", split)
 
 
-def _order(steps: Sequence[Step], links: _Links, defects: Counter[Defect]) -> Literal["staged", "shuffled"]:
-    """How the stages follow each other, by what is seen; and what the links should have led to."""
+def _read_order(
+    steps: Sequence[Step], links: _LinkedStudies, defects: Counter[Defect]
+) -> Literal["staged", "shuffled"]:
+    """The order of the stages, as observed; also counts linked studies without the stages that they imply."""
     stages = [step.stage for step in steps]
     staged = stages == sorted(stages)
     defects["shuffled order"] += not staged
@@ -181,7 +183,7 @@ def _order(steps: Sequence[Step], links: _Links, defects: Counter[Defect]) -> Li
 # ---- messages -------------------------------------------------------------------------------------------------------
 
 
-def _pairs(record: Fields, wanted: int) -> list[_Pair] | None:
+def _pair_messages(record: Fields, wanted: int) -> list[_MessagePair] | None:
     """The messages in pairs; None where there are none, or not as many as questions."""
     messages = record.objects("messages")
     spoken = [(message.text("role"), message.text("content") or "") for message in messages]
@@ -192,12 +194,12 @@ def _pairs(record: Fields, wanted: int) -> list[_Pair] | None:
     questions, answers = spoken[::2], spoken[1::2]
     if [role for role, _ in spoken] != ["user", "assistant"] * (len(spoken) // 2):
         raise RecordError("messages", "expected a user and an assistant in turn")
-    pairs = [_Pair(question=q, answer=a) for (_, q), (_, a) in zip(questions, answers, strict=True)]
+    pairs = [_MessagePair(question=q, answer=a) for (_, q), (_, a) in zip(questions, answers, strict=True)]
     return pairs if len(pairs) == wanted else None
 
 
 def _read_texts(
-    items: Sequence[Fields], pairs: list[_Pair] | None, pictures: int, defects: Counter[Defect]
+    items: Sequence[Fields], pairs: list[_MessagePair] | None, pictures: int, defects: Counter[Defect]
 ) -> tuple[list[tuple[str, str]], list[int]]:
     """Questions and answers, and how many pictures enter with each.
 
@@ -216,27 +218,27 @@ def _read_texts(
             sent, replied = question, answer
         else:
             sent, replied = pair.question, pair.answer
-            if question is not None and _words(question) not in _words(sent):
+            if question is not None and _comparable_words(question) not in _comparable_words(sent):
                 defects["texts differ"] += 1
                 sent = question
-            if answer is not None and _words(answer) != _words(replied):
+            if answer is not None and _comparable_words(answer) != _comparable_words(replied):
                 defects["texts differ"] += 1
                 replied = answer
         entering.append((pair.question if pair is not None else sent).count(texts.PLACEHOLDER))
-        spoken.append((texts.without_placeholders(sent), texts.without_placeholders(replied)))
+        spoken.append((texts.remove_placeholders(sent), texts.remove_placeholders(replied)))
     if sum(entering) == 0 and pictures:
-        entering = _by_count(items)
+        entering = _count_entering_images(items)
     if sum(entering) != pictures:
         raise RecordError("messages", f"hold {sum(entering)} placeholders for {pictures} images")
     return spoken, entering
 
 
-def _words(text: str) -> str:
-    return texts.comparable(texts.without_placeholders(text))
+def _comparable_words(text: str) -> str:
+    return texts.make_comparable(texts.remove_placeholders(text))
 
 
-def _by_count(items: Sequence[Fields]) -> list[int]:
-    """Pictures that enter, from the numbers of those seen so far."""
+def _count_entering_images(items: Sequence[Fields]) -> list[int]:
+    """Number of images that enter with each question, from the cumulative numbers of the record."""
     seen = [item.integer("image_input_count") or 0 for item in items]
     return [max(0, now - before) for before, now in zip([0, *seen], seen, strict=False)]
 
@@ -244,23 +246,23 @@ def _by_count(items: Sequence[Fields]) -> list[int]:
 # ---- images ---------------------------------------------------------------------------------------------------------
 
 
-class Located(NamedTuple):
+class LocatedImage(NamedTuple):
     """An image of a record."""
 
     key: str
     parts: tuple[str, ...]
-    """Of the path as it was given."""
+    """Names in the path as it was given."""
     absolute: bool
     header: Header | None
     """None where there is no such file."""
 
 
-def _located(
+def _locate_images(
     record: Fields, patient: str | None, root: Path | None, defects: Counter[Defect]
-) -> list[Located]:
+) -> list[LocatedImage]:
     name = "images" if record.has("images") else "image"
     located = [
-        locate(path, f"{name}[{place}]", patient=patient, root=root)
+        locate_image(path, f"{name}[{place}]", patient=patient, root=root)
         for place, path in enumerate(record.texts(name))
     ]
     record.has("image")
@@ -270,10 +272,10 @@ def _located(
     return located
 
 
-def _images(
-    located: Sequence[Located], items: Sequence[Fields], *, study: str, links: _Links
+def _make_images(
+    located: Sequence[LocatedImage], items: Sequence[Fields], *, study: str, links: _LinkedStudies
 ) -> tuple[CaseImage, ...]:
-    """Images with their part in the case: by the folder of their study, or by the number of current ones."""
+    """Images with their roles: by the folder of their study, or by the number of current images."""
     roles = _roles_by_study(located, study, links) or _roles_by_number(len(located), items)
     if roles is None:
         raise RecordError("image", "which images are of the reference study is unknown")
@@ -289,7 +291,7 @@ def _images(
     )
 
 
-def _roles_by_study(located: Sequence[Located], study: str, links: _Links) -> list[str] | None:
+def _roles_by_study(located: Sequence[LocatedImage], study: str, links: _LinkedStudies) -> list[str] | None:
     if links.reference is None:
         return ["current"] * len(located)
     roles = []
@@ -297,18 +299,18 @@ def _roles_by_study(located: Sequence[Located], study: str, links: _Links) -> li
         folders = image.parts[:-1]
         if (
             links.later is not None
-            and _names_study(folders, links.later)
-            and not _names_study(folders, study)
+            and _is_of_study(folders, links.later)
+            and not _is_of_study(folders, study)
         ):
             raise RecordError("image", "shows the later study, from which answers come")
-        current, reference = _names_study(folders, study), _names_study(folders, links.reference)
+        current, reference = _is_of_study(folders, study), _is_of_study(folders, links.reference)
         if current == reference:
             return None
         roles.append("reference" if reference else "current")
     return roles
 
 
-def _names_study(folders: Sequence[str], study: str) -> bool:
+def _is_of_study(folders: Sequence[str], study: str) -> bool:
     return any(folder in (study, f"s{study}", f"study{study}") for folder in folders)
 
 
@@ -322,7 +324,7 @@ def _roles_by_number(images: int, items: Sequence[Fields]) -> list[str] | None:
     return ["current"] * current + ["reference"] * (images - current)
 
 
-def locate(path: str, field: str, *, patient: str | None, root: Path | None) -> Located:
+def locate_image(path: str, field: str, *, patient: str | None, root: Path | None) -> LocatedImage:
     """The key of an image: with an image root, the longest end of its path that leads to a file there."""
     if _ADDRESS.match(path):
         raise RecordError(field, f"{path[:40]!r} is an address, expected the path of a file")
@@ -338,9 +340,9 @@ def locate(path: str, field: str, *, patient: str | None, root: Path | None) -> 
             key = "/".join(names[start:])
             header = _read_header(root, key)
             if header is not None:
-                return Located(key, names, absolute, header)
-    return Located(
-        "/".join(names[_private_names(names, patient) if absolute else 0 :]), names, absolute, None
+                return LocatedImage(key, names, absolute, header)
+    return LocatedImage(
+        "/".join(names[_count_private_names(names, patient) if absolute else 0 :]), names, absolute, None
     )
 
 
@@ -352,9 +354,9 @@ def _read_header(root: Path, key: str) -> Header | None:
         return None
 
 
-def _private_names(names: tuple[str, ...], patient: str | None) -> int:
+def _count_private_names(names: tuple[str, ...], patient: str | None) -> int:
     """How many leading names of a path are private to somebody else's machine."""
     for place, name in enumerate(names):
         if _PATIENT_GROUP.fullmatch(name) or _PATIENT_FOLDER.fullmatch(name) or name == patient:
             return place - 1 if place and names[place - 1] in _ROOTS else place
-    return max(0, len(names) - _KEPT)
+    return max(0, len(names) - _KEPT_NAMES)

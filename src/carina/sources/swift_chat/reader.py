@@ -41,7 +41,7 @@ def list_files(path: Path) -> list[Path]:
     return found
 
 
-def _inputs(path: Path) -> Inputs:
+def _list_inputs(path: Path) -> Inputs:
     return {"files": {file.name: file for file in list_files(path)}}
 
 
@@ -57,7 +57,7 @@ def _count_bytes(path: Path) -> int:
     truth=("questions", "keys", "boxes"),
     brings="cases",
     url="https://arxiv.org/abs/2505.23143",
-    inputs=_inputs,
+    inputs=_list_inputs,
     image_root="images",
     defects=cast("dict[str, str]", REMEDIES),
     second_id="second case of a study",
@@ -76,22 +76,22 @@ def read_conversations(
     root = None if images is None else images.resolve()
     for file in list_files(path):
         before = 0
-        for batch in _batches(read_entries(file)):
-            yield partial(_read, file, root, batch)
+        for batch in _make_batches(read_entries(file)):
+            yield partial(_read_batch, file, root, batch)
             advance(batch[-1].end - before)
             before = batch[-1].end
 
 
-def _batches(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
+def _make_batches(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
     while batch := list(islice(entries, _BATCH)):
         yield batch
 
 
-def _read(file: Path, images: Path | None, batch: list[Entry]) -> list[Repaired | Skipped]:
-    return [_read_one(file, images, entry) for entry in batch]
+def _read_batch(file: Path, images: Path | None, batch: list[Entry]) -> list[Repaired | Skipped]:
+    return [_read_entry(file, images, entry) for entry in batch]
 
 
-def _read_one(file: Path, images: Path | None, entry: Entry) -> Repaired | Skipped:
+def _read_entry(file: Path, images: Path | None, entry: Entry) -> Repaired | Skipped:
     try:
         found = read_case(entry.content, images=images)
     except RecordError as error:

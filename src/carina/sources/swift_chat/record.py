@@ -75,7 +75,7 @@ REMEDIES: Final[dict[Defect, str]] = {
 
 
 class Fields:
-    """One JSON object of a record: typed access by field, full names in messages, and a memory of what was read."""
+    """One JSON object of a record: typed access by field, full names in messages, and a list of the fields read."""
 
     def __init__(self, values: object, name: str = "") -> None:
         if not isinstance(values, dict):

@@ -45,8 +45,8 @@ def read_step(
     number: int, item: Fields, turn: Turn, current: Sequence[CaseImage], defects: Counter[Defect]
 ) -> Step:
     """The step of one item of `content`; defects that it has are counted in `defects`."""
-    question = _repaired(turn.question, defects)
-    answer = _repaired(turn.answer, defects)
+    question = _repair_text(turn.question, defects)
+    answer = _repair_text(turn.answer, defects)
     if not question.strip():
         raise RecordError(item.full_name("question"), "is empty")
     stage = item.integer("stage")
@@ -54,10 +54,10 @@ def read_step(
         raise RecordError(item.full_name("stage"), f"is {stage}, expected 1 to 8")
     label = item.text("task_type") or ""
     target = item.text("target")
-    options = _options(item, defects)
-    boxes = _boxes(item, label, answer, current, defects)
-    word = _label(item, answer)
-    form = _format(item, stage, options=bool(options), boxes=bool(boxes), word=word, defects=defects)
+    options = _read_options(item, defects)
+    boxes = _read_boxes(item, label, answer, current, defects)
+    word = _read_label(item, answer)
+    form = _choose_format(item, stage, options=bool(options), boxes=bool(boxes), word=word, defects=defects)
     task = texts.read_label(label, stage=stage, form=form, target=target)
     defects["unknown label"] += not task.known
     defects["label of another stage"] += task.home is not None and task.home != stage
@@ -68,7 +68,7 @@ def read_step(
         key = Key(text=answer, boxes=tuple(boxes))
     elif form == "report":
         key = Key(text=answer, sections=texts.read_sections(task.task, answer))
-    constraints, broken = _constraints(item, question, answer)
+    constraints, broken = _read_constraints(item, question, answer)
     defects["limit not obeyed"] += broken
     several = item.boolean("multiple") is True
     multiple = form == "choice" and (several or len(key.options) > 1)
@@ -85,16 +85,18 @@ def read_step(
         score="set" if multiple else _SCORES[form],
         restates=task.task == "impression from findings",
         constraints=constraints,
-        origin=_origin(item),
+        origin=_read_origin(item),
         key=key,
-        facts=_facts(item, texts.read_target(target, task=task.task), key, presence="presence" in task.task),
+        facts=_make_facts(
+            item, texts.read_target(target, task=task.task), key, presence="presence" in task.task
+        ),
     )
 
 
-def _repaired(text: str, defects: Counter[Defect]) -> str:
+def _repair_text(text: str, defects: Counter[Defect]) -> str:
     for defect, pattern in _TYPO.items():
         defects[defect] += len(pattern.findall(text))
-    defects["doubled word"] += texts.doubled_words(text)
+    defects["doubled word"] += texts.count_doubled_words(text)
     repaired, slots = texts.fill_slots(text)
     defects["unfilled slot"] += slots
     return repaired
@@ -103,10 +105,10 @@ def _repaired(text: str, defects: Counter[Defect]) -> str:
 # ---- formats --------------------------------------------------------------------------------------------------------
 
 
-def _format(
+def _choose_format(
     item: Fields, stage: int, *, options: bool, boxes: bool, word: Label | None, defects: Counter[Defect]
 ) -> Format:
-    """By what the item holds: names of types are not to be relied upon."""
+    """The format by the content of the item, because the names of types are not reliable."""
     name = (item.text("qtype") or "").strip()
     given: Format = "report" if stage == 8 else "open"
     if options:
@@ -135,11 +137,11 @@ def _format(
     return given
 
 
-def _label(item: Fields, answer: str) -> Label | None:
-    """As the file states it, or the word with which the answer begins; never "uncertain" by guess."""
+def _read_label(item: Fields, answer: str) -> Label | None:
+    """The label that the file states, or the first word of the answer; "uncertain" is never guessed."""
     stated = item.text("label")
     if stated is None:
-        word = texts.yes_or_no(answer)
+        word = texts.read_yes_no(answer)
         return "yes" if word == "yes" else "no" if word == "no" else None
     for label in ("yes", "no", "uncertain"):
         if stated == label:
@@ -154,20 +156,20 @@ class _Options:
     kinds: tuple[str, ...]
 
 
-def _options(item: Fields, defects: Counter[Defect]) -> _Options | None:
+def _read_options(item: Fields, defects: Counter[Defect]) -> _Options | None:
     """The options of an item and which of them are right; None where there are none, or the right ones are unknown."""
-    listed = [_repaired(text, defects) for text in item.texts("option_list")]
+    listed = [_repair_text(text, defects) for text in item.texts("option_list")]
     answers = [texts.fill_slots(text)[0] for text in item.texts("answer_list")]
     if not listed:
         return None
     labels, words = texts.split_labels(listed)
-    by_text = {texts.comparable(word): label for label, word in zip(labels, words, strict=True)}
+    by_text = {texts.make_comparable(word): label for label, word in zip(labels, words, strict=True)}
     if len(by_text) < len(words) or not all(words):
         defects["equal options"] += 1
         return None
     right = set()
     for answer in answers:
-        whole, bare = texts.comparable(answer), texts.comparable(texts.without_label(answer))
+        whole, bare = texts.make_comparable(answer), texts.make_comparable(texts.remove_label(answer))
         keyed = by_text.get(whole) or by_text.get(bare)
         if keyed is None and answer.strip(" .()") in labels:
             keyed = answer.strip(" .()")
@@ -191,15 +193,15 @@ def _options(item: Fields, defects: Counter[Defect]) -> _Options | None:
 # ---- boxes ----------------------------------------------------------------------------------------------------------
 
 
-def _boxes(
+def _read_boxes(
     item: Fields, label: str, answer: str, current: Sequence[CaseImage], defects: Counter[Defect]
 ) -> list[Box]:
-    """Boxes in the frame in which the file gives them; none where they cannot be read, or not on which image."""
+    """Boxes in the frame of the file; none where they cannot be read or their image is unknown."""
     listed, frame, names = item.boxes("bbox_list"), item.text("bbox_frame"), item.texts("bbox_names")
     said = texts.read_boxes(answer)
     if not listed and said is None and "<|box|>" not in answer:
         return []
-    image = _image(item, current)
+    image = _find_image(item, current)
     if frame is not None:
         named = [(names[place] if place < len(names) else "", box) for place, box in enumerate(listed)]
     else:
@@ -215,7 +217,7 @@ def _boxes(
     for name, xyxy in named:
         limit = _FRAMES[frame]
         reach = tuple(size or None for size in sizes) if limit is None else (limit, limit)
-        inside = _inside(xyxy, reach, defects)
+        inside = _fit_box(xyxy, reach, defects)
         if inside is None:
             defects["unreadable box"] += 1
             return []
@@ -231,15 +233,15 @@ def _boxes(
     return boxes
 
 
-def _image(item: Fields, current: Sequence[CaseImage]) -> CaseImage | None:
-    """The image that boxes lie on, counted from 1 among the current ones."""
+def _find_image(item: Fields, current: Sequence[CaseImage]) -> CaseImage | None:
+    """The image that boxes lie on; its number counts current images from 1."""
     place = item.integer("image_id")
     if place is None:
         return current[0] if len(current) == 1 else None
     return current[place - 1] if 1 <= place <= len(current) else None
 
 
-def _inside(
+def _fit_box(
     xyxy: tuple[float, float, float, float],
     reach: tuple[float | None, ...],
     defects: Counter[Defect],
@@ -259,7 +261,7 @@ def _inside(
 # ---- constraints, facts, origin -------------------------------------------------------------------------------------
 
 
-def _constraints(item: Fields, question: str, answer: str) -> tuple[Constraints, bool]:
+def _read_constraints(item: Fields, question: str, answer: str) -> tuple[Constraints, bool]:
     """As files that Carina exported state them, or as the question words them."""
     if not item.has("constraints"):
         return texts.read_constraints(question, answer)
@@ -271,7 +273,7 @@ def _constraints(item: Fields, question: str, answer: str) -> tuple[Constraints,
     ), False
 
 
-def _facts(item: Fields, target: Target, key: Key, *, presence: bool) -> tuple[Fact, ...]:
+def _make_facts(item: Fields, target: Target, key: Key, *, presence: bool) -> tuple[Fact, ...]:
     truth: dict[str, str] = {}
     if presence and key.label is not None:
         truth[""] = {"yes": "present", "no": "absent", "uncertain": "uncertain"}[key.label]
@@ -283,8 +285,8 @@ def _facts(item: Fields, target: Target, key: Key, *, presence: bool) -> tuple[F
     ).rows()
 
 
-def _origin(item: Fields) -> Origin:
-    """Who has looked at it: a model's verdict, or its rewriting."""
+def _read_origin(item: Fields) -> Origin:
+    """The review of a question: the verdict of a model, or its rewriting."""
     verdict = item.boolean("qwen_accepted")
     polished = item.flags("polish")
     if polished:

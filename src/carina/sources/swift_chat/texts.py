@@ -38,8 +38,8 @@ _ANSWER_ONLY: Final = re.compile(
 _HEADING: Final = re.compile(r"(?im)^[\s*#]*(findings|impression)[\s*]*:[\s*]*")
 
 
-def without_placeholders(text: str) -> str:
-    """The words of a message, without what stands for pictures and the space around it."""
+def remove_placeholders(text: str) -> str:
+    """The words of a message, without the placeholders of pictures and the space around them."""
     found = ""
     end = 0
     for gap in _GAP.finditer(text):
@@ -54,17 +54,17 @@ def fill_slots(text: str) -> tuple[str, int]:
     return _SLOT.subn(r"[\1]", text)
 
 
-def doubled_words(text: str) -> int:
+def count_doubled_words(text: str) -> int:
     return len(_DOUBLED.findall(text))
 
 
-def comparable(text: str) -> str:
+def make_comparable(text: str) -> str:
     """A text for comparison: words without case, space and final stop."""
     return " ".join(text.lower().split()).rstrip(".")
 
 
-def yes_or_no(answer: str) -> str | None:
-    """The word that an answer begins with."""
+def read_yes_no(answer: str) -> str | None:
+    """The "yes" or "no" that an answer begins with; None for other answers."""
     found = _YES_NO.match(answer)
     return found.group(1).lower() if found else None
 
@@ -73,19 +73,19 @@ def split_labels(options: list[str]) -> tuple[list[str], list[str]]:
     """Labels and texts of options; letters by place, where options bring no labels that count them."""
     found = [_LABEL.match(option) for option in options]
     labels = [match.group(1) for match in found if match]
-    letters = [letter(place) for place in range(len(options))]
+    letters = [option_letter(place) for place in range(len(options))]
     if labels in (letters, [str(place + 1) for place in range(len(options))]):
         texts = [option[match.end() :].strip() for option, match in zip(options, found, strict=True) if match]
         return labels, texts
     return letters, [option.strip() for option in options]
 
 
-def letter(place: int) -> str:
+def option_letter(place: int) -> str:
     """Letters, then numbers where there are more options than letters."""
     return chr(ord("A") + place) if place < 26 else str(place + 1)
 
 
-def without_label(text: str) -> str:
+def remove_label(text: str) -> str:
     return _LABEL.sub("", text, count=1).strip()
 
 
@@ -272,10 +272,12 @@ def read_label(label: str, *, stage: int, form: Format, target: str | None) -> T
     home = _LABEL_STAGES.get(base)
     if home is None:
         return TaskLabel(label.strip().lower().replace("_", " ") or "unknown", known=False, home=None)
-    return TaskLabel(_task(base, variant, stage=stage, form=form, target=target or ""), known=True, home=home)
+    return TaskLabel(
+        _find_task(base, variant, stage=stage, form=form, target=target or ""), known=True, home=home
+    )
 
 
-def _task(base: str, variant: str, *, stage: int, form: Format, target: str) -> str:
+def _find_task(base: str, variant: str, *, stage: int, form: Format, target: str) -> str:
     if base in _ALWAYS:
         return _ALWAYS[base]
     if base == "report_generation":
@@ -283,14 +285,14 @@ def _task(base: str, variant: str, *, stage: int, form: Format, target: str) -> 
     if base == "differences_comparison":
         return "change" if form == "choice" else "comparison"
     if base == "findings_identification":
-        return _identification(stage, target)
+        return _find_listing_task(stage, target)
     for word in ("location", "severity"):
         if target.startswith(f"{word}_["):
             return word
     return "statement" if form in ("yes_no", "choice") else "description"
 
 
-def _identification(stage: int, target: str) -> str:
+def _find_listing_task(stage: int, target: str) -> str:
     if stage == 3:
         return "box content"
     if target in _IDENTIFIED:

@@ -15,7 +15,7 @@ from carina.store.workers.pool import Listener, Pool, Result, Task, send_message
 __all__ = ["Engine", "Pool", "in_order", "pool", "send_message"]
 
 Engine = Literal["local", "ray"]
-"""Who runs the workers: this machine, or a Ray cluster (`pip install 'carina[ray]'`)."""
+"""Backend of the workers: this machine, or a Ray cluster (`pip install 'carina[ray]'`)."""
 
 
 def pool(

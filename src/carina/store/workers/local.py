@@ -184,7 +184,7 @@ def _start_worker(stop: Any, messages: Any) -> None:  # noqa: ANN401 - a connect
 
     global _messages  # noqa: PLW0603 - once a process
     _messages = messages
-    messages.cancel_join_thread()  # whoever has not listened by the end will not
+    messages.cancel_join_thread()  # unread messages are dropped
     cv2.setNumThreads(1)
     # Ctrl-C reaches the whole group; the parent ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

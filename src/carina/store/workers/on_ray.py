@@ -25,13 +25,13 @@ _PATIENCE: Final = 5.0
 _SETTINGS: Final = bytes.fromhex("000000 04 00 00000000")
 """An empty frame of settings, whose kind is the fourth byte."""
 _GREETING: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
-"""What opens a connection to Ray's server (HTTP/2, RFC 9113, 3.4); settings are the answer."""
+"""Preface of a connection to Ray's server (HTTP/2, RFC 9113, 3.4), which replies with its settings."""
 
 
 @contextmanager
 def ray_pool(workers: int, address: str | None) -> Iterator[Pool]:
     """As `carina.store.workers.pool`. A Ray that this process already uses is used, and left running."""
-    with _connected(address, workers) as ray:
+    with _connect(address, workers) as ray:
         yield _Cluster(ray)
 
 
@@ -71,7 +71,7 @@ class _Cluster:
 
 
 def _attempt(function: Callable[[Task], Result], task: Task) -> tuple[Result | None, Exception | None]:
-    """What a task gives, or what it raises: as a value, since Ray would raise an error of its own instead."""
+    """The result or the error of a task, both as values, because Ray would raise an error of its own."""
     import cv2  # noqa: PLC0415 - slow to import, and only workers need it
 
     cv2.setNumThreads(1)  # workers share the cores
@@ -93,8 +93,8 @@ def _result(ray: Any, reference: Any) -> Any:  # noqa: ANN401 - Ray is optional,
 
 
 @contextmanager
-def _connected(address: str | None, workers: int) -> Iterator[Any]:
-    """Ray, ready to be given tasks."""
+def _connect(address: str | None, workers: int) -> Iterator[Any]:
+    """Connect to Ray; the module is ready for tasks within the block."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:

@@ -1,4 +1,4 @@
-"""What all workers have in common, wherever they run."""
+"""The interface of all worker pools."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -39,7 +39,7 @@ _send: Listener | None = None
 
 
 def send_message(message: object) -> None:
-    """Tell whoever waits for the result of the running task something now, such as its progress.
+    """Send a message from the running task to the caller that waits for its result, such as its progress.
 
     Does nothing where nobody listens. The message must be picklable.
     """

@@ -1,4 +1,4 @@
-"""Questions in other words, by a served model, where their keys are sure to hold."""
+"""Rewording of questions by a served model, where their keys are certain to stay the same."""
 
 from carina.trek.paraphrase.rewording import ParaphraseCounts, core_by_template, paraphrase
 

@@ -1,4 +1,4 @@
-"""Words that matter in a question, read from the file of their language, and finding them in a text."""
+"""Cues: words that matter in a question. They are read from the file of their language and searched for in texts."""
 
 import re
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ class Cues:
     """A list of cues, found as whole words; a star stands for any ending."""
 
     def __init__(self, cues: Iterable[str]) -> None:
-        self._expressions = {cue: re.compile(_expression(cue), re.IGNORECASE) for cue in cues}
+        self._expressions = {cue: re.compile(_cue_pattern(cue), re.IGNORECASE) for cue in cues}
         longest_first = sorted(self._expressions, key=len, reverse=True)
-        alternatives = "|".join(map(_expression, longest_first))
+        alternatives = "|".join(map(_cue_pattern, longest_first))
         self._any = re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE)
 
     def within(self, text: str) -> frozenset[str]:
-        """Those that a text holds."""
+        """The cues that a text contains."""
         found = {match.group().casefold() for match in self._any.finditer(text)}
         return frozenset(
             cue
@@ -31,7 +31,7 @@ class Cues:
         )
 
     def times(self, text: str) -> int:
-        """How often any of them stands in a text."""
+        """How often any of the cues occurs in a text."""
         return sum(1 for _ in self._any.finditer(text))
 
     def begin(self, text: str) -> bool:
@@ -53,7 +53,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     whether: list[str]
 
 
-class Words:
+class CueLists:
     """All cues of one language."""
 
     def __init__(self, language: str) -> None:
@@ -74,10 +74,10 @@ class Words:
 
 
 @lru_cache(maxsize=4)
-def words_of(language: str = "en") -> Words:
-    """The cues of a language; read once a process."""
-    return Words(language)
+def load_cue_lists(language: str = "en") -> CueLists:
+    """The cues of a language; read once in each process."""
+    return CueLists(language)
 
 
-def _expression(cue: str) -> str:
+def _cue_pattern(cue: str) -> str:
     return re.escape(cue.removesuffix("*")) + (r"\w*" if cue.endswith("*") else "")

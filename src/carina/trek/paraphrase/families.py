@@ -1,7 +1,7 @@
-"""What a question asks for, told from its words: the family of trek's own questions that it is most like.
+"""What a question asks for, by its words: the family of trek's own questions that it is most similar to.
 
-Naive Bayes over the first letters of words and pairs of words of all wording pools, with the values of slots masked.
-It only has to tell families apart: whether a value, a side or a negation is still there is not its business.
+This is a naive Bayes classifier over the first letters of words and pairs of words of all wording pools, with the
+values of slots masked. It only separates families; other checks find a lost value, side or negation.
 """
 
 import math
@@ -21,7 +21,7 @@ _STEM: Final = 6
 def family_of(template: str) -> str:
     """The family that a template id names: "s2.presence" of "s2.presence.yes_no-sited.014".
 
-    Findings and devices are asked for in the same words: what is named tells them apart, and it is kept.
+    Findings and devices are asked for in the same words, so they share a family; only their names differ.
     """
     family = ".".join(template.split(".")[:2])
     return family.replace(".device-presence", ".presence")
@@ -34,7 +34,7 @@ class Families:
         """From pairs of template id and text."""
         self._features: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for template, text in questions:
-            self._features[family_of(template)].update(_features(text))
+            self._features[family_of(template)].update(_count_features(text))
         self._totals = {family: counts.total() for family, counts in self._features.items()}
         self._kinds = len({feature for counts in self._features.values() for feature in counts})
 
@@ -43,7 +43,7 @@ class Families:
 
     def nearest(self, text: str) -> str:
         """The family of a question whose slots are masked."""
-        features = _features(text)
+        features = _count_features(text)
         return max(self._features, key=lambda family: (self._likelihood(family, features), family))
 
     def _likelihood(self, family: str, features: Counter[str]) -> float:
@@ -55,13 +55,13 @@ class Families:
 
 
 @lru_cache(maxsize=4)
-def families(language: str = "en") -> Families:
-    """The families of a language; one a process."""
+def load_families(language: str = "en") -> Families:
+    """The families of a language; loaded once in each process."""
     pools = load_wording(language).pools.values()
     return Families((template.id, template.text) for pool in pools for template in pool.questions)
 
 
-def masked(text: str, slots: Mapping[str, str]) -> str:
+def mask_slots(text: str, slots: Mapping[str, str]) -> str:
     """A question with its values replaced by the names of their slots, the longest value first."""
     for name, value in sorted(slots.items(), key=lambda slot: (-len(slot[1]), slot[0])):
         if value.strip():
@@ -71,7 +71,7 @@ def masked(text: str, slots: Mapping[str, str]) -> str:
     return text
 
 
-def _features(text: str) -> Counter[str]:
+def _count_features(text: str) -> Counter[str]:
     words = [word.casefold()[:_STEM] for word in _WORD.findall(text)]
     pairs = (f"{one} {two}" for one, two in zip(["^", *words], [*words, "$"], strict=True))
     return Counter(words) + Counter(pairs)

@@ -1,7 +1,7 @@
-"""Questions in other words, by a served model: only the question proper, and only where its key is sure to hold.
+"""Rewording of questions by a served model: only the question proper, and only where its key stays the same.
 
-What a model proposes goes through the checks of `same_key`; what does not pass leaves the question as it was, and is
-counted by reason. Lead-ins, options and instructions stay to the letter. With the same cache the same cases come out.
+Proposals of the model go through the checks of `same_key`. Where one fails, the question keeps its wording, and the
+reason is counted. Lead-ins, options and instructions never change. The same cache gives the same cases.
 """
 
 from collections import Counter, deque
@@ -16,8 +16,8 @@ import msgspec
 from carina.cases import Case, Origin, Step
 from carina.models.served import AnswerCache, Prompt, Reply, Sampling, ask
 from carina.store.seeding import rng
-from carina.trek.language import capitalised
-from carina.trek.paraphrase.same_key import why_not
+from carina.trek.language import capitalise
+from carina.trek.paraphrase.same_key import find_rejection
 from carina.trek.wording import load_wording
 
 STYLES: Final = (
@@ -26,7 +26,7 @@ STYLES: Final = (
     "plainly and without any flourish",
     "as an draft would word it on paper",
 )
-"""Drawn for each question, so that one model does not put one tone on a whole set."""
+"""Styles, one sampled for each question, so that a set does not have the tone of one model."""
 _SYSTEM: Final = """\
 You reword questions about chest radiographs. Answer with the reworded question alone: one line, no quotation marks,
 no comment, no answer.
@@ -40,17 +40,17 @@ Core = Callable[[Step], str | None]
 
 @dataclass
 class ParaphraseCounts:
-    """What became of the questions of a set."""
+    """Numbers of questions that were reworded, not tried, or kept for a reason."""
 
     reworded: int = 0
     left: int = 0
-    """Not tried: not drawn, not worded by rule, or without a core to reword."""
+    """Not tried: not sampled, not made from a template, or without a core to reword."""
     refused: Counter[str] = field(default_factory=Counter)
-    """Tried, and kept as they were: why."""
+    """Tried and not reworded, by reason."""
 
 
 @dataclass
-class _Plan:
+class _CasePlan:
     """A case with the cores that go to the model, by step."""
 
     case: Case
@@ -74,20 +74,20 @@ def paraphrase(
     seed: int = 0,
     share: float = 1.0,
 ) -> Iterator[Case]:
-    """The cases in their order, a share of their questions reworded by a model; counts what was done."""
+    """The cases in their order, with a share of their questions reworded by a model; updates `counts`."""
     core_of = core_of or core_by_template
-    plans: deque[_Plan] = deque()
+    plans: deque[_CasePlan] = deque()
 
     def prompts() -> Iterator[Prompt]:
         for case in cases:
-            plan = _planned(case, core_of, seed=seed, share=share)
+            plan = _plan_case(case, core_of, seed=seed, share=share)
             plans.append(plan)
             counts.left += len(case.steps) - len(plan.cores)
-            yield from (_prompt(case, case.step(step), core, seed) for step, core in plan.cores.items())
+            yield from (_make_prompt(case, case.step(step), core, seed) for step, core in plan.cores.items())
 
     def done() -> Iterator[Case]:
         while plans and plans[0].is_complete:
-            yield _reworded(plans.popleft(), model, counts)
+            yield _reword_case(plans.popleft(), model, counts)
 
     replies = ask(
         model, prompts(), connections=connections, sampling=_SAMPLING, cache=cache, base_url=base_url
@@ -100,26 +100,26 @@ def paraphrase(
 
 
 def core_by_template(step: Step) -> str | None:
-    """The question proper of a step, put together again from its template; None where that is not what it says."""
-    template = _templates().get(step.template or "")
+    """The question proper of a step, filled again from its template; None where the question does not contain it."""
+    template = _load_templates().get(step.template or "")
     if template is None:
         return None
     try:
-        core = capitalised(template.format_map({slot.name: slot.value for slot in step.slots}))
+        core = capitalise(template.format_map({slot.name: slot.value for slot in step.slots}))
     except KeyError:
         return None
     return core if step.question.count(core) == 1 else None
 
 
 @lru_cache(maxsize=1)
-def _templates() -> dict[str, str]:
+def _load_templates() -> dict[str, str]:
     """Texts of all templates by id; read once."""
     return {
         template.id: template.text for pool in load_wording().pools.values() for template in pool.questions
     }
 
 
-def _planned(case: Case, core_of: Core, *, seed: int, share: float) -> _Plan:
+def _plan_case(case: Case, core_of: Core, *, seed: int, share: float) -> _CasePlan:
     cores: dict[str, str] = {}
     for step in case.steps:
         if step.origin.method != "rule" or rng(seed, case.id, step.id, "paraphrase").random() >= share:
@@ -127,17 +127,17 @@ def _planned(case: Case, core_of: Core, *, seed: int, share: float) -> _Plan:
         core = core_of(step)
         if core is not None and step.question.count(core) == 1:
             cores[step.id] = core
-    return _Plan(case, cores)
+    return _CasePlan(case, cores)
 
 
-def _prompt(case: Case, step: Step, core: str, seed: int) -> Prompt:
+def _make_prompt(case: Case, step: Step, core: str, seed: int) -> Prompt:
     style = STYLES[int(rng(seed, case.id, step.id, "style").integers(len(STYLES)))]
     keep = [slot.value for slot in step.slots if slot.value.casefold() in core.casefold()]
     asked = {"style": style, "keep": keep, "question": core}
     return Prompt(system=_SYSTEM, user=msgspec.json.encode(asked).decode())
 
 
-def _reworded(plan: _Plan, model: str, counts: ParaphraseCounts) -> Case:
+def _reword_case(plan: _CasePlan, model: str, counts: ParaphraseCounts) -> Case:
     replies = dict(zip(plan.cores, plan.replies, strict=True))
     taken = {step.question.casefold() for step in plan.case.steps}
     steps: list[Step] = []
@@ -146,9 +146,9 @@ def _reworded(plan: _Plan, model: str, counts: ParaphraseCounts) -> Case:
             steps.append(step)
             continue
         core, reply = plan.cores[step.id], replies[step.id]
-        words = _words(reply)
+        words = _clean_reply(reply)
         question = step.question.replace(core, words) if words else ""
-        reason = _no_words(reply) if words is None else why_not(step, core, words)
+        reason = _reason_without_text(reply) if words is None else find_rejection(step, core, words)
         if reason is None and question.casefold() in taken:
             reason = "asked twice"
         if reason is None:
@@ -162,8 +162,8 @@ def _reworded(plan: _Plan, model: str, counts: ParaphraseCounts) -> Case:
     return msgspec.structs.replace(plan.case, steps=tuple(steps))
 
 
-def _words(reply: Reply) -> str | None:
-    """The proposal without the quotation marks that models put around it."""
+def _clean_reply(reply: Reply) -> str | None:
+    """The proposal without the quotation marks that models put around it; None for an empty or incomplete reply."""
     if not reply.text or reply.stop != "stop":
         return None
     text = reply.text.strip()
@@ -172,7 +172,7 @@ def _words(reply: Reply) -> str | None:
     return text[:1].upper() + text[1:] or None
 
 
-def _no_words(reply: Reply) -> str:
+def _reason_without_text(reply: Reply) -> str:
     if reply.error is not None:
         return "no reply"
     return "cut off" if reply.text else "empty"

@@ -1,7 +1,7 @@
 """Stage 3, in words: where each finding and device lies, how severe it is, how it looks; and what a region holds.
 
-An attribute is asked about once, in one form. What tells several at once (a description, the content of a region, a
-vignette) comes after what it would tell, or instead of it.
+An attribute is asked about once, in one form. A question that reveals several attributes (a description, the content of
+a region, a vignette) comes after the questions that it would answer, or instead of them.
 """
 
 from typing import Final
@@ -10,8 +10,8 @@ from carina.cases import Fact
 from carina.studies.vocabulary import ZONES
 from carina.trek.balance import WrongValues
 from carina.trek.facts import attribute_row, measure_row, target_row
-from carina.trek.stages.findings import options_wanted, with_none
-from carina.trek.subject import Thing, clear_of, marks_of
+from carina.trek.stages.findings import add_none_option, sample_option_count
+from carina.trek.subject import Thing, cite_things, separate_zones
 from carina.trek.turn import Choice, ConversationDraft, Turn
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
@@ -30,10 +30,10 @@ _OPEN_SLOT: Final = {
     "appearance": "looks",
     "distribution": "spread",
 }
-_PLACED: Final = ("side", "location", "position")
-"""In the order in which each tells the one before."""
+_PLACE_ATTRIBUTES: Final = ("side", "location", "position")
+"""Attributes of place; each reveals the one before it."""
 _SIDE_FIRST: Final = 0.2
-"""Share of the findings whose side is asked for before their place, which is then asked for openly."""
+"""Share of the findings whose side is asked for before their place; the place is then asked for in an open question."""
 _BY_ZONES: Final = 0.75
 """Share of the closed questions about a place that ask for all its zones."""
 _VIGNETTE_OPTIONS: Final = 5
@@ -52,8 +52,8 @@ def ask_attributes(draft: ConversationDraft) -> None:
         _ask_description(draft, thing, asked)
 
 
-def _about(draft: ConversationDraft, turn: Turn, thing: Thing) -> Turn:
-    """Mark a question that states something as present: it restates the key of an earlier question."""
+def restate_presence(draft: ConversationDraft, turn: Turn, thing: Thing) -> Turn:
+    """Mark a question that states a finding as present: it restates the key of an earlier question."""
     turn.restates = True
     turn.evidence = thing.marks
     settled = draft.presence.get(thing.id)
@@ -67,8 +67,8 @@ def _about(draft: ConversationDraft, turn: Turn, thing: Thing) -> Turn:
 
 def _ask_each(draft: ConversationDraft, thing: Thing) -> None:
     sampler = draft.sampler
-    attributes = sampler.shuffled([name for name in thing.values if name not in _PLACED])
-    placed = [name for name in _PLACED if name in thing.values]
+    attributes = sampler.shuffle([name for name in thing.values if name not in _PLACE_ATTRIBUTES])
+    placed = [name for name in _PLACE_ATTRIBUTES if name in thing.values]
     if "position" in placed and _ask_whether_placed(draft, thing):
         placed = []
     if "side" in placed and "location" in placed and not sampler.chance(_SIDE_FIRST):
@@ -82,26 +82,28 @@ def _ask_each(draft: ConversationDraft, thing: Thing) -> None:
         if attribute == "position":
             _ask_position(draft, thing)
             continue
-        form = sampler.weighted(_FORMS, _SHARES)
+        form = sampler.pick_weighted(_FORMS, _SHARES)
         if form == "open" or not _ask_closed(draft, thing, attribute, form):
             _ask_open(draft, thing, attribute)
         if attribute == "side":
             draft.answered_sides.add(thing.id)
 
 
-def _named(thing: Thing, attribute: str) -> str:
-    """What has the attribute: of a device it is the tip that has a place."""
+def _noun_phrase(thing: Thing, attribute: str) -> str:
+    """The noun phrase for what has the attribute; the location of a device is that of its tip."""
     return thing.tip if attribute == "location" and thing.tip is not None else thing.the
 
 
-def _facts(thing: Thing, attribute: str) -> list[Fact]:
+def _attribute_facts(thing: Thing, attribute: str) -> list[Fact]:
     return [thing.target, attribute_row(attribute, thing.id, thing.values[attribute])]
 
 
 def _ask_open(draft: ConversationDraft, thing: Thing, attribute: str) -> None:
-    slots = {"the_finding": _named(thing, attribute)}
-    turn = _about(
-        draft, draft.add_question(3, attribute, "open", slots, facts=_facts(thing, attribute)), thing
+    slots = {"the_finding": _noun_phrase(thing, attribute)}
+    turn = restate_presence(
+        draft,
+        draft.add_question(3, attribute, "open", slots, facts=_attribute_facts(thing, attribute)),
+        thing,
     )
     slots[_OPEN_SLOT[attribute]] = thing.values[attribute]
     turn.answer = draft.fill_answer(turn, "any", slots)
@@ -126,22 +128,22 @@ def _ask_closed(draft: ConversationDraft, thing: Thing, attribute: str, form: st
     if not sum(wrong.weights[value]):
         return False
     if form == "yes_no":
-        _ask_yes_no(draft, thing, attribute, sampler.weighted(wrong.values, wrong.weights[value]))
+        _ask_yes_no(draft, thing, attribute, sampler.pick_weighted(wrong.values, wrong.weights[value]))
     elif form == "choice":
-        _ask_choice(draft, thing, attribute, _wrong_options(draft, wrong, value))
+        _ask_choice(draft, thing, attribute, _sample_wrong_options(draft, wrong, value))
     else:
-        _ask_statement(draft, thing, attribute, _wrong_options(draft, wrong, value))
+        _ask_statement(draft, thing, attribute, _sample_wrong_options(draft, wrong, value))
     return True
 
 
-def _wrong_options(draft: ConversationDraft, wrong: WrongValues, value: str) -> list[str]:
-    """Wrong values such that none of the options, the right one among them, is the likelier to be right.
+def _sample_wrong_options(draft: ConversationDraft, wrong: WrongValues, value: str) -> list[str]:
+    """Wrong values such that no option is more likely to be right than another.
 
-    Of a pair that holds by the weights. A longer list is drawn evenly and kept as often as its rarest value is common;
-    otherwise it would be right to guess the most common one.
+    For a pair of options, the weights ensure this. A longer list is drawn with equal probabilities and accepted with a
+    probability that depends on its rarest value; otherwise guessing the most common value would do better than chance.
     """
     sampler = draft.sampler
-    number = options_wanted(draft) - 1
+    number = sample_option_count(draft) - 1
     fit = [text for text, weight in zip(wrong.values, wrong.weights[value], strict=True) if weight > 0]
     for length in range(min(number, len(fit)), 1, -1):
         drawn = sampler.sample(fit, length)
@@ -154,16 +156,18 @@ def _wrong_options(draft: ConversationDraft, wrong: WrongValues, value: str) -> 
             right, *others = [wrong.shares[wrong.values.index(text)] for text in (value, *drawn)]
             if sampler.chance(min(others) / right):
                 return drawn
-    return [sampler.weighted(wrong.values, wrong.weights[value])]
+    return [sampler.pick_weighted(wrong.values, wrong.weights[value])]
 
 
 def _ask_yes_no(draft: ConversationDraft, thing: Thing, attribute: str, other: str) -> None:
     said, right = _SLOT[attribute]
     true = draft.sampler.chance(0.5)
     value = thing.values[attribute] if true else other
-    slots = {"the_finding": _named(thing, attribute), said: value}
-    turn = _about(
-        draft, draft.add_question(3, attribute, "yes_no", slots, facts=_facts(thing, attribute)), thing
+    slots = {"the_finding": _noun_phrase(thing, attribute), said: value}
+    turn = restate_presence(
+        draft,
+        draft.add_question(3, attribute, "yes_no", slots, facts=_attribute_facts(thing, attribute)),
+        thing,
     )
     turn.label = "yes" if true else "no"
     slots[right] = thing.values[attribute]
@@ -171,37 +175,43 @@ def _ask_yes_no(draft: ConversationDraft, thing: Thing, attribute: str, other: s
 
 
 def _ask_choice(draft: ConversationDraft, thing: Thing, attribute: str, wrong: list[str]) -> None:
-    slots = {"the_finding": _named(thing, attribute)}
-    turn = _about(
-        draft, draft.add_question(3, attribute, "choice", slots, facts=_facts(thing, attribute)), thing
+    slots = {"the_finding": _noun_phrase(thing, attribute)}
+    turn = restate_presence(
+        draft,
+        draft.add_question(3, attribute, "choice", slots, facts=_attribute_facts(thing, attribute)),
+        thing,
     )
-    turn.choices = with_none(
+    turn.choices = add_none_option(
         draft, Choice(thing.values[attribute], right=True), [Choice(text) for text in wrong]
     )
 
 
 def _ask_zones(draft: ConversationDraft, thing: Thing) -> bool:
-    """Which of some zones it lies in, one or several; False where there is no zone that it does not lie in."""
+    """Ask which zones a thing lies in; False where it leaves no zone that could be a wrong option."""
     sampler, held = draft.sampler, thing.zones
     if not held:
         return False
     right = sampler.sample([zone for zone in ZONES if zone in held], 2 + sampler.below(2))
-    wrong = sampler.sample(clear_of(held), 1 + sampler.below(3))
+    wrong = sampler.sample(separate_zones(held), 1 + sampler.below(3))
     if not (right and wrong):
         return False
     slots = {"the_finding": thing.the}
-    facts = _facts(thing, "location")
-    turn = _about(draft, draft.add_question(3, "location", "choice/multiple", slots, facts=facts), thing)
+    facts = _attribute_facts(thing, "location")
+    turn = restate_presence(
+        draft, draft.add_question(3, "location", "choice/multiple", slots, facts=facts), thing
+    )
     turn.multiple = True
     turn.choices = [*(Choice(zone, right=True) for zone in right), *(Choice(zone) for zone in wrong)]
     return True
 
 
 def _ask_statement(draft: ConversationDraft, thing: Thing, attribute: str, wrong: list[str]) -> None:
-    """Which statement fits: one about the attribute is right, the others are right of something else, or elsewhere."""
-    slots = {"the_finding": _named(thing, attribute)}
-    turn = _about(
-        draft, draft.add_question(3, "statement", "choice", slots, facts=_facts(thing, attribute)), thing
+    """Ask which statement about the attribute is right; the wrong ones state values of other findings or studies."""
+    slots = {"the_finding": _noun_phrase(thing, attribute)}
+    turn = restate_presence(
+        draft,
+        draft.add_question(3, "statement", "choice", slots, facts=_attribute_facts(thing, attribute)),
+        thing,
     )
     texts = [thing.values[attribute], *wrong]
     slot = _OPEN_SLOT[attribute]
@@ -210,15 +220,15 @@ def _ask_statement(draft: ConversationDraft, thing: Thing, attribute: str, wrong
 
 
 def _ask_whether_placed(draft: ConversationDraft, thing: Thing) -> bool:
-    """Whether a device lies where it should, in a closed form, which goes before its place: a place tells as much."""
+    """Ask in a closed form whether a device lies correctly, instead of its place; False where that is not possible."""
     position, at = thing.values["position"], thing.values.get("location")
     known = draft.survey.wrong.get((thing.calling, "position"))
     if at is None or known is None or not draft.sampler.chance(0.5 * known.asked.get(position, 0.0)):
         return False
     variant = draft.sampler.pick(("yes_no", "choice"))
     slots = {"the_finding": thing.the, "at": at}
-    facts = _facts(thing, "position")
-    turn = _about(draft, draft.add_question(3, "position", variant, slots, facts=facts), thing)
+    facts = _attribute_facts(thing, "position")
+    turn = restate_presence(draft, draft.add_question(3, "position", variant, slots, facts=facts), thing)
     adequate = position == "adequate"
     if variant == "choice":
         words = draft.words.wording.grammar["position"]
@@ -230,13 +240,15 @@ def _ask_whether_placed(draft: ConversationDraft, thing: Thing) -> bool:
 
 
 def _ask_position(draft: ConversationDraft, thing: Thing) -> None:
-    """Whether a device lies where it should, after its place."""
+    """Ask in an open form whether a device lies correctly, after its place."""
     at = thing.values.get("location")
     if at is None:
         return
     slots = {"the_finding": thing.the, "at": at}
-    turn = _about(
-        draft, draft.add_question(3, "position", "open", slots, facts=_facts(thing, "position")), thing
+    turn = restate_presence(
+        draft,
+        draft.add_question(3, "position", "open", slots, facts=_attribute_facts(thing, "position")),
+        thing,
     )
     turn.answer = draft.fill_answer(turn, thing.values["position"], slots)
 
@@ -256,7 +268,7 @@ def _ask_vignette(draft: ConversationDraft, thing: Thing) -> bool:
         return False
     wrong = [text for text in draft.survey.descriptions.get(thing.name, ()) if text != thing.plain]
     place, grade = thing.means("location"), thing.values.get("severity")
-    # Another description is wrong where it excludes this one: less detail would be right, too.
+    # Another description is wrong only where it contradicts this one: one with less detail would be right, too.
     wrong = [text for text in wrong if _excludes(draft.survey.told[text], place, grade)]
     if len(wrong) < _VIGNETTE_OPTIONS - 1 or thing.id in draft.answered_places or draft.has_place_answers:
         return False
@@ -264,7 +276,7 @@ def _ask_vignette(draft: ConversationDraft, thing: Thing) -> bool:
     facts = [thing.target]
     facts += [attribute_row(name, thing.id, value) for name, value in thing.values.items()]
     slots = {"indication": indication}
-    turn = _about(draft, draft.add_question(3, "vignette", "choice", slots, facts=facts), thing)
+    turn = restate_presence(draft, draft.add_question(3, "vignette", "choice", slots, facts=facts), thing)
     turn.choices = [Choice(thing.plain, right=True)]
     turn.choices += [Choice(text) for text in draft.sampler.sample(wrong, number - 1)]
     return True
@@ -284,7 +296,7 @@ def _ask_measure(draft: ConversationDraft, thing: Thing) -> None:
     value = f"{measure.value:.2f}" if measure.unit == "1" else f"{measure.value:g} {measure.unit}"
     slots = {"the_finding": thing.the, "quantity": quantity}
     facts = [thing.target, measure_row(thing.id, measure.name, measure.value)]
-    turn = _about(draft, draft.add_question(3, "measure", "open", slots, facts=facts), thing)
+    turn = restate_presence(draft, draft.add_question(3, "measure", "open", slots, facts=facts), thing)
     turn.answer = draft.fill_answer(turn, "any", {**slots, "value": value})
 
 
@@ -294,7 +306,7 @@ def _ask_description(draft: ConversationDraft, thing: Thing, asked: list[Turn]) 
     facts = [thing.target]
     facts += [attribute_row(name, thing.id, value) for name, value in thing.values.items()]
     slots = {"the_finding": thing.the}
-    turn = _about(draft, draft.add_question(3, "description", "open", slots, facts=facts), thing)
+    turn = restate_presence(draft, draft.add_question(3, "description", "open", slots, facts=facts), thing)
     kind = "any" if thing.is_present else "uncertain"
     turn.answer = draft.fill_answer(turn, kind, {"described": thing.plain, **slots})
 
@@ -303,10 +315,10 @@ def _ask_description(draft: ConversationDraft, thing: Thing, asked: list[Turn]) 
 
 
 def ask_about_zone(draft: ConversationDraft) -> None:
-    """Whether one zone is clear, before any place is asked for; after that, places are only asked for openly."""
+    """Ask whether one zone is clear, before any place is asked for; later questions for places are open."""
     sampler, subject = draft.sampler, draft.subject
     held = subject.held_zones()
-    # Where something only may be, a zone is neither clear nor not.
+    # A zone that may hold an uncertain finding is neither clear nor affected.
     if not held or draft.answered_places or not all(thing.is_present for thing in subject.findings):
         return
     clear = subject.clear_zones()
@@ -316,7 +328,7 @@ def ask_about_zone(draft: ConversationDraft) -> None:
         zone = sampler.pick(sorted(held))
     else:
         # A zone is asked about as often where it is clear as where it is affected.
-        zone = sampler.weighted(clear, [draft.survey.zones[zone] for zone in clear])
+        zone = sampler.pick_weighted(clear, [draft.survey.zones[zone] for zone in clear])
     inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
     facts = [target_row("region", zone)]
     facts += [thing.truth for thing in inside]
@@ -326,14 +338,14 @@ def ask_about_zone(draft: ConversationDraft) -> None:
     turn.label = "yes" if inside else "no"
     slots["list"] = draft.words.join([thing.a for thing in inside])
     turn.answer = draft.fill_answer(turn, turn.label, slots)
-    turn.evidence = marks_of(inside)
+    turn.evidence = cite_things(inside)
     draft.has_place_answers = True
-    # Where the whole place of something is told, it is not asked for at all.
+    # A place that the answer reveals completely is not asked for at all.
     draft.answered_places.update(thing.id for thing in inside if thing.zones == frozenset({zone}))
 
 
 def ask_about_regions(draft: ConversationDraft) -> None:
-    """What a named zone of the lungs holds; after every question that it could answer."""
+    """Ask what a zone of the lungs holds, after every question that this could answer."""
     sampler, subject = draft.sampler, draft.subject
     held = subject.held_zones()
     if held is None:
@@ -341,7 +353,7 @@ def ask_about_regions(draft: ConversationDraft) -> None:
     told = {turn.slots["the_region"] for turn in draft.turns if turn.task == "region content"}
     known = {*held, *subject.clear_zones()}
     fit = [zone for zone in ZONES if zone in known and f"the {zone}" not in told]
-    for zone in sampler.sample(fit, sampler.rounded(draft.quotas.regions)):
+    for zone in sampler.sample(fit, sampler.round_randomly(draft.quotas.regions)):
         inside = [thing for thing in subject.findings if thing.zones and zone in thing.zones]
         facts = [target_row("region", zone)]
         facts += [thing.truth for thing in inside]
@@ -351,8 +363,8 @@ def ask_about_regions(draft: ConversationDraft) -> None:
         sure = [thing.a for thing in inside if thing.is_present]
         hedged = [thing.a for thing in inside if not thing.is_present]
         kind = "some" if sure else "possible" if hedged else "none"
-        # Where nothing is sure, the sentence hedges, not the name.
+        # Where all findings are uncertain, the sentence says so, not the names.
         plain = [draft.words.name(thing.name).a for thing in inside]
         slots |= {"list": draft.words.join([*sure, *hedged]), "possible": draft.words.join(plain)}
         turn.answer = draft.fill_answer(turn, kind, slots)
-        turn.evidence = marks_of(inside)
+        turn.evidence = cite_things(inside)

@@ -1,21 +1,21 @@
 """Stage 6: the expected course. The key is what the follow-up study shows; its images are never shown."""
 
-from carina.trek.changes import Change, changes_between
+from carina.trek.changes import Change, find_changes
 from carina.trek.facts import target_row, trend_row
 from carina.trek.interned import cite
-from carina.trek.language import sentence
+from carina.trek.language import make_sentence
 from carina.trek.turn import ConversationDraft, Turn
 
 _BETTER = ("improved", "resolved")
 
 
 def ask_expected_course(draft: ConversationDraft) -> None:
-    """One question, of one of three kinds."""
+    """Ask one question of one of three kinds."""
     later, sampler = draft.later, draft.sampler
     if later is None or not sampler.chance(draft.quotas.outlook):
         return
-    # What is not there yet can't be foreseen from the images.
-    changes = [change for change in changes_between(draft.subject, later) if change.trend != "new"]
+    # New findings cannot be foreseen from the images.
+    changes = [change for change in find_changes(draft.subject, later) if change.trend != "new"]
     if not changes:
         return
     whole = all(thing.name in {change.name for change in changes} for thing in draft.subject.things)
@@ -28,7 +28,7 @@ def ask_expected_course(draft: ConversationDraft) -> None:
         _ask_all(draft, task, changes)
 
 
-def _evidence(turn: Turn, changes: list[Change]) -> None:
+def _set_evidence(turn: Turn, changes: list[Change]) -> None:
     marks = [mark for change in changes for mark in cite("later", change.later_sentences)]
     turn.evidence = tuple(dict.fromkeys(marks))
 
@@ -39,14 +39,14 @@ def _ask_finding(draft: ConversationDraft, change: Change) -> None:
     slots = {"the_finding": change.before.the}
     turn = draft.add_question(6, "finding outlook", "open", slots, facts=facts)
     turn.restates = True
-    _depend(draft, turn, [change])
-    _evidence(turn, [change])
+    _set_dependencies(draft, turn, [change])
+    _set_evidence(turn, [change])
     turn.answer = draft.fill_answer(
         turn, change.kind_of_answer, {**slots, "described": change.before.described}
     )
 
 
-def _depend(draft: ConversationDraft, turn: Turn, changes: list[Change]) -> None:
+def _set_dependencies(draft: ConversationDraft, turn: Turn, changes: list[Change]) -> None:
     settled = [
         draft.presence[change.before.id]
         for change in changes
@@ -59,16 +59,16 @@ def _ask_all(draft: ConversationDraft, task: str, changes: list[Change]) -> None
     facts = [target_row("study", "course")]
     facts += [trend_row(change.before.id, change.trend) for change in changes if change.before is not None]
     turn = draft.add_question(6, task, "open", facts=facts)
-    _depend(draft, turn, changes)
+    _set_dependencies(draft, turn, changes)
     turn.history = bool(turn.depends)
-    _evidence(turn, changes)
+    _set_evidence(turn, changes)
     said = [
-        sentence(
+        make_sentence(
             draft.fill_clause(
                 6,
                 "future_device" if change.kind == "device" else "future",
                 change.trend,
-                slots=_names(draft, change),
+                slots=_name_slots(draft, change),
             )
         )
         for change in changes
@@ -79,7 +79,7 @@ def _ask_all(draft: ConversationDraft, task: str, changes: list[Change]) -> None
     turn.answer = draft.fill_answer(turn, "any" if task == "outlook" else course, {"changes": " ".join(said)})
 
 
-def _names(draft: ConversationDraft, change: Change) -> dict[str, str]:
+def _name_slots(draft: ConversationDraft, change: Change) -> dict[str, str]:
     name = draft.words.name(change.name)
     thing = change.before
     return {"a_finding": name.a, "the_finding": name.the if thing is None else thing.the}

@@ -1,16 +1,16 @@
 """Stage 2: whether anything is abnormal, which findings and devices are present, and which are absent.
 
-The order keeps a key from telling a later one: first whether there is anything, then findings by name, then choices,
-then lists. At most one closed question names a finding.
+The order ensures that no key reveals a later one: first whether anything is present, then findings by name, then
+choices, then lists. At most one closed question names a finding.
 
-Questions by name work like this: a fair coin decides whether the next answer is "yes" or "no", and the questions end
-with the last finding that is present. So the next answer is as likely "yes" as "no", whatever was answered before; a
-fixed number of each would give the last ones away. Studies without findings get a few questions with the answer "no"
+Questions by name: the next answer is "yes" or "no" with equal probability, and the questions end with the last finding
+that is present. So the next answer is as likely "yes" as "no", whatever was answered before; a fixed number of each
+would reveal the last answers. Studies without findings get a few questions with the answer "no"
 (`balance.NegativeQuestion`).
 
 Some lists are a choice among whole lists. The lists differ in one name, which is chosen before anything is asked by
-name and is in no other question: earlier answers would otherwise tell the right list without a look at the image. All
-lists have the same number of names, and each wrong one is as far from the others as the right one.
+name and is in no other question: otherwise, earlier answers would reveal the right list without the image. All lists
+have the same number of names, and each wrong list differs from the others as much as the right one does.
 """
 
 from collections.abc import Sequence
@@ -23,26 +23,26 @@ from carina.trek.balance import NO_OPENING, NegativeQuestion, Opening
 from carina.trek.confusable import is_clearly_absent
 from carina.trek.facts import listed_row, negative_row, target_row, truth_row
 from carina.trek.interned import cite
-from carina.trek.subject import AbsentThing, Kind, Thing, marks_of
+from carina.trek.subject import AbsentThing, Kind, Thing, cite_things
 from carina.trek.turn import Choice, ConversationDraft, Turn
 
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
-_SITED = 0.2
+_SITED_SHARE = 0.2
 """Share of questions about a named finding that name a place too."""
-_NONE: Final = 0.4
+_NONE_SHARE: Final = 0.4
 """Share of lists of three options or more that end with "none of these"."""
 _KINDS: Final[dict[str, tuple[Kind, ...]]] = {
     "abnormalities": ("finding",),
     "devices": ("device",),
     "abnormalities and devices": ("finding", "device"),
 }
-"""What each list tells."""
-_CHOSEN: Final = 0.6
-"""Share of studies to put a list as a choice in, of those that can."""
-_FINDINGS: Final = 0.65
-"""Of these, the share that is about findings and not about devices."""
-_NOTHING: Final[dict[Kind, float]] = {"finding": 1.4, "device": 0.5}
-"""How often studies with nothing are offered a choice among lists, for each with something."""
+"""Kinds of things in each list."""
+_LIST_CHOICE_SHARE: Final = 0.6
+"""Share of studies that ask for a list as a choice, of those that can."""
+_FINDING_LIST_SHARE: Final = 0.65
+"""Share of these studies in which the choice is about findings and not about devices."""
+_NOTHING_RATE: Final[dict[Kind, float]] = {"finding": 1.4, "device": 0.5}
+"""Relative frequency of choices among lists in studies with nothing, compared with studies with something."""
 _NOTHING_OFFERED: Final[dict[Kind, float]] = {"finding": 0.4, "device": 1.0}
 """Share of the choices with a single name that offer "nothing" too. Both are fitted on phantoms, so that "nothing" is
 right about as often as any other option beside it."""
@@ -53,18 +53,18 @@ class ReservedName(msgspec.Struct, eq=False):
 
     kind: Kind
     thing: Thing | None
-    """The one that only the right list names; None where there is nothing of the kind."""
+    """The thing that only the right list names; None where nothing of the kind is present."""
     wrong: list[AbsentThing]
-    """What the wrong lists name in its place."""
+    """Things that the wrong lists name instead."""
     nothing: bool
-    """Whether "nothing" stands among the lists: where it is right, and where only the one name makes it wrong."""
+    """Whether "nothing" is one of the options: where it is right, and where the right list has a single name."""
 
 
 def ask_findings(draft: ConversationDraft) -> None:
-    """Ask about the presence of findings and devices, up to the lists."""
+    """Ask about the presence of findings and devices: by name, as choices and as lists."""
     _ask_any(draft, "finding")
     _ask_any(draft, "device")
-    reserved = _reserve(draft)
+    reserved = _reserve_name(draft)
     taken = set() if reserved is None else {missing.name for missing in reserved.wrong}
     for_choices = _ask_by_name(draft, taken, reserved)
     _ask_choices(draft, for_choices, taken)
@@ -78,23 +78,23 @@ def ask_findings(draft: ConversationDraft) -> None:
 def _ask_any(draft: ConversationDraft, kind: Kind) -> None:
     things = draft.subject.findings if kind == "finding" else draft.subject.devices
     if kind == "finding" and not things and draft.subject.devices:
-        return  # with a device in place, nobody would call the image normal
-    if not draft.sampler.chance(_opening(draft, kind).any_asked[bool(things)]):
+        return  # an image with a device is not called normal
+    if not draft.sampler.chance(_get_opening(draft, kind).any_probability[bool(things)]):
         return
     there = any(thing.is_present for thing in things)
     label: Label = "yes" if there else "uncertain" if things else "no"
     task = _ANY[kind]
     turn = draft.add_question(2, task, "yes_no", facts=[target_row("study", task)])
-    _answer(draft, turn, label, {})
-    turn.evidence = marks_of(things)
+    _set_answer(draft, turn, label, {})
+    turn.evidence = cite_things(things)
     draft.answered_kinds.add(kind)
 
 
-def _opening(draft: ConversationDraft, kind: Kind) -> Opening:
+def _get_opening(draft: ConversationDraft, kind: Kind) -> Opening:
     return draft.survey.balance[kind].opening.get(draft.subject.stratum, NO_OPENING)
 
 
-def _answer(draft: ConversationDraft, turn: Turn, label: Label, slots: dict[str, str]) -> None:
+def _set_answer(draft: ConversationDraft, turn: Turn, label: Label, slots: dict[str, str]) -> None:
     """Add the key of a yes/no question; some of these questions give yes and no as options."""
     turn.label = label
     turn.answer = draft.fill_answer(turn, label, slots)
@@ -116,7 +116,7 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
         ("device", subject.devices, subject.absent_devices),
     )
     for kind, things, absent in groups:
-        balanced, opening = draft.survey.balance[kind], _opening(draft, kind)
+        balanced, opening = draft.survey.balance[kind], _get_opening(draft, kind)
         named: list[Thing] = []
         held = reserved if reserved is not None and reserved.kind == kind else None
         there = [
@@ -124,8 +124,8 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
             for thing in things
             if thing.is_present and thing.alone and (held is None or thing is not held.thing)
         ]
-        # As many are asked about as the study can supply negatives for.
-        enough = min(1.0, sum(_weights(draft, absent)) / len(there)) if there else 0.0
+        # The number of positives is limited by the number of negatives that the study can supply.
+        enough = min(1.0, sum(_negative_weights(draft, absent)) / len(there)) if there else 0.0
         for thing in there:
             if sampler.chance(draft.quotas.choices):
                 left_for_choices.append(thing)
@@ -134,12 +134,12 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
         told = kind in draft.answered_kinds
         rest = [missing for missing in absent if missing.name not in taken]
         if named:
-            _ask_chain(draft, sampler.shuffled(named), rest, taken, () if told else opening.negatives_first)
+            _ask_chain(draft, sampler.shuffle(named), rest, taken, () if told else opening.negatives_first)
         elif not things and not told and held is None and (kind == "device" or not subject.devices):
             for step in opening.negatives_first:
                 if not sampler.chance(step.continues) or not _ask_negative(draft, rest, taken):
                     break
-        for thing in sampler.shuffled([t for t in things if t.certainty == "uncertain" and t.alone]):
+        for thing in sampler.shuffle([t for t in things if t.certainty == "uncertain" and t.alone]):
             _ask_named(draft, thing)
     return left_for_choices
 
@@ -151,7 +151,10 @@ def _ask_chain(
     taken: set[str],
     negatives_first: Sequence[NegativeQuestion],
 ) -> None:
-    """Up to the last positive. Until the first "yes" it may seem a study that has nothing, so it comes the sooner."""
+    """Ask positives and negatives in random order, up to the last positive.
+
+    Until the first "yes", the study may be one without findings, so the first "yes" has a higher probability.
+    """
     asked, any_yes = 0, False
     while positives and asked < draft.quotas.named:
         sooner = negatives_first[asked].yes if not any_yes and asked < len(negatives_first) else 0.5
@@ -164,8 +167,8 @@ def _ask_chain(
 
 
 def _ask_negative(draft: ConversationDraft, rest: list[AbsentThing], taken: set[str]) -> bool:
-    """A question about what is not there, which is taken from the rest; False where there is none left."""
-    missing = _negative(draft, rest)
+    """Ask about something absent and remove it from the rest; False where nothing is left."""
+    missing = _sample_negative(draft, rest)
     if missing is None:
         return False
     rest.remove(missing)
@@ -174,13 +177,13 @@ def _ask_negative(draft: ConversationDraft, rest: list[AbsentThing], taken: set[
     return True
 
 
-def _negative(draft: ConversationDraft, absent: list[AbsentThing]) -> AbsentThing | None:
-    """One of those that are not there, by the weights that balance the set."""
-    weights = _weights(draft, absent)
-    return draft.sampler.weighted(absent, weights) if absent and sum(weights) > 0 else None
+def _sample_negative(draft: ConversationDraft, absent: list[AbsentThing]) -> AbsentThing | None:
+    """Something absent, sampled by the weights that balance the set; None where nothing can be asked about."""
+    weights = _negative_weights(draft, absent)
+    return draft.sampler.pick_weighted(absent, weights) if absent and sum(weights) > 0 else None
 
 
-def _weights(draft: ConversationDraft, absent: list[AbsentThing]) -> list[float]:
+def _negative_weights(draft: ConversationDraft, absent: list[AbsentThing]) -> list[float]:
     negative = draft.survey.balance[absent[0].kind].negative if absent else {}
     return [negative.get(missing.name, 0.0) * missing.plausibility for missing in absent]
 
@@ -192,14 +195,17 @@ def _ask_named(draft: ConversationDraft, thing: Thing) -> None:
     name = draft.words.name(thing.name)
     slots = {"finding": name.bare, "a_finding": name.a}
     sited = (
-        thing.kind == "finding" and thing.is_present and "location" in thing.values and sampler.chance(_SITED)
+        thing.kind == "finding"
+        and thing.is_present
+        and "location" in thing.values
+        and sampler.chance(_SITED_SHARE)
     )
     if sited:
         slots["at"] = thing.values["location"]
-        # The answer tells where it lies, so that is not asked any more.
+        # The answer reveals the location, so no later question asks for it.
         draft.answered_places.add(thing.id)
     turn = draft.add_question(2, task, "yes_no/sited" if sited else "yes_no", slots, facts=facts)
-    _answer(draft, turn, "yes" if thing.is_present else "uncertain", slots)
+    _set_answer(draft, turn, "yes" if thing.is_present else "uncertain", slots)
     turn.evidence = thing.marks
     draft.presence[thing.id] = turn
 
@@ -214,11 +220,11 @@ def _ask_absent(draft: ConversationDraft, missing: AbsentThing) -> None:
     name = draft.words.name(missing.name)
     slots = {"finding": name.bare, "a_finding": name.a}
     places = draft.survey.wrong.get((missing.name, "location"))
-    sited = missing.kind == "finding" and places is not None and draft.sampler.chance(_SITED)
+    sited = missing.kind == "finding" and places is not None and draft.sampler.chance(_SITED_SHARE)
     if sited and places is not None:
-        slots["at"] = draft.sampler.weighted(places.values, places.shares)
+        slots["at"] = draft.sampler.pick_weighted(places.values, places.shares)
     turn = draft.add_question(2, task, "yes_no/sited" if sited else "yes_no", slots, facts=facts)
-    _answer(draft, turn, "no", slots)
+    _set_answer(draft, turn, "no", slots)
     turn.evidence = cite("current", missing.evidence)
 
 
@@ -226,13 +232,13 @@ def _ask_absent(draft: ConversationDraft, missing: AbsentThing) -> None:
 
 
 def _ask_choices(draft: ConversationDraft, things: list[Thing], taken: set[str]) -> None:
-    """Which of these is there: the findings that were not asked about by name, among others that are not there."""
+    """Ask which of several names is present: findings that were not asked about by name, among absent ones."""
     sampler, subject = draft.sampler, draft.subject
     for kind, absent in (("finding", subject.absent_findings), ("device", subject.absent_devices)):
-        right = sampler.shuffled([thing for thing in things if thing.kind == kind])
+        right = sampler.shuffle([thing for thing in things if thing.kind == kind])
         if not right:
             continue
-        rest = sampler.shuffled([missing for missing in absent if missing.name not in taken])
+        rest = sampler.shuffle([missing for missing in absent if missing.name not in taken])
         if len(right) > 1:
             _ask_several(draft, right, rest)
         else:
@@ -240,28 +246,33 @@ def _ask_choices(draft: ConversationDraft, things: list[Thing], taken: set[str])
 
 
 def _ask_several(draft: ConversationDraft, things: list[Thing], rest: list[AbsentThing]) -> None:
-    """Any number is right. A name is offered as often where it is wrong as where it is right."""
-    sampler, common = draft.sampler, draft.survey.balance[things[0].kind].in_company
-    right = [thing for thing in things if sampler.chance(_odds(1 - common.get(thing.name, 0.0)))][
-        : _MOST_OPTIONS - 2
+    """Ask a choice with any number of right options. Each name is offered as often wrong as right."""
+    sampler, common = draft.sampler, draft.survey.balance[things[0].kind].frequency_among_several
+    right = [
+        thing for thing in things if sampler.chance(_balancing_probability(1 - common.get(thing.name, 0.0)))
+    ][: _MOST_OPTIONS - 2]
+    wrong = [
+        missing for missing in rest if sampler.chance(_balancing_probability(common.get(missing.name, 0.0)))
     ]
-    wrong = [missing for missing in rest if sampler.chance(_odds(common.get(missing.name, 0.0)))]
     wrong = wrong[: _MOST_OPTIONS - len(right)]
     if right and wrong:
         turn = _ask_choice(draft, right, wrong, multiple=True)
         turn.choices = [*(Choice(t.bare, right=True) for t in right), *(Choice(m.name) for m in wrong)]
 
 
-def _odds(share: float) -> float:
-    """How often to take one of two that is not that common, so that both are taken as often."""
+def _balancing_probability(share: float) -> float:
+    """Probability to use the more common of two cases, so that both are used equally often.
+
+    `share` is the share of the other case.
+    """
     return min(1.0, share / (1 - share)) if share < 1 else 1.0
 
 
 def _ask_one(draft: ConversationDraft, right: Thing, rest: list[AbsentThing]) -> None:
-    """One is right. Of any two names that are offered, neither is right more often than the other."""
-    wrong = _instead(draft, right.kind, right.name, rest)
+    """Ask a choice with one right option. Of any two names that are offered, each is right equally often."""
+    wrong = _sample_wrong_names(draft, right.kind, right.name, rest)
     if wrong:
-        choices = with_none(draft, Choice(right.bare, right=True), [Choice(m.name) for m in wrong])
+        choices = add_none_option(draft, Choice(right.bare, right=True), [Choice(m.name) for m in wrong])
         said = {choice.text for choice in choices}
         asked = [right] if right.bare in said else []
         kept = [missing for missing in wrong if missing.name in said]
@@ -278,7 +289,7 @@ def _ask_choice(
     facts += [thing.truth for thing in right]
     turn = draft.add_question(2, task, "choice/multiple" if multiple else "choice", facts=facts)
     turn.multiple = multiple
-    turn.evidence = marks_of(right)
+    turn.evidence = cite_things(right)
     for thing in right:
         draft.presence[thing.id] = turn
     return turn
@@ -286,18 +297,18 @@ def _ask_choice(
 
 _MOST_OPTIONS: Final = 6
 _OPTIONS: Final = ((2, 3, 4, 5, 6), (0.15, 0.25, 0.3, 0.24, 0.06))
-"""How many options a choice has, and how often; yes and no dressed as options are apart."""
+"""Numbers of options of a choice, and their shares; choices between yes and no are not included."""
 
 
-def options_wanted(draft: ConversationDraft) -> int:
-    """How many options a choice shall have."""
-    return draft.sampler.weighted(*_OPTIONS)
+def sample_option_count(draft: ConversationDraft) -> int:
+    """Sample the number of options of a choice."""
+    return draft.sampler.pick_weighted(*_OPTIONS)
 
 
-def with_none(draft: ConversationDraft, right: Choice, wrong: list[Choice]) -> list[Choice]:
-    """Some lists end with "none of these", which is right as often as any other option of such a list."""
+def add_none_option(draft: ConversationDraft, right: Choice, wrong: list[Choice]) -> list[Choice]:
+    """The options; some lists end with "none of these", which is right as often as any other option of such a list."""
     options = [right, *wrong]
-    if len(wrong) < 2 or not draft.sampler.chance(_NONE):
+    if len(wrong) < 2 or not draft.sampler.chance(_NONE_SHARE):
         return options
     text = str(draft.sampler.pick(draft.words.wording.common["none_of_these"]))
     if draft.sampler.chance(1 / len(options)):
@@ -308,12 +319,12 @@ def with_none(draft: ConversationDraft, right: Choice, wrong: list[Choice]) -> l
 # ---- reserved for a choice among lists ------------------------------------------------------------------------------
 
 
-def _reserve(draft: ConversationDraft) -> ReservedName | None:
-    """Drawn before anything is asked by name, so that no name is more often left over for it than another."""
+def _reserve_name(draft: ConversationDraft) -> ReservedName | None:
+    """Reserve a name before anything is asked by name, so that every name has the same chance to be reserved."""
     sampler, subject = draft.sampler, draft.subject
-    if not sampler.chance(_CHOSEN):
+    if not sampler.chance(_LIST_CHOICE_SHARE):
         return None
-    kind: Kind = "finding" if sampler.chance(_FINDINGS) else "device"
+    kind: Kind = "finding" if sampler.chance(_FINDING_LIST_SHARE) else "device"
     things, absent = (
         (subject.findings, subject.absent_findings)
         if kind == "finding"
@@ -322,56 +333,60 @@ def _reserve(draft: ConversationDraft) -> ReservedName | None:
     if not things:
         return _reserve_nothing(draft, kind, absent)
     alone = [thing for thing in things if thing.alone]
-    # A list with a name that only may belong there is neither right nor wrong.
+    # A list with an uncertain finding is neither right nor wrong.
     if not alone or not all(thing.is_present for thing in things):
         return None
     thing = sampler.pick(alone)
-    wrong = _instead(draft, kind, thing.name, absent)
+    wrong = _sample_wrong_names(draft, kind, thing.name, absent)
     nothing = len(things) == 1 and _may_be_nothing(draft, kind) and sampler.chance(_NOTHING_OFFERED[kind])
     return ReservedName(kind, thing, wrong, nothing) if wrong else None
 
 
 def _reserve_nothing(draft: ConversationDraft, kind: Kind, absent: list[AbsentThing]) -> ReservedName | None:
-    """That there is nothing is to be right as often as any other option where it is offered.
+    """Reserve a choice with the right answer "nothing", so that it is right as often as any other option.
 
-    The names beside it are drawn as if one of them were there: names that are never offered beside a right one would
-    tell that none of them is.
+    The other names are drawn as if one of them were present: names that are never offered beside a right one would
+    reveal that none of them is.
     """
-    first = _negative(draft, absent)
+    first = _sample_negative(draft, absent)
     if first is None or not _may_be_nothing(draft, kind):
         return None
     supposed = frozenset({first.name})
     rest = [missing for missing in absent if is_clearly_absent(missing.name, supposed)]
-    wrong = _instead(draft, kind, first.name, rest)
-    any_asked = _opening(draft, kind).any_asked
-    having, lacking = any_asked[True], any_asked[False]
+    wrong = _sample_wrong_names(draft, kind, first.name, rest)
+    any_probability = _get_opening(draft, kind).any_probability
+    having, lacking = any_probability[True], any_probability[False]
     if not wrong or not having or lacking >= 1:
         return None
-    # Studies with something for one without, of those in which it was not asked whether there is anything.
+    # Number of studies with something for each without, among those not asked whether anything is present.
     many = lacking / having * (1 - having) / (1 - lacking)
     return (
         ReservedName(kind, None, [first, *wrong[1:]], nothing=True)
-        if draft.sampler.chance(many * _NOTHING[kind] / len(wrong))
+        if draft.sampler.chance(many * _NOTHING_RATE[kind] / len(wrong))
         else None
     )
 
 
-def _instead(
+def _sample_wrong_names(
     draft: ConversationDraft, kind: Kind, right: str, absent: list[AbsentThing]
 ) -> list[AbsentThing]:
-    """What to name in place of what is right; of any two names, neither takes the other's place more often.
+    """Wrong names to offer beside a right one; of any two names, each replaces the other equally often.
 
-    Each is drawn by itself: as one of a given number, a name would come the more often the fewer others there are.
+    Names are drawn independently: with a fixed number of names, each would be drawn more often where there are few.
     """
     sampler, balanced = draft.sampler, draft.survey.balance[kind]
-    often, beside, share = options_wanted(draft) / len(balanced.asked), balanced.beside, sampler.share
+    often, beside, share = (
+        sample_option_count(draft) / len(balanced.asked),
+        balanced.pair_probability,
+        sampler.share,
+    )
     drawn = [missing for missing in absent if share() < often * beside.get((right, missing.name), 0.0)]
     return sampler.sample(drawn, _MOST_OPTIONS - 1)
 
 
 def _may_be_nothing(draft: ConversationDraft, kind: Kind) -> bool:
-    """Whether, for all that is known before anything is asked by name, there may be nothing of a kind."""
-    # With a device in place, nobody would call the image normal.
+    """Whether the answers so far leave it open that nothing of a kind is present."""
+    # An image with a device is not called normal.
     return kind not in draft.answered_kinds and (kind == "device" or not draft.subject.devices)
 
 
@@ -379,9 +394,9 @@ def _may_be_nothing(draft: ConversationDraft, kind: Kind) -> bool:
 
 
 def _ask_lists(draft: ConversationDraft, reserved: ReservedName | None) -> None:
-    """What there is: one list as a choice where a name is reserved for it, the others in open questions."""
-    number = draft.sampler.rounded(draft.quotas.lists)
-    # Where it was told that there is none, none is asked for.
+    """Ask for lists: one as a choice where a name is reserved for it, the others in open questions."""
+    number = draft.sampler.round_randomly(draft.quotas.lists)
+    # Where an answer has revealed that nothing of the kind is present, no list is asked for.
     tasks = []
     if draft.subject.findings or "finding" not in draft.answered_kinds:
         tasks.append("abnormalities")
@@ -390,7 +405,7 @@ def _ask_lists(draft: ConversationDraft, reserved: ReservedName | None) -> None:
     if len(tasks) > 1 and draft.sampler.chance(0.4) and _can_join(draft, reserved):
         tasks = ["abnormalities and devices"]
     if reserved is not None:
-        # The choice comes first: no question with options follows one that tells a list.
+        # The choice comes first: no question with options follows one that reveals a list.
         tasks.sort(key=lambda task: reserved.kind not in _KINDS[task])
     for place, task in enumerate(tasks[:number]):
         if reserved is not None and place == 0:
@@ -400,39 +415,39 @@ def _ask_lists(draft: ConversationDraft, reserved: ReservedName | None) -> None:
 
 
 def _can_join(draft: ConversationDraft, reserved: ReservedName | None) -> bool:
-    """Whether findings and devices can be told in one list: as a choice, only where all of both are certain."""
+    """Whether findings and devices can be in one list: as a choice, only where all of them are certain."""
     return reserved is None or (not reserved.nothing and all(t.is_present for t in draft.subject.things))
 
 
-def _listed(draft: ConversationDraft, task: str) -> list[Thing]:
+def _things_of_list(draft: ConversationDraft, task: str) -> list[Thing]:
     return [thing for thing in draft.subject.things if thing.kind in _KINDS[task]]
 
 
-def _list_turn(draft: ConversationDraft, task: str, variant: str) -> tuple[Turn, list[Thing]]:
-    """A question for a list, without its key, and what belongs in the list."""
+def _add_list_turn(draft: ConversationDraft, task: str, variant: str) -> tuple[Turn, list[Thing]]:
+    """Add a question for a list, without its key; returns it with the things that belong in the list."""
     turn = draft.add_question(2, task, variant, facts=[target_row("study", task)])
-    things = _listed(draft, task)
+    things = _things_of_list(draft, task)
     for thing in things:
         turn.facts.append(thing.truth)
         draft.presence.setdefault(thing.id, turn)
-    turn.evidence = marks_of(things)
+    turn.evidence = cite_things(things)
     return turn, things
 
 
 def _choose_list(draft: ConversationDraft, task: str, reserved: ReservedName) -> None:
-    """Which of several lists is right. They differ in the reserved name, at the same place of each."""
+    """Ask which of several lists is right. They differ in the reserved name, which has the same position in each."""
     sampler, name = draft.sampler, draft.words.name
-    closed = _closed(draft)
-    turn, things = _list_turn(draft, task, "choice")
+    closed = _closed_turns(draft)
+    turn, things = _add_list_turn(draft, task, "choice")
     turn.facts += [listed_row(thing.id, name(thing.name).a) for thing in things]
-    # The order of the records would show where a name has taken another's place.
-    order = sorted(sampler.shuffled(things), key=lambda thing: thing.kind != "finding")
+    # In the order of the records, the position of a replaced name would be visible.
+    order = sorted(sampler.shuffle(things), key=lambda thing: thing.kind != "finding")
     wrong = reserved.wrong
     choices: list[Choice] = []
     if reserved.nothing:
         nothing = draft.fill_clause(2, "nothing", task, slots={})
         choices.append(Choice(nothing, right=reserved.thing is None))
-        # It takes the place of a wrong list.
+        # "Nothing" replaces a wrong list.
         wrong = wrong if reserved.thing is None else wrong[1:]
     if reserved.thing is None:
         choices += [Choice(name(missing.name).a) for missing in wrong]
@@ -442,19 +457,19 @@ def _choose_list(draft: ConversationDraft, task: str, reserved: ReservedName) ->
             names = [missing.name if thing is reserved.thing else thing.name for thing in order]
             choices.append(Choice(draft.words.join([name(each).a for each in names])))
     turn.choices = choices
-    # What all lists name is told by the question.
+    # The question reveals the names that all lists have in common.
     turn.restates = len(things) > 1
     turn.after = closed
 
 
-def _closed(draft: ConversationDraft) -> list[Turn]:
-    """Questions so far whose keys a choice among lists may tell, in whatever order they are asked."""
+def _closed_turns(draft: ConversationDraft) -> list[Turn]:
+    """Closed questions so far, whose keys a choice among lists may reveal."""
     return [turn for turn in draft.turns if turn.format in ("yes_no", "choice")]
 
 
 def _ask_list(draft: ConversationDraft, task: str) -> None:
     join = draft.words.join
-    turn, things = _list_turn(draft, task, "open")
+    turn, things = _add_list_turn(draft, task, "open")
     if task == "abnormalities and devices":
         findings = [thing.a for thing in things if thing.kind == "finding"]
         devices = [thing.a for thing in things if thing.kind == "device"]
@@ -463,7 +478,7 @@ def _ask_list(draft: ConversationDraft, task: str) -> None:
         )
         slots = {"list": join(findings), "devices": join(devices)}
     else:
-        # Names only: where and how is asked in the next stage.
+        # Names only: attributes and locations are asked for in the next stage.
         names = {thing: draft.words.name(thing.name).a for thing in things}
         sure = [name for thing, name in names.items() if thing.is_present]
         hedged = [name for thing, name in names.items() if not thing.is_present]
@@ -475,7 +490,7 @@ def _ask_list(draft: ConversationDraft, task: str) -> None:
 
 
 def _ask_others(draft: ConversationDraft, reserved: ReservedName | None) -> bool:
-    """What accompanies something that is known by now, instead of a list that would tell it; whether it was asked."""
+    """Ask what accompanies known findings, instead of asking for a list; returns whether it was asked."""
     sampler, subject = draft.sampler, draft.subject
     known = [thing for thing in subject.findings if thing.id in draft.presence]
     if not known or not sampler.chance(draft.quotas.others):
@@ -483,22 +498,22 @@ def _ask_others(draft: ConversationDraft, reserved: ReservedName | None) -> bool
     named = sampler.sample(known, max(1, len(known) - 1) if sampler.chance(0.7) else len(known))
     others = [thing for thing in subject.findings if thing not in named]
     if others and all(thing.id in draft.presence for thing in others):
-        return False  # earlier keys have told them all
+        return False  # earlier keys have revealed them all
     neutral = sampler.chance(0.4) and len(named) == len(known) and not others
     right = reserved.thing if reserved is not None and reserved.kind == "finding" else None
     variant = "choice" if right is not None else "open/neutral" if neutral else "open"
     slots = {"known": draft.words.join([thing.a for thing in named])}
     facts = [target_row("study", "others")]
     facts += [thing.truth for thing in others]
-    closed = _closed(draft)
+    closed = _closed_turns(draft)
     turn = draft.add_question(2, "others", variant, slots, facts=facts)
     turn.history = True
     turn.restates = not neutral
     turn.depends = list({id(turn): turn for turn in (draft.presence[t.id] for t in named)}.values())
-    turn.evidence = marks_of(others)
+    turn.evidence = cite_things(others)
     if right is not None and reserved is not None:
         wrong = [Choice(missing.name) for missing in reserved.wrong]
-        turn.choices = with_none(draft, Choice(right.bare, right=True), wrong)
+        turn.choices = add_none_option(draft, Choice(right.bare, right=True), wrong)
         turn.after = closed
     else:
         turn.answer = draft.fill_answer(

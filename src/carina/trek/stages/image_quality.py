@@ -14,10 +14,10 @@ _COUNTS: Final = ("no", "one", "two")
 
 
 def ask_image_quality(draft: ConversationDraft) -> None:
-    """Projection and technical adequacy, where the study states them."""
+    """Ask about projection and technical adequacy, where the study states them."""
     known = all(image.view != "unknown" for image in draft.subject.images)
-    criteria = _criteria(draft.subject.images[0].quality)
-    # What is known of the two is asked about in one question at least.
+    criteria = _list_criteria(draft.subject.images[0].quality)
+    # At least one of the two is asked about, where the study states it.
     asks_view = known and (not criteria or draft.sampler.chance(draft.quotas.view))
     least = draft.quotas.quality if asks_view else 1.0
     if asks_view:
@@ -32,26 +32,26 @@ def _ask_view(draft: ConversationDraft) -> None:
     facts = [target_row("view", ", ".join(views)), view_row(", ".join(views))]
     if sampler.chance(_CHOICES):
         turn = draft.add_question(1, "view", "choice", facts=facts)
-        right = _spoken(draft, views)
+        right = _join_views(draft, views)
         others = [[view] for view in _VIEWS] + [["PA", "lateral"], ["AP", "lateral"]]
         wrong = [other for other in others if other != views and len(other) == len(views)] or others
         turn.choices = [Choice(right, right=True)]
         turn.choices += [
-            Choice(_spoken(draft, other)) for other in sampler.sample(wrong, 2) if other != views
+            Choice(_join_views(draft, other)) for other in sampler.sample(wrong, 2) if other != views
         ]
     else:
         turn = draft.add_question(1, "view", "open", facts=facts)
         kind = "one" if len(views) == 1 else "several"
-        slots = {"views": _phrase(draft, views), "count": _COUNTS[len(views)]}
+        slots = {"views": _views_phrase(draft, views), "count": _COUNTS[len(views)]}
         turn.answer = draft.fill_answer(turn, kind, slots)
 
 
-def _spoken(draft: ConversationDraft, views: Sequence[str]) -> str:
+def _join_views(draft: ConversationDraft, views: Sequence[str]) -> str:
     spoken = draft.words.wording.common["view"]
     return draft.words.join([spoken[view][0] for view in views])
 
 
-def _phrase(draft: ConversationDraft, views: Sequence[str]) -> str:
+def _views_phrase(draft: ConversationDraft, views: Sequence[str]) -> str:
     spoken = draft.words.wording.common["view"]
     names = [draft.sampler.pick(spoken[view]) for view in views]
     if len(names) == 1:
@@ -60,8 +60,8 @@ def _phrase(draft: ConversationDraft, views: Sequence[str]) -> str:
     return f"{draft.words.join(names)} views"
 
 
-def _criteria(quality: Quality | None) -> list[tuple[str, str, str]]:
-    """Criterion, what it is like, and the parts that are missing; of those that are known."""
+def _list_criteria(quality: Quality | None) -> list[tuple[str, str, str]]:
+    """Known criteria of quality: name, state, and the parts that are not covered."""
     if quality is None:
         return []
     criteria: list[tuple[str, str, str]] = []
@@ -83,7 +83,7 @@ _GOOD: Final = {"rotation": "none", "inspiration": "adequate", "exposure": "adeq
 
 
 def _ask_quality(draft: ConversationDraft, stated: list[tuple[str, str, str]]) -> None:
-    """About the first image, the frontal one where there is one: each image has a quality of its own."""
+    """Ask about the quality of the first image, which is frontal where the study has a frontal image."""
     sampler = draft.sampler
     criteria = {name: (state, parts) for name, state, parts in stated}
     facts = [target_row("quality", "technical adequacy")]
@@ -94,24 +94,24 @@ def _ask_quality(draft: ConversationDraft, stated: list[tuple[str, str, str]]) -
         name = sampler.pick(sorted(criteria))
         state, parts = criteria[name]
         states = draft.words.wording.phrases[1][name]
-        turn.choices = [Choice(_clause(draft, name, state, parts), right=True)]
+        turn.choices = [Choice(_quality_clause(draft, name, state, parts), right=True)]
         wrong = [other for other in sorted(states) if other not in (state, "cut_off")]
-        turn.choices += [Choice(_clause(draft, name, other, "")) for other in wrong]
+        turn.choices += [Choice(_quality_clause(draft, name, other, "")) for other in wrong]
         if len(turn.choices) == 1:
-            turn.choices.append(Choice(_clause(draft, name, "cut_off", "the right lung apex")))
+            turn.choices.append(Choice(_quality_clause(draft, name, "cut_off", "the right lung apex")))
         return
     turn = draft.add_question(1, "quality", "open", {"images": draft.image(0)}, facts=facts)
     turn.images = (0,)
-    clauses = [_clause(draft, name, state, parts) for name, (state, parts) in criteria.items()]
+    clauses = [_quality_clause(draft, name, state, parts) for name, (state, parts) in criteria.items()]
     adequate = all(_GOOD[name] == state for name, (state, _) in criteria.items())
     view = draft.subject.images[0].view
     slots = {
         "criteria": draft.words.join(clauses),
-        "overall": _clause(draft, "overall", "adequate" if adequate else "limited", ""),
-        "views": draft.image(0) if view == "unknown" else _phrase(draft, [view]),
+        "overall": _quality_clause(draft, "overall", "adequate" if adequate else "limited", ""),
+        "views": draft.image(0) if view == "unknown" else _views_phrase(draft, [view]),
     }
     turn.answer = draft.fill_answer(turn, "any", slots)
 
 
-def _clause(draft: ConversationDraft, name: str, state: str, parts: str) -> str:
+def _quality_clause(draft: ConversationDraft, name: str, state: str, parts: str) -> str:
     return draft.fill_clause(1, name, state, slots={"parts": parts})

@@ -2,12 +2,12 @@
 
 from carina.trek.facts import recommendation_row, target_row
 from carina.trek.interned import cite
-from carina.trek.language import sentence
+from carina.trek.language import make_sentence
 from carina.trek.turn import ConversationDraft
 
 
 def ask_recommendations(draft: ConversationDraft) -> None:
-    """One question about all that is recommended."""
+    """Ask one question about all recommendations."""
     subject, sampler = draft.subject, draft.sampler
     due = [r for r in subject.study.recommendations if any(about in subject.by_id for about in r.about)]
     if not due:
@@ -30,7 +30,8 @@ def ask_recommendations(draft: ConversationDraft) -> None:
     numbers = sorted({number for recommendation in due for number in recommendation.evidence})
     turn.evidence = cite("current", tuple(numbers))
     actions = [
-        sentence(_action(draft, recommendation.action, recommendation.about)) for recommendation in due
+        make_sentence(_action_clause(draft, recommendation.action, recommendation.about))
+        for recommendation in due
     ]
     report = subject.study.report
     quotes = [report.quote(report.sentences[number]).strip() for number in numbers] if report else []
@@ -38,11 +39,11 @@ def ask_recommendations(draft: ConversationDraft) -> None:
     turn.answer = draft.fill_answer(
         turn,
         kind,
-        {"actions": " ".join(actions), "because": because, "quote": " ".join(map(sentence, quotes))},
+        {"actions": " ".join(actions), "because": because, "quote": " ".join(map(make_sentence, quotes))},
     )
 
 
-def _action(draft: ConversationDraft, action: str, about: tuple[str, ...]) -> str:
+def _action_clause(draft: ConversationDraft, action: str, about: tuple[str, ...]) -> str:
     known = draft.words.wording.phrases[7]["action"]
     there = draft.subject.by_id
     named = draft.words.join([there[thing].the for thing in about if thing in there])

@@ -4,29 +4,29 @@ from carina.cases import Evidence, Fact
 from carina.studies.model import Relation
 from carina.trek.facts import relation_row, target_row
 from carina.trek.interned import cite
-from carina.trek.language import sentence
+from carina.trek.language import make_sentence
 from carina.trek.subject import Thing
 from carina.trek.turn import ConversationDraft
 
 
 def ask_relations(draft: ConversationDraft) -> None:
-    """One question in general, or one about a pair, or both."""
+    """Ask one question in general, or one about a pair, or both."""
     subject, sampler = draft.subject, draft.sampler
     there = subject.by_id
     relations = [
         r
         for r in subject.study.relations
-        if r.subject in there and r.object in there and _can_meet(there[r.subject], there[r.object])
+        if r.subject in there and r.object in there and _can_be_related(there[r.subject], there[r.object])
     ]
     if not relations:
         return
-    number = sampler.rounded(draft.quotas.relations)
-    pairs = sampler.shuffled(relations)
+    number = sampler.round_randomly(draft.quotas.relations)
+    pairs = sampler.shuffle(relations)
     general = number > 1 or sampler.chance(0.5)
     if general:
         _ask_in_general(draft, relations)
         number -= 1
-    # What the general answer has told is not asked again, but a pair alone may be.
+    # The general answer reveals all pairs, so a question about a pair replaces it or comes before it.
     for relation in [] if general else pairs[:number]:
         _ask_pair(draft, relation)
     if general and number > 0:
@@ -36,18 +36,18 @@ def ask_relations(draft: ConversationDraft) -> None:
         draft.turns.append(turn)
 
 
-def _can_meet(one: Thing, other: Thing) -> bool:
-    """What lies in opposite lungs is not explained by each other, whatever a record says."""
+def _can_be_related(one: Thing, other: Thing) -> bool:
+    """Whether two things can be related: those in opposite lungs do not explain each other, whatever a record says."""
     if not (one.alone and other.alone):
-        return False  # a name that two have says of neither what it is related to
+        return False  # a name that two things share does not say which one is related
     return not one.sides or not other.sides or bool(one.sides & other.sides)
 
 
-def _fact(relation: Relation) -> Fact:
+def _relation_facts(relation: Relation) -> Fact:
     return relation_row(relation.id, relation.subject, relation.kind, relation.object)
 
 
-def _sentences(relations: list[Relation]) -> tuple[Evidence, ...]:
+def _cite_relations(relations: list[Relation]) -> tuple[Evidence, ...]:
     numbers = sorted({number for relation in relations for number in relation.evidence})
     return cite("current", tuple(numbers))
 
@@ -57,17 +57,17 @@ def _ask_in_general(draft: ConversationDraft, relations: list[Relation]) -> None
     named = list(dict.fromkeys(there[end] for r in relations for end in (r.subject, r.object)))
     restating = sampler.chance(0.4)
     phrases = draft.words.join([thing.a for thing in named])
-    facts = [target_row("relation", "findings"), *map(_fact, relations)]
+    facts = [target_row("relation", "findings"), *map(_relation_facts, relations)]
     turn = draft.add_question(
         4, "relations", "open/restating" if restating else "open", {"list": phrases}, facts=facts
     )
     turn.restates = restating
-    turn.evidence = _sentences(relations)
+    turn.evidence = _cite_relations(relations)
     turn.depends = [draft.presence[thing.id] for thing in named if thing.id in draft.presence]
     turn.depends = list(dict.fromkeys(turn.depends))
     turn.history = bool(turn.depends) and not restating
     chain = [
-        sentence(
+        make_sentence(
             draft.fill_clause(
                 4,
                 "relation",
@@ -83,10 +83,10 @@ def _ask_in_general(draft: ConversationDraft, relations: list[Relation]) -> None
 def _ask_pair(draft: ConversationDraft, relation: Relation) -> None:
     one, other = (draft.subject.by_id[end] for end in (relation.subject, relation.object))
     slots = {"the_finding": one.the, "the_other": other.the}
-    facts = [target_row(one.kind, one.name), target_row(other.kind, other.name), _fact(relation)]
+    facts = [target_row(one.kind, one.name), target_row(other.kind, other.name), _relation_facts(relation)]
     turn = draft.add_question(4, "relation", "open", slots, facts=facts)
     turn.restates = True
-    turn.evidence = _sentences([relation])
+    turn.evidence = _cite_relations([relation])
     turn.depends = [draft.presence[thing.id] for thing in (one, other) if thing.id in draft.presence]
     turn.depends = list(dict.fromkeys(turn.depends))
     turn.answer = draft.fill_answer(

@@ -5,7 +5,7 @@ from typing import Final
 from carina.studies.model import ReportSection
 from carina.trek.facts import target_row
 from carina.trek.interned import cite
-from carina.trek.language import sentence
+from carina.trek.language import make_sentence
 from carina.trek.turn import ConversationDraft, Turn
 
 _ONE_TURN: Final = (
@@ -17,27 +17,27 @@ _ONE_TURN: Final = (
 
 
 def ask_report(draft: ConversationDraft) -> None:
-    """One report turn, or the findings followed by the impression."""
+    """Ask for the report in one turn, or for the findings and then for the impression."""
     sampler = draft.sampler
-    sections = _sections(draft)
+    sections = _list_sections(draft)
     texts = {section.name: section.text for section in sections}
     if len(texts) > 1 and sampler.chance(draft.quotas.two_report_turns):
         if sampler.chance(0.4):
-            # The prompt gives the findings away, so they are not asked for.
+            # The prompt states the findings, so they are not asked for.
             slots = {"findings": texts["findings"]}
-            turn = _ask(draft, "impression from findings", ("impression",), sections, slots)
+            turn = _ask_sections(draft, "impression from findings", ("impression",), sections, slots)
             turn.restates = True
         else:
-            first = _ask(draft, "findings section", ("findings",), sections)
-            second = _ask(draft, "impression", ("impression",), sections)
+            first = _ask_sections(draft, "findings section", ("findings",), sections)
+            second = _ask_sections(draft, "impression", ("impression",), sections)
             second.after = [first]
         return
     tasks = [one for one in _ONE_TURN if all(name in texts for name in one[1])]
-    task, names, _ = sampler.weighted(tasks, [share for _, _, share in tasks])
-    _ask(draft, task, names, sections)
+    task, names, _ = sampler.pick_weighted(tasks, [share for _, _, share in tasks])
+    _ask_sections(draft, task, names, sections)
 
 
-def _ask(
+def _ask_sections(
     draft: ConversationDraft,
     task: str,
     names: tuple[str, ...],
@@ -58,18 +58,18 @@ def _ask(
     return turn
 
 
-def _sections(draft: ConversationDraft) -> list[ReportSection]:
-    """Of the report; put together from the findings where there is none."""
+def _list_sections(draft: ConversationDraft) -> list[ReportSection]:
+    """Sections of the report; composed from the findings where the study has no report."""
     report = draft.subject.study.report
     written = [
         ReportSection(name=section.name, text=section.text.strip())
         for section in (report.sections if report is not None else ())
         if section.name in ("findings", "impression") and section.text.strip()
     ]
-    return written or _composed(draft)
+    return written or _compose_sections(draft)
 
 
-def _composed(draft: ConversationDraft) -> list[ReportSection]:
+def _compose_sections(draft: ConversationDraft) -> list[ReportSection]:
     subject = draft.subject
     findings: list[str] = []
     impression: list[str] = []
@@ -77,19 +77,19 @@ def _composed(draft: ConversationDraft) -> list[ReportSection]:
         certain = "device" if thing.kind == "device" else "present"
         kind = certain if thing.is_present else "uncertain"
         slots = {"described": thing.plain}
-        findings.append(sentence(draft.fill_clause(8, "sentence", kind, slots=slots)))
+        findings.append(make_sentence(draft.fill_clause(8, "sentence", kind, slots=slots)))
         if thing.kind == "finding":
-            impression.append(sentence(draft.fill_clause(8, "impression", kind, slots=slots)))
+            impression.append(make_sentence(draft.fill_clause(8, "impression", kind, slots=slots)))
     if not subject.findings and subject.devices:
-        # Nothing abnormal, but not an unremarkable examination either.
+        # Nothing is abnormal, but with a device the examination is not unremarkable either.
         impression = findings[:]
     findings += [
-        sentence(draft.fill_clause(8, "sentence", "absent", slots={"finding": missing.name}))
+        make_sentence(draft.fill_clause(8, "sentence", "absent", slots={"finding": missing.name}))
         for missing in subject.absent_findings
         if missing.id
     ]
     if not impression:
-        impression = [sentence(draft.fill_clause(8, "impression", "normal", slots={}))]
+        impression = [make_sentence(draft.fill_clause(8, "impression", "normal", slots={}))]
     return [
         ReportSection(name="findings", text=" ".join(findings or impression)),
         ReportSection(name="impression", text=" ".join(impression)),

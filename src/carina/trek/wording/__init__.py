@@ -24,9 +24,9 @@ from carina.store.errors import CarinaError
 
 STAGES: Final = range(1, 9)
 BLANK: Final = "____"
-"""What a question puts in the place of words that are to be filled in."""
+"""Stands in a question for the words to be filled in."""
 GAP: Final = "gap"
-"""The kind of answer that is nothing but those words."""
+"""The kind of answer that consists of those words alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The ways to put one kind of question, and to answer it."""
+    """Wordings of one kind of question, and of its answers."""
 
     format: Format
     questions: tuple[Template, ...]
@@ -67,11 +67,11 @@ class Wording:
     grammar: Mapping[str, Any]
     """How phrases are put together."""
     sha256: str
-    """Of all files: other words make other conversations."""
+    """Checksum of all files: other wordings make other conversations."""
 
 
 def languages() -> tuple[str, ...]:
-    """Languages that there are words for."""
+    """Languages that have a wording."""
     folders = resources.files(__name__).iterdir()
     return tuple(sorted(folder.name for folder in folders if (folder / "common.yaml").is_file()))
 
@@ -91,7 +91,7 @@ def load_wording(language: str = "en") -> Wording:
         phrases[stage] = content.pop("phrases", {})
         for family, variants in content.items():
             for variant, pool in variants.items():
-                questions = _templates(f"s{stage}.{family}.{variant}", pool["questions"])
+                questions = _make_templates(f"s{stage}.{family}.{variant}", pool["questions"])
                 pools[stage, family, variant] = Pool(
                     format=variant.partition("/")[0],
                     questions=questions,
@@ -113,7 +113,7 @@ def slots_of(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for _, name, _, _ in Formatter().parse(text) if name))
 
 
-def _templates(prefix: str, texts: Sequence[str]) -> tuple[Template, ...]:
+def _make_templates(prefix: str, texts: Sequence[str]) -> tuple[Template, ...]:
     prefix = prefix.replace(" ", "-").replace("/", "-")
     return tuple(
         Template(

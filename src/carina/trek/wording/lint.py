@@ -27,16 +27,16 @@ from carina.trek.wording.shape import (
     SAMPLES,
     SENTENCES,
     VIEWS,
-    Asked,
-    Texts,
+    PoolShape,
+    TextShape,
     words,
 )
 
 FINISHED: Final = frozenset({"actions", "boxes", "chain", "changes", "findings", "indication", "quote"})
-"""Slots that bring their own end of sentence."""
+"""Slots whose values include the end of the sentence."""
 
 ENDS: Final = (".", "?", "!", BLANK, '"{phrase}')
-"""How a whole text may end, a closing quotation mark aside: as a sentence, with a blank, or with a quotation."""
+"""How a whole text may end, before a closing quotation mark: as a sentence, with a blank, or with a quotation."""
 
 TYPOS: Final = words(
     "accomodate adn abnormalites abnormalty apperance atelectesis begining boxs bounderies cardiomegally "
@@ -47,18 +47,18 @@ TYPOS: Final = words(
     "recommed refered reffer seperate severty supress teh temporarly thier tommorow unchaged untill "
     "wether wich withing writting"
 )
-"""Words that a spell checker has met before; whatever else is wrong shows in review."""
+"""Common misspellings."""
 
 UNCERTAIN: Final = words("uncertain possibly perhaps equivocal unclear indeterminate questionable")
-"""First words of an answer that says neither yes nor no."""
+"""First words of an answer that is neither yes nor no."""
 
 ALIKE: Final = 0.8
-"""Share of words that two texts of a pool may have in common (over all their words) before they are the same one."""
+"""Share of common words (over all their words) above which two texts of a pool count as the same."""
 OPENING: Final = 3
 """Number of words that make an opening."""
 SAME_OPENING: Final = 0.2
 SOME: Final = 5
-"""An opening may come this often in any pool, and in large ones up to `SAME_OPENING` of the texts."""
+"""An opening may occur this often in any pool, and in large pools in up to `SAME_OPENING` of the texts."""
 
 _SLOT: Final = re.compile(r"\{([^{}]*)\}")
 _WORD: Final = re.compile(r"[a-z0-9_]+(?:['-][a-z0-9]+)*")
@@ -76,26 +76,26 @@ _NAMED: Final = re.compile(rf"\b(?:{'|'.join(map(re.escape, (*FINDINGS, *DEVICES
 _VERB_BEFORE: Final = re.compile(r"\b(?:do|does|is|are|was|were) \{(?:images|reference)\}", re.IGNORECASE)
 
 
-def faults(folder: Traversable, names: Collection[str] | None = None) -> Iterator[str]:
+def find_problems(folder: Traversable, names: Collection[str] | None = None) -> Iterator[str]:
     """Every fault of the wording of one language, as "file: place: what is wrong"; nothing where all is well.
 
     With `names` ("stage-2"), only of these files.
     """
     checks: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
-        **{f"stage-{stage}.yaml": partial(_stage, stage) for stage in POOLS},
-        "common.yaml": _common,
+        **{f"stage-{stage}.yaml": partial(_check_stage, stage) for stage in POOLS},
+        "common.yaml": _check_common,
         "grammar.yaml": lambda _: iter(()),
     }
     for name, check in checks.items():
         if names is None or name.removesuffix(".yaml") in names:
-            yield from (f"{name}: {fault}" for fault in _file(folder / name, check))
+            yield from (f"{name}: {fault}" for fault in _check_file(folder / name, check))
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Refuses a key that comes twice, of which plain YAML keeps the last without a word."""
+    """A YAML loader that rejects duplicate keys, of which plain YAML silently keeps the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - as PyYAML has it
         seen = set()
@@ -109,7 +109,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return mapping
 
 
-def _file(file: Traversable, check: Callable[[dict[str, Any]], Iterator[str]]) -> Iterator[str]:
+def _check_file(file: Traversable, check: Callable[[dict[str, Any]], Iterator[str]]) -> Iterator[str]:
     if not file.is_file():
         yield "there is no such file"
         return
@@ -128,9 +128,9 @@ def _file(file: Traversable, check: Callable[[dict[str, Any]], Iterator[str]]) -
     yield from check(content)
 
 
-def _stage(stage: int, content: Mapping[str, Any]) -> Iterator[str]:
+def _check_stage(stage: int, content: Mapping[str, Any]) -> Iterator[str]:
     families = POOLS[stage]
-    yield from _keys("", content, [*families, *(["phrases"] if stage in PHRASES else [])])
+    yield from _check_keys("", content, [*families, *(["phrases"] if stage in PHRASES else [])])
     for family, variants in families.items():
         found = content.get(family)
         if found is None:
@@ -138,57 +138,59 @@ def _stage(stage: int, content: Mapping[str, Any]) -> Iterator[str]:
         if not isinstance(found, dict):
             yield f"{family}: must be a mapping"
             continue
-        yield from _keys(family, found, variants)
+        yield from _check_keys(family, found, variants)
         for variant, asked in variants.items():
             if variant in found:
-                yield from _pool_faults(f"{family} / {variant}", found[variant], asked)
+                yield from _check_pool(f"{family} / {variant}", found[variant], asked)
     if stage in PHRASES and "phrases" in content:
         whole = stage in SENTENCES
-        yield from _lists("phrases", content["phrases"], PHRASES[stage], whole=lambda _: whole)
+        yield from _check_lists("phrases", content["phrases"], PHRASES[stage], whole=lambda _: whole)
 
 
-def _pool_faults(place: str, pool: object, asked: Asked) -> Iterator[str]:
+def _check_pool(place: str, pool: object, asked: PoolShape) -> Iterator[str]:
     if not isinstance(pool, dict):
         yield f"{place}: must be a mapping"
         return
-    yield from _keys(place, pool, ["questions", *(["answers"] if asked.answers else [])])
-    yield from _list(f"{place} / questions", pool.get("questions", []), asked.questions, whole=True)
+    yield from _check_keys(place, pool, ["questions", *(["answers"] if asked.answers else [])])
+    yield from _check_list(f"{place} / questions", pool.get("questions", []), asked.questions, whole=True)
     if asked.answers:
-        yield from _blanks(f"{place} / questions", pool.get("questions", []), fillable=GAP in asked.answers)
+        yield from _check_blanks(
+            f"{place} / questions", pool.get("questions", []), fillable=GAP in asked.answers
+        )
     answers = pool.get("answers", {})
     if not isinstance(answers, dict):
         yield f"{place} / answers: must be a mapping"
         return
     if asked.answers and "answers" in pool:
-        yield from _keys(f"{place} / answers", answers, asked.answers)
+        yield from _check_keys(f"{place} / answers", answers, asked.answers)
     for kind, texts in asked.answers.items():
         if kind not in answers:
             continue
         here = f"{place} / answers / {kind}"
-        yield from _list(here, answers[kind], texts, whole=kind != GAP, openings=False)
+        yield from _check_list(here, answers[kind], texts, whole=kind != GAP, openings=False)
         if " / yes_no" in place:
-            yield from _labels(here, kind, answers[kind])
+            yield from _check_labels(here, kind, answers[kind])
 
 
-def _common(content: Mapping[str, Any]) -> Iterator[str]:
+def _check_common(content: Mapping[str, Any]) -> Iterator[str]:
     lists = {place.partition(" / ")[0] for place in COMMON}
-    yield from _keys("", content, [*lists, "names", "image", "quantity", "place"])
+    yield from _check_keys("", content, [*lists, "names", "image", "quantity", "place"])
     kept = {key: value for key, value in content.items() if key in lists}
-    yield from _lists(
+    yield from _check_lists(
         "", kept, COMMON, whole=lambda place: place.startswith(COMMON_SENTENCES), openings=False
     )
-    yield from _names(content.get("names", {}))
-    yield from _keys("image", content.get("image", {}), VIEWS)
+    yield from _check_names(content.get("names", {}))
+    yield from _check_keys("image", content.get("image", {}), VIEWS)
     place = content.get("place", {})
-    yield from _keys("place", place, PLACE)
+    yield from _check_keys("place", place, PLACE)
     for key, slots in PLACE.items():
         if key in place:
-            yield from _text(f"place / {key}", place[key], Texts(1, slots, slots), whole=False)
+            yield from _check_text(f"place / {key}", place[key], TextShape(1, slots, slots), whole=False)
     for key, word in content.get("quantity", {}).items():
-        yield from _text(f"quantity / {key}", word, Texts(1), whole=False)
+        yield from _check_text(f"quantity / {key}", word, TextShape(1), whole=False)
 
 
-def _names(names: Mapping[str, Any]) -> Iterator[str]:
+def _check_names(names: Mapping[str, Any]) -> Iterator[str]:
     for name in (*FINDINGS, *DEVICES):
         if name not in names:
             yield f"names: {name!r} is missing"
@@ -199,7 +201,7 @@ def _names(names: Mapping[str, Any]) -> Iterator[str]:
         if name in DEVICES and "tip" not in forms:
             yield f'names / {name}: a device needs "tip"'
         for form, text in forms.items():
-            yield from _text(f"names / {name} / {form}", text, Texts(1), whole=False)
+            yield from _check_text(f"names / {name} / {form}", text, TextShape(1), whole=False)
             if form != "a" and isinstance(text, str) and not text.startswith("the "):
                 yield f'names / {name} / {form}: must begin with "the": {text!r}'
 
@@ -207,7 +209,7 @@ def _names(names: Mapping[str, Any]) -> Iterator[str]:
 # ---- lists ----------------------------------------------------------------------------------------------------------
 
 
-def _keys(place: str, found: object, wanted: Sequence[str] | Mapping[str, Any]) -> Iterator[str]:
+def _check_keys(place: str, found: object, wanted: Sequence[str] | Mapping[str, Any]) -> Iterator[str]:
     prefix = f"{place}: " if place else ""
     if not isinstance(found, dict):
         yield f"{prefix}must be a mapping"
@@ -220,16 +222,16 @@ def _keys(place: str, found: object, wanted: Sequence[str] | Mapping[str, Any]) 
             yield f"{prefix}{key!r} is missing"
 
 
-def _lists(
+def _check_lists(
     root: str,
     content: object,
-    wanted: Mapping[str, Texts],
+    wanted: Mapping[str, TextShape],
     *,
     whole: Callable[[str], bool],
     openings: bool = True,
 ) -> Iterator[str]:
-    """Nested lists against what should be there, by place."""
-    found = dict(_leaves(content, ""))
+    """Check nested lists against the expected ones, by place."""
+    found = dict(_flatten(content, ""))
     prefix = f"{root} / " if root else ""
     for place in found:
         if place not in wanted:
@@ -238,36 +240,38 @@ def _lists(
         if place not in found:
             yield f"{prefix}{place}: is missing"
             continue
-        yield from _list(f"{prefix}{place}", found[place], texts, whole=whole(place), openings=openings)
+        yield from _check_list(f"{prefix}{place}", found[place], texts, whole=whole(place), openings=openings)
 
 
-def _leaves(content: object, place: str) -> Iterator[tuple[str, object]]:
+def _flatten(content: object, place: str) -> Iterator[tuple[str, object]]:
     if not isinstance(content, dict):
         yield place, content
         return
     for key, value in content.items():
-        yield from _leaves(value, f"{place} / {key}" if place else str(key))
+        yield from _flatten(value, f"{place} / {key}" if place else str(key))
 
 
-def _list(place: str, found: object, texts: Texts, *, whole: bool, openings: bool = True) -> Iterator[str]:
+def _check_list(
+    place: str, found: object, texts: TextShape, *, whole: bool, openings: bool = True
+) -> Iterator[str]:
     if not isinstance(found, list):
         yield f"{place}: must be a list"
         return
     if len(found) < texts.least:
         yield f"{place}: has {len(found)} texts, needs {texts.least}"
     for number, text in enumerate(found, 1):
-        yield from _text(f"{place} / {number}", text, texts, whole=whole)
+        yield from _check_text(f"{place} / {number}", text, texts, whole=whole)
         # What a wording says by itself would stand in a conversation whatever the study holds.
         if named := _NAMED.search(str(text)):
             yield f"{place} / {number}: names {named[0]!r} by itself: {text!r}"
     said = [text for text in found if isinstance(text, str)]
-    yield from _repeats(place, said)
+    yield from _find_repeats(place, said)
     if openings and whole:
-        yield from _openings(place, said)
+        yield from _find_openings(place, said)
 
 
-def _blanks(place: str, found: object, *, fillable: bool) -> Iterator[str]:
-    """A question leaves at most one blank, and that only where there are answers that fit into it."""
+def _check_blanks(place: str, found: object, *, fillable: bool) -> Iterator[str]:
+    """A question may have one blank at most, and only where there are answers that fit into it."""
     for number, text in enumerate(found if isinstance(found, list) else [], 1):
         blanks = str(text).count(BLANK)
         if blanks > 1:
@@ -276,16 +280,16 @@ def _blanks(place: str, found: object, *, fillable: bool) -> Iterator[str]:
             yield f"{place} / {number}: has a blank, and no answer here fits into one: {text!r}"
 
 
-def _labels(place: str, label: str, found: object) -> Iterator[str]:
+def _check_labels(place: str, label: str, found: object) -> Iterator[str]:
     for number, text in enumerate(found if isinstance(found, list) else [], 1):
         first = next(iter(_WORD.findall(str(text).lower())), "")
         if not (first in UNCERTAIN if label == "uncertain" else first == label):
             yield f"{place} / {number}: does not begin as an answer {label!r} should: {text!r}"
 
 
-def _repeats(place: str, texts: Sequence[str]) -> Iterator[str]:
-    """Texts of one list that are the same, or the same but for a word or two."""
-    bags = [_bag(text) for text in texts]
+def _find_repeats(place: str, texts: Sequence[str]) -> Iterator[str]:
+    """Texts of one list that are the same, or the same except for a word or two."""
+    bags = [_count_words(text) for text in texts]
     for (i, one), (j, other) in combinations(enumerate(bags), 2):
         both = len(one & other)
         if both and both >= ALIKE * (len(one) + len(other) - both):
@@ -293,8 +297,8 @@ def _repeats(place: str, texts: Sequence[str]) -> Iterator[str]:
             yield f"{place} / {j + 1}: {how} the same as {i + 1}: {texts[j]!r}"
 
 
-def _bag(text: str) -> frozenset[tuple[str, int]]:
-    """Words with their count so far, so that sets compare words that come twice."""
+def _count_words(text: str) -> frozenset[tuple[str, int]]:
+    """Words with their count so far, so that sets take repeated words into account."""
     seen: Counter[str] = Counter()
     bag = set()
     for word in _WORD.findall(text.lower()):
@@ -303,7 +307,7 @@ def _bag(text: str) -> frozenset[tuple[str, int]]:
     return frozenset(bag)
 
 
-def _openings(place: str, texts: Sequence[str]) -> Iterator[str]:
+def _find_openings(place: str, texts: Sequence[str]) -> Iterator[str]:
     most = max(SOME, int(SAME_OPENING * len(texts)))
     counts = Counter(" ".join(text.lower().split()[:OPENING]) for text in texts)
     for opening, count in counts.items():
@@ -314,15 +318,15 @@ def _openings(place: str, texts: Sequence[str]) -> Iterator[str]:
 # ---- single texts ---------------------------------------------------------------------------------------------------
 
 
-def _text(place: str, text: object, texts: Texts, *, whole: bool) -> Iterator[str]:
+def _check_text(place: str, text: object, texts: TextShape, *, whole: bool) -> Iterator[str]:
     if not isinstance(text, str):
         yield f"{place}: is {text!r} and not a text; put it in quotes"
         return
-    for fault in (*_form(text, whole=whole), *_fill(text, texts)):
+    for fault in (*_check_form(text, whole=whole), *_check_filled(text, texts)):
         yield f"{place}: {fault}: {text!r}"
 
 
-def _form(text: str, *, whole: bool) -> Iterator[str]:
+def _check_form(text: str, *, whole: bool) -> Iterator[str]:
     if not text.strip():
         yield "is empty"
         return
@@ -342,7 +346,7 @@ def _form(text: str, *, whole: bool) -> Iterator[str]:
         yield "ends as a sentence, but is part of one"
 
 
-def _fill(text: str, texts: Texts) -> Iterator[str]:
+def _check_filled(text: str, texts: TextShape) -> Iterator[str]:
     bare = _SLOT.sub("", text)
     if "{" in bare or "}" in bare:
         yield "has braces that do not pair"

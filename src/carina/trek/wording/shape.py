@@ -11,113 +11,148 @@ from carina.trek.wording import GAP
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, for tables that would drown in quotation marks."""
+    """The words of a text, for tables that are easier to read without quotation marks."""
     return frozenset(text.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class TextShape:
     """How many texts a list must have, and which slots they may use."""
 
     least: int
     slots: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
-    """Slots without which a text would tell nothing."""
+    """Slots that every text must contain."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PoolShape:
     """A pool: its questions, and its answers by kind."""
 
-    questions: Texts
-    answers: Mapping[str, Texts] = field(default_factory=dict)
+    questions: TextShape
+    answers: Mapping[str, TextShape] = field(default_factory=dict)
 
 
-def _pool(least: int, slots: str, /, *, needs: str = "", answers: Mapping[str, Texts] | None = None) -> Asked:
-    return Asked(Texts(least, words(slots), words(needs)), answers or {})
+def _pool(
+    least: int, slots: str, /, *, needs: str = "", answers: Mapping[str, TextShape] | None = None
+) -> PoolShape:
+    return PoolShape(TextShape(least, words(slots), words(needs)), answers or {})
 
 
-def _kinds(kinds: str, least: int, slots: str = "", needs: str = "") -> dict[str, Texts]:
-    return {kind: Texts(least, words(slots), words(needs)) for kind in kinds.split()}
+def _answers(kinds: str, least: int, slots: str = "", needs: str = "") -> dict[str, TextShape]:
+    return {kind: TextShape(least, words(slots), words(needs)) for kind in kinds.split()}
 
 
 _LABELS: Final = "yes no uncertain"
 _NAMED: Final = "a_finding finding"
 _COURSE: Final = "worse improved unchanged resolved"
 _DEVICE_COURSE: Final = "worse_device improved_device unchanged_device resolved_device"
+_SOME_OR_NONE: Final = {**_answers("some", 8, "list", "list"), **_answers("none", 8)}
+_LIST: Final = {
+    **_SOME_OR_NONE,
+    **_answers("some_and_possible", 8, "list possible", "list possible"),
+    **_answers("possible", 8, "possible", "possible"),
+}
+_BOXES: Final = _answers("any", 6, "boxes", "boxes")
+_ADVICE: Final = {
+    **_answers("any", 8, "actions quote because", "actions quote"),
+    **_answers("unquoted", 8, "actions because", "actions"),
+}
 
-POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
+
+def _attribute_pools(
+    value: str,
+    *,
+    questions: tuple[int, int, int],
+    closed_answers: int = 8,
+    stated: str | None = None,
+    has_gap: bool = True,
+    yes_repeats_value: bool = True,
+) -> dict[str, PoolShape]:
+    """The pools of an attribute: open, yes/no and choice.
+
+    Args:
+        value: Slot of the value in a yes/no question.
+        questions: Least number of open, yes/no and choice questions.
+        closed_answers: Least number of answers "yes", and of answers "no".
+        stated: Slot of the value in an answer, where it is another one; "right_" and this in an answer "no".
+        has_gap: Whether an open question may leave a blank.
+        yes_repeats_value: Whether every answer "yes" must contain the value.
+    """
+    stated = stated or value
+    right = f"right_{stated}"
+    named = "the_finding"
+    return {
+        "open": _pool(
+            questions[0],
+            named,
+            needs=named,
+            answers={
+                **_answers("any", 8, f"{named} {stated}", stated),
+                **(_answers(GAP, 1, stated, stated) if has_gap else {}),
+            },
+        ),
+        "yes_no": _pool(
+            questions[1],
+            f"{named} {value}",
+            needs=f"{named} {value}",
+            answers={
+                **_answers("yes", closed_answers, f"{named} {value}", value if yes_repeats_value else ""),
+                **_answers("no", closed_answers, f"{named} {value} {right}", right),
+            },
+        ),
+        "choice": _pool(questions[2], named, needs=named),
+    }
+
+
+POOLS: Final[Mapping[int, Mapping[str, Mapping[str, PoolShape]]]] = {
     1: {
         "view": {
             "open": _pool(
                 60,
                 "images",
                 answers={
-                    **_kinds("one", 8, "views", "views"),
-                    **_kinds("several", 8, "views count", "views"),
-                    **_kinds(GAP, 1, "views", "views"),
+                    **_answers("one", 8, "views", "views"),
+                    **_answers("several", 8, "views count", "views"),
+                    **_answers(GAP, 1, "views", "views"),
                 },
             ),
             "choice": _pool(30, "images"),
         },
         "quality": {
             "open": _pool(
-                60, "images", answers=_kinds("any", 8, "criteria overall views", "criteria overall")
+                60, "images", answers=_answers("any", 8, "criteria overall views", "criteria overall")
             ),
             "choice": _pool(30, "images"),
         },
     },
     2: {
-        "any abnormality": {"yes_no": _pool(45, "images", answers=_kinds(_LABELS, 10))},
-        "any device": {"yes_no": _pool(45, "images", answers=_kinds(_LABELS, 10))},
+        "any abnormality": {"yes_no": _pool(45, "images", answers=_answers(_LABELS, 10))},
+        "any device": {"yes_no": _pool(45, "images", answers=_answers(_LABELS, 10))},
         "presence": {
-            "yes_no": _pool(90, f"{_NAMED} images", answers=_kinds(_LABELS, 15, _NAMED)),
+            "yes_no": _pool(90, f"{_NAMED} images", answers=_answers(_LABELS, 15, _NAMED)),
             "yes_no/sited": _pool(
-                50, f"{_NAMED} images at", needs="at", answers=_kinds(_LABELS, 15, f"{_NAMED} at", "at")
+                50, f"{_NAMED} images at", needs="at", answers=_answers(_LABELS, 15, f"{_NAMED} at", "at")
             ),
             "choice": _pool(40, "images"),
             "choice/multiple": _pool(40, "images"),
         },
         "device presence": {
-            "yes_no": _pool(70, f"{_NAMED} images", answers=_kinds(_LABELS, 15, _NAMED)),
+            "yes_no": _pool(70, f"{_NAMED} images", answers=_answers(_LABELS, 15, _NAMED)),
             "choice": _pool(30, "images"),
             "choice/multiple": _pool(30, "images"),
         },
-        "abnormalities": {
-            "open": _pool(
-                45,
-                "images",
-                answers={
-                    **_kinds("some", 8, "list", "list"),
-                    **_kinds("some_and_possible", 8, "list possible", "list possible"),
-                    **_kinds("possible", 8, "possible", "possible"),
-                    **_kinds("none", 8),
-                },
-            ),
-            "choice": _pool(30, "images"),
-        },
-        "devices": {
-            "open": _pool(
-                45,
-                "images",
-                answers={
-                    **_kinds("some", 8, "list", "list"),
-                    **_kinds("some_and_possible", 8, "list possible", "list possible"),
-                    **_kinds("possible", 8, "possible", "possible"),
-                    **_kinds("none", 8),
-                },
-            ),
-            "choice": _pool(30, "images"),
-        },
+        "abnormalities": {"open": _pool(45, "images", answers=_LIST), "choice": _pool(30, "images")},
+        "devices": {"open": _pool(45, "images", answers=_LIST), "choice": _pool(30, "images")},
         "abnormalities and devices": {
             "open": _pool(
                 45,
                 "images",
                 answers={
-                    **_kinds("both", 8, "list devices", "list devices"),
-                    **_kinds("findings", 8, "list", "list"),
-                    **_kinds("devices", 8, "devices", "devices"),
-                    **_kinds("none", 8),
+                    **_answers("both", 8, "list devices", "list devices"),
+                    **_answers("findings", 8, "list", "list"),
+                    **_answers("devices", 8, "devices", "devices"),
+                    **_answers("none", 8),
                 },
             ),
             "choice": _pool(30, "images"),
@@ -127,127 +162,35 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 40,
                 "known images",
                 needs="known",
-                answers={**_kinds("some", 8, "list", "list"), **_kinds("none", 8)},
+                answers=_SOME_OR_NONE,
             ),
-            "open/neutral": _pool(
-                40, "images", answers={**_kinds("some", 8, "list", "list"), **_kinds("none", 8)}
-            ),
+            "open/neutral": _pool(40, "images", answers=_SOME_OR_NONE),
             "choice": _pool(30, "known images", needs="known"),
         },
     },
     3: {
         "location": {
-            "open": _pool(
-                70,
-                "the_finding",
-                needs="the_finding",
-                answers={**_kinds("any", 8, "the_finding at", "at"), **_kinds(GAP, 1, "at", "at")},
-            ),
-            "yes_no": _pool(
-                45,
-                "the_finding at",
-                needs="the_finding at",
-                answers={
-                    **_kinds("yes", 8, "the_finding at", "at"),
-                    **_kinds("no", 8, "the_finding at right_at", "right_at"),
-                },
-            ),
-            "choice": _pool(45, "the_finding", needs="the_finding"),
+            **_attribute_pools("at", questions=(70, 45, 45)),
             "choice/multiple": _pool(25, "the_finding", needs="the_finding"),
         },
-        "side": {
-            "open": _pool(
-                25,
-                "the_finding",
-                needs="the_finding",
-                answers=_kinds("any", 8, "the_finding on_side", "on_side"),
-            ),
-            "yes_no": _pool(
-                20,
-                "the_finding on_side",
-                needs="the_finding on_side",
-                answers={
-                    **_kinds("yes", 5, "the_finding on_side", "on_side"),
-                    **_kinds("no", 5, "the_finding on_side right_on_side", "right_on_side"),
-                },
-            ),
-            "choice": _pool(20, "the_finding", needs="the_finding"),
-        },
-        "severity": {
-            "open": _pool(
-                45,
-                "the_finding",
-                needs="the_finding",
-                answers={
-                    **_kinds("any", 8, "the_finding grade", "grade"),
-                    **_kinds(GAP, 1, "grade", "grade"),
-                },
-            ),
-            "yes_no": _pool(
-                30,
-                "the_finding grade",
-                needs="the_finding grade",
-                answers={
-                    **_kinds("yes", 8, "the_finding grade", "grade"),
-                    **_kinds("no", 8, "the_finding grade right_grade", "right_grade"),
-                },
-            ),
-            "choice": _pool(35, "the_finding", needs="the_finding"),
-        },
-        "appearance": {
-            "open": _pool(
-                45,
-                "the_finding",
-                needs="the_finding",
-                answers={
-                    **_kinds("any", 8, "the_finding looks", "looks"),
-                    **_kinds(GAP, 1, "looks", "looks"),
-                },
-            ),
-            "yes_no": _pool(
-                25,
-                "the_finding look",
-                needs="the_finding look",
-                answers={
-                    **_kinds("yes", 8, "the_finding look"),
-                    **_kinds("no", 8, "the_finding look right_looks", "right_looks"),
-                },
-            ),
-            "choice": _pool(30, "the_finding", needs="the_finding"),
-        },
-        "distribution": {
-            "open": _pool(
-                40,
-                "the_finding",
-                needs="the_finding",
-                answers={
-                    **_kinds("any", 8, "the_finding spread", "spread"),
-                    **_kinds(GAP, 1, "spread", "spread"),
-                },
-            ),
-            "yes_no": _pool(
-                25,
-                "the_finding spread",
-                needs="the_finding spread",
-                answers={
-                    **_kinds("yes", 8, "the_finding spread", "spread"),
-                    **_kinds("no", 8, "the_finding spread right_spread", "right_spread"),
-                },
-            ),
-            "choice": _pool(30, "the_finding", needs="the_finding"),
-        },
+        "side": _attribute_pools("on_side", questions=(25, 20, 20), closed_answers=5, has_gap=False),
+        "severity": _attribute_pools("grade", questions=(45, 30, 35)),
+        "appearance": _attribute_pools(
+            "look", questions=(45, 25, 30), stated="looks", yes_repeats_value=False
+        ),
+        "distribution": _attribute_pools("spread", questions=(40, 25, 30)),
         "position": {
             "open": _pool(
                 40,
                 "the_finding",
                 needs="the_finding",
-                answers=_kinds("adequate malpositioned", 8, "the_finding at", "at"),
+                answers=_answers("adequate malpositioned", 8, "the_finding at", "at"),
             ),
             "yes_no": _pool(
                 25,
                 "the_finding",
                 needs="the_finding",
-                answers=_kinds("yes no", 8, "the_finding at", "at"),
+                answers=_answers("yes no", 8, "the_finding at", "at"),
             ),
             "choice": _pool(25, "the_finding", needs="the_finding"),
         },
@@ -257,8 +200,8 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 "the_finding quantity",
                 needs="the_finding quantity",
                 answers={
-                    **_kinds("any", 8, "the_finding quantity value", "value"),
-                    **_kinds(GAP, 1, "value", "value"),
+                    **_answers("any", 8, "the_finding quantity value", "value"),
+                    **_answers(GAP, 1, "value", "value"),
                 },
             )
         },
@@ -267,7 +210,7 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 70,
                 "the_finding images",
                 needs="the_finding",
-                answers=_kinds("any uncertain", 8, "described", "described"),
+                answers=_answers("any uncertain", 8, "described", "described"),
             )
         },
         "region content": {
@@ -276,9 +219,9 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 "the_region image",
                 needs="the_region",
                 answers={
-                    **_kinds("some", 8, "the_region list", "list"),
-                    **_kinds("possible", 8, "the_region possible", "possible"),
-                    **_kinds("none", 8, "the_region"),
+                    **_answers("some", 8, "the_region list", "list"),
+                    **_answers("possible", 8, "the_region possible", "possible"),
+                    **_answers("none", 8, "the_region"),
                 },
             ),
             "yes_no": _pool(
@@ -286,28 +229,18 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 "the_region image",
                 needs="the_region",
                 answers={
-                    **_kinds("yes", 8, "the_region list", "list"),
-                    **_kinds("no", 8, "the_region"),
+                    **_answers("yes", 8, "the_region list", "list"),
+                    **_answers("no", 8, "the_region"),
                 },
             ),
         },
         "statement": {"choice": _pool(45, "the_finding", needs="the_finding")},
         "vignette": {"choice": _pool(45, "indication images", needs="indication")},
-        "region box": {
-            "boxes": _pool(
-                90, "the_region image", needs="the_region", answers=_kinds("any", 6, "boxes", "boxes")
-            )
-        },
+        "region box": {"boxes": _pool(90, "the_region image", needs="the_region", answers=_BOXES)},
         "finding box": {
-            "boxes": _pool(
-                40, "the_finding image", needs="the_finding", answers=_kinds("any", 6, "boxes", "boxes")
-            ),
-            "boxes/several": _pool(
-                30, "the_finding image", needs="the_finding", answers=_kinds("any", 6, "boxes", "boxes")
-            ),
-            "boxes/phrase": _pool(
-                40, "phrase image", needs="phrase", answers=_kinds("any", 6, "boxes", "boxes")
-            ),
+            "boxes": _pool(40, "the_finding image", needs="the_finding", answers=_BOXES),
+            "boxes/several": _pool(30, "the_finding image", needs="the_finding", answers=_BOXES),
+            "boxes/phrase": _pool(40, "phrase image", needs="phrase", answers=_BOXES),
         },
         "box content": {
             "open": _pool(
@@ -315,17 +248,17 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 "box image",
                 needs="box",
                 answers={
-                    **_kinds("some", 8, "list", "list"),
-                    **_kinds("possible", 8, "possible", "possible"),
+                    **_answers("some", 8, "list", "list"),
+                    **_answers("possible", 8, "possible", "possible"),
                 },
             )
         },
     },
     4: {
         "relations": {
-            "open": _pool(60, "images", answers=_kinds("any", 8, "chain list", "chain")),
+            "open": _pool(60, "images", answers=_answers("any", 8, "chain list", "chain")),
             "open/restating": _pool(
-                50, "images list", needs="list", answers=_kinds("any", 8, "chain list", "chain")
+                50, "images list", needs="list", answers=_answers("any", 8, "chain list", "chain")
             ),
         },
         "relation": {
@@ -333,7 +266,7 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 60,
                 "the_finding the_other",
                 needs="the_finding the_other",
-                answers=_kinds(
+                answers=_answers(
                     "causes accompanies suggests", 8, "the_finding the_other described described_other"
                 ),
             )
@@ -344,7 +277,7 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
             "open": _pool(
                 80,
                 "images reference",
-                answers={**_kinds("changed stable", 8, "changes", "changes"), **_kinds("none", 8)},
+                answers={**_answers("changed stable", 8, "changes", "changes"), **_answers("none", 8)},
             )
         },
         "trend": {
@@ -353,55 +286,42 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
                 "the_finding reference",
                 needs="the_finding",
                 answers={
-                    **_kinds("new", 8, "the_finding described", "described"),
-                    **_kinds("worse improved unchanged", 8, "the_finding described before"),
-                    **_kinds("resolved", 8, "the_finding before"),
-                    **_kinds("new_device", 3, "the_finding described", "described"),
-                    **_kinds(
+                    **_answers("new", 8, "the_finding described", "described"),
+                    **_answers("worse improved unchanged", 8, "the_finding described before"),
+                    **_answers("resolved", 8, "the_finding before"),
+                    **_answers("new_device", 3, "the_finding described", "described"),
+                    **_answers(
                         "worse_device improved_device unchanged_device", 3, "the_finding described before"
                     ),
-                    **_kinds("resolved_device", 3, "the_finding before"),
+                    **_answers("resolved_device", 3, "the_finding before"),
                 },
             )
         },
         "change": {"choice": _pool(50, "the_finding reference", needs="the_finding")},
     },
     6: {
-        "outlook": {"open": _pool(60, "images", answers=_kinds("any", 8, "changes", "changes"))},
+        "outlook": {"open": _pool(60, "images", answers=_answers("any", 8, "changes", "changes"))},
         "finding outlook": {
             "open": _pool(
                 60,
                 "the_finding",
                 needs="the_finding",
                 answers={
-                    **_kinds(_COURSE, 8, "the_finding described"),
-                    **_kinds(_DEVICE_COURSE, 3, "the_finding described"),
+                    **_answers(_COURSE, 8, "the_finding described"),
+                    **_answers(_DEVICE_COURSE, 3, "the_finding described"),
                 },
             )
         },
         "prognosis": {
-            "open": _pool(60, "images", answers=_kinds("better worse stable mixed", 8, "changes", "changes"))
+            "open": _pool(
+                60, "images", answers=_answers("better worse stable mixed", 8, "changes", "changes")
+            )
         },
     },
     7: {
         "advice": {
-            "open": _pool(
-                70,
-                "images",
-                answers={
-                    **_kinds("any", 8, "actions quote because", "actions quote"),
-                    **_kinds("unquoted", 8, "actions because", "actions"),
-                },
-            ),
-            "open/restating": _pool(
-                70,
-                "images list",
-                needs="list",
-                answers={
-                    **_kinds("any", 8, "actions quote because", "actions quote"),
-                    **_kinds("unquoted", 8, "actions because", "actions"),
-                },
-            ),
+            "open": _pool(70, "images", answers=_ADVICE),
+            "open/restating": _pool(70, "images list", needs="list", answers=_ADVICE),
         }
     },
     8: {
@@ -414,28 +334,28 @@ POOLS: Final[Mapping[int, Mapping[str, Mapping[str, Asked]]]] = {
 """By stage, family and variant."""
 
 
-def _clauses(place: str, kinds: str, least: int, slots: str = "", needs: str = "") -> dict[str, Texts]:
-    texts = Texts(least, words(slots), words(needs))
+def _phrases(place: str, kinds: str, least: int, slots: str = "", needs: str = "") -> dict[str, TextShape]:
+    texts = TextShape(least, words(slots), words(needs))
     return {f"{place} / {kind}": texts for kind in kinds.split(", ")}
 
 
-PHRASES: Final[Mapping[int, Mapping[str, Texts]]] = {
+PHRASES: Final[Mapping[int, Mapping[str, TextShape]]] = {
     1: {
-        **_clauses("rotation", "none, left, right", 5),
-        **_clauses("inspiration", "adequate, poor", 5),
-        **_clauses("exposure", "adequate, over, under", 5),
-        **_clauses("coverage", "complete", 5),
-        **_clauses("coverage", "cut_off", 5, "parts", "parts"),
-        **_clauses("overall", "adequate, limited", 5),
+        **_phrases("rotation", "none, left, right", 5),
+        **_phrases("inspiration", "adequate, poor", 5),
+        **_phrases("exposure", "adequate, over, under", 5),
+        **_phrases("coverage", "complete", 5),
+        **_phrases("coverage", "cut_off", 5, "parts", "parts"),
+        **_phrases("overall", "adequate, limited", 5),
     },
-    2: _clauses("nothing", "abnormalities, devices", 6),
+    2: _phrases("nothing", "abnormalities, devices", 6),
     3: {
-        **_clauses("statement", "location", 6, "at", "at"),
-        **_clauses("statement", "severity", 6, "grade", "grade"),
-        **_clauses("statement", "appearance", 6, "looks", "looks"),
-        **_clauses("statement", "distribution", 6, "spread", "spread"),
+        **_phrases("statement", "location", 6, "at", "at"),
+        **_phrases("statement", "severity", 6, "grade", "grade"),
+        **_phrases("statement", "appearance", 6, "looks", "looks"),
+        **_phrases("statement", "distribution", 6, "spread", "spread"),
     },
-    4: _clauses(
+    4: _phrases(
         "relation",
         "causes, accompanies, suggests",
         10,
@@ -443,34 +363,34 @@ PHRASES: Final[Mapping[int, Mapping[str, Texts]]] = {
         "the_finding the_other",
     ),
     5: {
-        **_clauses("change", "from_to", 6, "before now", "before now"),
-        **_clauses("change / trend", "new, worse, improved, unchanged, resolved", 6),
-        **_clauses("trend", "new, worse, improved, unchanged, resolved", 10, "the_finding", "the_finding"),
-        **_clauses(
+        **_phrases("change", "from_to", 6, "before now", "before now"),
+        **_phrases("change / trend", "new, worse, improved, unchanged, resolved", 6),
+        **_phrases("trend", "new, worse, improved, unchanged, resolved", 10, "the_finding", "the_finding"),
+        **_phrases(
             "trend_device", "new, worse, improved, unchanged, resolved", 6, "the_finding", "the_finding"
         ),
     },
     6: {
-        **_clauses("future", "new", 8, "a_finding", "a_finding"),
-        **_clauses("future", "worse, improved, unchanged, resolved", 8, "the_finding", "the_finding"),
-        **_clauses("future_device", "new", 4, "a_finding", "a_finding"),
-        **_clauses("future_device", "worse, improved, unchanged, resolved", 4, "the_finding", "the_finding"),
+        **_phrases("future", "new", 8, "a_finding", "a_finding"),
+        **_phrases("future", "worse, improved, unchanged, resolved", 8, "the_finding", "the_finding"),
+        **_phrases("future_device", "new", 4, "a_finding", "a_finding"),
+        **_phrases("future_device", "worse, improved, unchanged, resolved", 4, "the_finding", "the_finding"),
     },
     7: {
-        **_clauses(
+        **_phrases(
             "action",
             "follow-up radiograph, chest CT, lateral view, reposition device, clinical correlation, "
             "urgent clinical attention",
             6,
             "the_finding",
         ),
-        **_clauses("action", "other", 6, "action the_finding", "action"),
+        **_phrases("action", "other", 6, "action the_finding", "action"),
     },
     8: {
-        **_clauses("sentence", "present, uncertain, device", 8, "described", "described"),
-        **_clauses("sentence", "absent", 8, "finding", "finding"),
-        **_clauses("impression", "present, uncertain", 8, "described", "described"),
-        **_clauses("impression", "normal", 8),
+        **_phrases("sentence", "present, uncertain, device", 8, "described", "described"),
+        **_phrases("sentence", "absent", 8, "finding", "finding"),
+        **_phrases("impression", "present, uncertain", 8, "described", "described"),
+        **_phrases("impression", "normal", 8),
     },
 }
 """By stage; the keys are places within `phrases`."""
@@ -478,21 +398,21 @@ PHRASES: Final[Mapping[int, Mapping[str, Texts]]] = {
 SENTENCES: Final = frozenset({8})
 """Stages whose phrases are whole sentences; those of the others are clauses."""
 
-COMMON: Final[Mapping[str, Texts]] = {
-    **_clauses("images", "one, several", 12),
-    **_clauses("lead_in / current", "one, several", 13),
-    **_clauses("lead_in / reference", "one, several", 13),
-    **_clauses("reference", "one, several", 8),
-    **_clauses("instruction", "at_most, at_least", 10, "words", "words"),
-    **_clauses("instruction", "short, long, history, yes_no_only, yes_no_free, several, one", 10),
-    **_clauses("instruction / answer_only", "before, after", 5),
-    "none_of_these": Texts(12),
-    **_clauses("frame", "pixel, percent, thousand", 3),
-    "indication": Texts(10, words("indication"), words("indication")),
-    **_clauses("grade", "mild, moderate, severe", 1),
-    **_clauses("spread", "focal, multifocal, diffuse", 1),
-    **_clauses("trend", "new, worse, improved, unchanged, resolved", 1),
-    **_clauses("view", "PA, AP, lateral", 1),
+COMMON: Final[Mapping[str, TextShape]] = {
+    **_phrases("images", "one, several", 12),
+    **_phrases("lead_in / current", "one, several", 13),
+    **_phrases("lead_in / reference", "one, several", 13),
+    **_phrases("reference", "one, several", 8),
+    **_phrases("instruction", "at_most, at_least", 10, "words", "words"),
+    **_phrases("instruction", "short, long, history, yes_no_only, yes_no_free, several, one", 10),
+    **_phrases("instruction / answer_only", "before, after", 5),
+    "none_of_these": TextShape(12),
+    **_phrases("frame", "pixel, percent, thousand", 3),
+    "indication": TextShape(10, words("indication"), words("indication")),
+    **_phrases("grade", "mild, moderate, severe", 1),
+    **_phrases("spread", "focal, multifocal, diffuse", 1),
+    **_phrases("trend", "new, worse, improved, unchanged, resolved", 1),
+    **_phrases("view", "PA, AP, lateral", 1),
 }
 """Lists of `common.yaml`."""
 
@@ -560,4 +480,4 @@ SAMPLES: Final[Mapping[str, str]] = {
     "words": "20",
     "zones": "right mid and lower zones",
 }
-"""One value for every slot there is: a text must read without a stumble when filled with these."""
+"""One value for every slot: a text that is filled with these must be correct."""

@@ -45,7 +45,7 @@ def test_bertscore_is_the_f1_of_the_best_matches(bert, tiny):
     assert found > 0
 
 
-def test_long_texts_are_cut_to_what_the_model_takes(bert):
+def test_long_texts_are_truncated_to_the_length_of_the_model(bert):
     ((figure,),) = open_bertscore(bert).score([("mild edema " * 200, "mild edema " * 200)])
     assert figure == pytest.approx(1, abs=1e-5)
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from carina.runs.score.learned.radgraph import MOST_WORDS, graphs_by, open_radgraph
+from carina.runs.score.learned.radgraph import MOST_WORDS, open_graph_model, open_radgraph
 from carina.runs.score.learned.spans import ENCODER, Entity, Relation
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
@@ -14,7 +14,7 @@ ANATOMY, OBSERVATION = "Anatomy::definitely present", "Observation::definitely p
 
 
 def test_edema_is_located_at_a_lung(radgraph):
-    graph = graphs_by(radgraph)
+    graph = open_graph_model(radgraph)
     assert graph("the edema in the left lung.") == (
         Entity("edema", OBSERVATION, 1, 1, (Relation("located_at", 1),)),
         Entity("lung", ANATOMY, 5, 5, ()),
@@ -31,7 +31,7 @@ def test_edema_is_located_at_a_lung(radgraph):
     )
 
 
-def test_f1_of_known_graphs(radgraph):
+def test_f1_of_known_graphs_equals_values_worked_out_by_hand(radgraph):
     metric = open_radgraph(radgraph)
     assert metric.columns == ("radgraph_entity_f1", "radgraph_f1")
     assert metric.weights == sha256(radgraph / "weights.th")[:16]
@@ -52,12 +52,12 @@ def test_f1_of_known_graphs(radgraph):
 def test_only_likely_spans_take_part_in_relations(tiny, tmp_path):
     """One span a text is kept, the best one: nobody is left for it to be related to but itself."""
     folder = tiny.save_radgraph(tmp_path / "model", spans_per_word=0.01)
-    graph = graphs_by(folder)
+    graph = open_graph_model(folder)
     assert [one.relations for one in graph("edema in the lung")] == [(), ()]
 
 
 def test_texts_of_any_length_are_read_in_stretches(radgraph):
-    graph = graphs_by(radgraph)
+    graph = open_graph_model(radgraph)
     long = graph("the mild heart is clear " * 60 + "edema in the left lung")
     assert [(one.words, one.first, len(one.relations)) for one in long] == [
         ("edema", 300, 1),
@@ -94,7 +94,7 @@ XL = {
 @pytest.mark.parametrize(("edition", "expected"), [("radgraph", FIRST), ("radgraph-xl", XL)])
 def test_graphs_are_those_of_the_published_package(tiny, tmp_path, edition, expected):
     """The last text of the first edition is longer than the encoder sees at once."""
-    graph = graphs_by(tiny.save_radgraph(tmp_path / "model", tiny.drawn_state(edition), edition))
+    graph = open_graph_model(tiny.save_radgraph(tmp_path / "model", tiny.drawn_state(edition), edition))
     found = {
         number: [
             (one.first, one.last, one.label, [tuple(to) for to in one.relations])
@@ -115,7 +115,7 @@ def test_figures_are_those_of_the_published_package(tiny, tmp_path):
 
 
 def test_words_without_pieces_have_no_state(radgraph):
-    graph = graphs_by(radgraph)
+    graph = open_graph_model(radgraph)
     joiner = "\u200d"  # which the tokenizer drops
     assert graph(joiner) == ()
     assert [(one.words, one.first) for one in graph(f"{joiner} edema")] == [("edema", 1)]
@@ -144,7 +144,7 @@ def test_a_weight_that_does_not_fit_is_named(tiny, tmp_path, name, told):
     assert f"weights.th: the weight {name} {told}" in str(error.value)
 
 
-def test_as_many_labels_as_scores(tiny, tmp_path):
+def test_a_label_file_that_does_not_fit_the_weights_is_refused(tiny, tmp_path):
     folder = tiny.save_radgraph(tmp_path / "model")
     labels = folder / "vocabulary" / "radgraph-xl__ner_labels.txt"
     labels.write_text("\nAnatomy\nObservation\nMore\n")

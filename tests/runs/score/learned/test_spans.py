@@ -22,7 +22,7 @@ TEXT = 'No effusions (2cm), heart-size ok/normal. "Mild" 5%.\\nLine: 3.5 cm\n(is
         ),
     ],
 )
-def test_marks_stand_apart(edition, expected):
+def test_punctuation_is_split_from_words(edition, expected):
     assert split_words(TEXT, edition) == expected.split()
 
 
@@ -33,7 +33,7 @@ def test_the_files_of_physionet_are_of_the_first_edition():
 @given(
     st.text(alphabet="ab1 .,:;/()%'\"-\\nfé\n\t", max_size=40), st.sampled_from(["radgraph", "radgraph-xl"])
 )
-def test_nothing_but_space_is_lost(text, edition):
+def test_splitting_loses_only_white_space(text, edition):
     words = split_words(text, edition)
     assert not any(word == "" or word.split() != [word] for word in words)
     if "\\" not in text:
@@ -41,5 +41,5 @@ def test_nothing_but_space_is_lost(text, edition):
     assert split_words(" ".join(words), edition) == words or "\\" in text
 
 
-def test_full_stops_that_were_escaped():
+def test_escaped_full_stops_are_restored():
     assert [as_read(word) for word in ("/.", "/?", "/", ".")] == [".", "?", "/", "."]

@@ -1,6 +1,6 @@
-"""A classical reader of radiographs: looks at the pixels, has no weights and knows no key."""
+"""A model that answers by classical image processing: it uses pixels and questions, no weights and no answer key."""
 
-from carina.runs.builtin.reader.anchored import Anchored
-from carina.runs.builtin.reader.examinee import Reader
+from carina.runs.builtin.reader.anchored import AnchoredReader
+from carina.runs.builtin.reader.model import Reader
 
-__all__ = ["Anchored", "Reader"]
+__all__ = ["AnchoredReader", "Reader"]

@@ -1,7 +1,7 @@
-"""The reader, anchored: what the conversation has settled it takes as given, whatever the image says.
+"""`builtin/anchored`: the reader, which takes the earlier answers of a percept conversation as true.
 
-One wrong answer makes others wrong, as with a radiologist who believes an earlier report; right ones make later steps
-easier. In examinations of lesions alone: elsewhere it answers as the reader does.
+A wrong earlier answer makes later answers wrong, and a right one makes them easier, whatever the image shows. In other
+protocols it answers as the reader does.
 """
 
 from collections.abc import Sequence
@@ -9,95 +9,123 @@ from collections.abc import Sequence
 import numpy as np
 
 from carina.cases import Step
-from carina.runs.builtin.reader.earlier import Earlier, earlier
-from carina.runs.builtin.reader.examinee import Reader
-from carina.runs.builtin.reader.percept import Examination, Look, Point, holds
+from carina.runs.builtin.reader.model import Reader
+from carina.runs.builtin.reader.percept import GetReading, PerceptReader, Point, is_inside
+from carina.runs.builtin.reader.settled_answers import SettledAnswers, read_settled_answers
 from carina.runs.records import Turn
 from carina.studies.region import Mask
 
 
-class Anchored(Reader):
-    """Looks at the pixels as the reader does, and believes what was said before."""
+class AnchoredReader(Reader):
+    """The reader, which takes the answers of earlier turns as true."""
 
     name = "builtin/anchored"
 
-    def _examination(self, turn: Turn, finding: str, views: Sequence[str], look: Look) -> Examination:
-        return _Anchored(turn.step, finding, views, look, earlier(turn.messages))
+    def _make_percept_reader(
+        self, turn: Turn, finding: str, views: Sequence[str], get_reading: GetReading
+    ) -> PerceptReader:
+        return _AnchoredPerceptReader(
+            turn.step, finding, views, get_reading, read_settled_answers(turn.messages)
+        )
 
 
-class _Anchored(Examination):
-    """An examination in which what is settled is not asked of the image again."""
+class _AnchoredPerceptReader(PerceptReader):
+    """Answers percept steps consistently with the answers of earlier turns."""
 
-    def __init__(self, step: Step, finding: str, views: Sequence[str], look: Look, settled: Earlier) -> None:
-        super().__init__(step, finding, views, look)
-        self._earlier = settled
+    def __init__(
+        self, step: Step, finding: str, views: Sequence[str], get_reading: GetReading, settled: SettledAnswers
+    ) -> None:
+        super().__init__(step, finding, views, get_reading)
+        self._settled = settled
 
-    def _evaluation(self) -> list[int]:
+    def _answer_evaluation(self) -> list[int]:
         # Where there is no lesion, any contour is wrong.
-        return self._yes(yes=True) if self._earlier.lesion is False else super()._evaluation()
+        return (
+            self._choose_yes_no(yes=True)
+            if self._settled.has_lesion is False
+            else super()._answer_evaluation()
+        )
 
-    def _expansion(self) -> list[int]:
-        if self._earlier.lesion is False or self._earlier.revise is False:
-            return self._or_none([])
-        return super()._expansion()
+    def _answer_expansion(self) -> list[int]:
+        if self._settled.has_lesion is False or self._settled.needs_revision is False:
+            return self._choose_or_none([])
+        return super()._answer_expansion()
 
-    def _contraction(self) -> list[int]:
-        if self._earlier.lesion is False:
-            return self._or_none([number for number, point in self._offered().items() if self._covers(point)])
-        if self._earlier.revise is False:
-            return self._or_none([])
-        found = super()._contraction()
-        if self._earlier.revise and self._earlier.expand == frozenset() and found == self._or_none([]):
-            # It must be wrong somewhere, and is not too small: the point that looks least like the lesion.
+    def _answer_contraction(self) -> list[int]:
+        if self._settled.has_lesion is False:
+            return self._choose_or_none(
+                [number for number, point in self._offered_points().items() if self._is_in_proposal(point)]
+            )
+        if self._settled.needs_revision is False:
+            return self._choose_or_none([])
+        found = super()._answer_contraction()
+        if (
+            self._settled.needs_revision
+            and self._settled.expand == frozenset()
+            and found == self._choose_or_none([])
+        ):
+            # The contour is wrong and not too small, so it is too large: choose the point least like the lesion.
             estimate = self._estimate()
-            scores = {n: estimate.at(point) for n, point in self._offered().items() if self._covers(point)}
+            scores = {
+                n: estimate.at(point)
+                for n, point in self._offered_points().items()
+                if self._is_in_proposal(point)
+            }
             return [min(scores, key=lambda number: scores[number])] if scores else found
         return found
 
-    def _covers(self, point: Point) -> bool:
-        shown = self._shown()
-        return shown is not None and holds(shown, point)
+    def _is_in_proposal(self, point: Point) -> bool:
+        proposal = self._proposal()
+        return proposal is not None and is_inside(proposal, point)
 
-    def _revision(self) -> list[int]:
-        masks, shown = self._masks(), self._shown()
+    def _answer_revision(self) -> list[int]:
+        masks, proposal = self._offered_masks(), self._proposal()
         if not masks:
             return []
-        if self._earlier.lesion is False:
+        if self._settled.has_lesion is False:
             return [min(masks, key=lambda number: np.count_nonzero(masks[number]))]
-        if self._earlier.revise is False and shown is not None:
-            return [max(masks, key=lambda number: _alike(masks[number], shown))]
-        wanted = self._wanted(shown)
+        if self._settled.needs_revision is False and proposal is not None:
+            return [max(masks, key=lambda number: _overlap(masks[number], proposal))]
+        wanted = self._required_points(proposal)
         kept = {
-            number: sum(holds(mask, point) == inside for point, inside in wanted)
+            number: sum(is_inside(mask, point) == inside for point, inside in wanted)
             for number, mask in masks.items()
         }
         most = max(kept.values())
-        return self._fitting({number: mask for number, mask in masks.items() if kept[number] == most})
+        return self._choose_fitting({number: mask for number, mask in masks.items() if kept[number] == most})
 
-    def _wanted(self, shown: Mask | None) -> list[tuple[Point, bool]]:
-        """Points that the right mask must hold or leave out, by what was said of them; the others are right already."""
-        expand, contract = self._earlier.expand, self._earlier.contract
-        if shown is None or expand is None or contract is None:
+    def _required_points(self, proposal: Mask | None) -> list[tuple[Point, bool]]:
+        """Points with whether the right mask contains them, according to earlier answers."""
+        expand, contract = self._settled.expand, self._settled.contract
+        if proposal is None or expand is None or contract is None:
             return []
         return [
-            (point, _named(colour, expand) or (holds(shown, point) and not _named(colour, contract)))
-            for colour, point in self._marks().items()
+            (
+                point,
+                _names_colour(colour, expand)
+                or (is_inside(proposal, point) and not _names_colour(colour, contract)),
+            )
+            for colour, point in self._find_marks().items()
         ]
 
-    def _settled(self) -> Mask:
-        shown = self._shown()
-        if self._earlier.lesion is False:
+    def _final_mask(self) -> Mask:
+        proposal = self._proposal()
+        if self._settled.has_lesion is False:
             return np.zeros(self._base.shape, bool)
-        chosen = self._contours([self._earlier.mask]) if self._earlier.mask is not None else []
+        chosen = self._read_contours([self._settled.mask]) if self._settled.mask is not None else []
         if chosen:
             return chosen[0]
-        return shown if self._earlier.revise is False and shown is not None else super()._settled()
+        return (
+            proposal
+            if self._settled.needs_revision is False and proposal is not None
+            else super()._final_mask()
+        )
 
 
-def _named(colour: str, points: frozenset[str]) -> bool:
+def _names_colour(colour: str, points: frozenset[str]) -> bool:
     return any(colour in point for point in points)
 
 
-def _alike(one: Mask, other: Mask) -> float:
+def _overlap(one: Mask, other: Mask) -> float:
     either = np.count_nonzero(one | other)
     return np.count_nonzero(one & other) / either if either else 1.0

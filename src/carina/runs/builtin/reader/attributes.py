@@ -1,4 +1,4 @@
-"""What a mask says of a lesion: zones, regions, shares of a lung, sides; defined as the questions define them."""
+"""Attributes of a lesion from its mask: zones, lung parts, shares of a lung, sides, as percept defines them."""
 
 from typing import Final
 
@@ -9,47 +9,47 @@ from carina.studies.lungs import ZONE_COVERED
 from carina.studies.region import Mask
 from carina.studies.vocabulary import SIDES, ZONES
 
-_HOLDS: Final = 0.01
-"""Share of a lung from which on it holds a lesion."""
-_LARGER: Final = 1.5
+_LEAST_SHARE: Final = 0.01
+"""Share of a lung that a mask must cover for the lesion to be on that side."""
+_LARGER_RATIO: Final = 1.5
 
 
-def covered(mask: Mask, part: Mask) -> float:
-    """How much of a part a mask covers."""
+def measure_coverage(mask: Mask, part: Mask) -> float:
+    """Share of a part that a mask covers."""
     area = np.count_nonzero(part)
     return np.count_nonzero(mask & part) / area if area else 0.0
 
 
-def zones(mask: Mask, thorax: Thorax) -> tuple[str, ...]:
-    """Zones that a mask lies in; the one that it covers most where it is too small for any."""
-    shares = {name: covered(mask, thorax.parts[name]) for name in ZONES}
+def list_zones(mask: Mask, thorax: Thorax) -> tuple[str, ...]:
+    """Zones that a mask covers; for a mask that is too small, the zone that it covers most."""
+    shares = {name: measure_coverage(mask, thorax.parts[name]) for name in ZONES}
     found = tuple(name for name in ZONES if shares[name] >= ZONE_COVERED)
     most = max(ZONES, key=lambda name: shares[name])
     return found or ((most,) if shares[most] > 0 else ())
 
 
-def share_of_lung(mask: Mask, thorax: Thorax, side: str) -> float:
-    """How much of a lung a mask covers."""
-    return covered(mask, thorax.right if side == "right" else thorax.left)
+def measure_lung_share(mask: Mask, thorax: Thorax, side: str) -> float:
+    """Share of a lung that a mask covers."""
+    return measure_coverage(mask, thorax.right if side == "right" else thorax.left)
 
 
-def sides(mask: Mask, thorax: Thorax) -> tuple[str, ...]:
-    """Sides that hold a lesion."""
-    return tuple(side for side in SIDES if share_of_lung(mask, thorax, side) >= _HOLDS)
+def list_sides(mask: Mask, thorax: Thorax) -> tuple[str, ...]:
+    """Sides on which a mask shows a lesion."""
+    return tuple(side for side in SIDES if measure_lung_share(mask, thorax, side) >= _LEAST_SHARE)
 
 
-def comparison(mask: Mask, thorax: Thorax) -> str:
-    """Which side is larger: "similar", "left", "right", or "one" if the other holds nothing."""
-    if len(sides(mask, thorax)) < 2:
+def compare_sides(mask: Mask, thorax: Thorax) -> str:
+    """The side with the larger area: "left", "right", "similar", or "one" if only one side is affected."""
+    if len(list_sides(mask, thorax)) < 2:
         return "one"
     right, left = (np.count_nonzero(mask & lung) for lung in (thorax.right, thorax.left))
-    if max(right, left) < _LARGER * min(right, left):
+    if max(right, left) < _LARGER_RATIO * min(right, left):
         return "similar"
     return "right" if right > left else "left"
 
 
-def region(words: str, thorax: Thorax) -> Mask | None:
-    """A part of the lungs as questions name it: "lateral half of the right mid zone"; None for no such part."""
+def find_lung_part(words: str, thorax: Thorax) -> Mask | None:
+    """Mask of the lung part that a text names, such as "lateral half of the right mid zone"; None if it names none."""
     said = words.lower()
     side = next((side for side in SIDES if side in said), None)
     if side is None:

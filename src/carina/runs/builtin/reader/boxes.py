@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from carina.cases.model import Frame as Units
-from carina.runs.builtin.reader.thorax import Corners, Frame
+from carina.runs.builtin.reader.thorax import Corners, LungFrame
 from carina.studies.region import Mask
 
 _FRONTAL: Final[dict[str, Corners]] = {
@@ -43,7 +43,7 @@ _FRONTAL: Final[dict[str, Corners]] = {
     "pacemaker": (0.70, 0.05, 0.90, 0.25),
     "chest tube": (0.70, 0.40, 1.0, 0.90),
 }
-"""In the frame of the lungs, as they lie in the average thorax; where devices lie when they lie well."""
+"""Boxes in the frame of the lungs: structures of the average thorax, and devices in their usual position."""
 _LATERAL: Final[dict[str, Corners]] = {
     "right lung": (0.250, 0.082, 0.768, 0.876),
     "left lung": (0.273, 0.108, 0.748, 0.875),
@@ -66,7 +66,7 @@ _LATERAL: Final[dict[str, Corners]] = {
     "posterior lung": (0.511, 0.082, 0.770, 0.881),
     "posterior costophrenic angle": (0.511, 0.683, 0.770, 0.881),
 }
-"""As shares of a lateral image."""
+"""Boxes of structures, as shares of a lateral image."""
 ONLY_LATERAL: Final = frozenset(
     {
         "upper zone",
@@ -77,43 +77,43 @@ ONLY_LATERAL: Final = frozenset(
         "posterior costophrenic angle",
     }
 )
-_PIECE: Final = 0.3
-"""Of the largest piece: smaller ones are noise."""
+_LEAST_PIECE: Final = 0.3
+"""Share of the largest piece's area below which a piece is noise."""
 MIDDLE: Final[Corners] = (0.25, 0.25, 0.75, 0.75)
-"""Where somebody looks who has no idea; a share of the image."""
+"""The middle of the image, as shares of it: the answer where nothing is found."""
 
 
-def frontal(name: str, frame: Frame, heart: Corners, shape: tuple[int, int]) -> Corners | None:
-    """A structure on a frontal image, as shares of it; None for one that it does not show."""
+def frontal_box(name: str, frame: LungFrame, heart: Corners, shape: tuple[int, int]) -> Corners | None:
+    """Box of a structure on a frontal image, as shares of the image; None for an unknown structure."""
     if name == "heart":
-        return shares(heart, shape)
-    return shares(frame.box(_FRONTAL[name]), shape) if name in _FRONTAL else None
+        return to_shares(heart, shape)
+    return to_shares(frame.box(_FRONTAL[name]), shape) if name in _FRONTAL else None
 
 
-def lateral(name: str) -> Corners | None:
-    """A structure on a lateral image, as shares of it."""
+def lateral_box(name: str) -> Corners | None:
+    """Box of a structure on a lateral image, as shares of the image; None for an unknown structure."""
     return _LATERAL.get(name)
 
 
-def main_pieces(mask: Mask) -> Mask:
-    """The largest piece of a mask and all that are not much smaller."""
+def keep_main_pieces(mask: Mask) -> Mask:
+    """The largest piece of a mask, with all pieces that are not much smaller."""
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
     if count < 2:
         return mask
     areas = stats[1:, cv2.CC_STAT_AREA]
-    return np.isin(labels, 1 + np.flatnonzero(areas >= _PIECE * areas.max()))
+    return np.isin(labels, 1 + np.flatnonzero(areas >= _LEAST_PIECE * areas.max()))
 
 
-def around(mask: Mask) -> Corners | None:
-    """The box around the main pieces of a mask, as shares of the image; None for an empty one."""
+def enclosing_box(mask: Mask) -> Corners | None:
+    """The box around the main pieces of a mask, as shares of the image; None for an empty mask."""
     if not mask.any():
         return None
-    x, y, width, height = cv2.boundingRect(main_pieces(mask).astype(np.uint8))
-    return shares((x, y, x + width, y + height), (mask.shape[0], mask.shape[1]))
+    x, y, width, height = cv2.boundingRect(keep_main_pieces(mask).astype(np.uint8))
+    return to_shares((x, y, x + width, y + height), (mask.shape[0], mask.shape[1]))
 
 
-def shares(corners: Corners, shape: tuple[int, int]) -> Corners:
-    """Pixels as shares of an image, cut off at its edge."""
+def to_shares(corners: Corners, shape: tuple[int, int]) -> Corners:
+    """Convert pixels to shares of an image, clipped to its edges."""
     height, width = shape
     x1, y1, x2, y2 = corners
     return (
@@ -124,8 +124,8 @@ def shares(corners: Corners, shape: tuple[int, int]) -> Corners:
     )
 
 
-def box_text(name: str, corners: Corners, units: Units, width: int, height: int) -> str:
-    """A box as trek writes it, from shares of an image of that size."""
+def write_box(name: str, corners: Corners, units: Units, width: int, height: int) -> str:
+    """A box in the notation of trek, from shares of an image."""
     across, down = {
         "percent": (100.0, 100.0),
         "thousand": (1000.0, 1000.0),

@@ -1,4 +1,4 @@
-"""Answers to the steps of a percept case, from the pictures of the conversation."""
+"""Answer the steps of a percept case from the images of the conversation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -8,20 +8,20 @@ import numpy as np
 
 from carina.cases import Step
 from carina.runs.builtin.reader import attributes
-from carina.runs.builtin.reader.contour import Estimate, best_mask, needs_revision
+from carina.runs.builtin.reader.contour import LesionEstimate, find_best_mask, needs_revision
 from carina.runs.builtin.reader.reading import Reading
 from carina.runs.parse.choices import says_none
 from carina.studies.lungs import ZONE_COVERED
 from carina.studies.region import Mask
 from carina.studies.vocabulary import SIDES
 
-Look = Callable[[str], Reading]
-"""The reading of a view, by its id."""
+GetReading = Callable[[str], Reading]
+"""Gives the reading of a view by its id."""
 Point = tuple[float, float]
 """Column and row."""
 
 _UNDER_A_MARK: Final = 7
-"""Pixels: as far as a mark may hide the tint."""
+"""Radius in pixels in which a mark may hide the tint of a contour."""
 _SEVERITIES: Final = (("less than 1/3", 0.0), ("1/3 to less than 2/3", 1 / 3), ("2/3 or more", 2 / 3))
 _COMPARISONS: Final = {
     "similar": "similar",
@@ -31,51 +31,51 @@ _COMPARISONS: Final = {
 }
 
 
-class Examination:
-    """A percept conversation as far as it has come."""
+class PerceptReader:
+    """One step of a percept conversation, with the images of the conversation so far."""
 
-    def __init__(self, step: Step, finding: str, views: Sequence[str], look: Look) -> None:
-        self._step, self._finding, self._look = step, finding, look
+    def __init__(self, step: Step, finding: str, views: Sequence[str], get_reading: GetReading) -> None:
+        self._step, self._finding, self._get_reading = step, finding, get_reading
         self._views = list(views)
-        plain = (view for view in self._views if look(view).picture.contour is None)
-        self._base = look(next(plain, self._views[0]))
+        plain = (view for view in self._views if get_reading(view).image.contour is None)
+        self._base = get_reading(next(plain, self._views[0]))
 
-    def chosen(self) -> list[int]:
-        """Numbers of the options that are right, as far as can be seen; none where that is nothing."""
+    def choose(self) -> list[int]:
+        """Numbers of the options that agree with the images; empty for an unknown task."""
         answer = {
-            "detection": self._detection,
-            "recognition": self._detection,
-            "contour evaluation": self._evaluation,
-            "expansion": self._expansion,
-            "contraction": self._contraction,
-            "revision": self._revision,
-            "distribution": self._distribution,
-            "location": self._location,
-            "severity": self._severity,
-            "comparison": self._comparison,
+            "detection": self._answer_detection,
+            "recognition": self._answer_detection,
+            "contour evaluation": self._answer_evaluation,
+            "expansion": self._answer_expansion,
+            "contraction": self._answer_contraction,
+            "revision": self._answer_revision,
+            "distribution": self._answer_distribution,
+            "location": self._answer_location,
+            "severity": self._answer_severity,
+            "comparison": self._answer_comparison,
         }.get(self._step.task)
         return answer() if answer is not None else []
 
     # ---- options ------------------------------------------------------------------------------------------------
 
-    def _saying(self, words: str) -> list[int]:
-        """Options that begin with or hold words."""
+    def _find_option(self, words: str) -> list[int]:
+        """Number of the first option with these words, in a list; empty if there is none."""
         texts = [option.text.lower() for option in self._step.options]
         return [n for n, text in enumerate(texts, start=1) if words in text][:1]
 
-    def _yes(self, *, yes: bool) -> list[int]:
-        return self._saying("yes" if yes else "no")
+    def _choose_yes_no(self, *, yes: bool) -> list[int]:
+        return self._find_option("yes" if yes else "no")
 
-    def _or_none(self, numbers: list[int]) -> list[int]:
+    def _choose_or_none(self, numbers: list[int]) -> list[int]:
         none = [n for n, option in enumerate(self._step.options, start=1) if says_none(option.text)]
         return numbers or none
 
     # ---- contours -----------------------------------------------------------------------------------------------
 
-    def _contours(self, views: Sequence[str]) -> list[Mask]:
+    def _read_contours(self, views: Sequence[str]) -> list[Mask]:
         found = []
         for view in views:
-            picture = self._look(view).picture
+            picture = self._get_reading(view).image
             if picture.contour is None or picture.contour.shape != self._base.shape:
                 continue
             mask = picture.contour
@@ -86,106 +86,108 @@ class Examination:
             found.append(mask)
         return found
 
-    def _shown(self) -> Mask | None:
-        """The contour that was proposed: the first, before any points or choices were drawn."""
-        contours = self._contours(self._views)
+    def _proposal(self) -> Mask | None:
+        """The proposed contour: the first of the conversation, before points and candidate masks are shown."""
+        contours = self._read_contours(self._views)
         return contours[0] if contours else None
 
-    def _estimate(self) -> Estimate:
-        return self._base.lesion(self._finding, self._shown())
+    def _estimate(self) -> LesionEstimate:
+        return self._base.estimate_lesion(self._finding, self._proposal())
 
-    def _settled(self) -> Mask:
-        """The lesion after all revisions: the contour of the conversation that fits the image best, or our own."""
-        found, contours = self._estimate(), self._contours(self._views)
-        return contours[best_mask(found, contours)] if contours else found.mask
+    def _final_mask(self) -> Mask:
+        """The lesion after all revisions: the contour of the conversation that fits best, or else the estimate."""
+        found, contours = self._estimate(), self._read_contours(self._views)
+        return contours[find_best_mask(found, contours)] if contours else found.mask
 
     # ---- steps --------------------------------------------------------------------------------------------------
 
-    def _detection(self) -> list[int]:
-        return self._yes(yes=self._base.shows(self._finding))
+    def _answer_detection(self) -> list[int]:
+        return self._choose_yes_no(yes=self._base.has_finding(self._finding))
 
-    def _evaluation(self) -> list[int]:
-        shown = self._shown()
-        if shown is None:
-            return self._yes(yes=False)
-        return self._yes(yes=needs_revision(self._estimate(), self._finding, shown))
+    def _answer_evaluation(self) -> list[int]:
+        proposal = self._proposal()
+        if proposal is None:
+            return self._choose_yes_no(yes=False)
+        return self._choose_yes_no(yes=needs_revision(self._estimate(), self._finding, proposal))
 
-    def _points(self, *, inside: bool) -> list[int]:
-        shown = self._shown()
-        if shown is None or self._base.blank:
-            return self._or_none([])
+    def _answer_points(self, *, inside: bool) -> list[int]:
+        proposal = self._proposal()
+        if proposal is None or self._base.is_blank:
+            return self._choose_or_none([])
         found = self._estimate()
-        return self._or_none(
+        return self._choose_or_none(
             [
                 number
-                for number, point in self._offered().items()
-                if holds(shown, point) == inside and (found.at(point) < 0) == inside
+                for number, point in self._offered_points().items()
+                if is_inside(proposal, point) == inside and (found.at(point) < 0) == inside
             ]
         )
 
-    def _marks(self) -> dict[str, Point]:
-        """Points by their colour, of the last picture that shows any."""
+    def _find_marks(self) -> dict[str, Point]:
+        """Points by their colour, from the last image that shows any."""
         marks: dict[str, Point] = {}
         for view in self._views:
-            marks = self._look(view).picture.marks or marks
+            marks = self._get_reading(view).image.marks or marks
         return marks
 
-    def _offered(self) -> dict[int, Point]:
+    def _offered_points(self) -> dict[int, Point]:
         """Points by the number of the option that names them."""
-        marks, texts = self._marks(), [option.text.lower() for option in self._step.options]
+        marks, texts = self._find_marks(), [option.text.lower() for option in self._step.options]
         found = {
             number: next((place for colour, place in marks.items() if colour in text), None)
             for number, text in enumerate(texts, start=1)
         }
         return {number: point for number, point in found.items() if point is not None}
 
-    def _expansion(self) -> list[int]:
-        return self._points(inside=False)
+    def _answer_expansion(self) -> list[int]:
+        return self._answer_points(inside=False)
 
-    def _contraction(self) -> list[int]:
-        return self._points(inside=True)
+    def _answer_contraction(self) -> list[int]:
+        return self._answer_points(inside=True)
 
-    def _masks(self) -> dict[int, Mask]:
+    def _offered_masks(self) -> dict[int, Mask]:
         """Contours by the number of the option that shows them."""
         found = {
-            number: self._contours([option.view])
+            number: self._read_contours([option.view])
             for number, option in enumerate(self._step.options, start=1)
             if option.view
         }
         return {number: contours[0] for number, contours in found.items() if contours}
 
-    def _fitting(self, masks: Mapping[int, Mask]) -> list[int]:
+    def _choose_fitting(self, masks: Mapping[int, Mask]) -> list[int]:
         """The number of the mask that agrees best with the image."""
         numbers = list(masks)
-        return [numbers[best_mask(self._estimate(), list(masks.values()))]] if masks else []
+        return [numbers[find_best_mask(self._estimate(), list(masks.values()))]] if masks else []
 
-    def _revision(self) -> list[int]:
-        return self._fitting(self._masks())
+    def _answer_revision(self) -> list[int]:
+        return self._choose_fitting(self._offered_masks())
 
-    def _distribution(self) -> list[int]:
-        count = len(attributes.zones(self._settled(), self._base.thorax))
-        return self._saying(f"{min(max(count, 1), 4)} zone")
+    def _answer_distribution(self) -> list[int]:
+        count = len(attributes.list_zones(self._final_mask(), self._base.thorax))
+        return self._find_option(f"{min(max(count, 1), 4)} zone")
 
-    def _location(self) -> list[int]:
-        mask, thorax = self._settled(), self._base.thorax
+    def _answer_location(self) -> list[int]:
+        mask, thorax = self._final_mask(), self._base.thorax
         numbers = []
         for n, option in enumerate(self._step.options, start=1):
-            part = attributes.region(option.text, thorax)
-            if part is not None and attributes.covered(mask, part) >= ZONE_COVERED:
+            part = attributes.find_lung_part(option.text, thorax)
+            if part is not None and attributes.measure_coverage(mask, part) >= ZONE_COVERED:
                 numbers.append(n)
-        return self._or_none(numbers)
+        return self._choose_or_none(numbers)
 
-    def _severity(self) -> list[int]:
+    def _answer_severity(self) -> list[int]:
         said = self._step.question.lower()
         side = next((side for side in SIDES if f"{side} lung" in said), "right")
-        share = attributes.share_of_lung(self._settled(), self._base.thorax, side)
-        return self._saying([words for words, least in _SEVERITIES if share >= least][-1])
+        share = attributes.measure_lung_share(self._final_mask(), self._base.thorax, side)
+        return self._find_option([words for words, least in _SEVERITIES if share >= least][-1])
 
-    def _comparison(self) -> list[int]:
-        return self._saying(_COMPARISONS[attributes.comparison(self._settled(), self._base.thorax)])
+    def _answer_comparison(self) -> list[int]:
+        return self._find_option(
+            _COMPARISONS[attributes.compare_sides(self._final_mask(), self._base.thorax)]
+        )
 
 
-def holds(mask: Mask, point: Point) -> bool:
+def is_inside(mask: Mask, point: Point) -> bool:
     """Whether a point lies in a mask."""
     row, column = min(int(point[1]), mask.shape[0] - 1), min(int(point[0]), mask.shape[1] - 1)
     return bool(mask[row, column])

@@ -1,4 +1,4 @@
-"""What a question is about, from its words alone: findings, devices, structures, frames of boxes."""
+"""Find what a question names: findings, devices, structures, and the frame (unit) of boxes."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _FINDINGS: Final = {
     "fracture": ("fracture",),
     "lung opacity": ("opacity", "opacification"),
 }
-"""Findings, and words for them; an opacity suggestive of pneumonia is one of pneumonia, so opacity stands last."""
+"""Words for each finding. Opacity comes last, because an opacity suggestive of pneumonia counts as pneumonia."""
 _DEVICES: Final = {
     "endotracheal tube": ("endotracheal tube",),
     "nasogastric tube": ("nasogastric tube", "feeding tube"),
@@ -47,10 +47,10 @@ _STRUCTURES: Final = (
     "spine",
     "heart",
 )
-"""Longer names before those that they hold."""
+"""Longer names come before the names that they contain."""
 
 
-def _named(text: str, words: dict[str, tuple[str, ...]]) -> list[str]:
+def _find_names(text: str, words: dict[str, tuple[str, ...]]) -> list[str]:
     said = text.lower()
     places = {
         name: min((m.start() for word in known if (m := re.search(rf"\b{word}s?\b", said))), default=-1)
@@ -59,33 +59,33 @@ def _named(text: str, words: dict[str, tuple[str, ...]]) -> list[str]:
     return sorted((name for name, at in places.items() if at >= 0), key=lambda name: places[name])
 
 
-def findings(text: str) -> list[str]:
-    """Findings that are named, in their order."""
-    return _named(text, _FINDINGS)
+def find_findings(text: str) -> list[str]:
+    """Findings that a text names, in order."""
+    return _find_names(text, _FINDINGS)
 
 
-def devices(text: str) -> list[str]:
-    """Devices that are named, in their order."""
-    return _named(text, _DEVICES)
+def find_devices(text: str) -> list[str]:
+    """Devices that a text names, in order."""
+    return _find_names(text, _DEVICES)
 
 
-def lesion(texts: Iterable[str]) -> str | None:
-    """The lesion that an examination is about: the last that was named."""
+def find_lesion(texts: Iterable[str]) -> str | None:
+    """The lesion of a percept case: from the first of the texts that names a finding."""
     for text in texts:
-        named = findings(text)
+        named = find_findings(text)
         if named:
             return "pneumonia" if "pneumonia" in named else named[0]
     return None
 
 
-def structure(text: str) -> str | None:
-    """The anatomical structure that is named."""
+def find_structure(text: str) -> str | None:
+    """The anatomical structure that a text names, or None."""
     said = text.lower()
     return next((name for name in _STRUCTURES if re.search(rf"\b{name}\b", said)), None)
 
 
-def frame(text: str) -> Frame:
-    """The units in which boxes are asked for."""
+def find_box_frame(text: str) -> Frame:
+    """The frame (unit) in which a question asks for boxes."""
     said = text.lower()
     if "percent" in said or "%" in said:
         return "percent"
@@ -98,8 +98,8 @@ def frame(text: str) -> Frame:
     return "percent"
 
 
-def asked(step: Step) -> str:
-    """Question without the list of its options, which name what is not there as well."""
+def remove_options(step: Step) -> str:
+    """The question without its options, which also name absent findings."""
     text = step.question
     for option in step.options:
         if option.text and not re.fullmatch(r"(?i)yes|no", option.text):

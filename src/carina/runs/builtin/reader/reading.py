@@ -1,4 +1,4 @@
-"""All that the reader has found out about one picture, each thing when it is first needed."""
+"""Everything that the reader measures on one image, computed when it is first needed."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,78 +6,78 @@ from typing import Final
 
 import numpy as np
 
-from carina.runs.builtin.reader.appearance import Appearance, appearance
-from carina.runs.builtin.reader.contour import Estimate, estimate
-from carina.runs.builtin.reader.picture import Picture
-from carina.runs.builtin.reader.signs import Signs, measure, present
+from carina.runs.builtin.reader.appearance import Appearance, measure_appearance
+from carina.runs.builtin.reader.contour import LesionEstimate, estimate_lesion
+from carina.runs.builtin.reader.rendered_image import RenderedImage
+from carina.runs.builtin.reader.signs import Signs, is_present, measure_signs
 from carina.runs.builtin.reader.thorax import Thorax, find_thorax
 from carina.studies.region import Mask
 from carina.studies.vocabulary import FINDINGS
 
 _FRONTAL: Final = 0.33
-"""Brightness at the sides of a frontal image, by that of its middle, at least: arms and shoulders fill it, while a
-chest seen from the side leaves both sides dark."""
-_SIDES: Final = 0.1
-"""Share of the width that is a side of the image."""
+"""Least brightness at the sides of a frontal image, relative to its middle: arms and shoulders are bright, while the
+sides of a lateral image are dark."""
+_SIDE_SHARE: Final = 0.1
+"""Share of the width that counts as a side of the image."""
 _PORTABLE: Final = 0.49
-"""Contrast of lung and mediastinum below which an image was taken at the bedside, from front to back."""
+"""Contrast of lung and mediastinum below which an image counts as portable (AP)."""
 _BLANK: Final = 4.0
-"""Standard deviation of grey values below which a picture shows nothing."""
+"""Standard deviation of grey values below which an image counts as blank."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One picture, read."""
+    """Measurements on one image."""
 
-    picture: Picture
+    image: RenderedImage
 
     @cached_property
     def thorax(self) -> Thorax:
-        return find_thorax(self.picture.grey)
+        return find_thorax(self.image.grey)
 
     @cached_property
-    def look(self) -> Appearance:
-        return appearance(self.picture.grey, self.thorax)
+    def appearance(self) -> Appearance:
+        return measure_appearance(self.image.grey, self.thorax)
 
     @cached_property
     def signs(self) -> Signs:
-        return measure(self.look)
+        return measure_signs(self.appearance)
 
     @cached_property
-    def blank(self) -> bool:
-        """Whether there is nothing to read: a grey card, say."""
-        return float(np.std(self.picture.grey)) < _BLANK
+    def is_blank(self) -> bool:
+        """Whether the image shows nothing, as a uniform grey image does."""
+        return float(np.std(self.image.grey)) < _BLANK
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.picture.grey.shape[0], self.picture.grey.shape[1]
+        return self.image.grey.shape[0], self.image.grey.shape[1]
 
     @cached_property
-    def frontal(self) -> bool:
-        """Whether the patient faces the image; what shows nothing is taken for one that does."""
-        grey = self.picture.grey
+    def is_frontal(self) -> bool:
+        """Whether the projection is frontal; blank images count as frontal."""
+        grey = self.image.grey
         height, width = self.shape
-        side = max(1, round(_SIDES * width))
+        side = max(1, round(_SIDE_SHARE * width))
         beside = 0.5 * (float(np.median(grey[:, :side])) + float(np.median(grey[:, -side:])))
         middle = grey[round(0.35 * height) : round(0.66 * height), round(0.4 * width) : round(0.6 * width)]
-        return self.blank or beside >= _FRONTAL * (float(np.median(middle)) + 1.0)
+        return self.is_blank or beside >= _FRONTAL * (float(np.median(middle)) + 1.0)
 
     @property
-    def portable(self) -> bool:
+    def is_portable(self) -> bool:
         """Whether the image was taken at the bedside."""
-        return not self.blank and self.look.contrast < _PORTABLE
+        return not self.is_blank and self.appearance.contrast < _PORTABLE
 
-    def shows(self, finding: str) -> bool:
-        """Whether a finding is there."""
-        return not self.blank and present(self.signs, finding)
+    def has_finding(self, finding: str) -> bool:
+        """Whether a finding is present."""
+        return not self.is_blank and is_present(self.signs, finding)
 
     @cached_property
     def findings(self) -> tuple[str, ...]:
-        """All that is there."""
-        return tuple(finding for finding in FINDINGS if self.shows(finding))
+        """All findings that are present."""
+        return tuple(finding for finding in FINDINGS if self.has_finding(finding))
 
-    def lesion(self, finding: str, shown: Mask | None = None) -> Estimate:
-        """Where a finding is."""
-        if shown is not None and shown.shape != self.shape:
-            shown = None
-        return estimate(self.look, finding, shown)
+    def estimate_lesion(self, finding: str, proposal: Mask | None = None) -> LesionEstimate:
+        """Estimate where a finding is, near a proposed contour if there is one."""
+        if proposal is not None and proposal.shape != self.shape:
+            proposal = None
+        return estimate_lesion(self.appearance, finding, proposal)

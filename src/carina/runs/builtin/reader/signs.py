@@ -1,7 +1,7 @@
-"""Signs on a frontal image, each one number, and what they say of a finding.
+"""Radiographic signs on a frontal image, one number each, and the findings that they indicate.
 
-Cut-offs are those that served best on phantoms of seed 11 (100 of each lesion, 100 without); that of the heart came
-out as the one that radiologists use.
+The cut-offs were the best on phantoms of seed 11 (100 of each lesion, 100 without). That of the heart equals the
+cardiothoracic ratio that radiologists use.
 """
 
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from carina.studies.vocabulary import SIDES
 
 _LEVELS: Final = ("upper", "mid", "lower")
 _HAZY: Final = 0.12
-"""Excess brightness from which on lung is not clear."""
+"""Excess brightness from which lung is not clear."""
 _DENSE: Final = 0.20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Signs:
-    """What is measured on one image, in units of `Appearance` but for the heart."""
+    """Signs of one image, in units of `Appearance` except for the heart."""
 
     heart: float
-    """Width of the heart by that of the chest."""
+    """Cardiothoracic ratio: width of the heart divided by that of the chest."""
     haze: float
-    """How much brighter the mid zone is than the upper one, on the side where that is less: fluid about both hila."""
+    """Brightness of the mid zone minus that of the upper zone, the smaller of both sides: fluid around both hila."""
     angle: float
-    """Brightness of the costophrenic angle that is brighter: it is blunted."""
+    """Brightness of the brighter costophrenic angle, which is blunted."""
     base: float
-    """Brightness of the lower zone that is brighter."""
+    """Brightness of the brighter lower zone."""
     dense: float
     """Share of the lungs that is dense."""
     hazy: float
@@ -40,7 +40,7 @@ class Signs:
     patch: float
     """Brightness of the brightest of the upper and mid zones."""
     bare: float
-    """Logarithm of the ratio of the textures of the outer upper and mid zones of the two sides: air without lung has no
+    """Logarithm of the ratio of the textures of the two sides, in the outer upper and mid zones: a pneumothorax has no
     vessels."""
     spot: float
     """The brightest spot of the size of a nodule, against its surroundings."""
@@ -48,40 +48,42 @@ class Signs:
     """The brightest spot of the size of a mass."""
 
 
-def measure(look: Appearance) -> Signs:
-    """The signs of an image."""
-    parts, excess, texture = look.thorax.parts, look.excess, look.texture
+def measure_signs(appearance: Appearance) -> Signs:
+    """Measure the signs of an image."""
+    parts, excess, texture = appearance.thorax.parts, appearance.excess, appearance.texture
     zone = {
-        (side, level): look.mean(excess, parts[f"{side} {level} zone"]) for side in SIDES for level in _LEVELS
+        (side, level): appearance.mean(excess, parts[f"{side} {level} zone"])
+        for side in SIDES
+        for level in _LEVELS
     }
     outer = {side: parts[f"{side} peripheral lung"] & ~parts[f"{side} lower zone"] for side in SIDES}
-    rough = [look.mean(texture, outer[side]) + 0.01 for side in SIDES]
-    above = look.lungs & ~(parts["right lower zone"] | parts["left lower zone"])
+    rough = [appearance.mean(texture, outer[side]) + 0.01 for side in SIDES]
+    above = appearance.lungs & ~(parts["right lower zone"] | parts["left lower zone"])
     return Signs(
-        heart=look.thorax.ratio,
+        heart=appearance.thorax.ratio,
         haze=min(zone[side, "mid"] - zone[side, "upper"] for side in SIDES),
-        angle=max(look.mean(excess, parts[f"{side} costophrenic angle"]) for side in SIDES),
+        angle=max(appearance.mean(excess, parts[f"{side} costophrenic angle"]) for side in SIDES),
         base=max(zone[side, "lower"] for side in SIDES),
-        dense=_share(excess, look.lungs, _DENSE),
-        hazy=_share(excess, above, _HAZY),
+        dense=_share_above(excess, appearance.lungs, _DENSE),
+        hazy=_share_above(excess, above, _HAZY),
         patch=max(zone[side, level] for side in SIDES for level in ("upper", "mid")),
         bare=abs(float(np.log(rough[0] / rough[1]))),
-        spot=_spot(look, 3.0),
-        lump=_spot(look, 6.0),
+        spot=_brightest_spot(appearance, 3.0),
+        lump=_brightest_spot(appearance, 6.0),
     )
 
 
-def _share(values: Grey, part: Mask, above: float) -> float:
+def _share_above(values: Grey, part: Mask, above: float) -> float:
     return float(np.mean(values[part] > above)) if part.any() else 0.0
 
 
-def _spot(look: Appearance, size: float) -> float:
-    small, large = (cv2.GaussianBlur(look.image, (0, 0), size * times) for times in (1, 2))
-    inner = cv2.erode(look.lungs.view(np.uint8), np.ones((9, 9), np.uint8)) > 0
+def _brightest_spot(appearance: Appearance, size: float) -> float:
+    small, large = (cv2.GaussianBlur(appearance.image, (0, 0), size * times) for times in (1, 2))
+    inner = cv2.erode(appearance.lungs.view(np.uint8), np.ones((9, 9), np.uint8)) > 0
     return float((small - large)[inner].max()) if inner.any() else 0.0
 
 
-CUTS: Final[dict[str, tuple[str, float]]] = {
+CUT_OFFS: Final[dict[str, tuple[str, float]]] = {
     "cardiomegaly": ("heart", 0.50),
     "edema": ("haze", 0.055),
     "pleural effusion": ("angle", 0.255),
@@ -93,17 +95,17 @@ CUTS: Final[dict[str, tuple[str, float]]] = {
     "mass": ("lump", 0.25),
     "nodule": ("spot", 0.16),
 }
-"""By finding, the sign that it shows itself by and from where on it does. A broken rib is too fine for this reader."""
+"""By finding, its sign and the cut-off above which it is present. Fractures have no sign in this model."""
 
 
-def margin(signs: Signs, finding: str) -> float:
-    """How far the sign of a finding lies above its cut-off, in cut-offs; -1 for one that has no sign."""
-    if finding not in CUTS:
+def measure_margin(signs: Signs, finding: str) -> float:
+    """Distance of a finding's sign above its cut-off, in units of the cut-off; -1 for a finding without a sign."""
+    if finding not in CUT_OFFS:
         return -1.0
-    sign, cut = CUTS[finding]
+    sign, cut = CUT_OFFS[finding]
     return (float(getattr(signs, sign)) - cut) / cut
 
 
-def present(signs: Signs, finding: str) -> bool:
-    """Whether an image shows a finding."""
-    return margin(signs, finding) > 0
+def is_present(signs: Signs, finding: str) -> bool:
+    """Whether the signs indicate a finding."""
+    return measure_margin(signs, finding) > 0

@@ -1,11 +1,11 @@
-"""Where the lungs and the heart lie: an average thorax, laid on the edges of a frontal image.
+"""Find the lungs and the heart by fitting an average thorax to the edges of a frontal image.
 
-The average thorax is given by two tables of borders, row by row, in the frame of the two lungs: 0 to 1 from the lateral
-wall of the right lung to that of the left, and from apex to costophrenic angle. Four numbers lay that frame on an
-image, found by trying: wherever the border of a lung runs, the image gets brighter outwards. The heart is as wide as
-its own edges say. No step depends on what the lungs contain, so a lung that is white with fluid is found as well.
+The average thorax is given by tables of borders, row by row, in the frame of the two lungs: 0 to 1 from the lateral
+wall of the right lung to that of the left, and from apex to costophrenic angle. Four numbers place that frame on an
+image. They are found by search: across the border of a lung, the image gets brighter outwards. The width of the heart
+is fitted to its own edges. No step depends on the content of the lungs, so a lung that is opaque is found as well.
 
-Averages are of phantoms of seed 11; a real thorax differs less from them than from what else is on a radiograph.
+The averages are those of phantoms of seed 11.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Corners = tuple[float, float, float, float]
 """x1, y1, x2, y2 in pixels."""
 
 SIDE: Final = 256
-"""Longer side of the copy on which everything is measured."""
+"""Longer side in pixels of the resized image on which everything is measured."""
 _LEVELS: Final = np.linspace(0.0125, 0.9875, 20)
 """Rows of the tables, as shares of the height of a lung or of the heart."""
 # fmt: off
@@ -53,16 +53,16 @@ _HEART_ROWS: Final = (0.407, 0.882)
 _HEART_COLUMNS: Final = (0.326, 0.801)
 _LUNG_ROWS: Final = {"right": (0.0, 0.974), "left": (0.0, 1.026)}
 _USUAL: Final = (0.133, 0.866, 0.122, 0.828)
-"""Where the frame usually lies: left, right, top, bottom as shares of the image."""
+"""Usual position of the frame: left, right, top, bottom as shares of the image."""
 _REACH: Final = np.array([0.24, 0.24, 0.12, 0.12])
-"""How far from there each of the four is sought: patients lie off the middle more than above or below it."""
+"""Search range around the usual position for each of the four: patients are off-centre mostly sideways."""
 _STEPS: Final = (0.012, 0.004)
 _INWARD: Final = np.array([-0.010, 0.008, -0.006, 0.005])
-"""The strongest edge of the chest wall is that of the ribs, which lies inside the lung field's own border."""
+"""Correction of the four: the strongest edge of the chest wall is that of the ribs, inside the border of the lung."""
 
 
-class Frame(NamedTuple):
-    """The frame of the two lungs on an image, in its pixels."""
+class LungFrame(NamedTuple):
+    """Position of the frame of the two lungs on an image, in pixels."""
 
     left: float
     right: float
@@ -70,7 +70,7 @@ class Frame(NamedTuple):
     bottom: float
 
     def box(self, corners: Corners) -> Corners:
-        """A box of the average thorax, in pixels."""
+        """Convert a box of the average thorax to pixels."""
         wide, high = self.right - self.left, self.bottom - self.top
         x1, y1, x2, y2 = corners
         return self.left + x1 * wide, self.top + y1 * high, self.left + x2 * wide, self.top + y2 * high
@@ -78,9 +78,9 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class Thorax:
-    """Lungs and heart on the copy that is measured."""
+    """Lungs and heart on the resized image."""
 
-    frame: Frame
+    frame: LungFrame
     heart: Corners
     right: Mask
     left: Mask
@@ -88,7 +88,7 @@ class Thorax:
 
     @property
     def ratio(self) -> float:
-        """Width of the heart by that of the chest."""
+        """Cardiothoracic ratio: width of the heart divided by that of the chest."""
         return (self.heart[2] - self.heart[0]) / (self.frame.right - self.frame.left)
 
     @cached_property
@@ -98,13 +98,15 @@ class Thorax:
 
 
 def find_thorax(image: Grey) -> Thorax:
-    """The thorax on a frontal image, wherever it fits best; on an image without edges, where it usually lies."""
-    gradient = _edges(image)
-    frame = _laid(gradient, image.shape)
-    heart = _heart(gradient, frame)
+    """Fit the thorax to a frontal image; on an image without edges it has its usual position."""
+    gradient = _normalise_gradient(image)
+    frame = _fit_frame(gradient, image.shape)
+    heart = _find_heart(gradient, frame)
     shape = (image.shape[0], image.shape[1])
-    heart_mask = _filled(shape, _heart_outline(heart))
-    lungs = {side: _filled(shape, _lung_outline(frame, side)) & ~heart_mask for side in ("right", "left")}
+    heart_mask = _fill_outline(shape, _heart_outline(heart))
+    lungs = {
+        side: _fill_outline(shape, _lung_outline(frame, side)) & ~heart_mask for side in ("right", "left")
+    }
     return Thorax(
         frame=frame,
         heart=heart,
@@ -114,16 +116,16 @@ def find_thorax(image: Grey) -> Thorax:
     )
 
 
-def _edges(image: Grey) -> tuple[Grey, Grey]:
-    """Gradient in x and y, in units of what is usual around."""
+def _normalise_gradient(image: Grey) -> tuple[Grey, Grey]:
+    """Gradient in x and y, divided by its local root mean square."""
     smooth = cv2.GaussianBlur(image, (0, 0), 1.5)
     x, y = cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1)
     usual = np.sqrt(cv2.GaussianBlur(x * x + y * y, (0, 0), 16.0)) + np.float32(1.0)
     return np.clip(x / usual, -1.5, 1.5), np.clip(y / usual, -1.5, 1.5)
 
 
-def _template() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points on the borders of both lungs, in the frame, with their outward normals; heart and lower angle left out."""
+def _make_template() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points on the borders of both lungs, in the frame, with their outward normals; without heart and lower angle."""
     right = np.concatenate(
         [
             np.stack([_RIGHT_LATERAL, _LEVELS * _LUNG_ROWS["right"][1]], axis=1)[::-1],
@@ -138,16 +140,16 @@ def _template() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     )
     points, normals = [], []
     for outline in (right, left):
-        closed = _dense(outline)
+        closed = _resample_outline(outline)
         along = np.roll(closed, -1, axis=0) - np.roll(closed, 1, axis=0)
-        # Clockwise on an image, as y goes down: outward is to the left of the way.
+        # The outline is clockwise on an image (y points down), so the outward normal is to the left of its direction.
         normal = np.stack([along[:, 1], -along[:, 0]], axis=1)
         points.append(closed)
         normals.append(normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-9))
     return np.concatenate(points), np.concatenate(normals)
 
 
-def _dense(outline: NDArray[np.float64], count: int = 60) -> NDArray[np.float64]:
+def _resample_outline(outline: NDArray[np.float64], count: int = 60) -> NDArray[np.float64]:
     """Points at equal distances on a closed outline."""
     closed = np.concatenate([outline, outline[:1]])
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(closed, axis=0), axis=1))])
@@ -155,10 +157,10 @@ def _dense(outline: NDArray[np.float64], count: int = 60) -> NDArray[np.float64]
     return np.stack([np.interp(at, length, closed[:, k]) for k in range(2)], axis=1)
 
 
-_POINTS, _NORMALS = _template()
+_POINTS, _NORMALS = _make_template()
 
 
-def _laid(gradient: tuple[Grey, Grey], shape: tuple[int, ...]) -> Frame:
+def _fit_frame(gradient: tuple[Grey, Grey], shape: tuple[int, ...]) -> LungFrame:
     height, width = shape[:2]
     size = np.array([width, width, height, height], float)
     usual = np.array(_USUAL)
@@ -172,21 +174,23 @@ def _laid(gradient: tuple[Grey, Grey], shape: tuple[int, ...]) -> Frame:
                 tried = np.repeat(best[None], len(reach), axis=0)
                 tried[:, moved] += reach[:, None]
                 tried = np.clip(tried, usual - _REACH, usual + _REACH)
-                best = tried[int(np.argmax(_fit(gradient, tried * size) - _far(tried, usual)))]
+                best = tried[
+                    int(np.argmax(_measure_fit(gradient, tried * size) - _displacement_cost(tried, usual)))
+                ]
             if np.allclose(best, before):
                 break
-    return Frame(*(float(value) for value in (best + _INWARD) * size))
+    return LungFrame(*(float(value) for value in (best + _INWARD) * size))
 
 
-def _far(tried: NDArray[np.float64], usual: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What it costs to lie elsewhere than usual."""
+def _displacement_cost(tried: NDArray[np.float64], usual: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cost of a frame that differs from the usual position."""
     away = (tried - usual) / 0.05
     shifted, narrow = (away[:, 0] + away[:, 1]) / 4, away[:, 0] - away[:, 1]
     return np.asarray(0.0125 * (shifted**2 + narrow**2 + away[:, 2] ** 2 + away[:, 3] ** 2))
 
 
-def _fit(gradient: tuple[Grey, Grey], frames: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much brighter the image gets across the borders of both lungs, for each of many frames."""
+def _measure_fit(gradient: tuple[Grey, Grey], frames: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean increase of brightness across the borders of both lungs, for each of many frames."""
     wide = (frames[:, 1] - frames[:, 0])[:, None]
     high = (frames[:, 3] - frames[:, 2])[:, None]
     x = frames[:, :1] + _POINTS[:, 0] * wide
@@ -198,7 +202,7 @@ def _fit(gradient: tuple[Grey, Grey], frames: NDArray[np.float64]) -> NDArray[np
     return np.asarray(across.mean(axis=1), np.float64)
 
 
-def _heart(gradient: tuple[Grey, Grey], frame: Frame) -> Corners:
+def _find_heart(gradient: tuple[Grey, Grey], frame: LungFrame) -> Corners:
     """The box of the heart: its sides where the borders of a heart of that width have the strongest edges."""
     wide, high = frame.right - frame.left, frame.bottom - frame.top
     rows = np.array([0.58, 0.62, 0.66, 0.70, 0.74, 0.78])
@@ -229,7 +233,7 @@ def _heart_outline(heart: Corners) -> NDArray[np.float64]:
     return np.concatenate([np.stack([right, y], axis=1)[::-1], np.stack([left, y], axis=1)])
 
 
-def _lung_outline(frame: Frame, side: str) -> NDArray[np.float64]:
+def _lung_outline(frame: LungFrame, side: str) -> NDArray[np.float64]:
     wide, high = frame.right - frame.left, frame.bottom - frame.top
     y = frame.top + _LEVELS * _LUNG_ROWS[side][1] * high
     one, other = (_RIGHT_LATERAL, _RIGHT_MEDIAL) if side == "right" else (_LEFT_MEDIAL, 1.0 - _RIGHT_LATERAL)
@@ -241,7 +245,7 @@ def _lung_outline(frame: Frame, side: str) -> NDArray[np.float64]:
     )
 
 
-def _filled(shape: tuple[int, int], outline: NDArray[np.float64]) -> Mask:
+def _fill_outline(shape: tuple[int, int], outline: NDArray[np.float64]) -> Mask:
     canvas = np.zeros(shape, np.uint8)
     cv2.fillPoly(canvas, [np.round(outline - 0.5).astype(np.int32)], (1,))
     return canvas.astype(bool)

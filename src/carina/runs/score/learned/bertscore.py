@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from carina.models.chat.loading import first_line, quiet
+from carina.models.chat.loading import first_line, silence_transformers
 from carina.models.extra import require
 from carina.models.weights import Checkpoint
 from carina.runs.score.learned.metric import Pair, TextMetric
@@ -28,15 +28,15 @@ def open_bertscore(folder: Path) -> TextMetric:
     tokenizer, model = tokenizer_in(folder), _encoder(folder)
 
     def score(pairs: Sequence[Pair]) -> list[tuple[float, ...]]:
-        vectors = _embedded(tokenizer, model, {text for pair in pairs for text in pair})
-        return [(_matched(vectors[key], vectors[answer]),) for key, answer in pairs]
+        vectors = _embed_texts(tokenizer, model, {text for pair in pairs for text in pair})
+        return [(_match_tokens(vectors[key], vectors[answer]),) for key, answer in pairs]
 
     return TextMetric("BERTScore", short(checkpoint.weights_sha256), ("bertscore",), score)
 
 
 def _encoder(folder: Path) -> Any:  # noqa: ANN401 - transformers is not there for everybody
     torch, transformers = require("torch", "transformers")
-    with quiet(transformers), torch.random.fork_rng(devices=[]):
+    with silence_transformers(transformers), torch.random.fork_rng(devices=[]):
         try:
             model, info = transformers.AutoModel.from_pretrained(
                 str(folder),
@@ -54,12 +54,12 @@ def _encoder(folder: Path) -> Any:  # noqa: ANN401 - transformers is not there f
     return model.eval()
 
 
-def _embedded(tokenizer: Any, model: Any, texts: set[str]) -> dict[str, Any]:  # noqa: ANN401
-    """By text, the normalised last hidden states of its tokens, without the marks at its ends."""
+def _embed_texts(tokenizer: Any, model: Any, texts: set[str]) -> dict[str, Any]:  # noqa: ANN401
+    """Normalised last hidden states of the tokens of each text, without special tokens."""
     (torch,) = require("torch")
     found: dict[str, Any] = {}
     longest = min(_TOKENS, model.config.max_position_embeddings - 2)  # some count positions from 2
-    # Texts of one length together: little is filled up, and the batches are always the same.
+    # Texts of similar length are batched together: little padding, and always the same batches.
     ordered = sorted(texts, key=lambda text: (len(text), text))
     for start in range(0, len(ordered), _BATCH):
         batch = ordered[start : start + _BATCH]
@@ -80,12 +80,12 @@ def _embedded(tokenizer: Any, model: Any, texts: set[str]) -> dict[str, Any]:  #
     return found
 
 
-def _matched(key: Any, answer: Any) -> float:  # noqa: ANN401
+def _match_tokens(key: Any, answer: Any) -> float:  # noqa: ANN401
     """F1 of the best matches between the tokens of two texts; 0 where one of them has none."""
     if not len(key) or not len(answer):
         return 0.0
-    alike = key @ answer.T
-    recall, precision = float(alike.max(dim=1).values.mean()), float(alike.max(dim=0).values.mean())
+    cosines = key @ answer.T
+    recall, precision = float(cosines.max(dim=1).values.mean()), float(cosines.max(dim=0).values.mean())
     # Cosines may be negative, where a harmonic mean has no meaning.
     if precision <= 0 or recall <= 0:
         return 0.0

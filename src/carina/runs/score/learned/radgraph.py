@@ -52,17 +52,17 @@ class _Scorers(msgspec.Struct, frozen=True):
     num_layers: Annotated[int, msgspec.Meta(ge=0)]
 
 
-class _Related(msgspec.Struct, frozen=True):
+class _RelationConfig(msgspec.Struct, frozen=True):
     spans_per_word: Annotated[float, msgspec.Meta(gt=0)]
 
 
-class _Coreferent(msgspec.Struct, frozen=True):
+class _CoreferenceConfig(msgspec.Struct, frozen=True):
     coref_prop: int = 0
 
 
 class _Modules(msgspec.Struct, frozen=True):
-    relation: _Related
-    coref: _Coreferent = _Coreferent()
+    relation: _RelationConfig
+    coref: _CoreferenceConfig = _CoreferenceConfig()
 
 
 class _Network(msgspec.Struct, frozen=True):
@@ -79,12 +79,15 @@ class _Config(msgspec.Struct, frozen=True):
 
 def open_radgraph(folder: Path) -> TextMetric:
     """Load RadGraph from an unpacked archive; `encoder/` holds `config.json` and the tokenizer of its encoder."""
-    graph = graphs_by(folder)
+    graph = open_graph_model(folder)
 
     def score(pairs: Sequence[Pair]) -> list[tuple[float, ...]]:
         found = {text: graph(text) for text in {text for pair in pairs for text in pair}}
         return [
-            (f1(_named(found[key]), _named(found[answer])), f1(_linked(found[key]), _linked(found[answer])))
+            (
+                f1(_entity_labels(found[key]), _entity_labels(found[answer])),
+                f1(_entity_relations(found[key]), _entity_relations(found[answer])),
+            )
             for key, answer in pairs
         ]
 
@@ -92,14 +95,14 @@ def open_radgraph(folder: Path) -> TextMetric:
     return TextMetric("RadGraph", short_sha256(folder / WEIGHTS), columns, score)
 
 
-def graphs_by(folder: Path) -> Callable[[str], tuple[Entity, ...]]:
+def open_graph_model(folder: Path) -> Callable[[str], tuple[Entity, ...]]:
     """Load the model of a folder; returns a function from a text to its entities."""
-    config = _config(present(folder, CONFIG, needed="an unpacked archive of RadGraph"))
+    config = _read_config(present(folder, CONFIG, needed="an unpacked archive of RadGraph"))
     path = present(folder, WEIGHTS, needed="an unpacked archive of RadGraph")
     named = config.dataset_reader.token_indexers.bert.model_name
     encoder_folder = folder / ENCODER_FOLDER
     present(encoder_folder, CONFIG, needed=f"the configuration and tokenizer of {named}")
-    layout = _layout(folder, config)
+    layout = _make_layout(folder, config)
     state = read_state(path)
     encoder = encoder_in(encoder_folder, state, ENCODER, path)
     model = SpanModel(layout, tokenizer_in(encoder_folder), encoder, state, path)
@@ -107,15 +110,15 @@ def graphs_by(folder: Path) -> Callable[[str], tuple[Entity, ...]]:
     return lambda text: model.graph(split_words(text, layout.edition)[:MOST_WORDS])
 
 
-def _named(entities: Sequence[Entity]) -> frozenset[object]:
+def _entity_labels(entities: Sequence[Entity]) -> frozenset[object]:
     return frozenset((one.words, one.label) for one in entities)
 
 
-def _linked(entities: Sequence[Entity]) -> frozenset[object]:
+def _entity_relations(entities: Sequence[Entity]) -> frozenset[object]:
     return frozenset((one.words, one.label, bool(one.relations)) for one in entities)
 
 
-def _config(path: Path) -> _Config:
+def _read_config(path: Path) -> _Config:
     try:
         config = msgspec.json.decode(path.read_bytes(), type=_Config)
     except msgspec.DecodeError as error:
@@ -127,7 +130,7 @@ def _config(path: Path) -> _Config:
     return config
 
 
-def _layout(folder: Path, config: _Config) -> Layout:
+def _make_layout(folder: Path, config: _Config) -> Layout:
     found = sorted((folder / VOCABULARY).glob(f"*{_ENTITIES}"))
     if len(found) != 1:
         raise CarinaError(

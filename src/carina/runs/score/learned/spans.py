@@ -136,7 +136,7 @@ class SpanModel:
                 for first in range(len(words))
                 for last in range(first, min(first + self._layout.widest, len(words)))
             ]
-            embedded = self._embedded(words, spans)
+            embedded = self._embed_spans(words, spans)
             named = {
                 span: self._layout.entities[label]
                 for span, label in zip(spans, _best(_scores(self._entities, embedded)), strict=True)
@@ -144,8 +144,8 @@ class SpanModel:
             }
             places = {span: place for place, span in enumerate(named)}
             related: dict[tuple[int, int], list[Relation]] = {span: [] for span in named}
-            for one, label, other in self._related(len(words), spans, embedded):
-                # A relation of what is no entity is none.
+            for one, label, other in self._find_relations(len(words), spans, embedded):
+                # Relations between spans that are not entities are dropped.
                 if one in named and other in named:
                     related[one].append(Relation(label, places[other]))
         return tuple(
@@ -153,13 +153,13 @@ class SpanModel:
             for (first, last), label in named.items()
         )
 
-    def _embedded(self, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> Any:  # noqa: ANN401
+    def _embed_spans(self, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> Any:  # noqa: ANN401
         (torch,) = require("torch")
-        states = self._states(words)
+        states = self._word_states(words)
         firsts, lasts = (torch.tensor([span[end] for span in spans]) for end in (0, 1))
         return torch.cat([states[firsts], states[lasts], self._widths[lasts - firsts]], dim=-1)
 
-    def _states(self, words: Sequence[str]) -> Any:  # noqa: ANN401
+    def _word_states(self, words: Sequence[str]) -> Any:  # noqa: ANN401
         """A state for every word: the mean over its pieces, or zeros where it has none."""
         (torch,) = require("torch")
         pieces = [
@@ -167,7 +167,7 @@ class SpanModel:
             for word in words
         ]
         flat = [piece for of_word in pieces for piece in of_word]
-        # As in training: each stretch between two marks by itself, even where a word is cut in two.
+        # As in training, long texts are encoded in segments, even if a word is split between two of them.
         most = self._layout.pieces - 2
         start, end = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
         hidden = [
@@ -184,7 +184,7 @@ class SpanModel:
                 states[number] = whole[stop - len(of_word) : stop].mean(dim=0)
         return states
 
-    def _related(
+    def _find_relations(
         self,
         words: int,
         spans: Sequence[tuple[int, int]],

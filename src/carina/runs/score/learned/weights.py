@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from carina.models.chat.loading import first_line, quiet
+from carina.models.chat.loading import first_line, silence_transformers
 from carina.models.extra import check, require
 from carina.models.weights import CONFIG
 from carina.store.errors import CarinaError
@@ -89,7 +89,7 @@ def tokenizer_in(folder: Path) -> Any:  # noqa: ANN401 - transformers is not the
     """Load the tokenizer of a folder; code in the folder is not run."""
     (transformers,) = require("transformers")
     try:
-        with quiet(transformers):
+        with silence_transformers(transformers):
             return transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     except Exception as error:
         raise CarinaError(f"{folder}: its tokenizer cannot be loaded: {first_line(error)}") from error
@@ -99,7 +99,7 @@ def encoder_in(folder: Path, state: State, prefix: str, path: Path) -> Any:  # n
     """Build the encoder that `config.json` describes; take its weights, which have a prefix, out of `state`."""
     torch, transformers = require("torch", "transformers")
     # Weights are first initialised at random: keep the random state of the caller.
-    with quiet(transformers), torch.random.fork_rng(devices=[]):
+    with silence_transformers(transformers), torch.random.fork_rng(devices=[]):
         try:
             config = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True)
             model = transformers.AutoModel.from_config(config, dtype=torch.float32)

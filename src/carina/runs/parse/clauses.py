@@ -1,4 +1,4 @@
-"""Sentences that say neither yes nor no: what they amount to, where the question allows one to tell."""
+"""Label sentences that state a finding without the words yes or no, by comparing their clauses with the question."""
 
 import re
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from typing import Final, Literal, NamedTuple
 
 from carina.cases.model import Label
 from carina.runs.parse.choices import word_set
-from carina.runs.parse.normalise import plain
+from carina.runs.parse.normalise import normalise_text
 
-Found = Label | Literal["both"] | None
+FoundLabel = Label | Literal["both"] | None
 
-WEIGHED: Final = 4000
-"""Characters of a reply whose sentences are weighed."""
+LONGEST_TEXT: Final = 4000
+"""Characters of a reply whose sentences are labelled."""
 SENTENCE: Final = re.compile(r"[.!?;\n][\s\"')\]-]*")
 
 _UNABLE: Final = (
@@ -28,27 +28,27 @@ UNCERTAIN: Final = (
     r"|not (?:sure|certain|clear|definite|conclusive)"
     rf"|{_UNABLE} {_SETTLE}|(?:may|might|could) (?:be\b|or)|may or may not|neither (?:yes|confirm)"
 )
-_OPEN: Final = re.compile(
+_UNDECIDED: Final = re.compile(
     rf"\b(?:{UNCERTAIN}|suspicious for|suspected|might|may (?:represent|have|reflect)|could represent"
     r"|likely|probabl[ey])"
 )
-_DENIED: Final = re.compile(
+_ABSENT: Final = re.compile(
     r"\b(?:no|none|nothing|neither|never|without|absent|absence of|negative for|free of|unlikely|improbable|ruled out"
     r"|lacks|lacking|missing|not|isn't|aren't|doesn't|don't|cannot|can't|wasn't|hasn't)\b"
 )
-_ASSERTED: Final = re.compile(
+_PRESENT: Final = re.compile(
     r"^\W*(?:present|visible|seen)\b|:\s*(?:present|positive|visible|seen)\b"
     r"|\b(?:there (?:is|are)|(?:is|are) (?:\w+ )?(?:present|seen|visible|noted|identified"
     r"|evident|there|demonstrated|detected|shown|observed)|shows?|demonstrates?|consistent with"
     r"|i (?:can )?(?:see|identify|find)|evidence of|signs of)\b"
 )
 _NOT_NORMAL: Final = re.compile(r"\bnot (?:an? |entirely |quite |completely )?(?:normal|unremarkable|part)\b")
-"""To deny what is normal denies no finding."""
+"""Negations of normality, which do not negate a finding."""
 _TURNED: Final = re.compile(
     r"\b(?:normal|clear|free|without|no|not|absent|absence|unremarkable|unchanged|resolved|should|adequate|acceptable"
     r"|correct(?:ly)?|satisfactory)\b"
 )
-"""Words of a question to which "there is no effusion" may well mean yes."""
+"""Words of a question to which "there is no effusion" may mean yes."""
 _ASKING: Final = re.compile(r"[.!?\n]+")
 _YES: Final = re.compile(r"\byes\b")
 _NO: Final = re.compile(r"\bno\b")
@@ -60,7 +60,7 @@ _VERB: Final = re.compile(
 )
 _RELATIVE: Final = re.compile(r"\b(?:that|which|as far as) (?:i|we|is|are|can|could|one)\b.*", re.DOTALL)
 _FRESH: Final = re.compile(r"\W*(?:an?|the|there|i|we|it)\b")
-"""How a clause of its own begins, and not one more item of a list."""
+"""Beginning of an independent clause, as opposed to another item of a list."""
 _ARTICLE: Final = re.compile(r"\W*(?:also |only |rather )?an?\b")
 _ELLIPTIC: Final = re.compile(
     r"\W*(?:(?:it|this|that|one)(?: is|'s) )?(?:clearly |definitely )?"
@@ -78,16 +78,16 @@ _SIDES: Final = frozenset(("left", "right"))
 _WORD: Final = re.compile(r"[a-z]+")
 
 
-class Asked(NamedTuple):
+class QuestionTopic(NamedTuple):
     """What a yes/no question is about."""
 
     words: frozenset[str]
     sides: frozenset[str]
-    turned: bool
-    """Whether a denial may well mean yes."""
+    has_negative_wording: bool
+    """Whether a negation may mean yes."""
 
-    def names(self, text: str) -> int:
-        """How many words of the question a text has; -1 for a text about the other side."""
+    def count_words(self, text: str) -> int:
+        """Count the words of the question in a text; -1 for a text about the other side."""
         if len(self.sides) == 1:
             sides = _SIDES.intersection(_WORD.findall(text))
             if sides and not sides & self.sides:
@@ -96,47 +96,51 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def asked_about(question: str) -> Asked:
-    """What a question asks about, without the instruction to say yes, no or uncertain."""
-    words = plain(question)
-    # A sentence with both labels asks for them; no word of it says what is asked about.
+def find_topic(question: str) -> QuestionTopic:
+    """The topic of a question, without its instruction to answer yes, no or uncertain."""
+    words = normalise_text(question)
+    # A sentence with both labels is an instruction and says nothing about the topic.
     kept = " . ".join(part for part in _ASKING.split(words) if not (_YES.search(part) and _NO.search(part)))
     if not _CONTENT.search(kept):
         kept = _LABELS.sub(" ", words)
-    return Asked(
+    return QuestionTopic(
         frozenset(_CONTENT.findall(kept)) - _COMMON,
         _SIDES.intersection(_WORD.findall(kept)),
         _TURNED.search(kept) is not None,
     )
 
 
-def weighed(words: str, about: Asked) -> Found:
-    """The label of the clauses that name what is asked about; two labels among them are both."""
-    sentences = [part for part in SENTENCE.split(words[:WEIGHED]) if part.strip()]
+def label_clauses(words: str, topic: QuestionTopic) -> FoundLabel:
+    """The label of the clauses that best match the topic; "both" if they disagree, None if they have no label."""
+    sentences = [part for part in SENTENCE.split(words[:LONGEST_TEXT]) if part.strip()]
     if not sentences:
         return None
     elliptic = _ELLIPTIC.fullmatch(sentences[0])
-    if elliptic is not None and not about.turned and (elliptic["no"] or elliptic["yes"]):
+    if elliptic is not None and not topic.has_negative_wording and (elliptic["no"] or elliptic["yes"]):
         return "no" if elliptic["no"] else "yes"
-    clauses = [clause for sentence in sentences for clause in _clauses(sentence)]
-    most = max(about.names(text) for text, _ in clauses)
+    clauses = [clause for sentence in sentences for clause in _split_clauses(sentence)]
+    most = max(topic.count_words(text) for text, _ in clauses)
     if most > 0:
-        labels = {label for text, label in clauses if about.names(text) == most}
+        labels = {label for text, label in clauses if topic.count_words(text) == most}
     elif most == 0 and len(sentences) == 1:
-        # Who speaks in other words than the question must not say two things.
+        # A reply in other words than the question counts only if its clauses agree.
         labels = {label for _, label in clauses}
         if len(labels - {None}) > 1:
             return None
     else:
         return None
-    said = {label for label in labels if label is not None and (label == "uncertain" or not about.turned)}
+    said = {
+        label
+        for label in labels
+        if label is not None and (label == "uncertain" or not topic.has_negative_wording)
+    }
     if not said:
         return None
     return said.pop() if len(said) == 1 else "both"
 
 
-def _clauses(sentence: str) -> Iterator[tuple[str, Label | None]]:
-    """The clauses of a sentence, each with what it says; items of a list say what its first or its last one says."""
+def _split_clauses(sentence: str) -> Iterator[tuple[str, Label | None]]:
+    """The clauses of a sentence with their labels; items of a list have the label of its first or last item."""
     parts: list[tuple[str, str]] = []
     at, link = 0, ""
     for joint in _CLAUSE.finditer(sentence):
@@ -175,8 +179,8 @@ def _clauses(sentence: str) -> Iterator[tuple[str, Label | None]]:
 
 def _polarity(clause: str) -> Label | None:
     clause = _NOT_NORMAL.sub(" ", clause)
-    if _OPEN.search(clause):
+    if _UNDECIDED.search(clause):
         return "uncertain"
-    if _DENIED.search(clause):
+    if _ABSENT.search(clause):
         return "no"
-    return "yes" if _ASSERTED.search(clause) else None
+    return "yes" if _PRESENT.search(clause) else None

@@ -129,7 +129,7 @@ def with_short_box(content):
         (with_short_box, r"column steps\[\]\.key\.boxes\[\]\.xyxy holds 2 values, expected 4"),
     ],
 )
-def test_what_no_record_may_hold_is_refused(tmp_path, damage, told):
+def test_a_table_with_values_that_no_record_allows_is_refused(tmp_path, damage, told):
     content = rows()
     damage(content)
     with pytest.raises(BenchmarkError, match=rf"cases/part-00007\.parquet: {told}"):
@@ -137,7 +137,7 @@ def test_what_no_record_may_hold_is_refused(tmp_path, damage, told):
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_other_columns_are_refused(tmp_path):
+def test_a_table_with_other_columns_is_refused(tmp_path):
     with pytest.raises(BenchmarkError, match="not the columns of a case: missing column split"):
         write_table_part(tmp_path, 0, table(rows()).drop_columns(["split"]), fingerprint=PRINT)
     nullable = pa.schema([field.with_nullable(True) for field in CASES.schema])

@@ -3,7 +3,7 @@
 import tracemalloc
 
 import pytest
-from tests.runs.parse.steps import YN, K, L, asked, numbers
+from tests.runs.parse.steps import YN, K, L, make_step, numbers
 
 from carina.runs.parse import parse, parse_chexpercept
 
@@ -27,8 +27,8 @@ from carina.runs.parse import parse, parse_chexpercept
         ("a\ud800b", "stop", "ok", "a?b"),
     ],
 )
-def test_words(form, reply, stop, status, text):
-    parsed = parse(asked(form, "Describe."), reply, stop=stop)
+def test_free_text_is_kept_unless_it_is_empty_cut_off_or_a_refusal(form, reply, stop, status, text):
+    parsed = parse(make_step(form, "Describe."), reply, stop=stop)
     assert (parsed.status, parsed.text) == (status, text)
 
 
@@ -54,7 +54,7 @@ def test_words(form, reply, stop, status, text):
         (L, "regions 1 and 3", {1, 3}),
     ],
 )
-def test_the_rules_of_the_original(step, reply, expected):
+def test_chexpercept_rules_read_the_number_that_the_published_code_reads(step, reply, expected):
     assert numbers(step, parse_chexpercept(step, reply)) == expected
 
 
@@ -78,7 +78,7 @@ def test_the_rules_of_the_original(step, reply, expected):
     ],
     ids=range(14),
 )
-def test_long_lists_of_the_original_need_little_memory(text, expected):
+def test_chexpercept_rules_need_little_memory_for_long_lists(text, expected):
     """A few copies of the text; a record of every number would take a hundred bytes for each character."""
     tracemalloc.start()
     try:
@@ -90,7 +90,7 @@ def test_long_lists_of_the_original_need_little_memory(text, expected):
     assert most < 8 * len(text)
 
 
-def test_ten_megabytes_by_the_rules_of_the_original():
+def test_chexpercept_rules_read_ten_megabytes():
     text = "1, " * 3_400_000
     assert len(text) > 10_000_000
     assert numbers(K, parse_chexpercept(K, text)) == {1}
