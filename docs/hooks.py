@@ -90,7 +90,7 @@ def _listed(text: str) -> str:
 
 def _written(param: Any) -> str:  # noqa: ANN401
     if param.param_type_name == "argument":
-        return f"`{param.metavar or param.name.upper()}`"
+        return f"`{param.metavar or param.name.upper()}{'' if param.nargs == 1 else '...'}`"
     names = ", ".join(f"`{name}`" for name in (*param.opts, *param.secondary_opts))
     return f"{names} `{param.metavar}`" if param.metavar else names
 

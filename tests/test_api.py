@@ -56,7 +56,6 @@ ONLY_ON_THE_COMMAND_LINE = {
     "price_in",
     "price_out",
     "help",
-    "no_images",
 }
 """How a command prints, ends or opens its result."""
 

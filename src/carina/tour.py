@@ -149,22 +149,23 @@ def demo(
     *,
     studies: int = STUDIES,
     seed: int = SEED,
-    image_size: int = PhantomOptions().size,
-    cases_per_cell: int = CASES_PER_CELL,
+    size: int = PhantomOptions().size,
+    per_cell: int = CASES_PER_CELL,
     workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Demo:
-    """Make synthetic studies and three benchmarks from them, evaluate the built-in models, and write pages of it all.
+    """Try every part of Carina on synthetic data.
 
-    Needs no network, no GPU and no data. A second call keeps what the first one wrote.
+    Makes synthetic studies and three benchmarks from them, evaluates the built-in models, and writes pages that show
+    everything. Needs no network, no GPU and no data. A second call keeps what the first one wrote.
 
     Args:
-        out: Directory for everything.
+        out: Directory to write everything to.
         studies: Number of synthetic studies.
-        seed: Seed for the studies, the benchmarks and the models.
-        image_size: Longest side of the images in pixels.
-        cases_per_cell: Percept cases for each lesion and path.
-        workers: Processes; one per core unless given.
+        seed: Seed for all random choices.
+        size: Side of the square images, in pixels.
+        per_cell: Percept cases per cell; a cell is one lesion on one path.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
@@ -174,14 +175,14 @@ def demo(
         CarinaError: `out` holds something else.
 
     Example:
-        >>> tour = demo("demo", studies=4, image_size=64, cases_per_cell=1)
+        >>> tour = demo("demo", studies=4, size=64, per_cell=1)
         >>> tour.path.name
         'index.html'
     """
     target = as_path(out)
     setup = _Setup(out=target, seed=seed, workers=workers or os.cpu_count() or 1, progress=progress)
     opened = make_phantoms(
-        target / "studies", n=studies, seed=seed, size=image_size, workers=setup.workers, progress=progress
+        target / "studies", n=studies, seed=seed, size=size, workers=setup.workers, progress=progress
     )
     study_pages = write_study_pages(
         opened,
@@ -190,7 +191,7 @@ def demo(
         title="Carina demo: studies",
         progress=setup.with_title("Pages of studies"),
     )
-    counts = {"studies": studies, **_build_benchmarks(setup, opened, cases_per_cell)}
+    counts = {"studies": studies, **_build_benchmarks(setup, opened, per_cell)}
     percept_pages, trek_pages, ground_pages = (
         _write_benchmark_pages(setup, name, limit)
         for name, limit in (
@@ -222,14 +223,14 @@ def demo(
     return made
 
 
-def _build_benchmarks(setup: _Setup, studies: Studies, cases_per_cell: int) -> dict[str, int]:
+def _build_benchmarks(setup: _Setup, studies: Studies, per_cell: int) -> dict[str, int]:
     """Build the three benchmarks, and count their cases and questions."""
     out, seed, workers = setup.out, setup.seed, setup.workers
     percept = build_percept(
         studies,
         out / "percept",
         seed=seed,
-        per_cell=cases_per_cell,
+        per_cell=per_cell,
         workers=workers,
         progress=setup.with_title("Percept: lesions"),
     )

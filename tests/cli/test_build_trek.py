@@ -169,8 +169,8 @@ def test_a_set_that_gives_nothing_fails_with_the_reason(tmp_path):
     silent = write(tmp_path / "studies", [made.study(name="silent")])
     result = trek(silent, tmp_path / "talks")
     assert result.exit_code == 1
-    assert "Error: none of 1 studies can be asked about" in result.stderr
-    assert "1 of 1 studies left out: " in result.stderr
+    assert "Error: none of 1 study can be asked about" in result.stderr
+    assert "1 of 1 study left out: " in result.stderr
     assert "Traceback" not in result.output
 
 

@@ -39,7 +39,7 @@ def test_each_damaged_image_is_a_line_that_names_its_study(studies):
     assert len(lines) == 2
     assert "row 0, study 'p000000-s1'" in lines[0]
     assert "is missing" in lines[0]
-    assert run(studies, "--no-images").exit_code == 0
+    assert run(studies, "--no-files").exit_code == 0
 
 
 def test_a_changed_part_is_reported_as_json(studies):
@@ -94,10 +94,10 @@ def test_images_may_lie_elsewhere(studies, benchmark, tmp_path):
     assert "has options and no key" in line
 
 
-def test_images_together_with_no_images_is_wrong_usage(benchmark):
-    result = run(benchmark, "--images", benchmark, "--no-images")
+def test_images_together_with_no_files_is_wrong_usage(benchmark):
+    result = run(benchmark, "--images", benchmark, "--no-files")
     assert result.exit_code == 2
-    assert "--no-images" in result.stderr
+    assert "--no-files" in result.stderr
 
 
 def test_an_unfinished_set_is_reported_as_unfinished(studies):

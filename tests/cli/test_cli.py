@@ -1,5 +1,6 @@
 """The program as a whole: help, version, exit codes."""
 
+import re
 import subprocess
 import sys
 
@@ -10,8 +11,24 @@ from typer.testing import CliRunner
 import carina
 from carina.cli import app
 from carina.store.errors import CarinaError
+from carina.studies import Provenance, write_studies
 
 COMMANDS = ("show", "sources")
+EVERY_COMMAND = (
+    *(
+        "audit",
+        "check",
+        "compare-profiles",
+        "convert-checkpoint",
+        "convert-pickles",
+        "demo",
+        "explain",
+        "export",
+    ),
+    *("list-metrics", "phantom", "report", "run", "score-maps", "show", "sources"),
+    *("build percept", "build trek", "build ground", "import chexpercept", "import swift-chat"),
+    *("export --to chat", "export --to chexpercept", "export --to hf"),
+)
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -32,6 +49,66 @@ def test_every_command_has_examples_in_its_help(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"])
     assert result.exit_code == 0
     assert f"Examples:\n    carina {command}" in result.stdout
+
+
+@pytest.mark.parametrize("command", EVERY_COMMAND)
+def test_help_names_values_in_plain_words(command: str) -> None:
+    result = CliRunner().invoke(app, [*command.split(), "--help"])
+    assert result.exit_code == 0
+    usage, *lines = result.stdout.splitlines()
+    assert not re.search(r"[{}<>]|\[\[", usage)
+    for line in lines:
+        if re.match(r"  (-|[A-Z]+\b(\.\.\.)?  )", line):  # an option, or an argument
+            name = re.split(r"  +", line.strip())[0]
+            assert not re.search(r"[<>{}]|\b(int|str|float|path|list)\b", name), line
+
+
+@pytest.mark.parametrize("group", [[], ["build"], ["import"]])
+def test_summaries_of_commands_are_not_cut_off_at_80_columns(group: list[str]) -> None:
+    result = CliRunner().invoke(app, [*group, "--help"], env={"COLUMNS": "80"})
+    listed = result.stdout.partition("Commands:\n")[2]
+    assert listed
+    assert "..." not in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "b", "-m", "m", "--limit", "many"), "'--limit': expected a whole number"),
+        (("run", "b", "-m", "m", "--limit", "0"), "'--limit': expected 1 or more"),
+        (("run", "b", "-m", "m", "--history", "golden"), "'--history': 'golden' is not one of own, gold"),
+        (("audit", "b", "--warn-level", "low"), "'--warn-level': expected a number"),
+        (("audit", "b", "--warn-level", "2"), "'--warn-level': expected 1 or less"),
+        (("export", "b", "--to", "hf", "-o", "x", "--workers", "a"), "'--workers': expected a whole number"),
+    ],
+)
+def test_wrong_values_are_explained_in_plain_words(arguments: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == 2
+    assert f"Invalid value for {message}" in result.stderr
+
+
+def test_a_set_of_the_wrong_kind_is_named_with_the_command_that_makes_the_right_one(tmp_path) -> None:
+    studies, elsewhere = tmp_path / "studies", tmp_path / "run"
+    write_studies(studies, [], Provenance(command="test"))
+    elsewhere.mkdir()
+    (elsewhere / "run.json").write_text("{}")
+    for arguments, message in (
+        (("run", studies), f"{studies}: is a study set, expected a benchmark; build one with `carina build`"),
+        (("run", elsewhere), f"{elsewhere}: is a run, expected a benchmark; build one with `carina build`"),
+        (("check", elsewhere), f"{elsewhere}: is a run, expected a study set or a benchmark"),
+        (
+            ("check", tmp_path / "no"),
+            f"{tmp_path / 'no'}: no such directory, expected a study set or a benchmark",
+        ),
+        (("report", studies), f"{studies}: is a study set, expected a run"),
+    ):
+        command, path = arguments
+        options = {"run": ["-m", "builtin/reader"], "report": []}.get(command)
+        out = [] if options is None else [*options, "-o", str(tmp_path / "out")]
+        result = CliRunner().invoke(app, [command, str(path), *out])
+        assert result.exit_code == 2
+        assert message in result.stderr
 
 
 def test_help_lists_every_command_without_loading_what_commands_need() -> None:
@@ -99,3 +176,10 @@ def test_an_error_of_the_file_system_is_one_sentence(tmp_path):
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: ")
     assert "studies" in result.stderr
+
+
+def test_help_lists_commands_in_the_order_of_the_work():
+    listed = CliRunner().invoke(app, ["--help"]).stdout.partition("Commands:")[2].splitlines()
+    names = [line.split()[0] for line in listed if line.strip()]
+    wanted = ["phantom", "import", "build", "audit", "run", "report"]
+    assert [name for name in names if name in wanted] == wanted

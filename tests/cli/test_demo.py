@@ -4,7 +4,6 @@ import json
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from carina import tour
@@ -13,14 +12,13 @@ from carina.cli import app
 from carina.runs import read_info
 from carina.studies import open_studies
 
-SMALL = {"studies": 3, "image_size": 64, "cases_per_cell": 1, "workers": 1}
+SMALL = {"studies": 3, "size": 64, "per_cell": 1, "workers": 1}
 """Three studies of 64 pixels, made in this process, and one case for each lesion and path."""
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    whole = tour.demo
-    monkeypatch.setattr(tour, "demo", lambda out, progress: whole(out, **SMALL, progress=progress))
+def run_command(*arguments):
+    small = [text for name, value in SMALL.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    return CliRunner().invoke(app, ["demo", *map(str, arguments), *small])
 
 
 class Links(HTMLParser):
@@ -42,7 +40,7 @@ class Links(HTMLParser):
 
 def test_demo_prints_counts_and_the_start_page(tmp_path):
     out = tmp_path / "demo"
-    result = CliRunner().invoke(app, ["demo", "--out", str(out)])
+    result = run_command("--out", out)
     assert result.exit_code == 0, result.output
     assert len(open_studies(out / "studies")) == 3
     last = result.stdout.splitlines()[-1]
@@ -51,7 +49,7 @@ def test_demo_prints_counts_and_the_start_page(tmp_path):
 
 
 def test_start_page_links_every_kind_of_page(tmp_path):
-    made = tour.demo(tmp_path / "demo", progress=tour.no_progress)
+    made = tour.demo(tmp_path / "demo", **SMALL)
     assert made.path == tmp_path / "demo" / "index.html"
     page = Links(made.path)
     for link in page.links:
@@ -71,7 +69,7 @@ def test_start_page_links_every_kind_of_page(tmp_path):
 
 
 def test_pages_list_all_studies_and_cases(tmp_path):
-    made = tour.demo(tmp_path / "demo", progress=tour.no_progress)
+    made = tour.demo(tmp_path / "demo", **SMALL)
     text = made.study_pages.html.read_text()
     for study in open_studies(made.studies):
         assert study.id in text
@@ -86,7 +84,7 @@ def test_pages_list_all_studies_and_cases(tmp_path):
 
 
 def test_result_lists_everything_as_a_table(tmp_path):
-    made = tour.demo(tmp_path / "demo", progress=tour.no_progress)
+    made = tour.demo(tmp_path / "demo", **SMALL)
     kinds = made.to_frame()["kind"].to_list()
     assert kinds.count("run") == len(made.runs) == 15
     assert kinds.count("maps") == 3
@@ -95,7 +93,7 @@ def test_result_lists_everything_as_a_table(tmp_path):
 
 
 def test_json_names_everything_that_was_written(tmp_path):
-    result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path), "--json"])
+    result = run_command("-o", tmp_path, "--json")
     assert result.exit_code == 0, result.output
     paths = json.loads(result.stdout)
     assert set(paths) == {
@@ -116,7 +114,7 @@ def test_json_names_everything_that_was_written(tmp_path):
 
 
 def test_second_call_keeps_the_studies(tmp_path):
-    assert CliRunner().invoke(app, ["demo", "-o", str(tmp_path)]).exit_code == 0
+    assert run_command("-o", tmp_path).exit_code == 0
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "studies").rglob("*.p*")}
-    assert CliRunner().invoke(app, ["demo", "-o", str(tmp_path)]).exit_code == 0
+    assert run_command("-o", tmp_path).exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "studies").rglob("*.p*")} == stamps

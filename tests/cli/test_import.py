@@ -35,7 +35,7 @@ def test_the_counts_are_printed(bundle, tmp_path):
     ]
     assert result.stderr.splitlines() == [
         "6 cases with 24 questions of 6 records, 0 skipped",
-        "6 cases have no known patient: confidence intervals will be by case (--patients)",
+        "6 cases without a known patient: confidence intervals will be by case (--patients)",
     ]
     assert len(open_benchmark(tmp_path / "bench")) == 6
 
@@ -160,7 +160,7 @@ def test_copied_images_lie_in_the_benchmark(bundle, tmp_path):
     ("arguments", "sentence"),
     [
         (("padchest", "x"), "unknown source 'padchest'. Known: chexpercept, phantom, swift-chat."),
-        (("phantom", "x"), "source phantom cannot be imported"),
+        (("phantom", "x"), "phantom: is not imported; make phantom studies with `carina phantom`"),
         (("chexpercept", "nowhere"), "chexpercept.json: missing, so nowhere is not a CheXpercept bundle"),
         (("swift-chat", "nowhere.json"), "nowhere.json: no such file"),
     ],

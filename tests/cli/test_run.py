@@ -104,10 +104,11 @@ def test_on_wrong_stop_leaves_steps_not_reached(bench, tmp_path):
     ("words", "message"),
     [
         (("--model", "builtin/nobody", "-o", "x"), "model 'builtin/nobody': unknown"),
+        (("--model", "builtin/raeder", "-o", "x"), "unknown. Did you mean builtin/reader?"),
         (("--model", "builtin/oracle"), "--out: missing"),
-        (("--model", "builtin/oracle", "-o", "x", "--history", "mine"), "'mine' is not one of 'own', 'gold'"),
-        (("--model", "builtin/oracle", "-o", "x", "--scope", "all"), "'all' is not one of 'step', 'stage'"),
-        (("--model", "builtin/oracle", "-o", "x", "--limit", "0"), "limit: expected a whole number"),
+        (("--model", "builtin/oracle", "-o", "x", "--history", "mine"), "'mine' is not one of own, gold"),
+        (("--model", "builtin/oracle", "-o", "x", "--scope", "all"), "'all' is not one of step, stage"),
+        (("--model", "builtin/oracle", "-o", "x", "--limit", "0"), "'--limit': expected 1 or more"),
         (("--model", "builtin/oracle", "-o", "x", "--max-side", "2"), "max_side 2"),
     ],
 )  # fmt: skip

@@ -326,6 +326,23 @@ def test_a_question_does_not_reveal_its_answer(bench):
     assert np.all([len(words) == 1 for words in by_path.values()])
 
 
+def test_a_target_may_have_the_short_name_of_a_finding(bench):
+    root, studies, _ = bench
+    for directory, target in (("short", "effusion"), ("long", "pleural effusion")):
+        build_ground(studies, root / directory, targets=[target], workers=1)
+    for path in sorted((root / "long").rglob("*.*")):
+        assert path.read_bytes() == (root / "short" / path.relative_to(root / "long")).read_bytes(), path
+    with pytest.raises(CarinaError, match="named twice"):
+        build_ground(studies, root / "both", targets=["effusion", "pleural effusion"])
+
+
+def test_a_short_name_that_studies_have_themselves_is_kept(tmp_path):
+    named = finding("effusion", drawn(box(10, 20, 20, 10)))
+    write_studies(tmp_path / "studies", [study(1, named), study(2, EFFUSION)], Provenance(command="test"))
+    built = build_ground(tmp_path / "studies", tmp_path / "bench", targets=["effusion"], workers=1)
+    assert [item.target for item in built.build_report.targets] == ["effusion"]
+
+
 def test_an_unknown_target_is_refused_before_anything_is_written(tmp_path):
     studies = write_studies(tmp_path / "studies", [study(1, EFFUSION)], Provenance(command="test"))
     assert studies.counts.studies == 1

@@ -296,6 +296,14 @@ def test_only_studies_of_the_chosen_split_are_used(studies, tmp_path):
     assert {case.path for case in bench} == {"LF", "RF", "RR"}
 
 
+def test_a_lesion_may_have_the_name_that_studies_have_for_it(studies, tmp_path):
+    for directory, target in (("short", "effusion"), ("long", "pleural effusion")):
+        build_percept(studies, tmp_path / directory, per_cell=1, targets=[target], workers=1)
+    assert digests(tmp_path / "short") == digests(tmp_path / "long")
+    with pytest.raises(CarinaError, match="named twice"):
+        build_percept(studies, tmp_path / "both", targets=["effusion", "pleural effusion"])
+
+
 def test_options_are_checked_when_they_are_made():
     with pytest.raises(CarinaError, match=r"target 'nodule': .* cardiomegaly, "):
         BuildOptions(targets=("nodule",))

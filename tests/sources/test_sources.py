@@ -195,7 +195,9 @@ def test_wrong_arguments_are_refused(lines, tmp_path, more, part):
 def test_an_unknown_source_is_refused_with_the_known_ones():
     with pytest.raises(CarinaError, match=r"'swift-chart'.*Did you mean 'swift-chat'"):
         import_cases("swift-chart", "x", "y")
-    with pytest.raises(CarinaError, match="source phantom "):
+    with pytest.raises(
+        CarinaError, match="phantom: is not imported; make phantom studies with `carina phantom`"
+    ):
         import_studies("phantom", "x", "y")
 
 

@@ -1,6 +1,6 @@
 """Which set a directory holds, and what is said where it holds another."""
 
-from importlib import import_module
+import re
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_a_set_that_is_begun_is_known_by_its_parts(tmp_path):
 @pytest.mark.parametrize("named", ["", "/bench.json"])
 def test_a_benchmark_is_not_a_study_set(sets, named):
     with pytest.raises(
-        StudySetError, match=r"bench.*: holds a benchmark, not a study set: .*`carina\.cases\.open_benchmark`"
+        StudySetError, match=r"bench.*: is a benchmark, expected a study set; .*`carina import`"
     ):
         studies.open_studies(f"{sets / 'bench'}{named}")
 
@@ -46,7 +46,7 @@ def test_a_benchmark_is_not_a_study_set(sets, named):
 def test_a_study_set_is_not_a_benchmark(sets, named):
     with pytest.raises(
         BenchmarkError,
-        match=r"studies.*: holds a study set, not a benchmark: .*`carina\.studies\.open_studies`",
+        match=r"studies.*: is a study set, expected a benchmark; build one with `carina build`",
     ):
         cases.open_benchmark(f"{sets / 'studies'}{named}")
 
@@ -77,19 +77,28 @@ def test_a_begun_study_set_is_no_place_for_a_benchmark_made_from_the_same(tmp_pa
         pass
 
 
-@pytest.mark.parametrize("holds", ["studies", "benchmark", "maps"])
-def test_the_function_that_a_layout_names_exists(holds):
-    module, _, function = LAYOUTS[holds].opener.rpartition(".")
-    assert callable(getattr(import_module(module), function))
+@pytest.mark.parametrize("open_set", [studies.open_studies, cases.open_benchmark])
+def test_a_run_is_named_where_a_set_is_expected(tmp_path, open_set):
+    (tmp_path / "run.json").write_text("{}")
+    assert what_is(tmp_path) == "run"
+    with pytest.raises((StudySetError, BenchmarkError), match=": is a run, expected a "):
+        open_set(tmp_path)
+
+
+@pytest.mark.parametrize("holds", ["studies", "benchmark", "maps", "run"])
+def test_the_command_that_a_layout_advises_exists(holds):
+    advised = re.findall(r"`carina (\w+)`", LAYOUTS[holds].made_by)
+    assert advised
+    assert {*advised} <= {"build", "explain", "import", "phantom", "run"}
 
 
 def test_a_set_of_another_package_is_recognised_once_it_is_declared(tmp_path, monkeypatch):
     monkeypatch.setattr(LAYOUTS, "_entries", dict(LAYOUTS.entries()))
     (tmp_path / "verdicts.json").write_text("{}")
     assert what_is(tmp_path) is None
-    declare_layout(Layout("verdicts", "set of verdicts", "verdicts.json", "verdicts", "other.open_verdicts"))
+    declare_layout(
+        Layout("verdicts", "set of verdicts", "verdicts.json", "verdicts", "make one with `judge`")
+    )
     assert what_is(tmp_path) == "verdicts"
-    with pytest.raises(
-        StudySetError, match=r"holds a set of verdicts, not a study set: .*`other\.open_verdicts`"
-    ):
+    with pytest.raises(StudySetError, match=r"is a set of verdicts, expected a study set; "):
         studies.open_studies(tmp_path)

@@ -50,7 +50,7 @@ def open_benchmark(location: Location, images: Location | None = None, *, verify
 
     Args:
         location: Directory of the benchmark, or its `bench.json`. An opened benchmark is returned as it is.
-        images: Directory of the images on this machine, where it is not the one that the manifest states.
+        images: Directory of the images, if they have moved.
         verify: Whether to compare each part with its checksum when it is first read; False for a benchmark that was
             verified before.
 
@@ -106,7 +106,7 @@ class Benchmark(ImageView[Case, Manifest]):
         patient: Choice | None = None,
         study: Choice | None = None,
     ) -> "Benchmark":
-        """Cases that meet all conditions; each is a value or several, of which any will do."""
+        """Cases that meet all conditions; each is one value, or a list of values of which any may match."""
         given = {
             "protocol": protocol,
             "target": target,

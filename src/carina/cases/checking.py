@@ -9,7 +9,7 @@ from carina.cases.benchmark import Benchmark, open_benchmark
 from carina.store import Problem
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
-from carina.store.layout import what_is
+from carina.store.layout import layout_of, what_is
 from carina.store.results import Location, Result, as_path
 from carina.studies import Studies, open_studies
 
@@ -65,7 +65,7 @@ def check(
 
     Args:
         location: Directory of the set, its manifest, or an opened set.
-        images: Directory of the images, if it is not the one that the manifest names.
+        images: Directory of the images, if they have moved.
         files: Whether to open every image file, and to compare its size and checksum with the records.
         on_problem: Called with each problem as soon as it is found.
 
@@ -105,4 +105,14 @@ def _open(location: Location, image_root: Location | None) -> Studies | Benchmar
             return open_studies(path, image_root)
         case "benchmark":
             return open_benchmark(path, image_root)
-    raise CarinaError(f"{path}: neither a study set (studies.json) nor a benchmark (bench.json)")
+    raise CarinaError(explain_no_set(path))
+
+
+def explain_no_set(path: Path) -> str:
+    """Why a path is neither a study set nor a benchmark, for messages."""
+    if not path.exists():
+        return f"{path}: no such directory, expected a study set or a benchmark"
+    found = layout_of(path)
+    if found is not None:
+        return f"{path}: is a {found.title}, expected a study set or a benchmark"
+    return f"{path}: neither a study set (studies.json) nor a benchmark (bench.json)"

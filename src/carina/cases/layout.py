@@ -10,6 +10,6 @@ LAYOUT: Final = declare_layout(
         title="benchmark",
         file="bench.json",
         folder="cases",
-        opener="carina.cases.open_benchmark",
+        made_by="build one with `carina build`",
     )
 )

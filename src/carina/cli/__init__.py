@@ -50,6 +50,10 @@ class _Commands(TyperGroup):
     """Turns what a command raises into a sentence and an exit code, for the program and for tests alike."""
 
     # The base class of the context is private to typer.
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """Names in the order of `_COMMANDS`; typer puts commands that have subcommands last."""
+        return sorted(super().list_commands(ctx), key=_order.index)
+
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         try:
             return super().invoke(ctx)
@@ -106,8 +110,12 @@ def _program(
     """
 
 
+_order: list[str | None] = []
 for _module in _COMMANDS:
+    _before = len(app.registered_commands), len(app.registered_groups)
     _module.register(app)
+    _order += [command.name for command in app.registered_commands[_before[0] :]]
+    _order += [group.name for group in app.registered_groups[_before[1] :]]
 
 
 def main() -> None:

@@ -6,34 +6,47 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, print_table, progress
+from carina.cli.shared_options import (
+    BenchArgument,
+    FilesOption,
+    ImagesOption,
+    JsonOption,
+    OpenOption,
+    WorkersOption,
+)
 
 if TYPE_CHECKING:
     from carina.audits import AuditResult
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="audit", no_args_is_help=True)(audit)
+    app.command(name="audit", cls=Command, no_args_is_help=True)(audit)
 
 
 def audit(
-    bench: Annotated[Path, typer.Argument(metavar="BENCH", help="Directory of a benchmark.")],
+    bench: BenchArgument,
     *,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Directory to write the audit to; by default BENCH/audit."
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Directory to write the audit to.",
+            show_default="BENCH/audit",
         ),
     ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Directory of the images, if not the one that the benchmark names."),
-    ] = None,
-    files: Annotated[
-        bool, typer.Option("--files/--no-files", help="Open every image file and render some views.")
-    ] = True,
+    images: ImagesOption = None,
+    files: FilesOption = True,
     render: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Number of views to render as a test.")
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Number of views (images as a model gets them) to render as a test; none with --no-files.",
+        ),
     ] = 300,
     limits: Annotated[
         Path | None,
@@ -44,39 +57,38 @@ def audit(
     ] = None,
     gate: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Gate to run; repeat for several. By default all that apply."),
+        typer.Option(metavar="NAME", help="Gate to run; repeat for several.", show_default="all that apply"),
     ] = None,
     warn_level: Annotated[
         float,
         typer.Option(
-            min=0, max=1, metavar="P", help="Probability of a chance result below which a gate warns."
+            min=0,
+            max=1,
+            metavar="P",
+            help="A gate warns if chance alone would give such a result with a probability below P.",
         ),
     ] = 0.05,
     fail_level: Annotated[
         float,
         typer.Option(
-            min=0, max=1, metavar="P", help="Probability of a chance result below which a gate fails."
+            min=0,
+            max=1,
+            metavar="P",
+            help="A gate fails if chance alone would give such a result with a probability below P.",
         ),
     ] = 0.01,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 for a warning, too.")] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of processes; by default one per core, or one for a small benchmark."
-        ),
-    ] = None,
-    open_: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in the browser when it is written.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 also for a warning.")] = False,
+    workers: WorkersOption = None,
+    open_: OpenOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """Audit a benchmark: can it be passed without the images, and are its answer keys sound?
+    """Test whether a benchmark is sound.
 
-    Every case passes through every gate once. Gates for all protocols check: integrity of cases, margins of answer
-    keys, positions of right answers, constant and text-only answers against chance, revealing names, duplicates,
-    patient overlap between splits, image files, cases per stratum. Gates for percept measure the stored masks and
-    points again; gates for trek examine what conversations reveal. Writes audit.html and audit.json, prints a table,
-    and exits with code 1 if a gate fails.
+    Can it be passed without the images, and are its answer keys right? A gate is one check of the whole benchmark.
+    Gates for all protocols check: integrity of cases, margins of answer keys, positions of right answers, constant and
+    text-only answers against chance, revealing names, duplicates, patient overlap between splits, image files, cases
+    per stratum. Gates for percept measure the stored masks and points again; gates for trek examine what conversations
+    reveal. Writes audit.html and audit.json, prints a table, and exits with code 1 if a gate fails.
 
     \b
     Examples:

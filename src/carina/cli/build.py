@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, print_table, progress
+from carina.cli.shared_options import (
+    AddressOption,
+    EngineOption,
+    JsonOption,
+    SeedOption,
+    SplitOption,
+    WorkersOption,
+)
+from carina.store.counts import format_count
 
 if TYPE_CHECKING:
     from carina.cases import Benchmark
@@ -23,26 +33,21 @@ StudiesArgument = Annotated[Path, typer.Argument(metavar="STUDIES", help="Direct
 OutOption = Annotated[
     Path, typer.Option("--out", "-o", metavar="BENCH", help="Directory to write the benchmark to.")
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed for sampling; the same seed gives the same bytes.")]
-SplitOption = Annotated[
-    str | None, typer.Option(help="Use only studies of this split: train, val or test.", show_default="all")
-]
-WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Number of processes.", show_default="one for each core")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print counts and build report as JSON.")]
 
 
 def register(app: typer.Typer) -> None:
     app.add_typer(_PROTOCOLS, name="build")
 
 
-@_PROTOCOLS.command(name="percept", no_args_is_help=True)
+@_PROTOCOLS.command(name="percept", cls=Command, no_args_is_help=True)
 def percept(
     studies: StudiesArgument,
     *,
     out: OutOption,
-    per_cell: Annotated[int, typer.Option(min=1, help="Cases for each lesion on each path.")] = 100,
+    per_cell: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Number of cases per cell; a cell is one lesion on one path."),
+    ] = 100,
     seed: SeedOption = 0,
     target: Annotated[
         list[str] | None,
@@ -53,7 +58,7 @@ def percept(
         str | None,
         typer.Option(
             metavar="KIND:PATH",
-            help="Model that draws the masks from the studies' boxes and masks: sam:PATH, a folder with weights.",
+            help="Model that draws the masks from the studies' boxes and masks: sam:PATH, a directory with weights.",
             show_default="the studies' own masks",
         ),
     ] = None,
@@ -61,7 +66,7 @@ def percept(
         str | None,
         typer.Option(
             metavar="KIND:PATH",
-            help="Model that deforms the masks: sam:PATH, a folder with weights.",
+            help="Model that deforms the masks: sam:PATH, a directory with weights.",
             show_default="a signed-distance warp",
         ),
     ] = None,
@@ -70,22 +75,25 @@ def percept(
         typer.Option(
             min=0,
             max=1,
+            metavar="SHARE",
             help="Share of cells (lesion and path) that may stay empty; above it, the exit code is 1.",
         ),
     ] = 1.0,
     workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Build sequential examinations of lesions, after CheXpercept.
+    """Build percept: step-by-step examinations of lesions.
 
-    Needs studies with masks of lesions and of both lungs. Each case asks whether a lesion is present, whether a contour
-    of it needs a major revision, where it needs one, which contour is right, and which attributes the lesion has. A
-    cell (lesion and path) that the studies cannot fill is reported with the reasons and is not filled with weaker
-    cases. An interrupted build resumes when the same command is repeated.
+    After CheXpercept. Needs studies with masks of lesions and of both lungs. Each case asks whether a lesion is
+    present, whether a contour of it needs a major revision, where it needs one, which contour is right, and which
+    attributes the lesion has. A case has one of three paths: lesion-free, contour without need of revision, contour to
+    be revised. A cell (one lesion on one path) that the studies cannot fill is reported with the reasons and is not
+    filled with weaker cases. If the command is interrupted, repeat it to resume.
 
     \b
     Lesions:
       cardiomegaly, consolidation, edema, atelectasis, pneumonia, opacity, effusion
+      The names that studies have for the last two are accepted too: lung opacity, pleural effusion
 
     \b
     Examples:
@@ -119,7 +127,7 @@ def percept(
         raise typer.Exit(1)
 
 
-@_PROTOCOLS.command(name="trek", no_args_is_help=True)
+@_PROTOCOLS.command(name="trek", cls=Command, no_args_is_help=True)
 def trek(
     studies: StudiesArgument,
     *,
@@ -127,15 +135,29 @@ def trek(
     seed: SeedOption = 0,
     split: SplitOption = None,
     shuffled: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of conversations with their questions in random order.")
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Share of conversations with their questions in random order.",
+        ),
     ] = 0.0,
     frame: Annotated[
         Literal["pixel", "percent", "thousand"],
         typer.Option(help="Units of boxes: pixel, percent or thousand (0 to 1000)."),
     ] = "percent",
-    most_images: Annotated[int, typer.Option(min=1, help="Most images of a study to show.")] = 2,
+    most_images: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Show at most N images of a study.")
+    ] = 2,
     indication: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of conversations that state the indication.")
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Share of conversations that state why the patient was examined (the indication).",
+        ),
     ] = 0.25,
     extractor: Annotated[
         str,
@@ -148,16 +170,12 @@ def trek(
         str | None,
         typer.Option(
             metavar="model:NAME",
-            help="Model that rewords the questions; a question whose key might change keeps its wording.",
+            help="Model that rewords the questions; a question whose answer might change keeps its wording.",
             show_default="no rewording",
         ),
     ] = None,
-    engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="Where parts are built: local processes, or ray.")
-    ] = "local",
-    address: Annotated[
-        str | None, typer.Option(help="Address of a running Ray cluster.", show_default="none")
-    ] = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
     on_error: Annotated[
         Literal["skip", "stop"],
         typer.Option(help="At a study whose records contradict each other: skip it, or stop."),
@@ -165,12 +183,12 @@ def trek(
     workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Build conversations that follow a radiologist's reading in eight stages, after CXRTrek.
+    """Build trek: conversations in a radiologist's eight stages.
 
-    The stages are image quality, findings, attributes and location, relations, comparison, expected course,
-    recommendations and report. Each study gets the stages that its truth supports. Where a study has only report text,
-    findings are read from it. Yes and no are balanced over the set, and no question tells the key of a later one. An
-    interrupted build resumes when the same command is repeated.
+    After CXRTrek. The stages are image quality, findings, attributes and location, relations, comparison, expected
+    course, recommendations and report. Each study gets the stages that its truth supports. Where a study has only
+    report text, findings are read from it. Yes and no are balanced over the set, and no question gives away the answer
+    to a later one. If the command is interrupted, repeat it to resume.
 
     \b
     Examples:
@@ -205,21 +223,26 @@ def trek(
     else:
         _print_trek(bench, report)
     if not report.conversations:
-        typer.echo(f"Error: none of {report.studies} studies can be asked about", err=True)
+        typer.echo(
+            f"Error: none of {format_count(report.studies, 'study', 'studies')} can be asked about", err=True
+        )
         raise typer.Exit(1)
 
 
-@_PROTOCOLS.command(name="ground", no_args_is_help=True)
+@_PROTOCOLS.command(name="ground", cls=Command, no_args_is_help=True)
 def ground(
     studies: StudiesArgument,
     *,
     out: OutOption,
     per_target: Annotated[
         int | None,
-        typer.Option(min=1, help="Most positive probes for each finding.", show_default="all"),
+        typer.Option(
+            min=1, metavar="N", help="At most N positive probes for each finding.", show_default="all"
+        ),
     ] = None,
     absent: Annotated[
-        float, typer.Option(min=0, max=10, help="Negative probes for each positive probe.")
+        float,
+        typer.Option(min=0, max=10, metavar="NUMBER", help="Number of negative probes per positive probe."),
     ] = 1.0,
     target: Annotated[
         list[str] | None,
@@ -245,12 +268,12 @@ def ground(
     workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Build probes of findings and their regions, after XBench.
+    """Build ground: probes of findings and their regions.
 
-    Needs studies with regions that experts drew, as masks, polygons or boxes. A positive probe asks whether a finding
-    is present and where it is; a negative probe asks whether a finding is present that is certainly absent. A
-    CLIP-style model answers with a localisation map (carina explain), a chat model with boxes (carina run). An
-    interrupted build resumes when the same command is repeated.
+    After XBench. Needs studies with regions that experts drew, as masks, polygons or boxes. A positive probe asks
+    whether a finding is present and where it is; a negative probe asks about a finding that is certainly absent. A
+    CLIP-style model answers with a localisation map (carina explain), a chat model with boxes (carina run). If the
+    command is interrupted, repeat it to resume.
 
     \b
     Examples:
@@ -282,7 +305,10 @@ def ground(
     else:
         _print_ground(bench, report)
     if not bench.manifest.counts.cases:
-        typer.echo(f"Error: none of {report.studies} studies has a region that can be asked about", err=True)
+        typer.echo(
+            f"Error: none of {format_count(report.studies, 'study', 'studies')} has a region that can be asked about",
+            err=True,
+        )
         raise typer.Exit(1)
 
 
@@ -293,7 +319,11 @@ def _print_json(bench: "Benchmark", report: "BuildReport") -> None:
 def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
     counts = bench.manifest.counts
     typer.echo(bench.directory)
-    typer.echo(f"{counts.cases} cases, {counts.steps} questions, {counts.patients} patients", err=True)
+    typer.echo(
+        f"{format_count(counts.cases, 'case')}, {format_count(counts.steps, 'question')}, "
+        f"{format_count(counts.patients, 'patient')}",
+        err=True,
+    )
     rows: dict[str, list[str]] = {}
     for cell in report.cells:
         short = "" if cell.built == cell.wanted else f" of {cell.wanted}"
@@ -304,8 +334,8 @@ def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
             f"{reason} {n}" for reason, n in sorted(cell.reasons.items(), key=lambda kv: -kv[1])
         )
         typer.echo(
-            f"{cell.target} {cell.path}: {cell.built} of {cell.wanted} from {cell.candidates} candidates"
-            + (f"; not usable: {reasons}" if reasons else ""),
+            f"{cell.target} {cell.path}: {cell.built} of {cell.wanted} from "
+            f"{format_count(cell.candidates, 'candidate')}" + (f"; not usable: {reasons}" if reasons else ""),
             err=True,
         )
 
@@ -316,8 +346,8 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
     counts = bench.manifest.counts
     typer.echo(bench.directory)
     typer.echo(
-        f"{report.conversations} conversations, {report.questions} questions; {report.with_reference} with a "
-        f"prior study, {report.with_later} with a follow-up study",
+        f"{format_count(report.conversations, 'conversation')}, {format_count(report.questions, 'question')}; "
+        f"{report.with_reference} with a prior study, {report.with_later} with a follow-up study",
         err=True,
     )
     rows = [
@@ -327,13 +357,16 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
     ]
     print_table(("stage", "title", "questions", "share"), rows)
     for reason, number in report.skipped.items():
-        typer.echo(f"{number} of {report.studies} studies left out: {reason} (skipped.csv)", err=True)
+        typer.echo(
+            f"{number} of {format_count(report.studies, 'study', 'studies')} left out: {reason} (skipped.csv)",
+            err=True,
+        )
 
 
 def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
     counts = bench.manifest.counts
     typer.echo(bench.directory)
-    typer.echo(f"{counts.cases} probes, {counts.patients} patients", err=True)
+    typer.echo(f"{format_count(counts.cases, 'probe')}, {format_count(counts.patients, 'patient')}", err=True)
     print_table(
         ("finding", "present", "absent"),
         [[item.target, str(item.present), str(item.absent)] for item in report.targets],

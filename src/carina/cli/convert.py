@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, progress
+from carina.cli.shared_options import JsonOption
+from carina.store.counts import format_count
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="convert-pickles", no_args_is_help=True)(convert_pickles)
-    app.command(name="convert-checkpoint", no_args_is_help=True)(convert_checkpoint)
+    app.command(name="convert-pickles", cls=Command, no_args_is_help=True)(convert_pickles)
+    app.command(name="convert-checkpoint", cls=Command, no_args_is_help=True)(convert_checkpoint)
 
 
 def convert_pickles(
@@ -20,13 +23,16 @@ def convert_pickles(
         typer.Argument(metavar="DIR", help="Directory of pickled maps, <image>_<finding>_map.pkl."),
     ],
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for the .npz files.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Directory to write the .npz files to.")
+    ],
+    json: JsonOption = False,
 ) -> None:
-    """Convert pickled maps, as cheXlocalize publishes them, to .npz without running the code that pickles can hold.
+    """Convert pickled maps to .npz.
 
-    A separate process with limits on memory, time and size rebuilds arrays and tensors from their bytes and refuses
-    everything else. Exits with 1 if a file is refused.
+    For maps as CheXlocalize publishes them. The code that pickles may contain is not run: a separate process with
+    limits on memory, time and size rebuilds arrays and tensors from their bytes and refuses everything else. Exits
+    with code 1 if a file is refused.
 
     \b
     Examples:
@@ -38,7 +44,7 @@ def convert_pickles(
     if json:
         print_json({"written": converted.written, "refused": converted.refused})
     else:
-        typer.echo(f"{len(converted.written)} maps written to {out}")
+        typer.echo(f"{format_count(len(converted.written), 'map')} written to {out}")
         for path, reason in converted.refused.items():
             typer.echo(f"{path}: {reason}", err=True)
     if converted.refused:
@@ -61,14 +67,15 @@ def convert_checkpoint(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder of the model, or a file that ends in .safetensors."
+            "--out", "-o", metavar="DIR", help="Directory of the model, or a file that ends in .safetensors."
         ),
     ],
 ) -> None:
-    """Convert a pickled checkpoint of a CLIP-style model to safetensors without running the code that it can hold.
+    """Convert a checkpoint to safetensors.
 
-    Reads the weights with torch's restricted loader and writes them as safetensors, with the settings and vocabularies
-    that lie beside them. Needs carina[torch].
+    For checkpoints of CLIP-style models. The code that a pickled checkpoint may contain is not run: the weights are
+    read with torch's restricted loader. Settings and vocabularies in the same directory are copied. Needs
+    carina[torch].
 
     \b
     Examples:

@@ -6,36 +6,53 @@ from typing import Annotated
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, progress
+from carina.cli.shared_options import JsonOption, OpenOption, SeedOption, WorkersOption
+from carina.store.counts import format_count
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="demo")(demo)
+    app.command(name="demo", cls=Command)(demo)
 
 
 def demo(
     *,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for data, runs and pages.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Directory to write data, runs and pages to.")
     ] = Path("demo"),
-    open_: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the start page in the web browser at the end.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the paths of everything as JSON.")] = False,
+    studies: Annotated[int, typer.Option(min=1, metavar="N", help="Number of synthetic studies.")] = 200,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="Side of the square images.")] = 512,
+    per_cell: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Percept cases per cell (one lesion on one path).")
+    ] = 2,
+    seed: SeedOption = 251,
+    workers: WorkersOption = None,
+    open_: OpenOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """Make synthetic studies and three benchmarks from them, evaluate the built-in models, and write pages of it all.
+    """Try every part of Carina on synthetic data.
 
-    Needs no network, no GPU and no data. A second call keeps what the first one wrote.
+    Makes synthetic studies and three benchmarks from them, evaluates the built-in models, and writes pages that show
+    everything. Needs no network, no GPU and no data. A second call keeps what the first one wrote.
 
     \b
     Examples:
       carina demo
-      carina demo --out somewhere-else
+      carina demo --studies 24 --size 128 --per-cell 1 -o small-demo
       carina demo --open
     """
     from carina import tour
 
-    made = tour.demo(out, progress=partial(progress, quiet=json))
+    made = tour.demo(
+        out,
+        studies=studies,
+        seed=seed,
+        size=size,
+        per_cell=per_cell,
+        workers=workers,
+        progress=partial(progress, quiet=json),
+    )
     if json:
         print_json(
             {
@@ -57,12 +74,18 @@ def demo(
         )
     else:
         counts = made.counts
-        typer.echo(f"{counts['studies']} synthetic studies: {made.studies}")
-        typer.echo(f"{counts['cases']} cases with {counts['case_questions']} questions: {made.percept}")
         typer.echo(
-            f"{counts['conversations']} conversations with {counts['conversation_questions']} questions: {made.trek}"
+            f"{format_count(counts['studies'], 'synthetic study', 'synthetic studies')}: {made.studies}"
         )
-        typer.echo(f"{counts['probes']} region probes: {made.ground}")
+        typer.echo(
+            f"{format_count(counts['cases'], 'case')} with "
+            f"{format_count(counts['case_questions'], 'question')}: {made.percept}"
+        )
+        typer.echo(
+            f"{format_count(counts['conversations'], 'conversation')} with "
+            f"{format_count(counts['conversation_questions'], 'question')}: {made.trek}"
+        )
+        typer.echo(f"{format_count(counts['probes'], 'region probe')}: {made.ground}")
         typer.echo(f"{len(made.runs)} runs and {len(made.maps)} map runs, compared in {made.report.parent}")
         typer.echo(f"Start page: {made.html}")
     if open_:

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, print_table, progress
+from carina.cli.shared_options import (
+    AddressOption,
+    EngineOption,
+    ImagesOption,
+    JsonOption,
+    SeedOption,
+    WorkersOption,
+)
+from carina.store.counts import format_count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="explain", no_args_is_help=True)(explain)
+    app.command(name="explain", cls=Command, no_args_is_help=True)(explain)
 
 
 def explain(
@@ -30,7 +40,7 @@ def explain(
         str, typer.Option("--model", "-m", metavar="MODEL", help="Model to explain; see Models above.")
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="RUN", help="Directory for the maps and their scores.")
+        Path, typer.Option("--out", "-o", metavar="RUN", help="Directory to write the maps and scores to.")
     ],
     method: Annotated[
         str | None,
@@ -47,14 +57,15 @@ def explain(
     profile: Annotated[
         str,
         typer.Option(
-            help="Scoring profile: carina, chexlocalize, medklip, mavl, radzero, afloc, torchray or quantus."
+            metavar="NAME",
+            help="Scoring profile: carina, chexlocalize, medklip, mavl, radzero, afloc, torchray or quantus.",
         ),
     ] = "carina",
     tune_on: Annotated[
         str | None,
         typer.Option(
             metavar="SPLIT",
-            help="Split whose maps choose the thresholds and are not scored: train, val or test.",
+            help="Split on which thresholds are tuned, and whose maps are not scored: train, val or test.",
             show_default="no split: metrics with tuned thresholds are left out",
         ),
     ] = None,
@@ -62,19 +73,22 @@ def explain(
         bool,
         typer.Option(
             "--controls/--no-controls",
-            help="Score maps of controls, which need no model, beside the model's maps.",
+            help="Score also controls: maps that need no model.",
         ),
     ] = True,
     limit: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Largest number of probes, taken from each finding in turn.", show_default="all"
+            min=1,
+            metavar="N",
+            help="Make at most N maps, for probes of each finding in turn.",
+            show_default="all",
         ),
     ] = None,
     on_error: Annotated[
         Literal["skip", "stop"],
         typer.Option(
-            help="What to do with a probe whose image cannot be read or for which the model has no prompt."
+            help="At a probe whose image cannot be read, or for which the model has no prompt: skip it, or stop."
         ),
     ] = "skip",
     check: Annotated[
@@ -82,7 +96,7 @@ def explain(
         typer.Option(
             min=1,
             metavar="N",
-            help="Check N maps: do they depend on the image, on the text and on the weights?",
+            help="Test N maps: do they depend on the image, on the text and on the weights?",
             show_default="no checks",
         ),
     ] = None,
@@ -93,28 +107,18 @@ def explain(
             help="Option of the deletion and insertion checks, such as imputation=noisy-linear; repeat for several.",
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed for methods, controls and checks that sample at random.")
-    ] = 0,
-    images: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Directory of the images, if not the one that the benchmark names."),
-    ] = None,
-    engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="Where the processes run: this machine or a Ray cluster.")
-    ] = "local",
-    address: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Address of a running Ray cluster.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of processes.", show_default="one for each core")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    seed: SeedOption = 0,
+    images: ImagesOption = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Make localisation maps of a model and score them against the regions that experts drew, after XBench.
+    """Make and score localisation maps of a model.
 
-    Makes one map for each probe, scores it by all metrics of a profile beside controls that need no model, and reports
-    how well the same model recognises that the finding is present. An interrupted command resumes when it is repeated.
+    A probe is one finding on one image. Makes one map for each probe, scores it against the regions that experts drew,
+    after XBench, by all metrics of a profile, beside controls that need no model, and reports how well the same model
+    recognises that the finding is present. If the command is interrupted, repeat it to resume.
 
     \b
     Models:
@@ -168,7 +172,8 @@ def explain(
     if run.skipped:
         first, reason = run.skipped[0]
         typer.echo(
-            f"{len(run.skipped)} probes skipped, such as {first}: {reason} (all are in {out / 'skipped.csv'})",
+            f"{format_count(len(run.skipped), 'probe')} skipped, such as {first}: {reason} "
+            f"(all are in {out / 'skipped.csv'})",
             err=True,
         )
     if json:
@@ -212,13 +217,13 @@ def _print_run(run: "MapRun") -> None:
 
 
 def _remarks(scoring: "Scoring") -> Iterator[str]:
-    yield f"{scoring.model}, {scoring.method}: {scoring.scored} maps of present findings scored"
+    yield f"{scoring.model}, {scoring.method}: {format_count(scoring.scored, 'map')} of present findings scored"
     if scoring.tuned_on is not None:
-        yield f"thresholds tuned on {scoring.tuned} maps of split {scoring.tuned_on}"
+        yield f"thresholds tuned on {format_count(scoring.tuned, 'map')} of split {scoring.tuned_on}"
     if scoring.shared:
-        yield f"{scoring.shared} maps not scored: thresholds were tuned on maps of the same patients"
+        yield f"{format_count(scoring.shared, 'map')} not scored: thresholds were tuned on maps of the same patients"
     if scoring.blank:
-        yield f"{scoring.blank} of the scored maps hold no finite number"
+        yield f"{format_count(scoring.blank, 'scored map')} without a finite number"
 
 
 def _print_headline(scoring: "Scoring", summary: "pl.DataFrame", headline: dict[str, str]) -> None:

@@ -10,6 +10,8 @@ from typer.core import TyperCommand
 
 from carina.cli.console import print_json, progress
 from carina.cli.extension_options import build_command
+from carina.cli.shared_options import BenchArgument, ImagesOption, JsonOption, WorkersOption
+from carina.store.counts import format_count
 
 if TYPE_CHECKING:
     from carina.exports import Exporter, ExportResult
@@ -56,7 +58,7 @@ def _command(to: str | None) -> Any:  # noqa: ANN401 - typer's class of commands
 
 
 def _export(
-    bench: Annotated[Path, typer.Argument(metavar="BENCH", help="Directory of a benchmark.")],
+    bench: BenchArgument,
     *,
     to: Annotated[
         str,
@@ -64,17 +66,14 @@ def _export(
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder to write; it must not hold anything else."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Directory to write; it must not hold anything else."
+        ),
     ],
     options: dict[str, Any],
-    images: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the images, if they are not where the benchmark says."),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of processes; one a core by default.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    images: ImagesOption = None,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
 ) -> None:
     from carina.exports import EXPORTS, export
 
@@ -100,7 +99,8 @@ def _print(result: "ExportResult") -> None:
     by_split = f" ({splits})" if splits else ""
     typer.echo(result.path)
     typer.echo(
-        f"{counts['cases']} cases{by_split}, {counts['questions']} questions, {counts['pictures']} pictures",
+        f"{format_count(counts['cases'], 'case')}{by_split}, {format_count(counts['questions'], 'question')}, "
+        f"{format_count(counts['pictures'], 'picture')}",
         err=True,
     )
 
@@ -126,7 +126,7 @@ def _help(exporter: "Exporter | None") -> str:
     example_lines = "\n".join(line.replace("  -o", " -o") for line in examples)
     return f"""{_SUMMARY}
 
-The folder gets its name when all is written; interrupted, the same command resumes.
+The directory appears when it is complete. If the command is interrupted, repeat it to resume.
 
 {listed}
 \b

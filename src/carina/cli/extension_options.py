@@ -2,13 +2,19 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.main import get_command
 
+from carina.cli.command import Command
+
 if TYPE_CHECKING:
     from carina.store.options import Option
+
+_METAVARS: Final = {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
+"""What help shows for the value of an option, by its type."""
 
 
 def build_command(
@@ -42,7 +48,7 @@ def build_command(
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.command(name=name, no_args_is_help=True)(call)
+    app.command(name=name, cls=Command, no_args_is_help=True)(call)
     return get_command(app)
 
 
@@ -57,7 +63,7 @@ def _parameter(option: "Option") -> inspect.Parameter:
     declaration = typer.Option(
         option.flag if option.base is not bool or not default else f"{option.flag}/--no-{option.flag[2:]}",
         help=option.help,
-        metavar="|".join(option.choices) or None,
+        metavar="|".join(option.choices) or _METAVARS.get(option.base),
         show_default=option.base is not bool and default not in (None, []),
     )
     return inspect.Parameter(

@@ -9,16 +9,19 @@ from typer.core import TyperGroup
 
 from carina.cli.console import print_json, print_table, progress
 from carina.cli.extension_options import build_command
+from carina.cli.shared_options import JsonOption, WorkersOption
+from carina.store.counts import format_count
 
 if TYPE_CHECKING:
     from carina.sources import Imported, Source
 
 _LISTED: Final = 20
 """Skipped records that are printed; all are in the table."""
-_HELP: Final = """Import a data set as a study set, or published questions as a benchmark.
+_HELP: Final = """Import a data set or published questions.
 
-Every record is checked. One that cannot be used is left out, printed, and listed in skipped.csv. Defects of records
-that are used are counted, and listed in defects.csv. Interrupted, the same command resumes.
+A data set becomes a study set, published questions become a benchmark. Every record is checked. One that cannot be used
+is left out, printed, and listed in skipped.csv. Defects of records that are used are counted, and listed in
+defects.csv. If the command is interrupted, repeat it to resume.
 
 The sources are listed below; `carina import SOURCE --help` lists the options of one.
 
@@ -60,33 +63,30 @@ def _command(source: "Source") -> Any:  # noqa: ANN401 - typer's class of comman
     """The command of one source."""
 
     def import_(
-        path: Annotated[Path, typer.Argument(metavar="PATH", help="File or folder of the source.")],
+        path: Annotated[Path, typer.Argument(metavar="PATH", help="File or directory of the source.")],
         *,
         out: Annotated[
             Path,
-            typer.Option("--out", "-o", metavar="DIR", help=f"Directory for the {_product(source)}."),
+            typer.Option("--out", "-o", metavar="DIR", help=f"Directory to write the {_product(source)} to."),
         ],
         options: dict[str, Any],
         limit: Annotated[
-            int | None, typer.Option(min=1, help=f"Number of {source.brings} to import at most.")
+            int | None,
+            typer.Option(min=1, metavar="N", help=f"Import at most N {source.brings}.", show_default="all"),
         ] = None,
         on_error: Annotated[
             str,
             typer.Option(
                 metavar="skip|stop",
-                help="skip: leave out and list records that cannot be used; stop: end at the first.",
+                help="At a record that cannot be used: skip it and list it, or stop.",
             ),
         ] = "skip",
         copy_images: Annotated[
             bool,
-            typer.Option(
-                "--copy-images", help="Copy the images instead of referring to them where they are."
-            ),
+            typer.Option("--copy-images", help="Copy the images; without it, they stay where they are."),
         ] = False,
-        workers: Annotated[
-            int | None, typer.Option(min=1, help="Number of processes; one a core by default.")
-        ] = None,
-        json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+        workers: WorkersOption = None,
+        json: JsonOption = False,
     ) -> None:
         from carina.sources import import_source
 
@@ -185,14 +185,18 @@ def _print(imported: "Imported") -> None:
         print_table(("defect", "times", "records", "first record", "what was done"), rows)
     if counts.unmapped:
         typer.echo(f"Unmapped fields: {', '.join(sorted(counts.unmapped))}", err=True)
-    kept = f"{counts.kept} studies" if source.brings == "studies" else f"{counts.kept} cases"
-    questions = f" with {counts.questions} questions" if source.brings == "cases" else ""
-    typer.echo(f"{kept}{questions} of {counts.records} records, {len(imported.skipped)} skipped", err=True)
+    record = "study" if source.brings == "studies" else "case"
+    kept = format_count(counts.kept, record, source.brings)
+    questions = f" with {format_count(counts.questions, 'question')}" if source.brings == "cases" else ""
+    typer.echo(
+        f"{kept}{questions} of {format_count(counts.records, 'record')}, {len(imported.skipped)} skipped",
+        err=True,
+    )
     if counts.without_patient:
         hint = " (--patients)" if any(option.name == "patients" for option in source.options) else ""
         typer.echo(
-            f"{counts.without_patient} {source.brings} have no known patient: confidence intervals will be by "
-            f"case{hint}",
+            f"{format_count(counts.without_patient, record, source.brings)} without a known patient: confidence "
+            f"intervals will be by case{hint}",
             err=True,
         )
     if not imported.is_empty:

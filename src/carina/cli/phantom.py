@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, progress
+from carina.cli.shared_options import JsonOption, SeedOption, WorkersOption
+from carina.store.counts import format_count
 from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
@@ -14,24 +17,40 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="phantom", no_args_is_help=True)(phantom)
+    app.command(name="phantom", cls=Command, no_args_is_help=True)(phantom)
 
 
 def phantom(
     *,
-    n: Annotated[int, typer.Option("-n", help="Number of studies to make.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory of the study set.")],
-    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same bytes.")] = 0,
-    size: Annotated[int, typer.Option(help="Side of the square images, in pixels.")] = 512,
-    bits: Annotated[int, typer.Option(help="Bits of a grey value: 8, or 12 stored in 16-bit PNG.")] = 8,
+    n: Annotated[int, typer.Option("-n", metavar="N", help="Number of studies to make.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Directory to write the study set to.")
+    ],
+    seed: SeedOption = 0,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="Side of the square images.")] = 512,
+    bits: Annotated[
+        int, typer.Option(metavar="N", help="Bits of a grey value: 8, or 12 stored in 16-bit PNG.")
+    ] = 8,
     monochrome1: Annotated[
-        bool, typer.Option("--monochrome1", help="Store high values for dark pixels.")
+        bool,
+        typer.Option(
+            "--monochrome1", help="Store inverted grey values, high for dark, as DICOM's MONOCHROME1 does."
+        ),
     ] = False,
     conspicuity: Annotated[
-        float, typer.Option(help="Contrast of lesions, up to 2: 1 is usual, 0.5 is subtle.")
+        float,
+        typer.Option(metavar="FACTOR", help="Contrast of lesions, up to 2: 1 is usual, 0.5 is subtle."),
     ] = 1.0,
-    wording: Annotated[str, typer.Option(help="Wording of the reports: build or held-out.")] = "build",
-    normal: Annotated[float, typer.Option(help="Share of studies without a finding.")] = 0.35,
+    wording: Annotated[
+        str,
+        typer.Option(
+            metavar="build|held-out",
+            help="Wording of the reports; held-out shares no sentence with build, to test report parsers.",
+        ),
+    ] = "build",
+    normal: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of studies without a finding.")
+    ] = 0.35,
     finding: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,28 +63,38 @@ def phantom(
         list[str] | None,
         typer.Option(
             metavar="NAME=SHARE",
-            help="Share of studies or patients with a device; repeat for several. Devices that are not named never "
-            "occur.",
+            help="How often a device occurs; repeat for several. Tubes and central venous line: share of AP studies. "
+            "Pacemaker: share of patients of 60 and older. Chest tube: share of pneumothoraces in AP studies that "
+            "are drained. Devices that are not named never occur.",
         ),
     ] = None,
     pa_with_lateral: Annotated[
-        float, typer.Option(help="Share of studies with a PA and a lateral image.")
+        float, typer.Option(metavar="SHARE", help="Share of studies with a PA and a lateral image.")
     ] = 0.45,
     pa_alone: Annotated[
-        float, typer.Option(help="Share of studies with a PA image alone; the rest are AP.")
+        float,
+        typer.Option(metavar="SHARE", help="Share of studies with only a PA image; all others are AP."),
     ] = 0.15,
-    with_prior: Annotated[float, typer.Option(help="Share of patients with more than one study.")] = 0.65,
-    quality_defect: Annotated[float, typer.Option(help="Share of images with a technical defect.")] = 0.18,
-    hedged: Annotated[float, typer.Option(help="Share of findings that the report hedges.")] = 0.13,
-    malpositioned: Annotated[float, typer.Option(help="Share of devices whose tip lies wrong.")] = 0.15,
-    workers: Annotated[int | None, typer.Option(help="Number of processes; by default one a core.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    with_prior: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of patients with more than one study.")
+    ] = 0.65,
+    quality_defect: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of images with a technical defect.")
+    ] = 0.18,
+    hedged: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of findings that the report calls uncertain.")
+    ] = 0.13,
+    malpositioned: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of devices with a misplaced tip.")
+    ] = 0.15,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Make synthetic chest radiographs with exact truth.
 
-    Studies of patients with masks, anatomy, devices, priors and reports, projected from a parametric thorax.
-    Bytes depend on the seed and the options alone, not on the workers; the first studies of a larger set are
-    those of a smaller one. Interrupted, the same command resumes.
+    Studies of patients with masks, anatomy, devices, prior studies and reports, projected from a parametric thorax.
+    The files depend only on the seed and the options, not on the number of workers. A larger set begins with the
+    studies of a smaller one. If the command is interrupted, repeat it to resume.
 
     \b
     Findings:
@@ -112,7 +141,9 @@ def phantom(
     else:
         typer.echo(out)
         typer.echo(
-            f"{counts.studies} studies of {counts.patients} patients, {counts.images} images", err=True
+            f"{format_count(counts.studies, 'study', 'studies')} of {format_count(counts.patients, 'patient')}, "
+            f"{format_count(counts.images, 'image')}",
+            err=True,
         )
 
 

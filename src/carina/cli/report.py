@@ -6,18 +6,21 @@ from typing import Annotated
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, progress
+from carina.cli.shared_options import ImagesOption, JsonOption, OpenOption
+from carina.store.counts import format_count
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="report", no_args_is_help=True)(report)
+    app.command(name="report", cls=Command, no_args_is_help=True)(report)
 
 
 def report(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...",
+            metavar="RUN",
             help="Runs of `carina run` and `carina explain`, or directories that hold such runs.",
         ),
     ],
@@ -32,13 +35,10 @@ def report(
         list[Path] | None,
         typer.Option(
             metavar="BENCH",
-            help="Benchmark that is no longer where its runs say; repeat the option for several.",
+            help="Directory of a benchmark that has moved since its runs; repeat for several.",
         ),
     ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the images, if it is not the one the benchmark names."),
-    ] = None,
+    images: ImagesOption = None,
     prices: Annotated[
         Path | None,
         typer.Option(
@@ -46,18 +46,18 @@ def report(
             help="Table of model prices, in the layout of the one that carina run --estimate uses.",
         ),
     ] = None,
-    open_: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in a browser when it is written.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the paths of all files as JSON.")] = False,
+    open_: OpenOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """Compare runs: accuracy by stage, reach, propagation, errors and cost, with intervals, and a case browser.
+    """Compare runs, as a page with tables and charts.
 
-    Writes report.html, which holds everything it needs and opens without a network; tables/*.csv and tables.parquet
-    with every number; and figures/ with the charts as SVG and PNG. Include runs of blind baselines (builtin/majority,
-    or the same model with --blind): a model that is not above them has not shown that it looks at the images. Two runs
-    of a model, with --history own and gold, show the cost of its own errors. Runs of carina explain are compared in
-    ground.html: maps beside controls, recognition, and the answers about the same studies.
+    The page shows, with intervals: accuracy by stage, how far cases stay right (reach), the cost of earlier errors
+    (propagation), errors and cost; and it has a case browser. Writes report.html, which is self-contained and opens
+    offline; tables/*.csv and tables.parquet with every number; and figures/ with the charts as SVG and PNG. Include
+    runs of blind baselines (builtin/majority, or the same model with --blind): a model that is not above them has not
+    shown that it looks at the images. Two runs of a model, with --history own and gold, show the cost of its own
+    errors. Runs of carina explain are compared in ground.html: maps beside controls, recognition, and the answers
+    about the same studies.
 
     \b
     Examples:
@@ -89,6 +89,10 @@ def report(
     else:
         for page in written.pages:
             typer.echo(page)
-        typer.echo(f"{len(written.tables)} tables and {len(written.figures)} figures beside it", err=True)
+        typer.echo(
+            f"{format_count(len(written.tables), 'table')} and {format_count(len(written.figures), 'figure')} "
+            "beside it",
+            err=True,
+        )
     if open_:
         written.open()

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, print_table, progress
+from carina.cli.shared_options import (
+    AddressOption,
+    BenchArgument,
+    EngineOption,
+    ImagesOption,
+    JsonOption,
+    SeedOption,
+)
+from carina.store.counts import format_count
 from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
@@ -17,19 +27,21 @@ _LISTED: Final = 10
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="run", no_args_is_help=True)(run)
+    app.command(name="run", cls=Command, no_args_is_help=True)(run)
 
 
 def run(
-    bench: Annotated[Path, typer.Argument(metavar="BENCH", help="Directory of a benchmark.")],
+    bench: BenchArgument,
     *,
     model: Annotated[
         str,
-        typer.Option("--model", "-m", metavar="MODEL", help="Model to evaluate; see Models below."),
+        typer.Option("--model", "-m", metavar="MODEL", help="Model to evaluate; see Models above."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="RUN", help="Directory of the run; not needed with --estimate."),
+        typer.Option(
+            "--out", "-o", metavar="RUN", help="Directory to write the run to; not needed with --estimate."
+        ),
     ] = None,
     history: Annotated[
         Literal["own", "gold", "hint", "none", "implicit", "explicit"],
@@ -41,7 +53,10 @@ def run(
     ] = "own",
     scope: Annotated[
         Literal["step", "stage"] | None,
-        typer.Option(help="Whether gold and hint correct before every step, or stage by stage."),
+        typer.Option(
+            help="When gold and hint correct earlier answers: before every step, or when a new stage begins.",
+            show_default="step; stage with implicit, explicit and the profile chexpercept",
+        ),
     ] = None,
     on_wrong: Annotated[
         Literal["continue", "stop"],
@@ -50,8 +65,8 @@ def run(
     profile: Annotated[
         Literal["carina", "chexpercept"],
         typer.Option(
-            help="Answer parser and correction points to use. With chexpercept, `--history none` is CheXpercept's "
-            "setting of that name."
+            help="Whose rules read the answers and decide where they are corrected: Carina's or CheXpercept's. With "
+            "chexpercept, `--history none` keeps the model's own answers, as in CheXpercept."
         ),
     ] = "carina",
     blind: Annotated[
@@ -65,37 +80,54 @@ def run(
         typer.Option(metavar="PIXELS", help="Longest side of an image; larger images are downscaled."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of cases, from the start of the benchmark.")
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Ask only the first N cases of the benchmark.", show_default="all"
+        ),
     ] = None,
     sample_per_stratum: Annotated[
         int | None,
         typer.Option(
-            "--sample-per-cell",
-            "--sample-per-stratum",
+            min=1,
             metavar="N",
-            help="Number of cases per stratum (lesion and path), sampled at random.",
+            help="Ask only N cases of each stratum (lesion and path), sampled at random.",
+            show_default="all",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed for sampling and for stochastic models.")] = 0,
+    seed: SeedOption = 0,
     temperature: Annotated[
-        float | None, typer.Option(help="Sampling temperature; a negative value leaves it to the model.")
+        float | None,
+        typer.Option(metavar="T", help="Sampling temperature; -1 for the model's own default."),
     ] = 0.0,
     max_tokens: Annotated[
-        int, typer.Option(min=1, help="Longest answer, reasoning included, in tokens.")
+        int, typer.Option(min=1, metavar="N", help="Longest answer, reasoning included, in tokens.")
     ] = 2048,
     connections: Annotated[
-        int, typer.Option(min=1, help="Conversations at a time, with a served model.")
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Number of conversations to hold with a served model at the same time."
+        ),
     ] = 16,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that share the cases.")] = 1,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(help="Where an in-process model runs: this machine or a Ray cluster."),
-    ] = "local",
-    address: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray cluster.")
+    processes: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of processes, for a model that runs in-process; served models have --connections.",
+        ),
+    ] = 1,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Address of the server for openai-api/..., such as http://localhost:8000/v1.",
+        ),
     ] = None,
-    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Address of a served model.")] = None,
-    retries: Annotated[int, typer.Option(min=0, help="Retries after a transport error.")] = 5,
+    retries: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Number of retries after a transport error.")
+    ] = 5,
     timeout: Annotated[
         int, typer.Option(min=1, metavar="SECONDS", help="Time limit for one attempt at an answer.")
     ] = 300,
@@ -103,7 +135,7 @@ def run(
         bool,
         typer.Option(
             "--accept-terms",
-            help="State that the terms of restricted sources allow sending their data to the model's provider.",
+            help="Confirm that the terms of restricted sources allow sending their data to the model's provider.",
         ),
     ] = False,
     trust_remote_code: Annotated[
@@ -111,12 +143,9 @@ def run(
         typer.Option("--trust-remote-code", help="Allow an hf: model to run the code that comes with it."),
     ] = False,
     device: Annotated[
-        str | None, typer.Option(help="Device of an in-process model: cpu, cuda, cuda:1.")
+        str | None, typer.Option(metavar="NAME", help="Device of an in-process model: cpu, cuda, cuda:1.")
     ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Directory of the images, if the benchmark does not lead to them."),
-    ] = None,
+    images: ImagesOption = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print calls, tokens and cost; send nothing.")
     ] = False,
@@ -132,19 +161,20 @@ def run(
             min=0, metavar="DOLLARS", help="With --estimate: price in US dollars per million tokens written."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Evaluate a model on a benchmark, and keep every answer.
+    """Evaluate a model on a benchmark.
 
-    An interrupted run resumes with the same command, at the question where it stopped: no answer is asked for twice.
-    Transport errors are listed, never counted as wrong, and retried by the next call. A larger --limit or
-    --sample-per-cell, or none, extends a run by the cases that it lacks.
+    Every answer is kept. An interrupted run resumes with the same command, at the question where it stopped: no answer
+    is asked for twice. Questions that could not be delivered to the model are listed, never counted as wrong, and
+    asked again by the same command. A larger --limit or --sample-per-stratum, or none, extends a run by the cases that
+    it lacks.
 
     \b
     Models:
       builtin/random, builtin/majority, builtin/oracle    chance, the most frequent answer, the answer key
       builtin/reader                                      classical image processing
-      builtin/anchored                                    the same, which believes earlier turns
+      builtin/anchored                                    the same, but it trusts its earlier answers
       openai/gpt-5, anthropic/..., google/..., ollama/... any provider of inspect-ai (extra served)
       openai-api/NAME/MODEL with --base-url URL           any server with the OpenAI API, such as vLLM
       hf:PATH or hf:HUB-ID                                model of transformers, in-process (extra torch)
@@ -157,7 +187,7 @@ def run(
     Examples:
       carina run percept --model builtin/reader -o runs/reader
       carina run percept --model openai/gpt-5 --estimate
-      carina run percept --model openai/gpt-5 --history gold --sample-per-cell 20 -o runs/gpt-5-gold
+      carina run percept --model openai/gpt-5 --history gold --sample-per-stratum 20 -o runs/gpt-5-gold
       carina run trek --model openai-api/local/medgemma --base-url http://localhost:8000/v1 -o runs/medgemma
     """
     from carina import runs
@@ -232,9 +262,9 @@ def _print_run(finished: "Run", *, as_json: bool) -> None:
         typer.echo(finished.path)
         unparsed = sum(number for status, number in counts.statuses.items() if status != "ok")
         typer.echo(
-            f"{counts.cases} cases, {counts.answered} of {counts.steps} steps answered"
-            f"{f', {counts.not_reached} not reached' if counts.not_reached else ''}"
-            f"{f', {unparsed} answers could not be parsed' if unparsed else ''}",
+            f"{format_count(counts.cases, 'case')}, {counts.answered} of {format_count(counts.steps, 'step')} answered"
+            + (f", {counts.not_reached} not reached" if counts.not_reached else "")
+            + (f", {format_count(unparsed, 'answer')} could not be parsed" if unparsed else ""),
             err=True,
         )
     for case, reason in failures[:_LISTED]:
@@ -242,5 +272,7 @@ def _print_run(finished: "Run", *, as_json: bool) -> None:
     if failures:
         more = len(failures) - _LISTED
         listed = f" ({more} more)" if more > 0 else ""
-        typer.echo(f"{len(failures)} cases failed{listed}; the same command asks them again", err=True)
+        typer.echo(
+            f"{format_count(len(failures), 'case')} failed{listed}; repeat the command to ask again", err=True
+        )
         raise typer.Exit(1)

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, print_table, progress
+from carina.cli.shared_options import JsonOption, SeedOption
+from carina.store.counts import format_count
 
 if TYPE_CHECKING:
     from carina.maps import Cell
@@ -42,20 +45,23 @@ Geometry = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="score-maps", no_args_is_help=True)(score_maps)
-    app.command(name="compare-profiles", no_args_is_help=True)(compare_profiles)
-    app.command(name="list-metrics")(list_metrics)
+    app.command(name="score-maps", cls=Command, no_args_is_help=True)(score_maps)
+    app.command(name="compare-profiles", cls=Command, no_args_is_help=True)(compare_profiles)
+    app.command(name="list-metrics", cls=Command)(list_metrics)
 
 
 def score_maps(
     *,
     maps: Maps,
     regions: RegionFile,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for the scores.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Directory to write the scores to.")
+    ],
     profile: Annotated[
         str,
         typer.Option(
-            help="Scoring profile: carina, chexlocalize, medklip, mavl, radzero, afloc, torchray or quantus."
+            metavar="NAME",
+            help="Scoring profile: carina, chexlocalize, medklip, mavl, radzero, afloc, torchray or quantus.",
         ),
     ] = "carina",
     variant: Annotated[
@@ -88,7 +94,10 @@ def score_maps(
     ] = None,
     tune: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File to write the thresholds to that are best on these images."),
+        typer.Option(
+            metavar="FILE",
+            help="Write the thresholds that are best on these images to FILE, for --thresholds on another split.",
+        ),
     ] = None,
     cutoffs: Annotated[
         Path | None,
@@ -100,23 +109,27 @@ def score_maps(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File to write the probability cut-offs to that are best on these images; maps must be .npz files "
-            "with the probability in the array prob.",
+            help="Write the probability cut-offs that are best on these images to FILE, for --cutoffs on another "
+            "split; maps must be .npz files with the probability in the array prob.",
         ),
     ] = None,
     replicates: Annotated[
-        int, typer.Option(min=1, help="Bootstrap replicates of patients for an interval.")
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Number of bootstrap replicates of the patients, for intervals."
+        ),
     ] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    seed: SeedOption = 0,
     on_error: Annotated[
-        Literal["skip", "stop"], typer.Option(help="What to do with a map that cannot be read.")
+        Literal["skip", "stop"], typer.Option(help="At a map that cannot be read: skip it, or stop.")
     ] = "skip",
-    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Score localisation maps from files against regions from a file.
+    """Score localisation maps from files.
 
-    Writes scores.csv and scores.parquet (one row a map, one column a metric variant), summary.csv (means with
-    intervals by finding and lesion size) and scores.json (definitions, and everything that did not match).
+    Compares them with regions from a file. Writes scores.csv and scores.parquet (one row per map, one column per metric
+    variant), summary.csv (means with intervals by finding and lesion size) and scores.json (definitions, and everything
+    that did not match).
 
     \b
     Examples:
@@ -157,9 +170,11 @@ def compare_profiles(
     maps: Maps,
     regions: RegionFile,
     geometry: Geometry = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Score the same maps by the scoring rules of several projects, to show how much of a score is due to the rule.
+    """Score maps by the rules of several projects.
+
+    Shows how much of a score is due to the scoring rule: the maps are the same in every line.
 
     \b
     Examples:
@@ -182,11 +197,14 @@ def compare_profiles(
 def list_metrics(
     *,
     profile: Annotated[
-        str | None, typer.Option(help="Scoring profile whose metric variants are listed.")
+        str | None,
+        typer.Option(metavar="NAME", help="Scoring profile whose metric variants are listed."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """List the scoring profiles, or the metric variants of one profile with their definitions.
+    """List scoring profiles and metric variants.
+
+    Without --profile, the profiles; with it, the metric variants of that profile and their definitions.
 
     \b
     Examples:
@@ -218,7 +236,7 @@ def _print_cells(cells: "list[Cell]") -> None:
 
 
 def _print_unmatched(scores: "FileScores") -> None:
-    typer.echo(f"{scores.scored} maps scored", err=True)
+    typer.echo(f"{format_count(scores.scored, 'map')} scored", err=True)
     for meaning, names in (
         ("maps have no image among the regions", scores.maps_without_image),
         ("maps do not name a finding, and their image has several", scores.maps_without_finding),

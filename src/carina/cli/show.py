@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, progress
+from carina.cli.shared_options import ImagesOption, JsonOption, OpenOption, SetArgument
+from carina.store.counts import format_count
 
 if TYPE_CHECKING:
     from carina.pages import Page
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="show", no_args_is_help=True)(show)
+    app.command(name="show", cls=Command, no_args_is_help=True)(show)
 
 
 def show(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="Directory of a study set or of a benchmark.")],
+    path: SetArgument,
     id_: Annotated[
         str | None,
         typer.Argument(
@@ -26,28 +29,22 @@ def show(
         ),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for the pages.")] = Path(
-        "pages"
-    ),
-    limit: Annotated[int, typer.Option(min=1, help="Largest number of studies or cases with a page.")] = 24,
-    images: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Directory with a benchmark's images, if they are not where the benchmark says.",
-        ),
-    ] = None,
-    open_: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in the web browser when it is written.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the paths of the pages as JSON.")] = False,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Directory to write the pages to.")
+    ] = Path("pages"),
+    limit: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Write pages of at most N studies or cases.")
+    ] = 24,
+    images: ImagesOption = None,
+    open_: OpenOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """Write pages that show studies and their findings, or cases and their answer keys.
+    """Write pages that show studies or cases.
 
     The page of a study has its images with and without outlines, its report, and its findings in tables. The page of a
     case has every step: views, question, options with the right ones marked, and the facts that the answer key rests
-    on. "Hide answers" turns it into a test for the reader. Beside each page lies the same as one image (PNG). Pages
-    hold everything they need and open without a network.
+    on. "Hide answers" turns it into a test for the reader. Each page is also written as a PNG image. Pages are
+    self-contained and open offline.
 
     \b
     Examples:
@@ -74,7 +71,8 @@ def show(
             typer.echo(written.png)
         if id_ is None:
             plural = "studies" if written.noun == "study" else "cases"
-            typer.echo(f"Wrote pages of {len(written.pages)} of {written.total} {plural}.", err=True)
+            total = format_count(written.total, written.noun, plural)
+            typer.echo(f"Wrote pages of {len(written.pages)} of {total}.", err=True)
     if open_:
         typer.launch(written.path.resolve().as_uri())
 

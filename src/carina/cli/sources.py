@@ -4,24 +4,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from carina.cli.command import Command
 from carina.cli.console import print_json, print_table
+from carina.cli.shared_options import JsonOption
 
 if TYPE_CHECKING:
     from carina.sources import Source
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="sources")(sources)
+    app.command(name="sources", cls=Command)(sources)
 
 
 def sources(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Source to describe.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Source to describe.")] = None,
     *,
-    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """List the sources of studies and questions, or describe one.
+    """List the sources of studies and questions.
 
-    For each source: what it needs on disk, its licence, and the truth it carries. With a name, also its options.
+    For each source: what it needs on disk, its licence, and what it knows about each study (masks, reports, ...). With
+    a name, only that source, and its options.
 
     \b
     Examples:

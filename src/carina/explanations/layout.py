@@ -10,6 +10,6 @@ LAYOUT: Final = declare_layout(
         title="set of localisation maps",
         file="maps.json",
         folder="maps",
-        opener="carina.explanations.maps.open_maps",
+        made_by="make one with `carina explain`",
     )
 )

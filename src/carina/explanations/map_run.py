@@ -101,9 +101,6 @@ def open_map_run(location: Location) -> MapRun:
     Returns:
         The run, with `.maps`, `.scoring`, `.checks`, `.summary()` and `.to_frame()`.
 
-    Returns:
-        The run, with its maps and scores.
-
     Raises:
         MapsError: There are no maps, or they are damaged.
         CarinaError: The scores are missing or damaged.
@@ -148,22 +145,22 @@ def explain(
         bench: Benchmark made by `build_ground`.
         model: Model to explain: a CLIP-style model such as "biomedclip:PATH", a chat model "hf:PATH",
             "builtin/asymmetry", "builtin/untrained", or "control/NAME".
-        out: Directory for maps and scores.
+        out: Directory to write the maps and scores to.
         method: Explanation method; None for the one that the model was published with.
         options: Options of the method by name.
         profile: Scoring profile: "carina", "chexlocalize", "medklip", "mavl", "radzero", "afloc", "torchray" or
             "quantus".
-        tune_on: Split whose maps choose the thresholds; they are not scored.
+        tune_on: Split on which thresholds are tuned; its maps are not scored.
         controls: Whether to score the controls too.
-        checks: Number of maps to check for faithfulness and sanity; None for no checks.
+        checks: Number of maps to test: do they depend on the image, on the text and on the weights? None for no tests.
         check_options: Options of the deletion and insertion checks by name.
-        seed: Seed for methods, controls and checks that sample at random.
-        limit: Largest number of probes, taken from each finding in turn; None for all.
-        images: Directory of the images, if it is not the one that the benchmark names.
-        on_error: What to do with a probe whose image cannot be read or for which the model has no prompt.
-        workers: Number of processes; None for one a core.
-        engine: Where the processes run: this machine, or a Ray cluster.
-        address: Address of the Ray cluster, HOST:PORT; only with engine "ray".
+        seed: Seed for all random choices.
+        limit: Largest number of maps, for probes of each finding in turn; None for all.
+        images: Directory of the images, if they have moved.
+        on_error: "skip" or "stop" at a probe whose image cannot be read, or for which the model has no prompt.
+        workers: Number of processes; None for one per core.
+        engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
+        address: Address of a running Ray cluster, HOST:PORT, with engine "ray".
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:

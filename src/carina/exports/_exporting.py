@@ -68,16 +68,16 @@ def export(
 ) -> ExportResult:
     """Write a benchmark in the format of another tool.
 
-    The folder gets its name when everything is written. An interrupted export resumes with the first part that is not
-    finished; a folder that already holds the same export is not changed.
+    The directory appears when it is complete. An interrupted export resumes with the first part that is not finished; a
+    directory that already holds the same export is not changed.
 
     Args:
         bench: Directory of a benchmark, or an opened one.
-        out: Folder to write; it must not hold anything else.
+        out: Directory to write; it must not hold anything else.
         to: Name of the export: "chat", "chexpercept", "hf", or one of another package.
         options: Options of the export by name; `carina export --to NAME --help` lists them.
-        images: Folder of the images, if they are not where the benchmark says.
-        workers: Number of processes; one a core if None, and one for exports without pictures.
+        images: Directory of the images, if they have moved.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -31,6 +31,7 @@ from carina.store.results import Location, as_path
 from carina.store.workers import in_order
 from carina.studies import Studies, Study
 from carina.studies.lookalikes import looks_like
+from carina.studies.vocabulary import SHORT_NAMES
 
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other probes."""
@@ -78,22 +79,23 @@ def build_ground(
 ) -> Benchmark:
     """Build a benchmark of positive and negative probes: is a finding present, and where?
 
-    The bytes depend on the studies and the options alone, not on the number of workers. `Benchmark.build_report` says
+    The files depend only on the studies and the options, not on the number of workers. `Benchmark.build_report` says
     how many probes each finding has, and why not more.
 
     Args:
         studies: Study set with regions that experts drew: masks, polygons or boxes.
-        out: Directory of the benchmark.
-        per_target: Most positive probes for each finding; all by default.
-        absent: Negative probes for each positive probe, 0 to 10.
-        targets: Findings to ask about; by default all that are drawn.
+        out: Directory to write the benchmark to.
+        per_target: Largest number of positive probes for each finding; all by default.
+        absent: Number of negative probes per positive probe, 0 to 10.
+        targets: Findings to ask about, as studies call them; "effusion" and "opacity" stand for "pleural effusion" and
+            "lung opacity". By default all that are drawn.
         ask: "finding" asks for a finding by its name, "phrase" for what a sentence of the report says of it.
         fusion: How regions of several annotators are joined: "union", "majority", "intersection" or "first".
         lateral: Whether lateral views are asked about too.
-        seed: Seed for sampling; the same seed gives the same bytes.
+        seed: Seed for all random choices.
         split: Use only studies of this split: "train", "val" or "test".
         on_error: "skip" or "stop" at a study whose regions do not fit its images.
-        workers: Number of processes; one for each core by default.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
@@ -141,6 +143,7 @@ def _build(
     on_error: OnError,
     progress: Callable[[int], object],
 ) -> None:
+    options = _resolve_targets(studies, options)
     provenance = provenance_of(
         studies,
         directory,
@@ -148,7 +151,6 @@ def _build(
         seed=options.seed,
         options={"protocol": "ground", "version": PROTOCOL_VERSION, **asdict(options)},
     )
-    _check_targets(studies, options)
     with open_build(studies, directory, provenance) as build:
         earlier = read_finished(build, GroundBuildReport)
         if earlier is not None:
@@ -178,17 +180,19 @@ def _build(
         write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
 
 
-def _check_targets(studies: Studies, options: GroundOptions) -> None:
-    """Refuse a finding that no study names, before anything is written."""
+def _resolve_targets(studies: Studies, options: GroundOptions) -> GroundOptions:
+    """Targets by the names that studies have for them; refuse one that no study names, before anything is written."""
     if not options.targets:
-        return
+        return options
     known = {finding.name for study in studies.without(*_NOT_NEEDED_FOR_NAMES) for finding in study.findings}
-    for target in options.targets:
-        if target not in known:
+    targets = [target if target in known else SHORT_NAMES.get(target, target) for target in options.targets]
+    for target, name in zip(options.targets, targets, strict=True):
+        if name not in known:
             raise CarinaError(
                 f"target {target!r}: no study of {studies.directory} names it; they name "
                 f"{', '.join(sorted(known)) or 'nothing'}"
             )
+    return replace(options, targets=tuple(targets))
 
 
 def _number_studies(studies: Studies, options: GroundOptions) -> Iterator[tuple[int, Study]]:

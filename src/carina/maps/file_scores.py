@@ -139,13 +139,13 @@ def score_maps(
 ) -> MapScores:
     """Score localisation maps from files against regions from a file.
 
-    Writes scores.csv and scores.parquet (one row a map, one column a metric variant), summary.csv (means with
+    Writes scores.csv and scores.parquet (one row per map, one column per metric variant), summary.csv (means with
     intervals by finding and lesion size) and scores.json (definitions, and everything that did not match).
 
     Args:
         maps: Directory of maps, .npy, .npz, .png or .tif, named `<image>_<finding>_map` or `<image>`.
         regions: CheXlocalize's segmentations or annotations, or COCO's JSON.
-        out: Directory for the scores.
+        out: Directory to write the scores to.
         profile: Scoring profile; `list_metrics` lists them.
         variants: Metric variants in place of a profile, such as "iou.otsu.tp_only".
         geometry: How a map lies on its image: "whole", "letterbox:LONGEST", "letterbox:LONGEST:SIDE" or
@@ -154,12 +154,13 @@ def score_maps(
             other image counts as a patient of its own.
         split: Name of the split that these images belong to; needed by thresholds and cut-offs.
         thresholds: File of thresholds that `tune` wrote on another split.
-        tune: File for the thresholds that are best on these images, for another split.
+        tune: File to write the thresholds to that are best on these images, for `thresholds` on another split.
         cutoffs: File of probability cut-offs that `tune_cutoffs` wrote on another split.
-        tune_cutoffs: File for the probability cut-offs that are best on these images, for another split.
-        replicates: Bootstrap replicates of patients for an interval.
-        seed: Seed of the bootstrap.
-        on_error: What to do with a map that cannot be read.
+        tune_cutoffs: File to write the probability cut-offs to that are best on these images, for `cutoffs` on another
+            split.
+        replicates: Number of bootstrap replicates of the patients, for intervals.
+        seed: Seed for all random choices.
+        on_error: "skip" or "stop" at a map that cannot be read.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:

@@ -51,14 +51,14 @@ class ConvertedPickles(Result):
 
 @check_arguments
 def convert_pickles(source: Location, out: Location, *, progress: Progress = no_progress) -> ConvertedPickles:
-    """Convert pickled maps to `.npz` without running the code that pickles can hold.
+    """Convert pickled maps to `.npz` without running the code that pickles may contain.
 
     A separate process with limits on memory, time and size reads the files. A file that ends the process is refused,
     and a new process continues with the next file.
 
     Args:
         source: Directory of pickles; folders below it are searched too.
-        out: Directory for the `.npz` files, which keep the names of the pickles.
+        out: Directory to write the `.npz` files to, which keep the names of the pickles.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:

@@ -12,6 +12,7 @@ of it, or in another installed package that announces the module in the entry-po
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeVar
@@ -236,7 +237,7 @@ def parse_model_name(text: str, *, needs: Capability | None = None) -> ModelName
         can = " and ".join(_PHRASES[capability].can for capability in found.capabilities)
         raise CarinaError(
             f"model {text!r}: {_plural(kind)} {can}; they {_PHRASES[needs].cannot}. "
-            f"Models that {_PHRASES[needs].can}: {_known_forms(needs)}."
+            f"Models that {_PHRASES[needs].can}: {', '.join(_known_forms(needs))}."
         )
     return ModelName(text=text, kind=kind, location=location, capabilities=found.capabilities)
 
@@ -357,12 +358,15 @@ def _is_registered(name: str, group: str) -> bool:
 
 def _unknown(text: str, needs: Capability | None) -> str:
     which = "Known models" if needs is None else f"Models that {_PHRASES[needs].can}"
-    return f"model {text!r}: unknown. {which}: {_known_forms(needs)}."
+    forms = _known_forms(needs)
+    close = get_close_matches(text, forms, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    return f"model {text!r}: unknown.{hint} {which}: {', '.join(forms)}."
 
 
-def _known_forms(needs: Capability | None) -> str:
+def _known_forms(needs: Capability | None) -> list[str]:
     kinds = MODELS.entries().values()
-    return ", ".join(kind.form for kind in kinds if needs is None or needs in kind.capabilities)
+    return [kind.form for kind in kinds if needs is None or needs in kind.capabilities]
 
 
 def _plural(kind: str) -> str:

@@ -15,7 +15,8 @@ from carina.pages.case_text import PATH_TITLES, path_title, target_colour
 from carina.pages.figures import Figure, jpeg_uri, shrink
 from carina.pages.frame import render_page
 from carina.pages.sets import CaseSet, RenderedViews
-from carina.pages.words import format_count, page_name
+from carina.pages.words import page_name
+from carina.store.counts import format_count
 from carina.studies import SourceInfo
 
 _THUMBNAIL: Final = Size(width=480, height=480)

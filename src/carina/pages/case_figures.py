@@ -17,7 +17,7 @@ from carina.cases.draw import (
 from carina.cases.model import Box, Case, CaseView, Step
 from carina.pages.figures import Figure, PixelStore, make_figure
 from carina.pages.sets import CaseSet, RenderedViews
-from carina.pages.words import format_count
+from carina.store.counts import format_count
 from carina.studies.region import Region
 
 

@@ -12,7 +12,8 @@ from typing import Final, Literal
 from carina.cases.draw import Colour, colour_of
 from carina.cases.model import Case, Key, Step
 from carina.pages.case_facts import StudyRole, study_date
-from carina.pages.words import SEXES, format_count, join_parts
+from carina.pages.words import SEXES, join_parts
+from carina.store.counts import format_count
 from carina.studies import SourceInfo
 from carina.studies.model import Origin
 

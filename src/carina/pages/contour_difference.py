@@ -33,7 +33,7 @@ from carina.pages.case_facts import ContourEdit, contour_edits, region_roles
 from carina.pages.fact_table import FactTable, subject_names, tabulate_facts
 from carina.pages.figures import Figure, PixelStore, make_figure
 from carina.pages.sets import CaseSet
-from carina.pages.words import format_count
+from carina.store.counts import format_count
 from carina.studies.region import Mask
 
 _OPPOSITE: Final = {"expansion": "contraction", "contraction": "expansion"}

@@ -32,7 +32,8 @@ from carina.pages.fact_table import FactTable, subject_names, tabulate_facts
 from carina.pages.figures import BoxOutline, Figure, PixelStore, make_figure
 from carina.pages.frame import render_page
 from carina.pages.sets import CaseSet, RenderedViews
-from carina.pages.words import format_count, format_number
+from carina.pages.words import format_number
+from carina.store.counts import format_count
 from carina.studies import SourceInfo
 
 _ROLE_TITLES: Final = {"current": "Current", "reference": "Reference"}

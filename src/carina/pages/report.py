@@ -135,10 +135,10 @@ def report(
 
     Args:
         runs: Runs, or directories that hold runs.
-        out: Directory to write to.
+        out: Directory to write the report to.
         cases: Number of cases in the case browser of the page.
-        benchmarks: Benchmarks that are no longer where the runs say.
-        images: Folder of the images, where it is not the one that the benchmark names.
+        benchmarks: Directories of benchmarks that have moved since their runs.
+        images: Directory of the images, if they have moved.
         prices: Table of model prices in the layout of `carina/runs/prices.yaml`, which is used where none is given.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 

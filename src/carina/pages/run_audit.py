@@ -35,19 +35,21 @@ def audit(
 ) -> AuditResult:
     """Audit a benchmark: can it be passed without looking at the images, and are its answer keys sound?
 
-    Every case passes once through every gate: those for all protocols, and those for the protocols that the benchmark
-    holds. Writes `audit.html` and `audit.json`. The result is the same for any number of workers.
+    A gate is one check of the whole benchmark. Every case passes once through every gate: those for all protocols, and
+    those for the protocols that the benchmark holds. Writes `audit.html` and `audit.json`. The result is the same for
+    any number of workers.
 
     Args:
         bench: Directory of the benchmark.
         out: Directory to write to; by default `audit` inside the benchmark.
-        images: Directory of the images, if not the one that the benchmark names.
+        images: Directory of the images, if they have moved.
         files: Whether to open every image file and to render some views.
-        render: Number of views to render as a test.
+        render: Number of views (images as a model gets them) to render as a test.
         limits: Limits to set, by gate: `{"answer-balance": {"majority": 0.65}}`, or a YAML file with the same content.
         gates: Names of the gates to run; by default all that apply.
-        warn_level: Probability of a chance result, corrected for all comparisons of a gate, below which the gate warns.
-        fail_level: The same, below which the gate fails.
+        warn_level: A gate warns if chance alone would give such a result with a probability below this, corrected for
+            all comparisons of the gate.
+        fail_level: The same for a gate that fails.
         workers: Number of processes; by default one per core, or one for a small benchmark.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 

@@ -17,11 +17,6 @@ def format_number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def format_count(count: int, noun: str, plural: str | None = None) -> str:
-    """ "1 step", "3 steps", "2 studies"."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
-
-
 def join_names(names: Sequence[str]) -> str:
     """Names as a list in a sentence: "a", "a and b", "a, b and c"."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from carina.cases import Benchmark, open_benchmark
+from carina.cases.checking import explain_no_set
 from carina.cases.draw import PngRows, Rgb, Size
 from carina.cases.model import Case
 from carina.cases.render import Views
@@ -34,10 +35,10 @@ from carina.pages.study_index import (
 )
 from carina.pages.study_summary import draw_study_summary
 from carina.pages.words import page_name
-from carina.store import what_is
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
+from carina.store.layout import layout_of, what_is
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
 from carina.studies import Studies, open_studies
@@ -50,7 +51,6 @@ INDEX: Final = "index.html"
 CONTACT_SHEET: Final = "contact-sheet.png"
 LIMIT: Final = 24
 """Studies or cases with a page, unless another number is given."""
-_NAMES: Final = {"studies": "study set", "maps": "set of localisation maps"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +124,10 @@ def show(
 
     Args:
         location: Study set or benchmark.
-        out: Directory for the pages; it is created if needed.
+        out: Directory to write the pages to; it is created if needed.
         id: Id of one study or case. Without it, an index and the pages of the first `limit` are written.
-        limit: Largest number of studies or cases with a page, 1 or more.
-        images: Directory with the images of a benchmark, if they are not where the benchmark says.
+        limit: Write pages of at most this number of studies or cases.
+        images: Directory of the images, if they have moved.
         title: Heading of the index; the name of the set's directory unless given.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
@@ -263,9 +263,9 @@ def write_case_pages(
 def _check_target(out: Path) -> Path:
     if out.exists() and not out.is_dir():
         raise CarinaError(f"{out}: is a file, expected a directory for the pages")
-    kind = what_is(out)
-    if kind is not None:
-        raise CarinaError(f"{out}: is a {_NAMES.get(kind, kind)}; choose another directory for the pages")
+    layout = layout_of(out)
+    if layout is not None:
+        raise CarinaError(f"{out}: is a {layout.title}; choose another directory for the pages")
     return out
 
 
@@ -291,7 +291,7 @@ def _open_set(location: Location, images: Location | None) -> Studies | Benchmar
         case "maps":
             raise CarinaError(f"{path}: holds localisation maps; `carina report` shows them")
         case _:
-            raise CarinaError(f"{path}: neither a study set (studies.json) nor a benchmark (bench.json)")
+            raise CarinaError(explain_no_set(path))
 
 
 def _check_id(opened: Studies | Benchmark, record_id: str, noun: str, plural: str) -> None:

@@ -104,20 +104,21 @@ def build_percept(
 ) -> Benchmark:
     """Build a benchmark of sequential examinations of lesions from a study set.
 
-    The bytes depend on the studies and the options alone, not on the number of workers. An interrupted call resumes
+    The files depend only on the studies and the options, not on the number of workers. An interrupted call resumes
     when it is repeated. `Benchmark.build_report` says how many cases each lesion has on each path, and why not more.
 
     Args:
         studies: Study set with masks of lesions and of both lungs.
-        out: Directory of the benchmark.
-        per_cell: Cases for each lesion on each path.
-        seed: Seed for sampling; the same seed gives the same bytes.
-        targets: Lesions to ask about; all of `LESIONS` by default.
+        out: Directory to write the benchmark to.
+        per_cell: Number of cases per cell; a cell is one lesion on one path.
+        seed: Seed for all random choices.
+        targets: Lesions to ask about, by the names of `LESIONS` or as studies call them ("effusion" or
+            "pleural effusion"); all by default.
         split: Use only studies of this split: "train", "val" or "test".
         segmenter: Model that draws the masks, such as "sam:weights"; the studies' own masks by default.
         deformer: Model that deforms the masks; a signed-distance warp by default.
-        rules: Limits that keys must keep clear of.
-        workers: Number of processes; one for each core by default.
+        rules: Limits of the protocol, as a `carina.percept.Rules`; the defaults if None.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
@@ -132,10 +133,11 @@ def build_percept(
         >>> [(cell.path, cell.built) for cell in bench.build_report.cells]
         [('LF', 1), ('RF', 0), ('RR', 1)]
     """
+    short_names = {lesion.finding: lesion.name for lesion in LESIONS.values()}
     options = BuildOptions(
         seed=seed,
         per_cell=per_cell,
-        targets=tuple(LESIONS if targets is None else targets),
+        targets=tuple(LESIONS if targets is None else (short_names.get(name, name) for name in targets)),
         split=split,
         rules=rules or Rules(),
         segmenter=segmenter,

@@ -43,7 +43,7 @@ from carina.studies.vocabulary import Split
 SOURCE: Final = Source(
     name="phantom",
     title="Synthetic chest radiographs with exact truth",
-    needs="Nothing: made by `carina phantom`.",
+    needs="nothing (made by `carina phantom`)",
     licence="CC0-1.0",
     truth=("masks", "anatomy", "attributes", "devices", "relations", "priors", "quality", "reports"),
 )
@@ -164,30 +164,32 @@ def make_phantoms(
 ) -> Studies:
     """Make a study set of synthetic chest radiographs with exact truth.
 
-    The bytes depend on the seed and the options alone. The first studies of a larger set are those of a smaller one. An
-    interrupted call is resumed by the same call.
+    The files depend only on the seed and the options, not on the number of workers. A larger set begins with the
+    studies of a smaller one. An interrupted call resumes when it is repeated.
 
     Args:
-        out: Directory of the study set.
-        n: Number of studies.
-        seed: Seed for everything that is random; the same seed gives the same bytes.
+        out: Directory to write the study set to.
+        n: Number of studies to make.
+        seed: Seed for all random choices.
         size: Side of the square images, in pixels: 32 to 4096.
         bits: Bits of a grey value: 8, or 12 stored in 16-bit PNG.
-        monochrome1: Whether high values are dark.
+        monochrome1: Whether to store inverted grey values, high for dark, as DICOM's MONOCHROME1 does.
         conspicuity: Contrast of lesions, above 0 and at most 2; 1 is usual, 0.5 is subtle.
-        wording: Wording of the reports: "build", or "held-out" for testing report parsers.
+        wording: Wording of the reports: "build", or "held-out", which shares no sentence with it, to test report
+            parsers.
         normal: Share of studies without a finding.
         findings: Weight of each finding among abnormal studies; a finding that is not named never occurs. None for the
             usual weights.
-        devices: Share of studies or patients with each device; a device that is not named never occurs. None for the
-            usual shares.
+        devices: How often each device occurs; a device that is not named never does. Tubes and central venous line:
+            share of AP studies. Pacemaker: share of patients of 60 and older. Chest tube: share of pneumothoraces in AP
+            studies that are drained. None for the usual shares.
         pa_with_lateral: Share of studies with a PA and a lateral image.
-        pa_alone: Share of studies with a PA image alone; the rest are AP.
+        pa_alone: Share of studies with only a PA image; all others are AP.
         with_prior: Share of patients with more than one study.
         quality_defect: Share of images with a technical defect.
-        hedged: Share of findings that the report hedges.
-        malpositioned: Share of devices whose tip lies wrong.
-        workers: Number of processes; None for one a core.
+        hedged: Share of findings that the report calls uncertain.
+        malpositioned: Share of devices with a misplaced tip.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:

@@ -6,13 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
+from carina.runs.layout import LAYOUT
 from carina.runs.records import SCHEMA, RunInfo
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.manifest import check_header
 from carina.store.resume import contents
 
-RUN_FILE: Final = "run.json"
+RUN_FILE: Final = LAYOUT.file
 _MAY_DIFFER: Final = frozenset({"schema", "carina", "id", "benchmark", "calls", "text_models"})
 """Fields that do not decide what is asked."""
 _SELECTION: Final = frozenset({"cases", "limit", "sample_per_cell"})

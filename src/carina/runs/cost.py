@@ -155,11 +155,11 @@ def estimate(
         on_wrong: As for `run`.
         profile: As for `run`.
         max_side: Longest side of an image, in pixels.
-        limit: Number of cases, from the start of the benchmark.
-        sample_per_stratum: Number of cases per stratum, sampled at random.
-        seed: Seed for sampling.
+        limit: Number of cases to ask, from the start of the benchmark; None for all.
+        sample_per_stratum: Number of cases of each stratum (lesion and path), sampled at random; None for all.
+        seed: Seed for all random choices.
         max_tokens: Longest answer, reasoning included, in tokens.
-        images: Directory of the images, if it is not the one that the benchmark names.
+        images: Directory of the images, if they have moved.
         price_in: US dollars per million tokens that are sent; None for the table of prices.
         price_out: US dollars per million tokens that the model writes.
         prices: Another table of prices, in the layout of `prices.yaml`.

@@ -66,35 +66,37 @@ def run(
 
     Args:
         bench: Benchmark to ask.
-        model: Name of the model: `builtin/reader`, `openai/gpt-5`, `hf:PATH`, `onnx:PATH`.
-        out: Directory of the run.
+        model: Name of the model: `builtin/reader`, `openai/gpt-5`, `openai-api/NAME/MODEL` with `base_url`, `hf:PATH`,
+            `onnx:PATH`.
+        out: Directory to write the run to.
         history: What earlier turns show: "own" (the model's answers), "gold" (wrong answers replaced by right ones),
             "hint" (the truth stated before the next question) or "none". "implicit" and "explicit" are CheXpercept's
             names for gold and hint at its four correction points.
-        scope: Whether gold and hint correct before every "step" or stage by "stage"; None for what `history` and
-            `profile` imply.
+        scope: When gold and hint correct earlier answers: before every "step", or when a new "stage" begins. None for
+            "stage" with "implicit", "explicit" and the profile "chexpercept", and for "step" otherwise.
         on_wrong: After a wrong stage, "continue", so that every stage is measured, or "stop".
-        profile: Answer parser and correction points to use.
+        profile: Whose rules read the answers and decide where they are corrected: "carina" or "chexpercept". With
+            "chexpercept", the history "none" keeps the model's own answers, as in CheXpercept.
         blind: Replace every image by a grey one of the same size: the text-only baseline.
         max_side: Longest side of an image, in pixels; larger images are downscaled.
-        limit: Number of cases to run, from the start of the benchmark.
-        sample_per_stratum: Number of cases per stratum (lesion and path), sampled at random.
-        seed: Seed for sampling and for stochastic models.
-        temperature: Sampling temperature; negative or None for the model's default.
+        limit: Number of cases to ask, from the start of the benchmark; None for all.
+        sample_per_stratum: Number of cases of each stratum (lesion and path), sampled at random; None for all.
+        seed: Seed for all random choices.
+        temperature: Sampling temperature; negative or None for the model's own default.
         max_tokens: Longest answer, reasoning included, in tokens.
-        connections: Conversations at a time, with a served model.
-        processes: Processes that share the cases.
-        engine: Where an in-process model runs: "local" or "ray".
-        address: Address of a Ray cluster, HOST:PORT.
-        base_url: Address of a served model.
-        retries: Retries after a transport error.
+        connections: Number of conversations to hold with a served model at the same time.
+        processes: Number of processes, for a model that runs in-process.
+        engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
+        address: Address of a running Ray cluster, HOST:PORT, with engine "ray".
+        base_url: Address of the server for `openai-api/...`, such as "http://localhost:8000/v1".
+        retries: Number of retries after a transport error.
         timeout: Seconds for one attempt at an answer.
-        accept_terms: State that the terms of restricted sources allow sending their data to the model's provider.
+        accept_terms: Confirm that the terms of restricted sources allow sending their data to the model's provider.
         trust_remote_code: Whether code that comes with an `hf:` model may run.
         device: Device of an in-process model: cpu, cuda, cuda:1.
-        images: Directory of the images, if it is not the one that the benchmark names.
+        images: Directory of the images, if they have moved.
         progress: Progress display, such as `carina.progress_bar`; none by default.
-        notify: Called with a sentence about something unexpected, such as a run that is extended.
+        notify: Called with a sentence about something unexpected, such as a run that is extended; for example `print`.
 
     Returns:
         The run: `.scores()` by stage, `.to_frame()` with one row per step, `.failures`.

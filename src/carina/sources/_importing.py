@@ -34,15 +34,15 @@ def import_studies(
 
     Args:
         source: Name of the source; `list_sources()` lists them.
-        path: File or folder of the data set.
-        out: Directory for the study set.
+        path: File or directory of the data set.
+        out: Directory to write the study set to.
         options: Options of the source by name; `carina sources NAME` lists them.
-        images: Folder of the image files, for sources whose images may lie elsewhere.
+        images: Directory of the image files, for sources whose images may be in another directory.
         on_error: "skip" leaves records out that cannot be used, and lists them in `skipped.csv`; "stop" raises at the
             first.
-        limit: Number of studies to import at most.
-        copy_images: Copy the images into the study set instead of referring to them where they are.
-        workers: Number of processes; one a core if None.
+        limit: Largest number of studies to import; None for all.
+        copy_images: Copy the images into the study set; otherwise they stay where they are.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
@@ -78,15 +78,15 @@ def import_cases(
 
     Args:
         source: Name of the source; `list_sources()` lists them.
-        path: File or folder of the questions.
-        out: Directory for the benchmark.
+        path: File or directory of the questions.
+        out: Directory to write the benchmark to.
         options: Options of the source by name; `carina sources NAME` lists them.
-        images: Folder of the image files, for sources whose images may lie elsewhere.
+        images: Directory of the image files, for sources whose images may be in another directory.
         on_error: "skip" leaves records out that cannot be used, and lists them in `skipped.csv`; "stop" raises at the
             first.
-        limit: Number of cases to import at most.
-        copy_images: Copy the images into the benchmark instead of referring to them where they are.
-        workers: Number of processes; one a core if None.
+        limit: Largest number of cases to import; None for all.
+        copy_images: Copy the images into the benchmark; otherwise they stay where they are.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:
@@ -158,7 +158,7 @@ def _import_source(source: str, path: Location, out: Location, settings: _Settin
     found = SOURCES[source]
     images, limit = settings.images, settings.limit
     if found.read is None:
-        raise CarinaError(f"source {source} cannot be imported. {found.needs}")
+        raise CarinaError(f"{source}: is not imported; make {source} studies with `carina {source}`")
     if settings.on_error not in get_args(OnError):
         raise CarinaError(f"on_error: expected skip or stop, found {settings.on_error!r}")
     if limit is not None and limit < 1:

@@ -270,7 +270,8 @@ def list_sources() -> SourceList:
     """All sources that can be imported, and the phantom.
 
     Returns:
-        The sources in order of name; `to_frame()` gives what each needs, its licence and the truth it carries.
+        The sources in order of name; `to_frame()` gives what each needs, its licence, and what it knows
+        about each study.
 
     Example:
         >>> [source.name for source in list_sources()]

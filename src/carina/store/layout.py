@@ -24,8 +24,8 @@ class Layout(NamedTuple):
     """Name of the manifest: "studies.json"."""
     folder: str
     """Folder of the parts, and the plural of what they hold: "studies"."""
-    opener: str
-    """Full name of the function that opens a set: "carina.studies.open_studies"."""
+    made_by: str
+    """What messages advise where such a set is missing: "make one with `carina phantom` or `carina import`"."""
 
     @property
     def kind(self) -> str:

@@ -174,7 +174,7 @@ def _version(text: str) -> tuple[int, int]:
 def _why_missing(layout: Layout, path: Path, file: Path) -> str:
     other = layout_of(path)
     if other is not None and other != layout:
-        return f"{path}: holds a {other.title}, not a {layout.title}: open it with `{other.opener}`"
+        return f"{path}: is a {other.title}, expected a {layout.title}; {layout.made_by}"
     if not file.parent.is_dir():
         return f"{file.parent}: no such directory, expected a {layout.title}"
     if has_parts(file.parent, layout):

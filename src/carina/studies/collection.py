@@ -47,7 +47,7 @@ def open_studies(location: Location, images: Location | None = None, *, verify: 
 
     Args:
         location: Directory of the set, or its `studies.json`. Opened studies are returned as they are.
-        images: Directory of the images on this machine, where it is not the one that the manifest states.
+        images: Directory of the images, if they have moved.
         verify: Whether to compare each part with its checksum when it is first read; False for a set that was
             verified before.
 
@@ -124,7 +124,7 @@ class Studies(ImageView[Study, Manifest]):
         certainty: Choice | None = None,
         view: Choice | None = None,
     ) -> "Studies":
-        """Studies that meet all conditions; each is a value or several, of which any will do.
+        """Studies that meet all conditions; each is one value, or a list of values of which any may match.
 
         A `finding` is meant to be present unless `certainty` says otherwise.
         """

@@ -10,6 +10,6 @@ LAYOUT: Final = declare_layout(
         title="study set",
         file="studies.json",
         folder="studies",
-        opener="carina.studies.open_studies",
+        made_by="make one with `carina phantom` or `carina import`",
     )
 )

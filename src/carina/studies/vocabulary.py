@@ -35,6 +35,8 @@ FINDINGS: Final = (
     "pneumonia",
     "pneumothorax",
 )
+SHORT_NAMES: Final = {"effusion": "pleural effusion", "opacity": "lung opacity"}
+"""Findings that also have a shorter name, as CheXpercept calls them."""
 
 DEVICES: Final = (
     "endotracheal tube",

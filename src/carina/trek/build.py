@@ -80,28 +80,29 @@ def build_trek(
 ) -> Benchmark:
     """Build a benchmark of conversations that follow a radiologist's reading in eight stages.
 
-    The bytes depend on the studies and the options alone, neither on the number of workers nor on the engine. An
+    The files depend only on the studies and the options, neither on the number of workers nor on the engine. An
     interrupted call resumes when it is repeated. On a Ray cluster, studies and benchmark must lie on a file system that
     all machines share. `Benchmark.build_report` says how many conversations there are, and why not more.
 
     Args:
         studies: Study set; each study gets the stages that its truth supports.
-        out: Directory of the benchmark.
-        seed: Seed for sampling; the same seed gives the same bytes.
+        out: Directory to write the benchmark to.
+        seed: Seed for all random choices.
         split: Use only studies of this split: "train", "val" or "test".
         shuffled: Share of conversations whose questions are in random order, 0 to 1.
         frame: Units of boxes: "pixel", "percent" or "thousand" (0 to 1000).
-        most_images: Images of a study that are shown, at most.
-        indication: Share of conversations that state the indication, 0 to 1.
+        most_images: Largest number of images of a study to show.
+        indication: Share of conversations that state why the patient was examined (the indication), 0 to 1.
         extractor: How findings are read where a study has only report text: "rules", or "model:NAME".
-        paraphrase: Model that rewords questions, as "model:NAME"; a question whose key might change keeps its wording.
+        paraphrase: Model that rewords questions, as "model:NAME"; a question whose answer might change keeps its
+            wording.
         language: Language of the wording.
-        quotas: How much is asked, on average.
+        quotas: How many questions of each kind are asked, on average, as a `carina.trek.Quotas`.
         part_size: Conversations in one part of the benchmark.
-        engine: "local" processes, or "ray".
-        address: Address of a running Ray cluster.
+        engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
+        address: Address of a running Ray cluster, HOST:PORT, with engine "ray".
         on_error: "skip" or "stop" at a study whose records contradict each other.
-        workers: Number of processes; one for each core by default.
+        workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
     Returns:

@@ -39,7 +39,7 @@ Keys = Literal["inline", "separate"]
 
 @exporter(
     name=layout.NAME,
-    title="chexpercept.json and chexpercept/<key_id>/..., of percept cases",
+    title="the published layout of CheXpercept, for percept cases",
     examples=("--keys separate", "--neutral-names"),
 )
 def chexpercept(
@@ -53,7 +53,7 @@ def chexpercept(
         Keys,
         Meta(
             description="inline: answers beside their questions; separate: answers in a file keys.json, which can be "
-            "kept back. The blocks of a record still tell the path of its case."
+            "withheld. Which questions a record has still reveals the path of its case."
         ),
     ] = "inline",
 ) -> Format[Any]:

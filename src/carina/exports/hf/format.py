@@ -69,8 +69,8 @@ def hf(
     pictures: Annotated[
         PictureMode,
         Meta(
-            description="none: refer to images by key; copy: PNG files in the folder; embed: PNG in the rows. None by "
-            "default: images of credentialed sources may not be shared."
+            description="none: refer to images by key; copy: PNG files in the folder; embed: PNG in the rows. The "
+            "default is none, because images of restricted sources may not be shared."
         ),
     ] = "none",
 ) -> Format[Any]:

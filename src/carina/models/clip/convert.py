@@ -100,14 +100,14 @@ class ConvertedCheckpoint(Result):
 
 @check_arguments
 def convert_checkpoint(checkpoint: Location, out: Location, kind: str) -> ConvertedCheckpoint:
-    """Convert a pickled checkpoint of a CLIP-style model to safetensors without running the code that it can hold.
+    """Convert a pickled checkpoint of a CLIP-style model to safetensors without running the code that it may contain.
 
     Settings and vocabularies in the folder of the checkpoint are copied; where there is no config.json, one is written
     that says where the weights came from. Needs the extra `torch`.
 
     Args:
         checkpoint: A .pt, .pth, .bin or .ckpt file, or a zip of one.
-        out: Folder of the model, or a file that ends in .safetensors, for one checkpoint of an ensemble.
+        out: Directory of the model, or a file that ends in .safetensors, for one checkpoint of an ensemble.
         kind: Kind of model: a CLIP-style kind such as "biovil", or "bert" for a text tower.
 
     Returns:

@@ -10,10 +10,11 @@ import msgspec
 import polars as pl
 
 from carina.runs.claim import RUN_FILE
+from carina.runs.layout import LAYOUT
 from carina.runs.records import RunInfo, StepRow
 from carina.runs.results import open_run
 from carina.store.errors import CarinaError
-from carina.store.layout import LAYOUTS
+from carina.store.layout import LAYOUTS, layout_of
 
 TEXT_SCORES: Final = {
     "bertscore": "BERTScore",
@@ -87,8 +88,13 @@ def read_run(path: Path) -> ComparedRun:
     Raises:
         CarinaError: Something of the run is missing or invalid, or a newer version of Carina has written it.
     """
+    if path.is_file():
+        raise CarinaError(f"{path}: is a file, {_EXPECTED_RUN}; give the directory that holds it")
     if not path.is_dir():
         raise CarinaError(f"{path}: no such directory, {_EXPECTED_RUN}")
+    found = layout_of(path)
+    if found is not None and found not in (LAYOUT, LAYOUTS["maps"]):
+        raise CarinaError(f"{path}: is a {found.title}, {_EXPECTED_RUN}")
     if not (path / RUN_FILE).exists():
         raise CarinaError(f"{path}: no {RUN_FILE} and no {LAYOUTS['maps'].file}, {_EXPECTED_RUN}")
     run = open_run(path)

@@ -51,7 +51,7 @@ def _count_bytes(path: Path) -> int:
 
 @source(
     name="swift-chat",
-    title="Staged conversations in the ms-swift layout of CXRTrek's published sample",
+    title="Staged conversations in the layout of CXRTrek's sample",
     needs="a file .json or .jsonl (also .gz) of conversations, or a folder of them; becomes a benchmark, not studies.",
     licence="That of your copy: the text comes from credentialed reports, and Carina brings none.",
     truth=("questions", "keys", "boxes"),
