@@ -173,9 +173,9 @@ def lesions() -> str:
     heads = (
         "`--target`",
         "finding of the study",
-        "may not be present beside it",
-        "nor where it is absent",
-        "contour stays in",
+        "not asked about if one of these is present",
+        "not called absent if one of these is present either",
+        "contour stays within",
     )
     return "\n".join([f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows])
 

@@ -87,7 +87,10 @@ def test_a_benchmark_is_described_from_the_case_down() -> None:
     for record in ("Case", "Step", "Key", "Fact", "CaseView", "Mark", "Region"):
         assert f"### {record}\n" in text
     assert "| `options` | list of [Option](#option) | " in text
-    assert "| `counts` | [Counts](#counts) | How much the benchmark holds. |" in hooks.bench_manifest()
+    assert (
+        "| `counts` | [Counts](#counts) | Numbers of cases, questions and patients. |"
+        in hooks.bench_manifest()
+    )
     assert "| `reasons` | whole number by name | " in hooks.build_report()
 
 
