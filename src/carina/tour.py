@@ -174,7 +174,7 @@ def demo(
         CarinaError: `out` holds something else.
 
     Example:
-        >>> tour = demo("demo", studies=4, image_size=64, cases_per_cell=1)
+        >>> tour = demo("demo", studies=2, image_size=64, cases_per_cell=1, workers=1)
         >>> tour.path.name
         'index.html'
     """

@@ -309,10 +309,22 @@ class Case(Record, frozen=True, kw_only=True):
 
 
 def without_keys(case: Case) -> Case:
-    """The case without its answers, as it may be given to a model under test, one step after the other.
+    """Remove the answers from a case, so that it can be given to a model under test, one step after the other.
 
     The path is removed too, and so are the branches that lead to a step and the regions that no view draws. The steps
     themselves still reveal the path: whoever sees all of them at once knows the first answers.
+
+    Args:
+        case: A case with its answers.
+
+    Returns:
+        The case without answers.
+
+    Example:
+        >>> from carina import open_benchmark
+        >>> case = next(iter(open_benchmark("bench")))
+        >>> case.steps[0].key.options, without_keys(case).steps[0].key.options
+        (('yes',), ())
     """
     bare = tuple(
         msgspec.structs.replace(step, key=Key(), facts=(), evidence=(), reached_by=(), depends_on=())

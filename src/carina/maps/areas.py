@@ -87,6 +87,10 @@ def measure_shape(truth: Region) -> Shape | None:
 
     Returns:
         The shape, with NaN for ratios of a contour without area; None where the region is empty.
+
+    Example:
+        >>> measure_shape(Region.from_box(2, 2, 9, 5, height=20, width=20))
+        Shape(pieces=1, share=0.1125, elongation=2.0, irrectangularity=0.0)
     """
     if truth.is_empty:
         return None

@@ -118,6 +118,11 @@ def ratio_replicates(
 
     Raises:
         CarinaError: A value is infinite, or `clusters` differs in length.
+
+    Example:
+        >>> means = ratio_replicates([[1, 0], [1, 1], [1, 0]], replicates=100)
+        >>> means.shape, float(means[:, 0].min())
+        ((100, 2), 1.0)
     """
     table, codes = _present(columns_of(values), clusters)
     return _means(table, codes, replicates=replicates, seed=seed)[1]

@@ -38,7 +38,21 @@ LAYOUTS: Final[Registry[Layout]] = Registry("kind of set", group="carina.sets", 
 
 
 def declare_layout(layout: Layout) -> Layout:
-    """Register the layout of a kind of set, and return it."""
+    """Register the layout of a kind of set.
+
+    Args:
+        layout: Names by which the kind is recognised.
+
+    Returns:
+        The same layout.
+
+    Raises:
+        ValueError: Another layout has the same `holds`.
+
+    Example:
+        >>> declare_layout(Layout("notes", "note set", "notes.json", "notes", "my_package.open_notes")).kind
+        'carina/notes'
+    """
     LAYOUTS.register(layout.holds, layout)
     return layout
 
