@@ -355,9 +355,8 @@ def gate(
         ...         if len(case.images) > 1:
         ...             self.objections.add(case.id, "shows several images")
         ...     def result(self):
-        ...         return self.report_defects(
-        ...             self.n, self.objections, threshold="one image", good="All do.", bad="Split the cases."
-        ...         )
+        ...         bad = "Some cases show several images; remove these cases."
+        ...         return self.report_defects(self.n, self.objections, threshold="one image", good=meaning, bad=bad)
         >>> list_gates(["my-protocol"])[-1].title
         'Single images'
     """

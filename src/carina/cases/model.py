@@ -48,7 +48,14 @@ class CaseImage(Record, frozen=True, kw_only=True):
 
 
 def case_image(image: Image, *, role: Role = "current") -> CaseImage:
-    """The image of a study as an image of a case.
+    """Convert an image of a study to an image of a case.
+
+    Args:
+        image: The image.
+        role: "current" for the study in question, "reference" for an image to compare it with.
+
+    Returns:
+        The image as cases record it.
 
     Example:
         >>> case_image(Image(key="a.png", view="PA", width=8, height=4), role="reference").role

@@ -104,7 +104,7 @@ def _name_regions(probe: Probe, chance: np.random.Generator) -> tuple[tuple[Case
 
 
 def presence_question(target: str, phrase: str) -> str:
-    """Ask whether a finding, or what a sentence of a report says, is present.
+    """Write the question whether a finding, or what a sentence of a report says, is present.
 
     Args:
         target: Name of the finding.

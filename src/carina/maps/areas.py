@@ -48,6 +48,9 @@ def size_bins(edges: tuple[float, ...] = SIZE_EDGES) -> list[str]:
     Args:
         edges: Shares that divide the bins, ascending.
 
+    Returns:
+        A name for each bin, as `size_bin` returns them.
+
     Raises:
         CarinaError: The edges are not two or more ascending shares between 0 and 1.
 

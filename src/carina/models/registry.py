@@ -342,7 +342,7 @@ def identify_model(name: str, *, needs: Capability | None = None) -> ModelIdenti
     Example:
         >>> identify_model("builtin/reader")
         Traceback (most recent call last):
-        carina.store.errors.CarinaError: ...
+        carina.store.errors.CarinaError: model 'builtin/reader': models such as builtin/reader have no weights ...
     """
     parsed = parse_model_name(name, needs=needs)
     identify = MODELS[parsed.kind].identify

@@ -50,6 +50,9 @@ def mean_interval(
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
 
+    Returns:
+        The mean with its interval.
+
     Raises:
         CarinaError: A value is infinite, or `clusters` differs in length.
 
@@ -149,6 +152,9 @@ def balanced_accuracy(
         level: Coverage of the interval, between 0 and 1.
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
+
+    Returns:
+        The balanced accuracy with its interval.
 
     Raises:
         CarinaError: `group` or `clusters` differs in length.

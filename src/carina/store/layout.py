@@ -58,13 +58,19 @@ def declare_layout(layout: Layout) -> Layout:
 
 
 def what_is(path: str | Path) -> str | None:
-    """What a directory, or the manifest in it, holds: "studies", "benchmark", ...; None for anything else.
+    """Tell which kind of set a directory holds.
 
     A set that is begun and not complete is recognised too, by its parts.
 
+    Args:
+        path: A directory, or the manifest in it.
+
+    Returns:
+        "studies", "benchmark" or another name in `LAYOUTS`; None for anything else.
+
     Example:
-        >>> what_is("no/such/directory") is None
-        True
+        >>> what_is("studies"), what_is("bench"), what_is("no/such/directory")
+        ('studies', 'benchmark', None)
     """
     layout = layout_of(Path(path))
     return layout.holds if layout else None
