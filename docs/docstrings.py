@@ -1,7 +1,7 @@
 """Runs the examples in docstrings: `python docs/docstrings.py [MODULE...]`; exit code 1 if one prints something else.
 
 Every example runs in a directory of its own that holds what `prepare_examples` makes, so that it can begin with
-`"studies"`, `"bench"` or `"runs/reader"`.
+`"studies"`, `"bench"` or `"runs/reader"`. An example that names nothing of it runs in an empty directory.
 """
 
 import doctest
@@ -31,7 +31,7 @@ def prepare_examples(directory: Path) -> None:
     | `studies` | 40 phantom studies |
     | `bench`, `conversations`, `probes` | benchmarks of percept, trek and ground |
     | `runs/reader`, `runs/majority` | two models evaluated on `bench` |
-    | `maps/asymmetry` | localisation maps of a built-in model on `probes` |
+    | `maps/asymmetry` | localisation maps of a built-in model on 16 of the `probes` |
     | `map-files`, `regions.json`, `pickled-maps` | maps of another program, and the regions that they should show |
     | `checkpoint.pt` | a pickled checkpoint of one tensor |
     """
@@ -42,7 +42,7 @@ def prepare_examples(directory: Path) -> None:
         carina.build_ground("studies", "probes", workers=1)
         for name in ("reader", "majority"):
             carina.run("bench", f"builtin/{name}", f"runs/{name}")
-        carina.explain("probes", "builtin/asymmetry", "maps/asymmetry")
+        carina.explain("probes", "builtin/asymmetry", "maps/asymmetry", limit=16, controls=False, workers=1)
         _write_map_files()
         torch.save({"visual.proj": torch.zeros(4, 4)}, "checkpoint.pt")
 
@@ -88,7 +88,10 @@ def main() -> int:
         tests = find_examples(sys.argv[1:])
         for number, test in enumerate(tests):
             directory = Path(scratch) / str(number)
-            shutil.copytree(ready, directory)
+            if any(f'"{path.name}' in test.docstring for path in ready.iterdir()):
+                shutil.copytree(ready, directory)
+            else:
+                directory.mkdir()
             with chdir(directory):
                 runner.run(test)
             shutil.rmtree(directory)

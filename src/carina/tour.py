@@ -175,7 +175,7 @@ def demo(
         CarinaError: `out` holds something else.
 
     Example:
-        >>> tour = demo("demo", studies=4, size=64, per_cell=1)
+        >>> tour = demo("demo", studies=2, size=64, per_cell=1, workers=1)
         >>> tour.path.name
         'index.html'
     """

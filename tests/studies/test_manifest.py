@@ -5,8 +5,8 @@ import json
 import pytest
 
 import carina
-from carina.store import read_manifest
 from carina.store.errors import StudySetError
+from carina.store.manifest import read_manifest
 from carina.studies import Image, Provenance, SourceInfo, Study, open_studies, write_studies
 from carina.studies.store import STUDIES
 

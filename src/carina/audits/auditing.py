@@ -60,6 +60,16 @@ def audit_cases(cases: Iterable[Case], gates: Sequence[AnyGate], *, benchmark: s
         cases: Cases, read once.
         gates: Fresh gates, as `make_gates` returns them.
         benchmark: Fingerprint of the benchmark that holds the cases.
+
+    Returns:
+        The results of all gates.
+
+    Example:
+        >>> from carina import open_benchmark
+        >>> from carina.audits import AuditContext, list_gates, make_gates
+        >>> gates = make_gates(list_gates(["percept"])[:3], AuditContext())
+        >>> audit_cases(open_benchmark("bench"), gates).cases
+        17
     """
     totals = _pass_cases(cases, gates)
     return _conclude(totals, [gate.result() for gate in gates], benchmark=benchmark)

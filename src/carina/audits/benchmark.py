@@ -67,8 +67,17 @@ def audit_benchmark(
         workers: Processes; by default one per core, or one for a small benchmark.
         progress: Called after each case.
 
+    Returns:
+        The results of all gates.
+
     Raises:
         CarinaError: The benchmark cannot be read, or an option does not fit it.
+
+    Example:
+        >>> from carina.audits import AuditOptions, audit_benchmark
+        >>> audit = audit_benchmark("bench", AuditOptions(gates=("patient-overlap",)))
+        >>> audit.cases, [(gate.name, gate.status) for gate in audit.gates]
+        (17, [('patient-overlap', 'pass')])
     """
     chosen = options or AuditOptions()
     opened = open_benchmark(as_path(bench), chosen.images)

@@ -341,6 +341,24 @@ def gate(
 
     Raises:
         ValueError: Another gate has this name.
+
+    Example:
+        >>> from carina.audits import Gate, NoLimits, Objections, gate, list_gates
+        >>> meaning = "No case shows more than one image."
+        >>> @gate("single-images", title="Single images", meaning=meaning, protocols=("my-protocol",))
+        ... class SingleImages(Gate[NoLimits]):
+        ...     def __init__(self, context, limits):
+        ...         super().__init__(context, limits)
+        ...         self.n, self.objections = 0, Objections()
+        ...     def see(self, case):
+        ...         self.n += 1
+        ...         if len(case.images) > 1:
+        ...             self.objections.add(case.id, "shows several images")
+        ...     def result(self):
+        ...         bad = "Some cases show several images; remove these cases."
+        ...         return self.report_defects(self.n, self.objections, threshold="one image", good=meaning, bad=bad)
+        >>> list_gates(["my-protocol"])[-1].title
+        'Single images'
     """
 
     def declare(make: G) -> G:
@@ -361,7 +379,18 @@ def gate(
 
 
 def list_gates(protocols: Collection[str] | None = None) -> list[GateInfo]:
-    """Declarations of all gates, or of those that apply to a benchmark with these protocols, in the order of tables."""
+    """List the declarations of all gates, or of those that apply to a benchmark.
+
+    Args:
+        protocols: Protocols of the benchmark's cases; None for all gates.
+
+    Returns:
+        Declarations in the order of tables.
+
+    Example:
+        >>> [info.name for info in list_gates(["ground"])][:3]
+        ['case-integrity', 'key-margins', 'answer-position']
+    """
     found = GATES.entries().values()
     chosen = [info for info in found if protocols is None or info.applies_to(protocols)]
     return sorted(chosen, key=lambda info: (info.order, info.name))
@@ -370,6 +399,19 @@ def list_gates(protocols: Collection[str] | None = None) -> list[GateInfo]:
 def make_gates(
     gates: Sequence[GateInfo], context: AuditContext, limits: Mapping[str, Limits] | None = None
 ) -> list[AnyGate]:
-    """Fresh gates for one audit; those without `limits` get their defaults."""
+    """Make fresh gates for one audit.
+
+    Args:
+        gates: Declarations, as `list_gates` returns them.
+        context: What is known about the benchmark.
+        limits: Limits by name of the gate; a gate without limits here gets its defaults.
+
+    Returns:
+        A gate for each declaration, in the same order. Each can be used for one audit.
+
+    Example:
+        >>> [gate.title for gate in make_gates(list_gates(["ground"])[:2], AuditContext())]
+        ['Case integrity', 'Margins of answer keys']
+    """
     stated = limits or {}
     return [info.make(context, stated[info.name] if info.name in stated else info.limits()) for info in gates]

@@ -48,7 +48,14 @@ class CaseImage(Record, frozen=True, kw_only=True):
 
 
 def case_image(image: Image, *, role: Role = "current") -> CaseImage:
-    """The image of a study as an image of a case.
+    """Convert an image of a study to an image of a case.
+
+    Args:
+        image: The image.
+        role: "current" for the study in question, "reference" for an image to compare it with.
+
+    Returns:
+        The image as cases record it.
 
     Example:
         >>> case_image(Image(key="a.png", view="PA", width=8, height=4), role="reference").role
@@ -309,10 +316,22 @@ class Case(Record, frozen=True, kw_only=True):
 
 
 def without_keys(case: Case) -> Case:
-    """The case without its answers, as it may be given to a model under test, one step after the other.
+    """Remove the answers from a case, so that it can be given to a model under test, one step after the other.
 
     The path is removed too, and so are the branches that lead to a step and the regions that no view draws. The steps
     themselves still reveal the path: whoever sees all of them at once knows the first answers.
+
+    Args:
+        case: A case with its answers.
+
+    Returns:
+        The case without answers.
+
+    Example:
+        >>> from carina import open_benchmark
+        >>> case = next(iter(open_benchmark("bench")))
+        >>> case.steps[0].key.options, without_keys(case).steps[0].key.options
+        (('yes',), ())
     """
     bare = tuple(
         msgspec.structs.replace(step, key=Key(), facts=(), evidence=(), reached_by=(), depends_on=())

@@ -50,8 +50,8 @@ class MapRun(Result):
 
     Example:
         >>> run = open_map_run("maps/asymmetry")
-        >>> run.to_frame().get_column("source").unique(maintain_order=True).to_list()[:2]
-        ['model', 'control/uniform']
+        >>> run.to_frame().get_column("finding").to_list()[:2]
+        ['atelectasis', 'cardiomegaly']
     """
 
     directory: Path
@@ -107,7 +107,7 @@ def open_map_run(location: Location) -> MapRun:
 
     Example:
         >>> open_map_run("maps/asymmetry")
-        MapRun('maps/asymmetry', model='builtin/asymmetry', method='asymmetry', scored_maps=45)
+        MapRun('maps/asymmetry', model='builtin/asymmetry', method='asymmetry', scored_maps=8)
     """
     run = MapRun(as_path(location))
     _ = run.maps, run.scoring
@@ -170,7 +170,7 @@ def explain(
         CarinaError: The benchmark has no probes, or model, method, option, profile or split is unknown.
 
     Example:
-        >>> maps = explain("probes", "builtin/asymmetry", "maps/few", limit=8)
+        >>> maps = explain("probes", "builtin/asymmetry", "maps/few", limit=8, controls=False, workers=1)
         >>> len(maps.maps)
         8
     """

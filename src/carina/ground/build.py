@@ -106,7 +106,7 @@ def build_ground(
 
     Example:
         >>> from carina.ground import build_ground
-        >>> bench = build_ground("studies", "effusions", targets=["pleural effusion"])
+        >>> bench = build_ground("studies", "effusions", targets=["pleural effusion"], workers=1)
         >>> [(item.target, item.present) for item in bench.build_report.targets]
         [('pleural effusion', 4)]
     """

@@ -104,7 +104,21 @@ def _name_regions(probe: Probe, chance: np.random.Generator) -> tuple[tuple[Case
 
 
 def presence_question(target: str, phrase: str) -> str:
-    """The question whether a finding, or what a sentence of a report says, is present."""
+    """Write the question whether a finding, or what a sentence of a report says, is present.
+
+    Args:
+        target: Name of the finding.
+        phrase: The name again, or a sentence of a report.
+
+    Returns:
+        The question.
+
+    Example:
+        >>> presence_question("nodule", "nodule")
+        'Is there a nodule on this chest X-ray?'
+        >>> presence_question("nodule", "Small nodule in the left apex.")
+        'A report says: “Small nodule in the left apex.” Is that so on this chest X-ray?'
+    """
     if phrase != target:
         return f"A report says: “{phrase}” Is that so on this chest X-ray?"
     return f"Is there {_QUESTION_NAMES.get(target, target)} on this chest X-ray?"

@@ -1,6 +1,5 @@
 """Scores of localisation maps against expert regions, without torch. Every metric variant has a stable name."""
 
-from carina.maps.alignment import AlignedMap, align_map
 from carina.maps.areas import SIZE_EDGES, Shape, measure_shape, size_bin, size_bins
 from carina.maps.boxes import Detection, any_point_in_boxes, box_iou, recall_at_rates, score_boxes
 from carina.maps.file_scores import MapScores, ProfileComparison, compare_profiles, score_maps
@@ -11,7 +10,7 @@ from carina.maps.pointing import score_points
 from carina.maps.profiles import PROFILES, MetricList, Profile, find_profile, list_metrics
 from carina.maps.protocols import PROTOCOLS, Protocol, compare_protocols
 from carina.maps.score import Scorer, Sensitivity, score_pair
-from carina.maps.summary import Cell, Row, chexlocalize_summary, human_gap, summarise
+from carina.maps.summary import Cell, Row, human_gap, summarise
 from carina.maps.tuning import Thresholds, read_thresholds, tune_cutoff, write_thresholds
 from carina.maps.variants import Variant, all_variants, parse_variant
 
@@ -20,7 +19,6 @@ __all__ = [
     "PROFILES",
     "PROTOCOLS",
     "SIZE_EDGES",
-    "AlignedMap",
     "Cell",
     "ConvertedPickles",
     "Detection",
@@ -38,11 +36,9 @@ __all__ = [
     "Tally",
     "Thresholds",
     "Variant",
-    "align_map",
     "all_variants",
     "any_point_in_boxes",
     "box_iou",
-    "chexlocalize_summary",
     "compare_profiles",
     "compare_protocols",
     "convert_pickles",

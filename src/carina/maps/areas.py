@@ -48,6 +48,9 @@ def size_bins(edges: tuple[float, ...] = SIZE_EDGES) -> list[str]:
     Args:
         edges: Shares that divide the bins, ascending.
 
+    Returns:
+        A name for each bin, as `size_bin` returns them.
+
     Raises:
         CarinaError: The edges are not two or more ascending shares between 0 and 1.
 
@@ -87,6 +90,10 @@ def measure_shape(truth: Region) -> Shape | None:
 
     Returns:
         The shape, with NaN for ratios of a contour without area; None where the region is empty.
+
+    Example:
+        >>> measure_shape(Region.from_box(2, 2, 9, 5, height=20, width=20))
+        Shape(pieces=1, share=0.1125, elongation=2.0, irrectangularity=0.0)
     """
     if truth.is_empty:
         return None

@@ -102,7 +102,19 @@ def score_boxes(
 
 
 def any_point_in_boxes(points: Sequence[tuple[float, float]], boxes: Sequence[Box]) -> bool:
-    """Whether any point (x, y) lies in any box, edges included."""
+    """Test whether any point lies in any box.
+
+    Args:
+        points: Points as x and y.
+        boxes: Boxes as x, y, width and height. Their edges belong to them.
+
+    Returns:
+        True if at least one point lies in at least one box.
+
+    Example:
+        >>> any_point_in_boxes([(9, 9), (4, 2)], [(0, 0, 4, 4)])
+        True
+    """
     return any(
         left <= x <= left + width and top <= y <= top + height
         for x, y in points
@@ -134,6 +146,11 @@ def recall_at_rates(
 
     Raises:
         CarinaError: The two lists do not have one entry per image.
+
+    Example:
+        >>> predicted = [[Detection((0, 0, 4, 4), 0.9), Detection((8, 8, 2, 2), 0.4)], [Detection((1, 1, 4, 4), 0.3)]]
+        >>> recall_at_rates(predicted, [[(0, 0, 4, 4)], [(1, 1, 4, 4)]], rates=[0, 0.5])
+        {0: 0.5, 0.5: 1.0}
     """
     if len(predicted) != len(truth):
         raise CarinaError(

@@ -154,6 +154,9 @@ def find_profile(name: str) -> Profile:
     Args:
         name: Name of the profile, such as "chexlocalize".
 
+    Returns:
+        The profile.
+
     Raises:
         CarinaError: There is no profile of this name.
 

@@ -61,6 +61,13 @@ def compare_protocols(
 
     Returns:
         One row for each scoring rule.
+
+    Example:
+        >>> from carina.studies import Region
+        >>> values, truth = np.eye(8, dtype=np.float32), Region.from_box(0, 0, 4, 4, height=8, width=8)
+        >>> first = compare_protocols([(values, truth, Frame.stretched(8, 8, side=8))])[0]
+        >>> first.protocol, first.all
+        ('hit, bilinear, first argmax (cheXlocalize)', 1.0)
     """
     scorer = Scorer(tuple(PROTOCOLS.values()))
     for index, (values, truth, frame) in enumerate(pairs):

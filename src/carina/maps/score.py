@@ -409,7 +409,7 @@ class Scorer:
     ) -> list[Cell]:
         """Means over the set with bootstrap intervals, by finding and by lesion size.
 
-        The profile "chexlocalize" has intervals by its own rule; see `chexlocalize_summary`.
+        The profile "chexlocalize" has intervals by its own rule; see `carina.maps.summary.chexlocalize_summary`.
 
         Args:
             edges: Shares of the image that divide the size bins.

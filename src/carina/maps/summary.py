@@ -101,6 +101,14 @@ def summarise(
 
     Returns:
         A cell for each variant, group and average.
+
+    Example:
+        >>> from carina.maps import parse_variant
+        >>> variant = parse_variant("iou.minmax_0.5")
+        >>> rows = [Row(f"image-{n}", "edema", f"p{n}", 0.1, {variant.name: n / 4}) for n in range(3)]
+        >>> cell = summarise(rows, [variant])[0]
+        >>> cell.value, cell.n
+        (0.25, 3)
     """
     cells: list[Cell] = []
     if not rows:
@@ -284,6 +292,10 @@ def human_gap(human: FloatArray, model: FloatArray) -> FloatArray:
 
     Returns:
         The gap of each replicate; NaN where the readers' score is 0.
+
+    Example:
+        >>> human_gap(np.array([[0.8, 0.0]]), np.array([[0.6, 0.5]])).round(2).tolist()
+        [[0.25, nan]]
     """
     gap: FloatArray = np.full(human.shape, np.nan)
     return np.divide(human - model, human, out=gap, where=human != 0)

@@ -148,6 +148,12 @@ def write_thresholds(path: Location, thresholds: Thresholds) -> None:
     Args:
         path: File to write.
         thresholds: What `Scorer.tune` or `Scorer.tune_cutoffs` returned.
+
+    Example:
+        >>> tuned = Thresholds("valid", {"iou": {"": 0.5, "edema": 0.3}}, images=(digest_id("image-1"),))
+        >>> write_thresholds("thresholds.json", tuned)
+        >>> read_thresholds("thresholds.json").chosen
+        {'iou': {'': 0.5, 'edema': 0.3}}
     """
     content = msgspec.json.format(msgspec.json.encode(thresholds), indent=2) + b"\n"
     write_bytes(as_path(path), content)
@@ -159,8 +165,16 @@ def read_thresholds(path: Location) -> Thresholds:
     Args:
         path: File to read.
 
+    Returns:
+        The thresholds. `find` returns that of a variant and finding.
+
     Raises:
         CarinaError: The file cannot be read, or does not hold thresholds.
+
+    Example:
+        >>> read_thresholds("regions.json")
+        Traceback (most recent call last):
+        carina.store.errors.CarinaError: regions.json: expected tuned thresholds as JSON: ...
     """
     file = as_path(path)
     try:

@@ -245,8 +245,20 @@ def parse_model_name(text: str, *, needs: Capability | None = None) -> ModelName
 def parse_model_option(value: str, option: str, *, needs: Capability = "text") -> ModelName:
     """Parse the value of an option that takes `model:NAME`, as `--extractor model:openai/gpt-5` does.
 
+    Args:
+        value: The value that was given.
+        option: The option as error messages name it.
+        needs: What the model must be able to do.
+
+    Returns:
+        The name of the model in its parts.
+
     Raises:
         CarinaError: The value has no such prefix, or the model cannot do what is needed; the message names the option.
+
+    Example:
+        >>> parse_model_option("model:openai/gpt-5", "--extractor").text
+        'openai/gpt-5'
     """
     name = value.removeprefix(OPTION_PREFIX)
     if name == value:
@@ -292,6 +304,11 @@ def open_model(
 
     Raises:
         CarinaError: The name is unknown, the model cannot do what is needed, or its files or an extra are missing.
+
+    Example:
+        >>> from carina import models
+        >>> models.open("builtin/random", seed=1).name
+        'builtin/random'
     """
     text = name.text if isinstance(name, ModelName) else name
     parsed = parse_model_name(text, needs=needs)
@@ -311,10 +328,22 @@ def open_model(
 
 
 def identify_model(name: str, *, needs: Capability | None = None) -> ModelIdentity:
-    """The identity of a model from its files alone. Nothing is loaded.
+    """Identify a model from its files alone. Nothing is loaded.
+
+    Args:
+        name: Name of the model, such as "hf:PATH".
+        needs: What the model must be able to do; None for anything.
+
+    Returns:
+        The identity of the model, with the checksum of its weights.
 
     Raises:
         CarinaError: The name is unknown, files or packages are missing, or models of this kind have no identity.
+
+    Example:
+        >>> identify_model("builtin/reader")
+        Traceback (most recent call last):
+        carina.store.errors.CarinaError: model 'builtin/reader': models such as builtin/reader have no weights ...
     """
     parsed = parse_model_name(name, needs=needs)
     identify = MODELS[parsed.kind].identify

@@ -4,7 +4,7 @@
 (`render_study`, `render_case`, ...) for programs that serve pages themselves.
 """
 
-from carina.pages.audit import AuditFiles, render_audit, write_audit
+from carina.pages.audit import render_audit
 from carina.pages.benchmark_index import (
     CaseCard,
     count_strata,
@@ -19,7 +19,6 @@ from carina.pages.conversation import (
     render_conversation,
 )
 from carina.pages.conversation_index import list_conversations, render_conversation_index
-from carina.pages.frame import render_page
 from carina.pages.study import StudyContent, StudyLinks, load_study, render_study
 from carina.pages.study_index import StudyCard, make_study_card, render_study_index
 from carina.pages.write import (
@@ -33,7 +32,6 @@ from carina.pages.write import (
 )
 
 __all__ = [
-    "AuditFiles",
     "CaseCard",
     "CaseContent",
     "CaseLinks",
@@ -56,11 +54,9 @@ __all__ = [
     "render_case",
     "render_conversation",
     "render_conversation_index",
-    "render_page",
     "render_study",
     "render_study_index",
     "show",
-    "write_audit",
     "write_case_page",
     "write_case_pages",
     "write_study_page",

@@ -56,7 +56,21 @@ def write_audit(audit: Audit, out_dir: Path, *, title: str) -> AuditFiles:
 
 
 def render_audit(audit: Audit, *, title: str) -> str:
-    """The page of an audit as HTML; `title` names the benchmark."""
+    """Render the page of an audit as HTML.
+
+    Args:
+        audit: The results of all gates.
+        title: Name of the benchmark.
+
+    Returns:
+        A whole page.
+
+    Example:
+        >>> from carina.audits import AuditOptions, audit_benchmark
+        >>> audit = audit_benchmark("bench", AuditOptions(gates=("patient-overlap",)))
+        >>> "<title>Audit of My benchmark · Carina</title>" in render_audit(audit, title="My benchmark")
+        True
+    """
     values: dict[str, object] = {
         "title": title,
         "audit": audit,

@@ -70,7 +70,22 @@ class TargetRow:
 
 
 def make_case_card(views: RenderedViews, case: Case) -> CaseCard:
-    """One case in brief."""
+    """Summarise a case for the index of a benchmark.
+
+    Args:
+        views: Renders the image on the card.
+        case: The case.
+
+    Returns:
+        The card, for `render_benchmark_index`.
+
+    Example:
+        >>> from carina.cases import Views, open_benchmark
+        >>> bench = open_benchmark("bench")
+        >>> card = make_case_card(Views(bench), bench["c-7db117ee228a361f"])
+        >>> card.target, card.steps, card.page
+        ('cardiomegaly', 2, 'c-7db117ee228a361f.html')
+    """
     view = representative_view(case)
     figure = None
     if view is not None:
@@ -107,7 +122,19 @@ def representative_view(case: Case) -> str | None:
 
 
 def count_strata(cases: CaseSet) -> dict[Stratum, int]:
-    """Number of cases of every target and path, in the order of their names."""
+    """Count the cases of every target and path.
+
+    Args:
+        cases: A benchmark.
+
+    Returns:
+        Number of cases by target and path, in the order of their names.
+
+    Example:
+        >>> from carina import open_benchmark
+        >>> count_strata(open_benchmark("bench"))["edema", "RR"]
+        1
+    """
     pairs = cases.table(["target", "path"]).collect().rows()
     return Counter((target, path) for target, path in sorted(pairs, key=_sort_key))
 
@@ -119,7 +146,23 @@ def render_benchmark_index(
     title: str,
     sources: Sequence[SourceInfo] = (),
 ) -> str:
-    """The index of a benchmark as HTML; `counts` has all cases of the benchmark, also those without a card."""
+    """Render the index of a benchmark as HTML.
+
+    Args:
+        cards: Cards of the cases that have a page.
+        counts: Number of cases by target and path, also of those without a card.
+        title: Heading of the page.
+        sources: Sources of the images.
+
+    Returns:
+        A whole page.
+
+    Example:
+        >>> from carina import open_benchmark
+        >>> html = render_benchmark_index([], count_strata(open_benchmark("bench")), title="My benchmark")
+        >>> "<title>My benchmark · Carina</title>" in html
+        True
+    """
     paths = _sorted_names(path for _, path in counts)
     tokens = {stratum: f"c{place}" for place, stratum in enumerate(counts)}
     values: dict[str, object] = {

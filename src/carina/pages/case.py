@@ -136,8 +136,22 @@ class CaseContent:
 def load_case(cases: CaseSet, case: Case, views: RenderedViews) -> CaseContent:
     """Render the views of a case, and lay out its steps.
 
+    Args:
+        cases: Benchmark that holds the case.
+        case: The case.
+        views: Renders what the steps show.
+
+    Returns:
+        The content of the page, for `render_case`.
+
     Raises:
         BenchmarkError: The case is inconsistent.
+
+    Example:
+        >>> from carina.cases import Views, open_benchmark
+        >>> bench = open_benchmark("bench")
+        >>> len(load_case(bench, bench["c-7db117ee228a361f"], Views(bench)).steps)
+        2
     """
     check_case(case)
     pixels: PixelStore = {}
@@ -161,7 +175,22 @@ def check_case(case: Case) -> None:
 
 
 def render_case(content: CaseContent, links: CaseLinks | None = None) -> str:
-    """The page of a case as HTML."""
+    """Render the page of a case as HTML.
+
+    Args:
+        content: What `load_case` returned.
+        links: Addresses of the index and of neighbouring pages.
+
+    Returns:
+        A whole page.
+
+    Example:
+        >>> from carina.cases import Views, open_benchmark
+        >>> bench = open_benchmark("bench")
+        >>> html = render_case(load_case(bench, bench["c-7db117ee228a361f"], Views(bench)))
+        >>> "<title>c-7db117ee228a361f · Carina</title>" in html
+        True
+    """
     case = content.case
     values: dict[str, object] = {
         **header_values(case, content.sources, links),

@@ -146,7 +146,19 @@ class ConversationContent:
 
 
 def is_conversation(case: Case) -> bool:
-    """Whether a case is one thread of questions about plain images: no branches, overlays or regions as keys."""
+    """Test whether a case is one thread of questions about plain images: no branches, overlays or regions as keys.
+
+    Args:
+        case: A case of any protocol.
+
+    Returns:
+        True if `load_conversation` lays it out, False if `load_case` does.
+
+    Example:
+        >>> from carina import open_benchmark
+        >>> [is_conversation(next(iter(open_benchmark(name)))) for name in ("conversations", "bench")]
+        [True, False]
+    """
     return (
         len(case.steps) > 1
         and all(_is_plain(view) for view in case.views)
@@ -158,8 +170,22 @@ def is_conversation(case: Case) -> bool:
 def load_conversation(cases: CaseSet, case: Case, views: RenderedViews) -> ConversationContent:
     """Render the images of a conversation, and lay out its turns.
 
+    Args:
+        cases: Benchmark that holds the conversation.
+        case: The conversation.
+        views: Renders the images that the turns show.
+
+    Returns:
+        The content of the page, for `render_conversation`.
+
     Raises:
         BenchmarkError: The case is inconsistent.
+
+    Example:
+        >>> from carina.cases import Views, open_benchmark
+        >>> bench = open_benchmark("conversations")
+        >>> len(load_conversation(bench, bench["trek-p000000-s2"], Views(bench)).spans)
+        2
     """
     check_case(case)
     pixels: PixelStore = {}
@@ -183,7 +209,22 @@ def load_conversation(cases: CaseSet, case: Case, views: RenderedViews) -> Conve
 
 
 def render_conversation(content: ConversationContent, links: CaseLinks | None = None) -> str:
-    """The page of a conversation as HTML."""
+    """Render the page of a conversation as HTML.
+
+    Args:
+        content: What `load_conversation` returned.
+        links: Addresses of the index and of neighbouring pages.
+
+    Returns:
+        A whole page.
+
+    Example:
+        >>> from carina.cases import Views, open_benchmark
+        >>> bench = open_benchmark("conversations")
+        >>> html = render_conversation(load_conversation(bench, bench["trek-p000000-s2"], Views(bench)))
+        >>> "<title>trek-p000000-s2 · Carina</title>" in html
+        True
+    """
     case = content.case
     stages = stage_entries(case)
     turns = f"{len(case.steps)} in {format_count(len(stages), 'stage')}"

@@ -61,7 +61,20 @@ class FilterGroup:
 
 
 def list_conversations(cases: Iterable[Case], cards: Sequence[CaseCard]) -> tuple[ConversationEntry, ...]:
-    """Entries of the first conversations of a benchmark, with links to the pages of those that have a card."""
+    """List the first conversations of a benchmark.
+
+    Args:
+        cases: Conversations of the benchmark.
+        cards: Cards of the conversations that have a page.
+
+    Returns:
+        Entries for `render_conversation_index`, with links to the pages of those that have a card.
+
+    Example:
+        >>> from carina import open_benchmark
+        >>> [entry.turns for entry in list_conversations(open_benchmark("conversations"), [])][:3]
+        [7, 9, 6]
+    """
     pages = {card.id: card.page for card in cards}
     listed = islice(cases, max(LISTED, len(cards)))
     return tuple(_entry(case, pages.get(case.id)) for case in listed)
@@ -75,7 +88,25 @@ def render_conversation_index(
     total: int,
     sources: Sequence[SourceInfo] = (),
 ) -> str:
-    """The index of conversations as HTML; `total` is the number of conversations in the benchmark."""
+    """Render the index of conversations as HTML.
+
+    Args:
+        entries: Entries of conversations, as `list_conversations` returns them.
+        cards: Cards of the conversations that have a page.
+        title: Heading of the page.
+        total: Number of conversations in the benchmark.
+        sources: Sources of the images.
+
+    Returns:
+        A whole page.
+
+    Example:
+        >>> from carina import open_benchmark
+        >>> entries = list_conversations(open_benchmark("conversations"), [])
+        >>> html = render_conversation_index(entries, [], title="My conversations", total=len(entries))
+        >>> "<title>My conversations · Carina</title>" in html
+        True
+    """
     counts = Counter(name for entry in entries for name in entry.findings)
     names = [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     tokens = {name: f"f{place}" for place, name in enumerate(names)}

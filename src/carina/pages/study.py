@@ -68,8 +68,21 @@ class LayerGroup:
 def load_study(studies: StudySet, study: Study) -> StudyContent:
     """Read the pixels of a study and of its prior study.
 
+    Args:
+        studies: Study set that holds the study.
+        study: The study.
+
+    Returns:
+        The content of the page, for `render_study`.
+
     Raises:
         StudySetError: The study's regions do not fit its images.
+
+    Example:
+        >>> from carina import open_studies
+        >>> studies = open_studies("studies")
+        >>> load_study(studies, studies["p000000-s2"]).prior.id
+        'p000000-s1'
     """
     for fault in picture_faults(study):
         raise StudySetError(f"study {study.id!r} cannot be shown: {fault}")
@@ -91,7 +104,22 @@ def load_study(studies: StudySet, study: Study) -> StudyContent:
 
 
 def render_study(content: StudyContent, links: StudyLinks | None = None) -> str:
-    """The page of a study as HTML."""
+    """Render the page of a study as HTML.
+
+    Args:
+        content: What `load_study` returned.
+        links: Addresses of the index and of the pages of the prior and the follow-up study.
+
+    Returns:
+        A whole page.
+
+    Example:
+        >>> from carina import open_studies
+        >>> studies = open_studies("studies")
+        >>> html = render_study(load_study(studies, studies["p000000-s2"]))
+        >>> "<title>p000000-s2 · Carina</title>" in html
+        True
+    """
     study = content.study
     values: dict[str, object] = {
         "study": study,

@@ -97,7 +97,21 @@ class FindingFilter:
 
 
 def make_study_card(content: StudyContent) -> StudyCard:
-    """One study in brief."""
+    """Summarise a study for the index of a study set.
+
+    Args:
+        content: What `load_study` returned.
+
+    Returns:
+        The card, for `render_study_index`.
+
+    Example:
+        >>> from carina import open_studies
+        >>> from carina.pages import load_study
+        >>> studies = open_studies("studies")
+        >>> make_study_card(load_study(studies, studies["p000000-s2"])).line
+        '38 years, male · study 2 · 2113-03-21'
+    """
     study = content.study
     date = study.date.isoformat() if study.date else ""
     frontal, lateral = _first_views(content)
@@ -115,7 +129,21 @@ def make_study_card(content: StudyContent) -> StudyCard:
 
 
 def render_study_index(cards: Sequence[StudyCard], *, title: str, total: int) -> str:
-    """The index of a study set as HTML; `total` is the number of studies in the set."""
+    """Render the index of a study set as HTML.
+
+    Args:
+        cards: Cards of the studies that have a page.
+        title: Heading of the page.
+        total: Number of studies in the set.
+
+    Returns:
+        A whole page.
+
+    Example:
+        >>> html = render_study_index([], title="My studies", total=0)
+        >>> "<title>My studies · Carina</title>" in html
+        True
+    """
     filters = _finding_filters(cards)
     values: dict[str, object] = {
         "title": title,

@@ -163,7 +163,23 @@ def show(
 
 
 def write_study_page(studies: StudySet, study: Study, out: Path, *, links: StudyLinks | None = None) -> Page:
-    """Write `<id>.html` and `<id>.png`; unless links are given, pages that are already in `out` are linked."""
+    """Write the page of a study, `<id>.html`, and its summary image, `<id>.png`.
+
+    Args:
+        studies: Study set that holds the study.
+        study: The study.
+        out: Directory to write to.
+        links: Addresses of other pages; None links pages that are already in `out`.
+
+    Returns:
+        The paths of the page and of the image.
+
+    Example:
+        >>> from carina import open_studies
+        >>> studies = open_studies("studies")
+        >>> write_study_page(studies, studies["p000000-s1"], Path("pages")).html.name
+        'p000000-s1.html'
+    """
     return _write_study(load_study(studies, study), out, links or _existing_links(study, out))
 
 
@@ -175,7 +191,24 @@ def write_study_pages(
     title: str = "Studies",
     progress: Progress = no_progress,
 ) -> Pages:
-    """Write `index.html`, `contact-sheet.png` and the pages of the first `limit` studies."""
+    """Write `index.html`, `contact-sheet.png` and the pages of the first studies of a set.
+
+    Args:
+        studies: The study set.
+        out: Directory to write to.
+        limit: Number of studies that get a page.
+        title: Heading of the index.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
+
+    Returns:
+        The paths of the index, the contact sheet and the pages.
+
+    Example:
+        >>> from carina import open_studies
+        >>> pages = write_study_pages(open_studies("studies"), Path("pages"), limit=2)
+        >>> len(pages.pages), pages.total
+        (2, 40)
+    """
     # A first pass without pixels: pages link to their neighbours, and the contact sheet has to know its width.
     with_lateral = False
     names: dict[str, str] = {}
@@ -214,9 +247,22 @@ def write_case_page(
     views: RenderedViews | None = None,
     links: CaseLinks | None = None,
 ) -> Page:
-    """Write `<id>.html` and `<id>.png`; unless links are given, an index that is already in `out` is linked.
+    """Write the page of a case, `<id>.html`, and its summary image, `<id>.png`.
 
-    `views` renders what the steps show; without it the benchmark's own images are rendered.
+    Args:
+        cases: Benchmark that holds the case.
+        case: The case.
+        out: Directory to write to.
+        views: Renders what the steps show; None renders the benchmark's own images.
+        links: Addresses of the index and of neighbouring pages; None links an index that is already in `out`.
+
+    Returns:
+        The paths of the page and of the image.
+
+    Example:
+        >>> bench = open_benchmark("bench")
+        >>> write_case_page(bench, bench["c-7db117ee228a361f"], Path("pages")).html.name
+        'c-7db117ee228a361f.html'
     """
     links = links or CaseLinks(index=_existing(out, INDEX))
     html, image = _render_case(cases, case, views or Views(cases), links)
@@ -232,7 +278,24 @@ def write_case_pages(
     views: RenderedViews | None = None,
     progress: Progress = no_progress,
 ) -> Pages:
-    """Write `index.html` and the pages of the first `limit` cases."""
+    """Write `index.html` and the pages of the first cases of a benchmark.
+
+    Args:
+        cases: The benchmark.
+        out: Directory to write to.
+        limit: Number of cases that get a page.
+        title: Heading of the index.
+        views: Renders what the steps show; None renders the benchmark's own images.
+        progress: Progress display, such as `carina.progress_bar`; none by default.
+
+    Returns:
+        The paths of the index and of the pages.
+
+    Example:
+        >>> pages = write_case_pages(open_benchmark("bench"), Path("pages"), limit=2)
+        >>> len(pages.pages), pages.total
+        (2, 17)
+    """
     rendered = views or Views(cases)
     names = [f"{page_name(case.id)}.html" for case in islice(cases, limit)]
     cards: list[CaseCard] = []

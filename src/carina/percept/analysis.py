@@ -89,6 +89,14 @@ def analyse_lesion(
 
     Returns:
         The analysis, or the reason why the lesion cannot be asked about.
+
+    Example:
+        >>> from carina import open_studies
+        >>> study = open_studies("studies")["p000001-s2"]
+        >>> analyse_lesion(study, "consolidation", seed=0, rules=Rules()).area
+        1099
+        >>> analyse_lesion(study, "edema", seed=0, rules=Rules()).reason
+        'not drawn'
     """
     try:
         return _analyse(study, LESIONS[target], seed, rules, truth_of=truth_of, deformer_of=deformer_of)

@@ -129,7 +129,7 @@ def build_percept(
 
     Example:
         >>> from carina.percept import build_percept
-        >>> bench = build_percept("studies", "percept", per_cell=1, targets=["edema"])
+        >>> bench = build_percept("studies", "percept", per_cell=1, targets=["edema"], workers=1)
         >>> [(cell.path, cell.built) for cell in bench.build_report.cells]
         [('LF', 1), ('RF', 0), ('RR', 1)]
     """

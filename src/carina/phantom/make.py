@@ -61,7 +61,23 @@ Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 def make_study(
     patient: PatientPlan, plan: StudyPlan, options: PhantomOptions, seed: int
 ) -> tuple[Study, dict[str, Pixels]]:
-    """Make one study with all its truth, and the pixels of its images by key."""
+    """Make one study with all its truth.
+
+    Args:
+        patient: Plan of the patient.
+        plan: Plan of the study.
+        options: Size and bits of the images, and wording of the report.
+        seed: Seed of everything that is random.
+
+    Returns:
+        The study, and the pixels of its images by key.
+
+    Example:
+        >>> options = PhantomOptions(size=64)
+        >>> patient, plan = next(iter(plan_studies(2, 1, options)))
+        >>> make_study(patient, plan, options, 2)[0].id
+        'p000000-s1'
+    """
     images = {
         _make_image_key(patient, plan, t.view): take_radiograph(patient, plan, t, options, seed)
         for t in plan.techniques
@@ -133,7 +149,21 @@ def _assign_split(patient: str, seed: int) -> Split:
 def make_studies(
     n: int, seed: int, options: PhantomOptions | None = None
 ) -> Iterator[tuple[Study, dict[str, Pixels]]]:
-    """Make the first n studies of a seed, in memory, one at a time."""
+    """Make the first studies of a seed, in memory, one at a time.
+
+    Args:
+        n: Number of studies.
+        seed: Seed of everything that is random.
+        options: Size, bits and mix of the studies; None for the defaults.
+
+    Returns:
+        An iterator over studies, each with the pixels of its images by key.
+
+    Example:
+        >>> study, pixels = next(make_studies(1, seed=2, options=PhantomOptions(size=64)))
+        >>> study.id, [array.shape for array in pixels.values()]
+        ('p000000-s1', [(64, 64)])
+    """
     chosen = options or PhantomOptions()
     for patient, plan in plan_studies(seed, n, chosen):
         yield make_study(patient, plan, chosen, seed)
@@ -199,7 +229,7 @@ def make_phantoms(
         CarinaError: An option is out of its range, or `out` holds something else.
 
     Example:
-        >>> make_phantoms("phantoms", n=4, seed=7, size=64)
+        >>> make_phantoms("phantoms", n=4, seed=7, size=64, workers=1)
         Studies('phantoms', studies=4, patients=2, images=5)
     """
     mix: dict[str, Any] = {

@@ -50,12 +50,34 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def denies_findings(text: str) -> bool:
-    """Whether a text denies something, or says that there is nothing to add: "None.", "The list is complete."."""
+    """Test whether a text denies something, or says that there is nothing to add.
+
+    Args:
+        text: An answer.
+
+    Returns:
+        True for texts such as "None." or "The list is complete.".
+
+    Example:
+        >>> [denies_findings(text) for text in ("No pneumothorax.", "The list is complete.", "Small effusion.")]
+        [True, True, False]
+    """
     return not denial_kinds(text).isdisjoint(("denies", "complete"))
 
 
 def states_findings(text: str) -> bool:
-    """Whether a text names a finding or device, or denies that there is one; "The list is complete." does neither."""
+    """Test whether a text names a finding or device, or denies that there is one.
+
+    Args:
+        text: An answer.
+
+    Returns:
+        True if it does either; "The list is complete." does neither.
+
+    Example:
+        >>> [states_findings(text) for text in ("No pneumothorax.", "The list is complete.", "Small effusion.")]
+        [True, False, True]
+    """
     facts = read_report(text)
     return bool(facts.things) or "denies" in denial_kinds(text)
 
@@ -265,6 +287,10 @@ def read_relations(text: str, names: Collection[str], pair: tuple[str, str] | No
     Returns:
         Names of relations, such as "pneumonia causes pleural effusion". What causes or suggests something also
         accompanies it, which is not counted beside it.
+
+    Example:
+        >>> read_relations("The pneumonia causes the pleural effusion.", ["pneumonia", "pleural effusion"])
+        frozenset({'pneumonia causes pleural effusion'})
     """
     found: set[_Link] = set()
     for sentence in _RELATION_SENTENCE.split(expand_contractions(text)):
@@ -397,10 +423,20 @@ _LENGTH: Final = re.compile(r"(?P<value>\d+(?:\.\d+)?) (?P<unit>[cm]m)\b")
 
 
 def read_measurements(text: str) -> tuple[Entity, ...]:
-    """Numbers of a text with their units ("mm", "cm", "%" or none): entities of the kind "measurement".
+    """Read the numbers of a text with their units.
 
     A range counts by its middle, a calculation by its result ("15.5 / 25 = 0.62"); limits that a value is compared
     with ("above 0.5") do not count.
+
+    Args:
+        text: An answer.
+
+    Returns:
+        Entities of the kind "measurement"; their unit is "mm", "cm", "%" or None.
+
+    Example:
+        >>> [(entity.value, entity.unit) for entity in read_measurements("The nodule measures 10-14 mm.")]
+        [(12.0, 'mm')]
     """
     rest = _LIMIT.sub(" ", text.rpartition("=")[2])
     return tuple(

@@ -130,6 +130,15 @@ def compare_entities(
         has_prior: Whether a comparison with a prior study can be right.
         says_nothing_abnormal: Whether the candidate says in general that nothing is abnormal; called only where the
             reference states nothing but absences.
+
+    Returns:
+        The score, with the entities that match, contradict, are missed and are invented.
+
+    Example:
+        >>> edema, mass = Entity(kind="finding", name="edema"), Entity(kind="finding", name="mass")
+        >>> score = compare_entities([edema], [edema, mass])
+        >>> score.precision, score.recall
+        (1.0, 0.5)
     """
     stated, right = tuple(candidate), tuple(reference)
     wanted = [entity for entity in right if entity.certainty != "absent"]

@@ -138,6 +138,19 @@ class ReportFacts(Record, frozen=True, kw_only=True):
 
 
 def relation_name(subject: str, kind: str, other: str) -> str:
-    """Name of a relation as an entity; what accompanies has no direction, so its ends stand in alphabetical order."""
+    """Name a relation as an entity.
+
+    Args:
+        subject: Name of the finding or device that the relation starts from.
+        kind: Kind of the relation, such as "causes".
+        other: Name of the finding or device at the other end.
+
+    Returns:
+        The name. "accompanies" has no direction, so its ends stand in alphabetical order.
+
+    Example:
+        >>> relation_name("pneumonia", "causes", "edema"), relation_name("pneumonia", "accompanies", "edema")
+        ('pneumonia causes edema', 'edema accompanies pneumonia')
+    """
     one, two = sorted((subject, other)) if kind == "accompanies" else (subject, other)
     return f"{one} {kind} {two}"

@@ -90,6 +90,16 @@ def with_report_truth(study: Study) -> Study:
 
     Args:
         study: A study. One that has findings or devices, or no report, is returned as it is.
+
+    Returns:
+        The study with what its report states.
+
+    Example:
+        >>> from carina.studies import Report, ReportSection, Study
+        >>> report = Report(sections=(ReportSection(name="findings", text="Small left pleural effusion."),))
+        >>> study = Study(id="s1", patient="p1", source="mine", images=(), report=report)
+        >>> [(finding.name, finding.severity) for finding in with_report_truth(study).findings]
+        [('pleural effusion', 'mild')]
     """
     if study.report is None or study.findings or study.devices:
         return study

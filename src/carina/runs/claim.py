@@ -21,7 +21,21 @@ _SELECTION: Final = frozenset({"cases", "limit", "sample_per_cell"})
 
 
 def read_info(run: Path) -> RunInfo:
-    """Read `run.json` of a run, after checking its kind and schema."""
+    """Read `run.json` of a run, after checking its kind and schema.
+
+    Args:
+        run: Directory of the run.
+
+    Returns:
+        The model, options and counts of the run.
+
+    Raises:
+        CarinaError: The directory holds no run, or `run.json` is damaged or of another schema.
+
+    Example:
+        >>> read_info(Path("runs/reader")).model
+        'builtin/reader'
+    """
     path = run / RUN_FILE
     try:
         content = path.read_bytes()

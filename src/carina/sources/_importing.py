@@ -126,6 +126,13 @@ def import_source(
 
     Raises:
         CarinaError: The source, an option or a file is wrong; with `on_error="stop"`, also a record.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("sample.jsonl").write_text('{"messages": []}')
+        >>> imported = import_source("swift-chat", "sample.jsonl", "imported", workers=1)
+        >>> imported.is_empty, imported.skipped[0].message
+        (True, 'sample.jsonl: record 1: study_id: is missing')
     """
     settings = _Settings(options, images, on_error, limit, copy_images, workers, progress)
     return _import_source(source, path, out, settings)

@@ -47,6 +47,9 @@ def cohen_kappa(
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
 
+    Returns:
+        Kappa with its interval.
+
     Raises:
         CarinaError: `a` and `b` differ in length.
 
@@ -93,12 +96,15 @@ def krippendorff_alpha(
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
 
+    Returns:
+        Alpha with its interval.
+
     Raises:
         CarinaError: Units differ in their number of readers.
 
     Example:
-        >>> krippendorff_alpha([["a", "a"], ["b", "b"], ["a", "b"]]).value is not None
-        True
+        >>> round(krippendorff_alpha([["a", "a"], ["b", "b"], ["a", "b"]]).value, 3)
+        0.444
     """
     rows = [list(row) for row in ratings]
     readers = {len(row) for row in rows}

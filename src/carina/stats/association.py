@@ -52,6 +52,9 @@ def pearson(
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
 
+    Returns:
+        The correlation with its interval.
+
     Raises:
         CarinaError: `x` and `y` differ in length.
 
@@ -101,6 +104,9 @@ def spearman(
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
 
+    Returns:
+        The correlation with its interval.
+
     Raises:
         CarinaError: `x` and `y` differ in length.
 
@@ -145,6 +151,9 @@ def auroc(
         level: Coverage of the interval, between 0 and 1.
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
+
+    Returns:
+        The area with its interval.
 
     Raises:
         CarinaError: `positive` is not boolean, or differs in length.

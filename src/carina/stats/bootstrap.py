@@ -50,6 +50,9 @@ def mean_interval(
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
 
+    Returns:
+        The mean with its interval.
+
     Raises:
         CarinaError: A value is infinite, or `clusters` differs in length.
 
@@ -118,6 +121,11 @@ def ratio_replicates(
 
     Raises:
         CarinaError: A value is infinite, or `clusters` differs in length.
+
+    Example:
+        >>> means = ratio_replicates([[1, 0], [1, 1], [1, 0]], replicates=100)
+        >>> means.shape, float(means[:, 0].min())
+        ((100, 2), 1.0)
     """
     table, codes = _present(columns_of(values), clusters)
     return _means(table, codes, replicates=replicates, seed=seed)[1]
@@ -144,6 +152,9 @@ def balanced_accuracy(
         level: Coverage of the interval, between 0 and 1.
         replicates: Bootstrap replicates.
         seed: Seed of the bootstrap.
+
+    Returns:
+        The balanced accuracy with its interval.
 
     Raises:
         CarinaError: `group` or `clusters` differs in length.

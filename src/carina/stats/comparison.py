@@ -74,6 +74,9 @@ def paired_difference(
         replicates: Bootstrap replicates and random sign patterns.
         seed: Seed of both.
 
+    Returns:
+        The difference with its interval and p-value.
+
     Raises:
         CarinaError: `a` and `b` differ in length.
 
@@ -152,6 +155,9 @@ def holm(p: npt.ArrayLike) -> FloatArray:
     Args:
         p: P-values, shape (m,). Undefined ones (NaN or None) stay NaN and do not count as comparisons.
 
+    Returns:
+        Adjusted p-values in the order of `p`.
+
     Raises:
         CarinaError: A p-value is not between 0 and 1.
 
@@ -172,6 +178,9 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
 
     Args:
         p: P-values, shape (m,). Undefined ones (NaN or None) stay NaN and do not count as comparisons.
+
+    Returns:
+        Adjusted p-values in the order of `p`.
 
     Raises:
         CarinaError: A p-value is not between 0 and 1.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from carina.store.filters import Choice, Column
     from carina.store.kind import Kind, R
     from carina.store.layout import LAYOUTS, Layout, declare_layout, what_is
-    from carina.store.manifest import M, Manifest, PartInfo, Provenance, SourceInfo, read_manifest
+    from carina.store.manifest import M, Manifest, PartInfo, Provenance, SourceInfo
     from carina.store.view import OpenSet, Problem, View
     from carina.store.writing import PART_SIZE, SetBuild, Writer
 
@@ -24,7 +24,7 @@ _MODULES: Final = {
     "filters": ("Choice", "Column"),
     "kind": ("Kind", "R"),
     "layout": ("LAYOUTS", "Layout", "declare_layout", "what_is"),
-    "manifest": ("M", "Manifest", "PartInfo", "Provenance", "SourceInfo", "read_manifest"),
+    "manifest": ("M", "Manifest", "PartInfo", "Provenance", "SourceInfo"),
     "view": ("OpenSet", "Problem", "View"),
     "writing": ("PART_SIZE", "SetBuild", "Writer"),
 }
@@ -51,7 +51,6 @@ __all__ = [
     "View",
     "Writer",
     "declare_layout",
-    "read_manifest",
     "tally",
     "what_is",
 ]

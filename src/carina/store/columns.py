@@ -129,7 +129,20 @@ def to_row(record: msgspec.Struct) -> Row:
 
 
 def tally(structs: Any, *fields: str) -> Counter[tuple[Any, ...]]:  # noqa: ANN401
-    """Number of times that each combination of values occurs in an array of structs."""
+    """Count how often each combination of values occurs in an array of structs.
+
+    Args:
+        structs: A struct array of pyarrow.
+        *fields: Names of the fields whose values are counted.
+
+    Returns:
+        Number of times by the values, in the order of `fields`.
+
+    Example:
+        >>> findings = pa.array([{"name": "edema", "side": "left"}, {"name": "edema", "side": "right"}])
+        >>> tally(findings, "name")
+        Counter({('edema',): 2})
+    """
     table = pa.table([structs.field(name) for name in fields], names=fields)
     counted = table.group_by(fields, use_threads=False).aggregate([([], "count_all")])
     *values, times = (column.to_pylist() for column in counted.itercolumns())

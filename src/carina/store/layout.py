@@ -38,19 +38,39 @@ LAYOUTS: Final[Registry[Layout]] = Registry("kind of set", group="carina.sets", 
 
 
 def declare_layout(layout: Layout) -> Layout:
-    """Register the layout of a kind of set, and return it."""
+    """Register the layout of a kind of set.
+
+    Args:
+        layout: Names by which the kind is recognised.
+
+    Returns:
+        The same layout.
+
+    Raises:
+        ValueError: Another layout has the same `holds`.
+
+    Example:
+        >>> declare_layout(Layout("notes", "note set", "notes.json", "notes", "my_package.open_notes")).kind
+        'carina/notes'
+    """
     LAYOUTS.register(layout.holds, layout)
     return layout
 
 
 def what_is(path: str | Path) -> str | None:
-    """What a directory, or the manifest in it, holds: "studies", "benchmark", ...; None for anything else.
+    """Tell which kind of set a directory holds.
 
     A set that is begun and not complete is recognised too, by its parts.
 
+    Args:
+        path: A directory, or the manifest in it.
+
+    Returns:
+        "studies", "benchmark" or another name in `LAYOUTS`; None for anything else.
+
     Example:
-        >>> what_is("no/such/directory") is None
-        True
+        >>> what_is("studies"), what_is("bench"), what_is("no/such/directory")
+        ('studies', 'benchmark', None)
     """
     layout = layout_of(Path(path))
     return layout.holds if layout else None

@@ -59,31 +59,66 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Size and depth of an image, without decoding it.
+    """Read the size and depth of an image, without decoding it.
+
+    Args:
+        path: PNG, JPEG or TIFF with one page.
+
+    Returns:
+        Size and depth.
 
     Raises:
         ImageError: The file is missing, damaged, or of an unknown format.
+
+    Example:
+        >>> _ = write_png(Path("grey.png"), np.full((2, 3), 900, np.uint16))
+        >>> read_header(Path("grey.png"))
+        Header(width=3, height=2, bits=16)
     """
     with _open_image(path, max_pixels=None) as image:
         return _header(path, image)
 
 
 def read_pixels(path: Path, *, max_pixels: int = MAX_PIXELS) -> Pixels:
-    """The grey values of an image file, of shape (height, width), uint8 or uint16.
+    """Read the grey values of an image file.
 
     Args:
         path: PNG, JPEG or TIFF with one page.
         max_pixels: Number of pixels above which the image is refused from its header, before anything is decoded.
 
+    Returns:
+        Grey values of shape (height, width), uint8 or uint16.
+
     Raises:
         ImageError: The file is missing, damaged, too large, or of an unknown format.
+
+    Example:
+        >>> _ = write_png(Path("grey.png"), np.array([[0, 900]], np.uint16))
+        >>> read_pixels(Path("grey.png")).tolist()
+        [[0, 900]]
     """
     with _decode_image(path, max_pixels=max_pixels) as (image, header):
         return _grey(path, image, header)
 
 
 def read_colour(path: Path, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
-    """An image that was rendered elsewhere, as RGB of shape (height, width, 3); arguments as in `read_pixels`."""
+    """Read an image that was rendered elsewhere.
+
+    Args:
+        path: PNG, JPEG or TIFF with one page, of 8 bits.
+        max_pixels: Number of pixels above which the image is refused from its header, before anything is decoded.
+
+    Returns:
+        RGB of shape (height, width, 3).
+
+    Raises:
+        ImageError: The file is missing, damaged, too large, of an unknown format, or has more than 8 bits.
+
+    Example:
+        >>> _ = write_png(Path("grey.png"), np.full((2, 3), 90, np.uint8))
+        >>> read_colour(Path("grey.png")).shape
+        (2, 3, 3)
+    """
     with _decode_image(path, max_pixels=max_pixels) as (image, header):
         if header.bits > 8:
             raise ImageError(f"{path}: holds {header.bits} bits a value, expected a rendered image of 8 bits")
@@ -104,7 +139,21 @@ class Greyscale(Protocol):
 
 
 def display_image(pixels: Pixels, image: Greyscale) -> NDArray[np.uint8]:
-    """The stored values of an image for display, as `to_display`, with what the image's record says of them."""
+    """Convert the stored values of an image for display, with what the image's record says of them.
+
+    Args:
+        pixels: Stored values.
+        image: The image's record: bits, MONOCHROME1, rescaling and window.
+
+    Returns:
+        Grey values of 8 bits, as `to_display` makes them.
+
+    Example:
+        >>> from carina import open_studies
+        >>> image = next(iter(open_studies("studies"))).images[0]
+        >>> display_image(np.array([[0, 255]], np.uint8), image).tolist()
+        [[0, 255]]
+    """
     return to_display(
         pixels, bits=image.bits, monochrome1=image.monochrome1, rescale=image.rescale, window=image.window
     )
@@ -165,7 +214,22 @@ def _window(values: NDArray[np.float64], centre: float, width: float) -> NDArray
 
 
 def write_png(path: Path, pixels: Pixels) -> str:
-    """Write a grey PNG, whole or not at all; returns the SHA-256 of its bytes."""
+    """Write a grey PNG, whole or not at all.
+
+    Args:
+        path: File to write.
+        pixels: Grey values of shape (height, width), uint8 or uint16.
+
+    Returns:
+        SHA-256 of the file's bytes.
+
+    Raises:
+        ImageError: The values are of another type or shape, or there are none.
+
+    Example:
+        >>> len(write_png(Path("grey.png"), np.zeros((4, 4), np.uint8)))
+        64
+    """
     if pixels.ndim != 2 or pixels.dtype not in (np.uint8, np.uint16) or pixels.size == 0:
         raise ImageError(
             f"{path}: a grey PNG holds 2-D uint8 or uint16, not {pixels.dtype} of shape {pixels.shape}"

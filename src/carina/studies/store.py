@@ -96,5 +96,24 @@ write_studies = _WRITER.write
 def create_studies(
     directory: Path, provenance: Provenance, *, replace: bool = False
 ) -> AbstractContextManager[SetBuild[Study, Manifest]]:
-    """Claim and lock a directory for a study set that is written part by part; see `carina.store.Writer.create`."""
+    """Claim and lock a directory for a study set that is written part by part; see `carina.store.Writer.create`.
+
+    Args:
+        directory: Directory to write to.
+        provenance: How the set is made.
+        replace: Whether a set that is already there is replaced.
+
+    Returns:
+        A context manager for the set, whose `close` writes the manifest.
+
+    Raises:
+        StudySetError: The directory holds something else.
+
+    Example:
+        >>> from carina import open_studies
+        >>> with create_studies(Path("copy"), Provenance(command="copy", image_root="../studies")) as build:
+        ...     part = build.write_part(0, open_studies("studies"))
+        ...     build.close([part]).counts.studies
+        40
+    """
     return _WRITER.create(directory, provenance, replace=replace)

@@ -113,7 +113,7 @@ def build_trek(
 
     Example:
         >>> from carina.trek import build_trek
-        >>> bench = build_trek("studies", "trek", split="test")
+        >>> bench = build_trek("studies", "trek", split="test", workers=1)
         >>> bench.build_report.conversations
         10
     """
