@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import shutil
 import subprocess
 import sys
 from enum import Enum
@@ -12,6 +13,7 @@ import typer
 
 import carina
 from carina.cli import app
+from carina.store.errors import CarinaError
 from carina.store.results import Result
 
 VERBS = {
@@ -137,3 +139,76 @@ def test_import_loads_nothing_and_dir_lists_the_public_names():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nonsense"):
         _ = carina.nonsense
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A few studies, benchmarks and a run."""
+    top = tmp_path_factory.mktemp("api")
+    studies = carina.make_phantoms(top / "studies", n=12, seed=3, size=64, workers=1)
+    bench = carina.build_trek(studies, top / "bench", workers=1)
+    probes = carina.build_ground(studies, top / "probes", workers=1)
+    return studies, bench, probes, top
+
+
+def test_a_selection_is_never_taken_for_the_whole_set(made, tmp_path):
+    studies, bench, probes, _ = (
+        view if isinstance(view, PurePath) else view.where(split="test") for view in made
+    )
+    out = tmp_path / "out"
+    for call in (
+        lambda: carina.run(bench, "builtin/random", out),
+        lambda: carina.estimate(bench, "openai/gpt-5"),
+        lambda: carina.export(bench, out, to="chat"),
+        lambda: carina.audit(bench, out),
+        lambda: carina.explain(probes, "builtin/asymmetry", out),
+        lambda: carina.build_percept(studies, out),
+        lambda: carina.build_trek(studies, out),
+        lambda: carina.build_ground(studies, out),
+    ):
+        with pytest.raises(CarinaError, match=r"where=.*split"):
+            call()
+        assert not out.exists()
+
+
+def test_a_set_that_was_opened_with_other_images_is_used_with_them(made, tmp_path):
+    _, bench, _, top = made
+    moved = tmp_path / "moved"
+    shutil.copytree(bench.path, moved)
+    opened = carina.open_benchmark(moved, images=top / "studies")
+    answered = carina.run(opened, "builtin/reader", tmp_path / "run", limit=2)
+    assert answered.failures == ()
+    assert carina.export(opened, tmp_path / "chat", to="chat").path.is_dir()
+
+
+def test_results_can_be_read_after_the_working_directory_has_changed(made, tmp_path, monkeypatch):
+    _, bench, probes, _ = made
+    monkeypatch.chdir(tmp_path)
+    answered = carina.run(bench, "builtin/random", "run", limit=1)
+    maps = carina.explain(probes, "builtin/asymmetry", "maps", limit=2, workers=1)
+    monkeypatch.chdir("/")
+    assert answered.to_frame().height > 0
+    assert maps.to_frame().height > 0
+
+
+def test_a_model_that_the_script_registers_runs_in_one_process(made, tmp_path):
+    _, bench, _, _ = made
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, carina\n"
+        "from carina.models import model_kind\n"
+        "from carina.runs.builtin.oracle import Oracle\n"
+        "@model_kind('mine', capabilities=['chat'])\n"
+        "def open_mine(name, options):\n"
+        "    return Oracle(options.benchmark)\n"
+        "for processes in (1, 2):\n"
+        "    try:\n"
+        "        print(carina.run(sys.argv[1], 'mine:x', 'run', limit=1, processes=processes).counts.cases)\n"
+        "    except carina.CarinaError as error:\n"
+        "        print(error)\n"
+    )
+    command = [sys.executable, script, bench.path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    first, second = done.stdout.splitlines()
+    assert first == "1", done.stderr
+    assert "'mine' is registered by the running script" in second

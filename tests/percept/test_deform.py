@@ -89,9 +89,10 @@ def test_effort_is_the_amplitude_at_which_the_warped_distance_changes_sign(
         a = (below + above) / 2
         sign = 1 if operation == "expansion" else -1
         warped = depth + sign * np.float32(a) * kernel
-        moved = field & (kernel > 1e-6) & ((~mask & (warped > 0)) if sign > 0 else (mask & (warped < 0)))
+        moved = field & (kernel > 0) & ((~mask & (warped > 0)) if sign > 0 else (mask & (warped < 0)))
         # Where smoothing has left a pixel on the other side of zero than its mask, any amplitude moves it.
-        agree = (depth > 0) == mask
+        # At the rim of the kernel its values are too small to divide by.
+        agree = ((depth > 0) == mask) & ((kernel > 1e-6) | (kernel == 0))
         np.testing.assert_array_equal((effort < a)[agree], moved[agree])
     assert not np.isfinite(effort[~field]).any()
 

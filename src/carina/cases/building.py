@@ -103,8 +103,13 @@ def read_build_report(benchmark: Benchmark | Location, kind: type[BuildReport] |
 
 
 def ensure_open(studies: Studies | Location) -> Studies:
-    """The study set of the caller; opens it where the caller gave a path."""
-    return studies if isinstance(studies, Studies) else open_studies(as_path(studies))
+    """The study set of the caller; opens it where the caller gave a path.
+
+    Raises:
+        CarinaError: It is limited by conditions, which a build does not record.
+    """
+    path = as_path(studies)
+    return studies if isinstance(studies, Studies) else open_studies(path)
 
 
 @lru_cache(maxsize=1)

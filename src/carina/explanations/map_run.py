@@ -1,8 +1,7 @@
 """`explain`: make the localisation maps of a model, score them against expert regions, and check them."""
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -28,10 +27,11 @@ from carina.explanations.scoring import (
     score_map_run,
 )
 from carina.maps.profiles import find_profile
+from carina.models.registry import count_processes
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError, MapsError
 from carina.store.progress import Progress, no_progress
-from carina.store.results import Location, Result, as_path
+from carina.store.results import Location, Result, as_path, image_directory
 from carina.store.workers import Engine
 
 HEADLINE: Final[Mapping[str, str]] = {
@@ -57,6 +57,11 @@ class MapRun(Result):
     directory: Path
     skipped: tuple[tuple[str, str], ...] = ()
     """Probes without a map, with the reason; as in `skipped.csv`."""
+    _home: Path = field(init=False, repr=False)
+    """The directory, wherever the working directory is later."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_home", self.directory.absolute())
 
     @property
     def path(self) -> Path:
@@ -66,25 +71,25 @@ class MapRun(Result):
     @cached_property
     def maps(self) -> Maps:
         """The maps themselves."""
-        return open_maps(self.directory)
+        return open_maps(self._home)
 
     @cached_property
     def scoring(self) -> Scoring:
         """Settings of the scoring (profile, definitions, thresholds), and recognition by finding."""
-        return read_scoring(self.directory)
+        return read_scoring(self._home)
 
     @cached_property
     def checks(self) -> Checks | None:
         """Faithfulness and sanity checks; None where none were run."""
-        return read_checks(self.directory) if (self.directory / CHECKS).is_file() else None
+        return read_checks(self._home) if (self._home / CHECKS).is_file() else None
 
     def to_frame(self) -> pl.DataFrame:
         """One row a map and source (the model, and each control), one column a metric variant."""
-        return pl.read_parquet(self.directory / SCORES, glob=False)
+        return pl.read_parquet(self._home / SCORES, glob=False)
 
     def summary(self) -> pl.DataFrame:
         """Means with intervals: one row a source, metric variant and group of maps."""
-        return pl.read_parquet(self.directory / SUMMARY, glob=False)
+        return pl.read_parquet(self._home / SUMMARY, glob=False)
 
     def _summary(self) -> Mapping[str, object]:
         scoring = self.scoring
@@ -182,10 +187,11 @@ def explain(
     if checks is not None:
         require_weights(model)
     checking = parse_options(FaithfulnessOptions, check_options or {}, "checks", seed=seed)
-    opened = open_benchmark(as_path(bench), None if images is None else as_path(images))
+    folder = image_directory(bench, images)
+    opened = open_benchmark(as_path(bench), folder)
     if tune_on is not None:
         check_tuning(opened, tune_on)
-    directory, processes = as_path(out), workers or os.cpu_count() or 1
+    directory, processes = as_path(out), count_processes(model, workers, engine)
     map_options = MapOptions(method=method, method_options=dict(options or {}), seed=seed, limit=limit)
     explainer = open_explainer(model, method, map_options.method_options, bench=opened, seed=seed)
     with progress("Maps", len(select_probes(opened, limit))) as advance:
@@ -195,7 +201,7 @@ def explain(
             directory,
             map_options,
             explainer=explainer,
-            images=None if images is None else as_path(images),
+            images=folder,
             workers=processes,
             engine=engine,
             address=address,

@@ -13,7 +13,7 @@ from carina.exports._exporter import EXPORTS
 from carina.exports._folder import write_folder
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.progress import Progress, no_progress
-from carina.store.results import Location, Result, as_path
+from carina.store.results import Location, Result, as_path, image_directory
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,7 +93,7 @@ def export(
     """
     found = EXPORTS[to]
     values = found.convert(options)
-    folder = None if images is None else as_path(images)
+    folder = image_directory(bench, images)
     opened = open_benchmark(as_path(bench), folder)
     form = found.make(opened, **values)
     cores = min(workers or os.cpu_count() or 1, max(1, len(opened)))

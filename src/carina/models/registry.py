@@ -10,6 +10,7 @@ A kind is one function or class with the decorator `model_kind`: in a module of 
 of it, or in another installed package that announces the module in the entry-point group `carina.models`.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -403,3 +404,33 @@ def _plural(kind: str) -> str:
     if kind == SERVED:
         return "served models"
     return f"models such as {kind}" if "/" in kind else f"{kind}: models"
+
+
+def count_processes(model: str, processes: int | None, engine: str = "local") -> int:
+    """Number of processes that can run a model.
+
+    Args:
+        model: Name of the model.
+        processes: Number that the caller wants; None for one per core.
+        engine: "local" or "ray".
+
+    Returns:
+        The number; 1 by default for a kind of model that the running script or notebook has registered, because other
+        processes do not know it.
+
+    Raises:
+        CarinaError: Other processes are wanted for such a kind.
+
+    Example:
+        >>> count_processes("builtin/oracle", 4)
+        4
+    """
+    name = parse_model_name(model)
+    if getattr(MODELS[name.kind].open, "__module__", "") != "__main__":
+        return processes or os.cpu_count() or 1
+    if (processes or 1) > 1 or engine != "local":
+        raise CarinaError(
+            f"model {model!r}: kind {name.kind!r} is registered by the running script, so other processes do not know "
+            "it. Use one local process, or put the kind into a module of an installed package with an entry point"
+        )
+    return 1

@@ -12,7 +12,7 @@ from carina.pages.audit import write_audit
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
-from carina.store.results import Location, as_path
+from carina.store.results import Location, as_path, image_directory
 
 DIRECTORY: Final = "audit"
 """Directory inside the benchmark to which an audit is written by default."""
@@ -79,7 +79,7 @@ def audit(
     elif limits is not None:
         stated, source = load_limits(as_path(limits)), str(as_path(limits))
     options = AuditOptions(
-        images=as_path(images) if images is not None else None,
+        images=image_directory(bench, images),
         files=files,
         render=render,
         limits=stated,

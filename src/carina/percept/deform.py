@@ -22,7 +22,7 @@ OPPOSITE: Final[dict[Operation, Operation]] = {"expansion": "contraction", "cont
 FLOOR: Final = 0.05
 """Share of the kernel's peak below which no pixel moves, so that a change has an end along the contour."""
 _LEAST_KERNEL: Final = np.float32(1e-6)
-"""Interpolation leaves values between 0 and this around the kernel; pixels there do not move."""
+"""Interpolation leaves values between 0 and this at the rim of the kernel; efforts there have no meaning."""
 AXES: Final = (0.7, 1.4)
 """Range of the ratio between a kernel's axes."""
 GRID: Final = 12.0
@@ -78,7 +78,8 @@ def warp(
 ) -> tuple[Window, Field]:
     """The effort of the signed-distance warp: distance to the contour divided by a kernel that fades with distance.
 
-    Adding `a` times the kernel to the signed distance moves exactly those pixels whose effort is below `a`.
+    Adding `a` times the kernel to the signed distance moves exactly those pixels whose effort is below `a`, but for the
+    rim of the kernel, where it is almost zero.
     """
     stretch = float(np.exp(chance.uniform(np.log(AXES[0]), np.log(AXES[1]))))
     angle = float(chance.uniform(0, np.pi))
@@ -93,11 +94,7 @@ def warp(
     kernel = _make_kernel(window, place, axes=(along, across), angle=angle, chance=chance)
     depth = outline.depth[window]
     effort = np.abs(depth) / np.maximum(kernel, _LEAST_KERNEL)
-    movable = (
-        (kernel > _LEAST_KERNEL)
-        & (outline.mask[window] == (operation == "contraction"))
-        & outline.field[window]
-    )
+    movable = (kernel > 0) & (outline.mask[window] == (operation == "contraction")) & outline.field[window]
     return window, np.where(movable, effort, np.float32(np.inf))
 
 

@@ -26,7 +26,7 @@ from carina.runs.records import Profile, Scope
 from carina.runs.walk import LONGEST_IN_HISTORY
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
-from carina.store.results import Location, Result, as_path
+from carina.store.results import Location, Result, as_path, image_directory
 
 _CHARACTERS: Final = 4
 """Characters per token."""
@@ -190,7 +190,7 @@ def estimate(
         seed=seed,
         temperature=None,
         max_tokens=max_tokens,
-        images=images,
+        images=image_directory(bench, images),
     )
     table = read_prices(TABLE if prices is None else as_path(prices))
     path = as_path(bench)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.models import ModelName, parse_model_name
+from carina.models.registry import count_processes
 from carina.models.served.address import served_address
 from carina.runs.claim import claim_run, write_info
 from carina.runs.info import describe_run, start_call
@@ -19,7 +20,7 @@ from carina.runs.walk import Walk, resume_walk
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
-from carina.store.results import Location, as_path
+from carina.store.results import Location, as_path, image_directory
 from carina.store.resume import lock_directory
 from carina.store.workers import Engine
 
@@ -121,12 +122,12 @@ def run(
         seed=seed,
         temperature=temperature,
         max_tokens=max_tokens,
-        images=images,
+        images=image_directory(bench, images),
     )
     options = replace(
         options,
         connections=connections,
-        processes=processes,
+        processes=count_processes(model, processes, engine),
         engine=engine,
         address=address,
         base_url=base_url,

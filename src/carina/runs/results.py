@@ -61,6 +61,8 @@ class Run(Result):
         failures: tuple[Failure, ...] | None = None,
     ) -> None:
         self._path = path
+        self._steps_file = path.absolute() / STEPS_FILE
+        """The table, wherever the working directory is later."""
         self._counts = counts
         self._failures = failures
         self.info: Final = info
@@ -72,7 +74,7 @@ class Run(Result):
 
     @cached_property
     def _steps(self) -> pl.DataFrame:
-        return _read_steps(self._path / STEPS_FILE, self.info)
+        return _read_steps(self._steps_file, self.info)
 
     def to_frame(self) -> pl.DataFrame:
         """One row per step, in the order of the benchmark: `model`, `history`, `blind`, then the columns of `StepRow`.
@@ -130,13 +132,13 @@ class Run(Result):
 
     def _repr_html_(self) -> str:
         shown = super()._repr_html_()
-        return shown + self.scores()._repr_html_() if (self._path / STEPS_FILE).is_file() else shown
+        return shown + self.scores()._repr_html_() if self._steps_file.is_file() else shown
 
     def _summary(self) -> Mapping[str, object]:
         summary: dict[str, object] = {"model": self.info.model, "history": self.info.policy.history}
         if self.info.blind:
             summary["blind"] = True
-        if (self._path / STEPS_FILE).is_file():
+        if self._steps_file.is_file():
             counts = self.counts
             summary |= {"cases": counts.cases, "answered": f"{counts.answered} of {counts.steps} steps"}
         return summary

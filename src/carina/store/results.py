@@ -36,12 +36,32 @@ def as_path(location: Location) -> Path:
     """
     if isinstance(location, str | os.PathLike):
         return Path(location)
+    if getattr(location, "is_narrowed", False):
+        raise CarinaError(
+            f"{location!r}: holds only what where() selected, and this function works on whole sets; pass the whole set"
+        )
     path = getattr(location, "path", None)
     if not isinstance(path, Path):
         raise CarinaError(
             f"expected a path or an object that Carina returned, found {type(location).__name__}"
         )
     return path
+
+
+def image_directory(location: Location, images: Location | None) -> Path | None:
+    """The directory of images that a caller names: by an argument, or by the set that was opened with one.
+
+    Args:
+        location: The set, by its path or opened.
+        images: Directory of the images; None where the caller names none.
+
+    Returns:
+        The directory; None for the one that the set names itself.
+    """
+    if images is not None:
+        return as_path(images)
+    found: Path | None = getattr(location, "other_image_root", None)
+    return found
 
 
 def as_pandas(frame: "pl.DataFrame") -> Any:  # noqa: ANN401 - pandas is optional

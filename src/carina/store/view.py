@@ -49,7 +49,9 @@ class OpenSet(Generic[R, M]):
         self.kind = kind
         self.manifest = read_manifest(kind, path)
         self.directory = manifest_path(kind.layout, path).parent
-        self.image_root = (image_root or self.directory / self.manifest.image_root).resolve()
+        self.other_image_root = None if image_root is None else image_root.resolve()
+        """Directory of the images, where it is not the one that the manifest names."""
+        self.image_root = self.other_image_root or (self.directory / self.manifest.image_root).resolve()
         minor = self.manifest.version[1]
         self.parts = tuple(
             PartReader(kind, self.directory, info, minor=minor, verify=verify) for info in self.manifest.parts
@@ -90,6 +92,16 @@ class View(Result, Generic[R, M]):
     def directory(self) -> Path:
         """The same as `path`."""
         return self._set.directory
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether it is limited to records that meet some conditions, or to some parts."""
+        return bool(self._filters) or self._parts is not None
+
+    @property
+    def other_image_root(self) -> Path | None:
+        """Directory of the images, if the set was opened with another one than its manifest names."""
+        return self._set.other_image_root
 
     @property
     def manifest(self) -> M:
