@@ -23,7 +23,7 @@ LOCK: Final = ".carina.lock"
 """Lies in a directory while a command writes there; left behind by a killed process, it means nothing."""
 UNFINISHED: Final = ".unfinished"
 """Marker file of an unfinished directory: the fingerprint of what is being written."""
-WAYS_OUT: Final = "choose another directory, remove this one, or replace it"
+WAYS_OUT: Final = "choose another directory or remove this one"
 
 
 @contextmanager
@@ -59,8 +59,8 @@ def claim_directory(
         if not check():
             if marker.exists() and marker.read_bytes() != fingerprint.encode():
                 raise error(
-                    f"{directory}: holds the beginning of a set made in another way: finish it with the command that "
-                    f"began it, {WAYS_OUT}"
+                    f"{directory}: holds the beginning of a set made in another way, with other options or another "
+                    f"version of Carina: finish it with the options and the version that began it, {WAYS_OUT}"
                 )
             mark_unfinished(directory, fingerprint)
         yield
