@@ -12,7 +12,8 @@ from filelock import FileLock, Timeout
 
 from carina.store.errors import CarinaError
 
-_NOT_WRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+NOT_WRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""Numbers of the errors by which the operating system refuses to write to a place."""
 
 
 @contextmanager
@@ -47,7 +48,7 @@ def lock_file(path: Path, busy: CarinaError) -> Iterator[None]:
     except Timeout:
         raise busy from None
     except OSError as error:
-        if error.errno not in _NOT_WRITABLE:
+        if error.errno not in NOT_WRITABLE:
             raise
     try:
         yield

@@ -10,6 +10,7 @@ An unfinished directory holds the marker file `.unfinished` with the fingerprint
 command with the same fingerprint continues it.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from carina.store.errors import CarinaError
-from carina.store.files import lock_file, write_bytes
+from carina.store.files import NOT_WRITABLE, lock_file, write_bytes
 
 LOCK: Final = ".carina.lock"
 """Lies in a directory while a command writes there; left behind by a killed process, it means nothing."""
@@ -31,14 +32,40 @@ def lock_directory(directory: Path, error: type[CarinaError] = CarinaError) -> I
     """Create a directory where it is missing, and keep every other writer out of it until the block ends.
 
     Raises:
-        CarinaError: Of the class `error`: another process is writing there, or the path is a file.
+        CarinaError: Of the class `error`: another process is writing there, the path is a file, or the directory
+            cannot be created or, when the block writes to it, not be written to.
     """
+    _make_directory(directory, error)
+    busy = error(f"{directory}: another process is writing here")
+    with _explain_unwritable(directory, error), lock_file(directory / LOCK, busy):
+        yield
+
+
+def _make_directory(directory: Path, error: type[CarinaError]) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise error(f"{directory}: is a file, expected a directory") from None
-    with lock_file(directory / LOCK, error(f"{directory}: another process is writing here")):
+        file = next(path for path in (directory, *directory.parents) if os.path.lexists(path))
+        raise error(f"{file}: is a file, expected a directory") from None
+    except OSError as problem:
+        raise error(
+            f"{directory}: cannot be created: {problem.strerror}; choose another directory"
+        ) from problem
+
+
+@contextmanager
+def _explain_unwritable(directory: Path, error: type[CarinaError]) -> Iterator[None]:
+    """Raise an error of Carina where the operating system lets the block write nothing below a directory."""
+    try:
         yield
+    except OSError as problem:
+        if problem.errno not in NOT_WRITABLE or not isinstance(problem.filename, str | os.PathLike):
+            raise
+        if not Path(problem.filename).absolute().is_relative_to(directory.absolute()):
+            raise
+        raise error(
+            f"{problem.filename}: cannot be written: {problem.strerror}; choose another directory"
+        ) from problem
 
 
 @contextmanager
@@ -87,9 +114,10 @@ def partial_directory(out: Path, fingerprint: str, error: type[CarinaError]) -> 
         CarinaError: Of the class `error`: another command writes to `out`, or has finished it in the meantime.
     """
     target = out.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_directory(target.parent, error)
     busy = error(f"{out}: another command exports to it at this moment")
-    with lock_file(target.with_name(f".{target.name}.lock"), busy):
+    lock = target.with_name(f".{target.name}.lock")
+    with _explain_unwritable(target.parent, error), lock_file(lock, busy):
         if not is_empty(target):
             raise error(f"{out}: another command has finished it in the meantime; run the command again")
         partial = target.with_name(f".{target.name}.partial")
