@@ -30,6 +30,12 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def remove_temporary_files(folder: Path, *, is_recursive: bool = True) -> None:
+    """Remove the temporary files of `replacing` that killed processes left in a folder, which no process writes now."""
+    for leftover in list((folder.rglob if is_recursive else folder.glob)(".*.[0-9]*.tmp")):
+        leftover.unlink()
+
+
 @contextmanager
 def lock_file(path: Path, busy: CarinaError) -> Iterator[None]:
     """Hold the lock file `path` until the block ends.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from carina.store.errors import CarinaError
-from carina.store.files import NOT_WRITABLE, lock_file, write_bytes
+from carina.store.files import NOT_WRITABLE, lock_file, remove_temporary_files, write_bytes
 
 LOCK: Final = ".carina.lock"
 """Lies in a directory while a command writes there; left behind by a killed process, it means nothing."""
@@ -64,7 +64,7 @@ def _explain_unwritable(directory: Path, error: type[CarinaError]) -> Iterator[N
         if not Path(problem.filename).absolute().is_relative_to(directory.absolute()):
             raise
         raise error(
-            f"{problem.filename}: cannot be written: {problem.strerror}; choose another directory"
+            f"{Path(problem.filename).parent}: cannot be written: {problem.strerror}; choose another directory"
         ) from problem
 
 
@@ -126,8 +126,7 @@ def partial_directory(out: Path, fingerprint: str, error: type[CarinaError]) -> 
         if not (marker.is_file() and marker.read_bytes() == fingerprint.encode()):
             for item in partial.iterdir():
                 shutil.rmtree(item) if item.is_dir() else item.unlink()
-        for leftover in partial.rglob(".*.tmp"):  # of a command that was killed
-            leftover.unlink()
+        remove_temporary_files(partial)
         mark_unfinished(partial, fingerprint)
         yield partial
         mark_finished(partial)

@@ -16,6 +16,7 @@ import msgspec
 
 from carina.store import parts as part_files
 from carina.store.distinct import Distinct
+from carina.store.files import remove_temporary_files
 from carina.store.kind import Kind, R
 from carina.store.layout import layout_of, part_paths
 from carina.store.manifest import M, Manifest, PartInfo, Provenance, read_manifest, save_manifest
@@ -202,8 +203,8 @@ class Writer(Generic[R, M]):
         for stale in list(part_paths(directory, layout)):
             if f"{layout.folder}/{stale.name}" not in listed:
                 stale.unlink()
-        for leftover in (directory / layout.folder).glob(".part-*.tmp"):
-            leftover.unlink()
+        for folder in (directory, directory / layout.folder):
+            remove_temporary_files(folder, is_recursive=False)
         manifest = self.kind.manifest(
             kind=layout.kind,
             schema=self.kind.schema_version,
