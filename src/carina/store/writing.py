@@ -130,7 +130,10 @@ class Writer(Generic[R, M]):
         options = msgspec.json.decode(
             msgspec.json.encode(wanted.options)
         )  # as the manifest holds them: no tuples
-        pairs = {"seed": (there.seed, wanted.seed), "image root": (there.image_root, wanted.image_root)}
+        pairs: dict[str, tuple[object, object]] = {
+            "seed": (there.seed, wanted.seed),
+            "image root": (there.image_root, wanted.image_root),
+        }
         for name in sorted({*there.options, *options}):
             pairs[name] = (there.options.get(name), options.get(name))
         pairs["sources"] = (_list_sources(there), _list_sources(wanted))
