@@ -25,6 +25,7 @@ from carina.cases import (
 from carina.store.errors import BenchmarkError, ImageError
 from carina.store.files import sha256
 from carina.studies import SourceInfo, write_png
+from carina.version import __version__
 
 MADE = Provenance(
     command="carina build test",
@@ -279,6 +280,24 @@ def test_another_benchmark_is_not_overwritten(directory):
         write_benchmark(directory, [], MADE)
     write_benchmark(directory, [case(9)], other, replace=True)
     assert open_benchmark(directory).ids() == ["c9"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "difference"),
+    [({"schema": "1.0"}, "schema 1.0, not "), ({"carina": "0.0.9"}, f"Carina 0.0.9, not {__version__}")],
+)
+def test_a_benchmark_of_an_earlier_version_is_refused_with_the_version_as_reason(
+    tmp_path, changed, difference
+):
+    made = msgspec.structs.replace(MADE, options={"targets": ()})
+    write_benchmark(tmp_path, [case(1)], made)
+    manifest = json.loads((tmp_path / "bench.json").read_bytes()) | changed | {"fingerprint": "of then"}
+    (tmp_path / "bench.json").write_text(json.dumps(manifest))
+    with pytest.raises(BenchmarkError) as refused:
+        claim(tmp_path, made)
+    message = str(refused.value)
+    assert f"(`carina build test`; {difference}" in message, "a list equals a tuple"
+    assert message.endswith(": choose another directory or remove this one"), "no command can replace it"
 
 
 # Images -----------------------------------------------------------------------------------------------------

@@ -44,6 +44,25 @@ def test_version_is_printed() -> None:
     assert (result.exit_code, result.stdout) == (0, f"carina {carina.__version__}\n")
 
 
+@pytest.mark.parametrize(
+    ("former", "current"),
+    [
+        (["score", "maps", "-o", "x"], "`carina score-maps`\n"),
+        (["compare"], "`carina compare-profiles`\n"),
+        (["variants"], "`carina list-metrics`\n"),
+        (["convert-pickles"], "`carina convert-pickles`\n"),
+        (["convert-checkpoint"], "`carina convert-checkpoint`\n"),
+        (["--help"], "`carina score-maps`, `carina compare-profiles`, "),
+        ([], "`carina score-maps`, `carina compare-profiles`, "),
+    ],
+)
+def test_a_command_of_the_former_group_ground_is_refused_with_its_name_of_today(former, current) -> None:
+    result = CliRunner().invoke(app, ["ground", *former])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: there is no command `carina ground")
+    assert f"; use {current}" in result.stderr
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_examples_in_its_help(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"])

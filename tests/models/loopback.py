@@ -5,6 +5,7 @@ The client is the real one. A script is a function from a request to what is sen
 """
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -47,6 +48,18 @@ class Answer:
     """Share of the answer after which the connection is cut; 0 sends nothing at all."""
 
 
+HANG = 300.0
+"""Seconds after which a test that waits gives up; no test depends on how fast the machine is."""
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Return when a condition holds; fail if that never happens."""
+    end = time.monotonic() + HANG
+    while not condition():
+        assert time.monotonic() < end, f"waited {HANG:.0f} s in vain"
+        time.sleep(0.01)
+
+
 SOON = {"retry-after-ms": "5"}
 """Lets the client try again at once."""
 
@@ -55,6 +68,27 @@ def failing(status: int, message: str, **headers: str) -> Answer:
     """An error in the layout of the service."""
     body = json.dumps({"error": {"message": message, "type": "error", "code": None}})
     return Answer(status=status, body=body, headers=SOON | headers)
+
+
+class _Server(ThreadingHTTPServer):
+    """Remembers the addresses of connections, when they are accepted and when they end."""
+
+    daemon_threads = True
+
+    def __init__(self, *args) -> None:
+        super().__init__(*args)
+        self.opened: list[tuple[str, int]] = []
+        self.closed: list[tuple[str, int]] = []
+
+    def process_request(self, request, client_address) -> None:
+        self.opened.append(client_address)
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request, client_address) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.closed.append(client_address)
 
 
 class Service:
@@ -77,8 +111,7 @@ class Service:
             def log_message(self, *_):
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         # Whoever has lost patience with a slow answer does not read it.
         self._server.handle_error = lambda *_: None
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -90,6 +123,14 @@ class Service:
     @property
     def prompts(self) -> list[str]:
         return [asked.user for asked in self.asked]
+
+    def wait_until_idle(self) -> None:
+        """Return when every request that was sent has been read; to be called when the clients have ended."""
+        server = self._server
+        # Connections are accepted in order: when this one has ended, every earlier one was accepted.
+        with socket.create_connection(server.server_address) as last:
+            address = last.getsockname()
+        wait_until(lambda: address in server.closed and len(server.closed) == len(server.opened))
 
     def _serve(self, handler, raw) -> None:
         body = json.loads(raw)

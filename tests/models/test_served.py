@@ -6,11 +6,10 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 from tests.models import loopback
-from tests.models.loopback import Answer, failing, serving
+from tests.models.loopback import Answer, failing, serving, wait_until
 
 from carina.models import parse_model_option
 from carina.models.served import AnswerCache, Prompt, Reply, Sampling, ask, key_of
@@ -269,11 +268,12 @@ def test_cached_answers_need_neither_key_nor_service(tmp_path, monkeypatch):
 
 
 def test_an_answer_is_cached_when_it_arrives(tmp_path):
-    slow = threading.Event()
+    arrived, released = threading.Event(), threading.Event()
 
     def script(asked):
         if asked.user == "slow":
-            slow.wait(5)
+            arrived.set()
+            released.wait()
         return asked.user
 
     path = tmp_path / "x"
@@ -282,11 +282,9 @@ def test_an_answer_is_cached_when_it_arrives(tmp_path):
             prompts = [Prompt(user=word) for word in ("first", "slow", "c", "d")]
             replies = ask(loopback.MODEL, prompts, cache=cache, base_url=service.url, connections=4)
             assert next(replies).text == "first"
-            until = time.monotonic() + 5
-            while len(cache) < 3 and time.monotonic() < until:
-                time.sleep(0.01)
+            wait_until(lambda: len(cache) == 3 and arrived.is_set())
             replies.close()
-        slow.set()
+        released.set()
         with AnswerCache(path) as cache:
             texts = [r.text for r in ask(loopback.MODEL, prompts, cache=cache, base_url=service.url)]
     assert texts == ["first", "slow", "c", "d"]

@@ -136,7 +136,7 @@ def test_options_are_described_with_type_default_and_help():
 @pytest.mark.usefixtures("scans")
 def test_another_package_adds_a_source_by_an_entry_point(monkeypatch, lines, tmp_path):
     class Point:
-        name, value = "elsewhere", "package.module:SCANS"
+        name, value, module, dist = "elsewhere", "package.module:SCANS", "package.module", None
 
         def load(self):
             return SOURCES["scans"]
@@ -283,6 +283,22 @@ def test_images_stay_where_they_are_or_are_copied(lines, tmp_path):
     assert list(open_studies(tmp_path / "copied").check(images=True)) == []
     with pytest.raises(CarinaError, match=r"a\.png: "):
         import_studies("scans", path, tmp_path / "more", copy_images=True, workers=1)
+
+
+@pytest.mark.usefixtures("scans")
+def test_temporary_files_of_a_killed_import_are_removed_by_the_next_one(lines, tmp_path):
+    path, out = lines("a"), tmp_path / "out"
+    write_png(tmp_path / "a.png", np.zeros((8, 8), np.uint8))
+    leftovers = [
+        out / name for name in ("images/.a.png.99.tmp", "images/deep/.b.png.99.tmp", ".studies.json.99.tmp")
+    ]
+    foreign = out / "images/.a-user's.tmp"
+    for file in (*leftovers, foreign):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"half")
+    import_studies("scans", path, out, copy_images=True, workers=1)
+    assert not [file for file in leftovers if file.exists()]
+    assert foreign.exists()
 
 
 @pytest.mark.usefixtures("scans")

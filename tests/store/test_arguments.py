@@ -1,6 +1,7 @@
 """Arguments of public functions are checked by their declared types before anything is done."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from carina.store.arguments import PositiveInt, Share, check_arguments
 from carina.store.errors import CarinaError
+from carina.store.results import as_path
 
 
 @check_arguments
@@ -62,3 +64,19 @@ def test_scalars_of_numpy_become_those_of_python():
 def test_an_unknown_keyword_is_an_error_of_python():
     with pytest.raises(TypeError, match="sample_size"):
         sample(1, sample_size=3)
+
+
+def test_an_argument_that_the_function_does_not_have_is_refused_with_the_name_of_the_function():
+    with pytest.raises(TypeError, match=r"^sample\(\): got an unexpected keyword argument 'layout'"):
+        sample(1, layout="x")
+    with pytest.raises(TypeError, match=r"^sample\(\): too many positional arguments"):
+        sample(1, 2)
+
+
+def test_what_is_no_path_is_shown_in_the_error():
+    assert as_path(Path("runs")) == as_path("runs") == Path("runs")
+    for wrong, shown in ((None, r"None \(NoneType\)"), (3, r"3 \(int\)"), (["a"], r"\['a'\] \(list\)")):
+        with pytest.raises(CarinaError, match=f"found {shown}"):
+            as_path(wrong)
+    with pytest.raises(CarinaError, match=r"'a\\x00b': a path cannot hold a NUL character"):
+        as_path("a\0b")

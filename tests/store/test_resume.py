@@ -1,7 +1,10 @@
 """Directories that are written one command at a time, and continued only by the command that began them."""
 
+import errno
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -71,9 +74,35 @@ def test_the_lock_of_a_killed_process_is_free_and_its_file_is_taken_over(tmp_pat
 
 def test_a_file_cannot_be_locked_as_a_directory(tmp_path):
     (tmp_path / "file").write_text("here")
-    for path in (tmp_path / "file", tmp_path / "file/below"):
-        with pytest.raises(CarinaError, match="is a file, expected a directory"):
+    for path in (tmp_path / "file", tmp_path / "file/below", tmp_path / "file/below/it"):
+        with pytest.raises(CarinaError) as raised:
             lock_directory(path).__enter__()
+        assert str(raised.value) == f"{tmp_path / 'file'}: is a file, expected a directory"
+    with pytest.raises(CarinaError, match="file: is a file, expected a directory"):
+        partial_directory(tmp_path / "file/below", "one", CarinaError).__enter__()
+
+
+def refuse(path, *_, **__):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+
+@pytest.mark.parametrize("way", [lock_directory, lambda path: partial_directory(path, "one", CarinaError)])
+def test_a_directory_that_cannot_be_created_is_an_error_with_its_path(tmp_path, monkeypatch, way):
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(CarinaError, match=rf"{tmp_path}.*: cannot be created: Read-only file system; choose"):
+        way(tmp_path / "new/out").__enter__()
+
+
+@pytest.mark.parametrize("way", [lock_directory, lambda path: partial_directory(path, "one", CarinaError)])
+def test_a_directory_that_cannot_be_written_is_an_error_with_its_path(tmp_path, way):
+    with (
+        pytest.raises(CarinaError, match=rf"{tmp_path}.*: cannot be written: Read-only file system; choose"),
+        way(tmp_path / "out") as partial,
+    ):
+        refuse((partial or tmp_path / "out") / "file")
+    for other in ("/elsewhere/file", None):
+        with pytest.raises(OSError, match="Read-only"), way(tmp_path / "out"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), other)
 
 
 # ---- in place -------------------------------------------------------------------------------------------------------

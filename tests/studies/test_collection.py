@@ -153,7 +153,7 @@ def test_opened_studies_are_a_location(directory):
     studies = open_studies(directory, directory / "images").where(split="train")
     assert open_studies(studies) is studies
     assert len(open_studies(studies, directory / "images")) == 5
-    with pytest.raises(CarinaError, match="expected a path or an object that Carina returned, found int"):
+    with pytest.raises(CarinaError, match="expected a path or an object that Carina returned, found "):
         open_studies(5)
 
 

@@ -311,7 +311,9 @@ def _gate_modules() -> list[str]:
     ]
 
 
-GATES: Final[Registry[GateInfo]] = Registry("gate", group="carina.gates", modules=_gate_modules())
+GATES: Final[Registry[GateInfo]] = Registry(
+    "gate", group="carina.gates", modules=_gate_modules(), entry_type=GateInfo
+)
 """All gates by name."""
 
 G = TypeVar("G", bound=type[AnyGate])

@@ -71,6 +71,7 @@ PROTOCOLS: Final[Registry[ProtocolInfo]] = Registry(
     "protocol",
     group="carina.protocols",
     modules=("carina.percept.protocol", "carina.trek.protocol", "carina.ground.protocol"),
+    entry_type=ProtocolInfo,
 )
 
 

@@ -3,7 +3,7 @@
 Bad input or wrong usage exits with 2, a failure with 1, an interrupt with 130.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -45,6 +45,15 @@ _COMMANDS = (
 )
 """Modules with a function `register(app)`, in the order in which help lists them."""
 
+_RENAMED = {
+    "score": "score-maps",
+    "compare": "compare-profiles",
+    "variants": "list-metrics",
+    "convert-pickles": "convert-pickles",
+    "convert-checkpoint": "convert-checkpoint",
+}
+"""Commands of the former group `carina ground`, and their names today."""
+
 
 class _Commands(TyperGroup):
     """Turns what a command raises into a sentence and an exit code, for the program and for tests alike."""
@@ -53,6 +62,15 @@ class _Commands(TyperGroup):
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """Names in the order of `_COMMANDS`; typer puts commands that have subcommands last."""
         return sorted(super().list_commands(ctx), key=_order.index)
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]  # noqa: ANN401
+        """Find the command; one of the former group `ground` is refused with its name of today."""
+        if args[0] == "ground":
+            former = " ".join(args[:2])
+            current = [_RENAMED[name] for name in args[1:2] if name in _RENAMED] or _RENAMED.values()
+            names = ", ".join(f"`carina {name}`" for name in current)
+            raise CarinaError(f"there is no command `carina {former}`; use {names}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         try:

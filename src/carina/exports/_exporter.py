@@ -35,7 +35,9 @@ class Exporter:
         return convert_options(f"export {self.name}", self.options, options)
 
 
-EXPORTS: Final[Registry[Exporter]] = Registry("export", group="carina.exports", package="carina.exports")
+EXPORTS: Final[Registry[Exporter]] = Registry(
+    "export", group="carina.exports", package="carina.exports", entry_type=Exporter
+)
 """Every export by name: those of Carina, and those that other packages announce as entry points."""
 
 

@@ -48,6 +48,7 @@ METRICS: Final[Registry[MetricInfo]] = Registry(
     "metric",
     group="carina.metrics",
     modules=("carina.maps.variants", "carina.maps.pixel_values"),
+    entry_type=MetricInfo,
 )
 
 

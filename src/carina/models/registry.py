@@ -148,7 +148,11 @@ _REGISTERED_BY: Final = {
 }
 """Modules outside this package that register models, by kind or by the part before the slash."""
 MODELS: Final[Registry[ModelKind]] = Registry(
-    "model kind", group="carina.models", package="carina.models", modules=tuple(_REGISTERED_BY.values())
+    "model kind",
+    group="carina.models",
+    package="carina.models",
+    modules=tuple(_REGISTERED_BY.values()),
+    entry_type=ModelKind,
 )
 
 

@@ -23,6 +23,7 @@ from carina.store import SetBuild
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.columns import explain
 from carina.store.errors import CarinaError, StudySetError
+from carina.store.files import remove_temporary_files
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.seeding import rng
@@ -338,8 +339,7 @@ def _write_parts(
     listed = tuple(parts[index] for index in sorted(parts))
     if manifest and not missing and manifest.parts == listed:
         return manifest
-    for leftover in directory.glob("images/*/.*.tmp"):  # temporary files of a killed process
-        leftover.unlink()
+    remove_temporary_files(directory / "images")
     return build.close(listed)
 
 

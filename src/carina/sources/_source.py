@@ -144,7 +144,11 @@ class Source:
 
 
 SOURCES: Final[Registry[Source]] = Registry(
-    "source", group="carina.sources", package="carina.sources", modules=("carina.phantom.make",)
+    "source",
+    group="carina.sources",
+    package="carina.sources",
+    modules=("carina.phantom.make",),
+    entry_type=Source,
 )
 """Every source by name: those of Carina, and those that other packages announce as entry points."""
 

@@ -25,7 +25,7 @@ from carina.sources._record import SourceError
 from carina.sources._source import Call, Item, Repaired, Skipped, Source, Stream
 from carina.store import PartInfo, SetBuild
 from carina.store.errors import CarinaError, ImageError
-from carina.store.files import sha256, write_bytes
+from carina.store.files import remove_temporary_files, sha256, write_bytes
 from carina.store.workers import in_order
 from carina.studies import Study
 from carina.studies import store as study_sets
@@ -242,6 +242,8 @@ def run_import(
         state.close_part()
         imported = Imported(job.source, job.out, state.counts)
         write_tables(imported)
+        if job.copy_images:
+            remove_temporary_files(job.out / IMAGES)
         build.close(state.parts)
         shutil.rmtree(job.out / _NOTES)
     return imported

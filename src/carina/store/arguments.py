@@ -66,7 +66,10 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{function.__qualname__}(): {error}") from None
         for name, expected in checked_types.items():
             if name in bound.arguments:
                 bound.arguments[name] = _check(name, bound.arguments[name], expected)

@@ -12,7 +12,8 @@ from filelock import FileLock, Timeout
 
 from carina.store.errors import CarinaError
 
-_NOT_WRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+NOT_WRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""Numbers of the errors by which the operating system refuses to write to a place."""
 
 
 @contextmanager
@@ -27,6 +28,12 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_temporary_files(folder: Path, *, is_recursive: bool = True) -> None:
+    """Remove the temporary files of `replacing` that killed processes left in a folder, which no process writes now."""
+    for leftover in list((folder.rglob if is_recursive else folder.glob)(".*.[0-9]*.tmp")):
+        leftover.unlink()
 
 
 @contextmanager
@@ -47,7 +54,7 @@ def lock_file(path: Path, busy: CarinaError) -> Iterator[None]:
     except Timeout:
         raise busy from None
     except OSError as error:
-        if error.errno not in _NOT_WRITABLE:
+        if error.errno not in NOT_WRITABLE:
             raise
     try:
         yield

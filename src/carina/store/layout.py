@@ -33,7 +33,9 @@ class Layout(NamedTuple):
         return f"carina/{self.holds}"
 
 
-LAYOUTS: Final[Registry[Layout]] = Registry("kind of set", group="carina.sets", room_module="layout")
+LAYOUTS: Final[Registry[Layout]] = Registry(
+    "kind of set", group="carina.sets", room_module="layout", entry_type=Layout
+)
 """Every kind of set, by what it holds."""
 
 

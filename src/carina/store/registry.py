@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -33,6 +33,7 @@ class Registry(Generic[T]):
         modules: Further modules that register entries.
         room_module: Name of a module in which a package of Carina registers entries: each `carina.ROOM.NAME` that
             exists is imported, so that nobody lists the packages.
+        entry_type: Class that every entry must be an instance of; None accepts any object.
 
     Example:
         >>> colours: Registry[int] = Registry("colour", group="carina.colours")
@@ -49,12 +50,14 @@ class Registry(Generic[T]):
         package: str | None = None,
         modules: Sequence[str] = (),
         room_module: str | None = None,
+        entry_type: type[T] | None = None,
     ) -> None:
         self.kind: Final = kind
         self.group: Final = group
         self._package = package
         self._modules = tuple(modules)
         self._room_module = room_module
+        self._entry_type = entry_type
         self._entries: dict[str, T] = {}
         self._has_modules = False
         self._has_entry_points = False
@@ -65,8 +68,14 @@ class Registry(Generic[T]):
         """Add an entry.
 
         Raises:
+            TypeError: The entry is not of the type that this registry holds.
             ValueError: Another entry has this name.
         """
+        if self._entry_type is not None and not isinstance(entry, self._entry_type):
+            raise TypeError(
+                f"{self.kind} {name!r}: expected an object of {self._entry_type.__name__}, "
+                f"found {type(entry).__name__}"
+            )
         if name in self._entries and not _same_object(self._entries[name], entry):
             raise ValueError(f"two entries of the registry of {self.kind}s are called {name!r}")
         self._entries[name] = entry
@@ -128,17 +137,35 @@ class Registry(Generic[T]):
         # Before the first is loaded: a package may look up entries while it is imported.
         self._has_entry_points = True
         for point in entry_points(group=self.group):
+            package = point.dist.name if point.dist else point.module
+            announced = f"{self.kind} {point.name!r} of package {package!r}"
             try:
-                loaded = point.load()
-            except Exception as error:
-                package = point.dist.name if point.dist else point.module
-                failure = f"{self.kind} {point.name!r} of package {package!r} cannot be loaded: {error!r}"
+                is_ignored = self._load_entry_point(point)
+            except (Exception, SystemExit) as error:  # a module may call `sys.exit` when it is imported
+                failure = f"{announced} cannot be loaded: {error!r}"
                 self._failures.append(failure)
                 warnings.warn(failure, RuntimeWarning, stacklevel=2)
                 continue
-            # A module registers what it holds when it is imported; an object is registered under the point's name.
-            if ":" in point.value and point.name not in self._entries:
-                self.register(point.name, loaded)
+            if is_ignored:
+                message = f"{announced} is ignored: another {self.kind} has this name"
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+    def _load_entry_point(self, point: EntryPoint) -> bool:
+        """Load an entry point; return whether it is an object whose name another entry has already.
+
+        A module registers what it holds when it is imported; an object is registered under the name of the point,
+        unless its module has done so.
+        """
+        was_taken = point.name in self._entries and point.module not in sys.modules
+        loaded = point.load()
+        if ":" not in point.value:
+            return False
+        if point.name not in self._entries:
+            self.register(point.name, loaded)
+            return False
+        # A function that a decorator has registered is not the entry itself: only its module shows where it is from.
+        is_entry = self._entry_type is not None and isinstance(loaded, self._entry_type)
+        return (was_taken or is_entry) and not _same_object(self._entries[point.name], loaded)
 
     def _public_modules(self) -> list[str]:
         if self._package is None:

@@ -5,6 +5,7 @@ Also `as_path`, by which every public function takes a path or such an object.
 
 import html
 import os
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,21 +31,23 @@ Location: TypeAlias = str | os.PathLike[str] | HasPath
 def as_path(location: Location) -> Path:
     """The path of a location.
 
+    Raises:
+        CarinaError: It is neither a path nor an object with a path, or the path holds a NUL character.
+
     Example:
         >>> as_path("runs/reader").name
         'reader'
     """
-    if isinstance(location, str | os.PathLike):
-        return Path(location)
     if getattr(location, "is_narrowed", False):
         raise CarinaError(
             f"{location!r}: holds only what where() selected, and this function works on whole sets; pass the whole set"
         )
-    path = getattr(location, "path", None)
+    path = Path(location) if isinstance(location, str | os.PathLike) else getattr(location, "path", None)
     if not isinstance(path, Path):
-        raise CarinaError(
-            f"expected a path or an object that Carina returned, found {type(location).__name__}"
-        )
+        shown = f"{reprlib.repr(location)} ({type(location).__name__})"
+        raise CarinaError(f"expected a path or an object that Carina returned, found {shown}")
+    if "\0" in str(path):
+        raise CarinaError(f"expected a path, found {str(path)!r}: a path cannot hold a NUL character")
     return path
 
 

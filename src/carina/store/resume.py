@@ -10,6 +10,7 @@ An unfinished directory holds the marker file `.unfinished` with the fingerprint
 command with the same fingerprint continues it.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,13 +18,13 @@ from pathlib import Path
 from typing import Final
 
 from carina.store.errors import CarinaError
-from carina.store.files import lock_file, write_bytes
+from carina.store.files import NOT_WRITABLE, lock_file, remove_temporary_files, write_bytes
 
 LOCK: Final = ".carina.lock"
 """Lies in a directory while a command writes there; left behind by a killed process, it means nothing."""
 UNFINISHED: Final = ".unfinished"
 """Marker file of an unfinished directory: the fingerprint of what is being written."""
-WAYS_OUT: Final = "choose another directory, remove this one, or replace it"
+WAYS_OUT: Final = "choose another directory or remove this one"
 
 
 @contextmanager
@@ -31,14 +32,40 @@ def lock_directory(directory: Path, error: type[CarinaError] = CarinaError) -> I
     """Create a directory where it is missing, and keep every other writer out of it until the block ends.
 
     Raises:
-        CarinaError: Of the class `error`: another process is writing there, or the path is a file.
+        CarinaError: Of the class `error`: another process is writing there, the path is a file, or the directory
+            cannot be created or, when the block writes to it, not be written to.
     """
+    _make_directory(directory, error)
+    busy = error(f"{directory}: another process is writing here")
+    with _explain_unwritable(directory, error), lock_file(directory / LOCK, busy):
+        yield
+
+
+def _make_directory(directory: Path, error: type[CarinaError]) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise error(f"{directory}: is a file, expected a directory") from None
-    with lock_file(directory / LOCK, error(f"{directory}: another process is writing here")):
+        file = next(path for path in (directory, *directory.parents) if os.path.lexists(path))
+        raise error(f"{file}: is a file, expected a directory") from None
+    except OSError as problem:
+        raise error(
+            f"{directory}: cannot be created: {problem.strerror}; choose another directory"
+        ) from problem
+
+
+@contextmanager
+def _explain_unwritable(directory: Path, error: type[CarinaError]) -> Iterator[None]:
+    """Raise an error of Carina where the operating system lets the block write nothing below a directory."""
+    try:
         yield
+    except OSError as problem:
+        if problem.errno not in NOT_WRITABLE or not isinstance(problem.filename, str | os.PathLike):
+            raise
+        if not Path(problem.filename).absolute().is_relative_to(directory.absolute()):
+            raise
+        raise error(
+            f"{Path(problem.filename).parent}: cannot be written: {problem.strerror}; choose another directory"
+        ) from problem
 
 
 @contextmanager
@@ -59,8 +86,8 @@ def claim_directory(
         if not check():
             if marker.exists() and marker.read_bytes() != fingerprint.encode():
                 raise error(
-                    f"{directory}: holds the beginning of a set made in another way: finish it with the command that "
-                    f"began it, {WAYS_OUT}"
+                    f"{directory}: holds the beginning of a set made in another way, with other options or another "
+                    f"version of Carina: finish it with the options and the version that began it, {WAYS_OUT}"
                 )
             mark_unfinished(directory, fingerprint)
         yield
@@ -87,9 +114,10 @@ def partial_directory(out: Path, fingerprint: str, error: type[CarinaError]) -> 
         CarinaError: Of the class `error`: another command writes to `out`, or has finished it in the meantime.
     """
     target = out.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_directory(target.parent, error)
     busy = error(f"{out}: another command exports to it at this moment")
-    with lock_file(target.with_name(f".{target.name}.lock"), busy):
+    lock = target.with_name(f".{target.name}.lock")
+    with _explain_unwritable(target.parent, error), lock_file(lock, busy):
         if not is_empty(target):
             raise error(f"{out}: another command has finished it in the meantime; run the command again")
         partial = target.with_name(f".{target.name}.partial")
@@ -98,8 +126,7 @@ def partial_directory(out: Path, fingerprint: str, error: type[CarinaError]) -> 
         if not (marker.is_file() and marker.read_bytes() == fingerprint.encode()):
             for item in partial.iterdir():
                 shutil.rmtree(item) if item.is_dir() else item.unlink()
-        for leftover in partial.rglob(".*.tmp"):  # of a command that was killed
-            leftover.unlink()
+        remove_temporary_files(partial)
         mark_unfinished(partial, fingerprint)
         yield partial
         mark_finished(partial)

@@ -12,8 +12,11 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final, Generic
 
+import msgspec
+
 from carina.store import parts as part_files
 from carina.store.distinct import Distinct
+from carina.store.files import remove_temporary_files
 from carina.store.kind import Kind, R
 from carina.store.layout import layout_of, part_paths
 from carina.store.manifest import M, Manifest, PartInfo, Provenance, read_manifest, save_manifest
@@ -118,9 +121,31 @@ class Writer(Generic[R, M]):
         if manifest is not None and manifest.fingerprint != provenance.fingerprint:
             raise error(
                 f"{directory}: already holds {_rows(manifest)} {layout.folder} made in another way "
-                f"(`{manifest.command}`; {_difference(manifest, provenance)}): {WAYS_OUT}"
+                f"(`{manifest.command}`; {self._describe_difference(manifest, provenance)}): {WAYS_OUT}"
             )
         return manifest is not None
+
+    def _describe_difference(self, there: Manifest, wanted: Provenance) -> str:
+        """The differing settings that change the bytes, as text."""
+        options = msgspec.json.decode(
+            msgspec.json.encode(wanted.options)
+        )  # as the manifest holds them: no tuples
+        pairs: dict[str, tuple[object, object]] = {
+            "seed": (there.seed, wanted.seed),
+            "image root": (there.image_root, wanted.image_root),
+        }
+        for name in sorted({*there.options, *options}):
+            pairs[name] = (there.options.get(name), options.get(name))
+        pairs["sources"] = (_list_sources(there), _list_sources(wanted))
+        pairs["schema"] = (there.schema, self.kind.schema_version)
+        pairs["Carina"] = (there.carina, __version__)
+        differing = [
+            f"{name} {theirs}, not {ours}" for name, (theirs, ours) in pairs.items() if theirs != ours
+        ]
+        return (
+            "; ".join(differing)
+            or "another description of a source, or an earlier way to compute fingerprints"
+        )
 
     def read_manifest(self, directory: Path) -> M | None:
         """The manifest in a directory, or None where there is none."""
@@ -181,8 +206,8 @@ class Writer(Generic[R, M]):
         for stale in list(part_paths(directory, layout)):
             if f"{layout.folder}/{stale.name}" not in listed:
                 stale.unlink()
-        for leftover in (directory / layout.folder).glob(".part-*.tmp"):
-            leftover.unlink()
+        for folder in (directory, directory / layout.folder):
+            remove_temporary_files(folder, is_recursive=False)
         manifest = self.kind.manifest(
             kind=layout.kind,
             schema=self.kind.schema_version,
@@ -218,7 +243,7 @@ class Writer(Generic[R, M]):
             manifest = build.manifest()
             if manifest is not None:
                 held = f"{_rows(manifest)} {self.kind.layout.folder}"
-                raise self.kind.error(f"{directory}: already holds {held}: {WAYS_OUT}")
+                raise self.kind.error(f"{directory}: already holds {held}: {WAYS_OUT}, or pass replace=True")
             return build.close(_write_parts(build, records, part_size))
 
     def _read_counted_columns(
@@ -270,10 +295,5 @@ def _rows(manifest: Manifest) -> int:
     return sum(part.rows for part in manifest.parts)
 
 
-def _difference(there: Manifest, wanted: Provenance) -> str:
-    """The differing settings that change the bytes, as text."""
-    pairs = {"seed": (there.seed, wanted.seed), "image root": (there.image_root, wanted.image_root)}
-    for name in sorted({*there.options, *wanted.options}):
-        pairs[name] = (there.options.get(name), wanted.options.get(name))
-    differing = [f"{name} {theirs}, not {ours}" for name, (theirs, ours) in pairs.items() if theirs != ours]
-    return "; ".join(differing) or f"Carina {there.carina}"
+def _list_sources(made: Manifest | Provenance) -> list[str]:
+    return sorted(source.name for source in made.sources)

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -195,7 +196,6 @@ PASSES = {
 STAYS = {
     ("lf", 0): ([Answer(body='{"id": "c", "choi')], "JSONDecodeError"),
     ("rr", 2): ([failing(500, "the disk is full")] * 9, "HTTP 500: the disk is full"),
-    ("talk", 1): ([Answer(wait=3.0)], "Timeout"),
     ("talk-0", 0): ([Answer(cut=0.0)] * 9, "APIConnectionError|Timeout"),
     ("talk-1", 4): ([Answer(body='{"id": "c", "object": "chat.completion", "choices": []}')], "ModelOutput"),
     ("talk-2", 3): ([failing(400, "what is this")], "HTTP 400: what is this"),
@@ -216,7 +216,7 @@ def test_persistent_errors_are_incomplete_and_asked_again_by_the_next_call(bench
     faults = {place: answers for place, (answers, _) in STAYS.items()}
     out = tmp_path / "run"
     with serving_model(NAMES, faults) as scripted:
-        result = run(bench, out, scripted, timeout=1)
+        result = run(bench, out, scripted)
     rows = {(row.case, row.number): row for row in timeless(out)}
     assert len(rows) == STEPS
     assert {case for case, _ in result.failures} == {case for case, _ in STAYS}
@@ -243,6 +243,23 @@ def test_persistent_errors_are_incomplete_and_asked_again_by_the_next_call(bench
     assert set(scripted.answered.values()) == {1}
     assert again.failures == ()
     assert timeless(out) == timeless(unbroken[0])
+
+
+def test_an_answer_that_never_comes_times_out_and_is_asked_again_by_the_next_call(bench, tmp_path):
+    out, released = tmp_path / "run", threading.Event()
+    with serving_model(NAMES) as scripted:
+        # No answer at all comes in time, so that no limit of time decides which ones do.
+        scripted.service._script = lambda _: released.wait() and RIGHT
+        result = run(bench, out, scripted, timeout=1, limit=1)
+        released.set()
+    ((case, _),) = result.failures
+    assert result.counts.answered == 0
+    assert {row.state for row in timeless(out)} == {"incomplete"}
+    assert re.search("Timeout", timeless(out)[0].error)
+    with serving_model(NAMES) as scripted:
+        again = run(bench, out, scripted, limit=1)
+    assert {name for name, _ in scripted.answered} == {case}
+    assert again.failures == ()
 
 
 def test_without_a_history_answers_after_an_error_are_kept(bench, tmp_path):
@@ -422,7 +439,7 @@ def test_a_killed_run_resumes_and_equals_an_uninterrupted_one(bench, tmp_path, u
             workers = children_of(process.pid)
             process.kill()
         wait_for_end(workers)
-        wait_until_idle(scripted)
+        scripted.service.wait_until_idle()
         kept = {(name, number) for name, steps in read_log(out).items() for number in steps}
         lost = set(scripted.answered) - kept
         before = sum(scripted.answered.values())
@@ -450,14 +467,6 @@ def wait_for_end(processes):
     for process in processes:
         while is_running(process):
             time.sleep(0.01)
-
-
-def wait_until_idle(scripted):
-    """Return when the service has read every request that was sent."""
-    asked = -1
-    while asked != len(scripted.service.asked):
-        asked = len(scripted.service.asked)
-        time.sleep(0.4)
 
 
 def is_running(process):

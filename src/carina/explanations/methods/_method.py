@@ -110,7 +110,10 @@ class Method:
 
 
 METHODS: Final[Registry[Method]] = Registry(
-    "explanation method", group="carina.methods", package="carina.explanations.methods"
+    "explanation method",
+    group="carina.methods",
+    package="carina.explanations.methods",
+    entry_type=Method,
 )
 
 
