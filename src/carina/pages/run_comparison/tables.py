@@ -24,10 +24,10 @@ from carina.pages.run_comparison.labels import (
     path_title,
 )
 from carina.pages.words import join_names
-from carina.runs.analysis.breakdown import Dimension
+from carina.runs.analysis.breakdown import Dimension, DimensionTitle
 from carina.runs.analysis.counts import FORMAT_METRICS, list_error_kinds
 from carina.runs.analysis.estimates import Estimate
-from carina.runs.analysis.first_errors import NO_ERROR
+from carina.runs.analysis.first_errors import CORRECTED, NO_ERROR, NOT_CORRECTED
 from carina.runs.analysis.measures import Measure
 from carina.runs.analysis.reach import ReachCurve
 from carina.runs.analysis.read import ComparedRun
@@ -322,10 +322,7 @@ def after_first_error_table(analysis: RunAnalysis) -> Table:
     columns = [
         ("after first error", stage, metric, Heading(text=_stage_label(analysis, stage), note=note))
         for stage in _names(analysis.after_first_error)
-        for metric, note in (
-            ("right from there on, left alone", "not corrected"),
-            ("right from there on, mended", "corrected"),
-        )
+        for metric, note in ((NOT_CORRECTED, "not corrected"), (CORRECTED, "corrected"))
     ]
     return _runs_as_rows(
         analysis,
@@ -462,7 +459,7 @@ def breakdown_tables(analysis: RunAnalysis) -> Iterator[Table]:
             for label in dimension.labels
         ]
         note = f"{dimension.note[:1].upper()}{dimension.note[1:]}. " if dimension.note else ""
-        if dimension.title == "Path":
+        if dimension.title == DimensionTitle.PATH:
             known = [label for label in dimension.labels if label in PATH_MEANINGS]
             note += " ".join(f"{label}: {PATH_MEANINGS[label]}." for label in known) + " "
         yield _runs_as_columns(
@@ -476,9 +473,9 @@ def breakdown_tables(analysis: RunAnalysis) -> Iterator[Table]:
 
 
 def _label_heading(dimension: Dimension, label: str) -> Heading:
-    if dimension.title == "Path":
+    if dimension.title == DimensionTitle.PATH:
         return Heading(text=path_title(label), title=PATH_MEANINGS.get(label, ""))
-    return Heading(text=FORMATS.get(label, label) if dimension.title == "Format" else label)
+    return Heading(text=FORMATS.get(label, label) if dimension.title == DimensionTitle.FORMAT else label)
 
 
 def task_table(analysis: RunAnalysis) -> Table:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import polars as pl
@@ -13,11 +14,30 @@ from carina.runs.analysis.read import ComparedRun
 MOST_LABELS: Final = 24
 
 
+class DimensionTitle(StrEnum):
+    """Titles of the dimensions of runs, by which tables find them."""
+
+    TARGET = "Target"
+    PATH = "Path"
+    FORMAT = "Format"
+    SEVERITY = "Severity"
+    LESION_SIZE = "Lesion size"
+    CONSPICUITY = "Conspicuity"
+    CONTOUR = "Contour shown"
+    AGREEMENT = "Agreement"
+    PIECES = "Pieces"
+    SIDE = "Side"
+    EDITS = "Edits"
+    ORDER = "Order"
+    VIEW = "View"
+    FINDING = "Finding"
+
+
 @dataclass(frozen=True)
 class Dimension:
     """One way to divide cases or steps."""
 
-    title: str
+    title: DimensionTitle
     labels: tuple[str, ...]
     """In the order of the table."""
     members: pl.DataFrame
@@ -30,7 +50,11 @@ def row_dimensions(runs: Sequence[Outcomes]) -> list[Dimension]:
     columns = ("case", "step", "target", "path", "format")
     steps = pl.concat([outcomes.closed.select(columns) for outcomes in runs]).unique(["case", "step"])
     dimensions = []
-    for title, by in (("Target", ["case"]), ("Path", ["case"]), ("Format", ["case", "step"])):
+    for title, by in (
+        (DimensionTitle.TARGET, ["case"]),
+        (DimensionTitle.PATH, ["case"]),
+        (DimensionTitle.FORMAT, ["case", "step"]),
+    ):
         members = steps.select(*by, part=title.lower()).drop_nulls().unique().sort(by)
         frequent = members.group_by("part").len().sort(["len", "part"], descending=[True, False])["part"]
         labels = sorted(frequent.head(MOST_LABELS))
@@ -41,7 +65,7 @@ def row_dimensions(runs: Sequence[Outcomes]) -> list[Dimension]:
 
 
 def divide_into_thirds(
-    title: str, values: pl.DataFrame, unit: str, *, scale: float = 1.0, note: str = ""
+    title: DimensionTitle, values: pl.DataFrame, unit: str, *, scale: float = 1.0, note: str = ""
 ) -> Dimension | None:
     """Cases (`case`, `value`) in three bands of equal number; None where the values do not differ enough."""
     known = values.drop_nulls()

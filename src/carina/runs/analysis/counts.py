@@ -32,6 +32,8 @@ _FORMAT_SCORES: Final = (
 )
 _ALWAYS: Final = ("iou", "rouge", "bertscore")
 """Scores that every answer of their format has, where the run has them at all."""
+UNPARSED: Final = "not read"
+"""Name of the share of answers that could not be parsed."""
 FORMAT_METRICS: Final = tuple((name, metric) for name, metric, _ in _FORMAT_SCORES)
 
 
@@ -146,7 +148,7 @@ def count_parsing(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
         estimates.append(_count(run, ("status", status, "answers"), count, answered.height))
     failed = answered.filter(pl.col("status") != "ok").height
     share = failed / answered.height if answered.height else None
-    estimates.append(_count(run, ("status", "not read", "share of answers"), share, answered.height))
+    estimates.append(_count(run, ("status", UNPARSED, "share of answers"), share, answered.height))
     rows = answered.drop_nulls("obeyed").select(
         cluster=pl.coalesce("patient", "case"),
         unit=pl.concat_str("case", pl.lit("/"), "step"),
