@@ -7,11 +7,15 @@ from typing import Final
 
 import polars as pl
 
+from carina.cases.protocol import CASE_SUCCESS, find_protocol
 from carina.runs.analysis.estimates import Estimate, estimate_share, weight_groups
 from carina.runs.analysis.outcomes import Outcomes
 from carina.runs.analysis.read import ComparedRun
 
 MOST_LABELS: Final = 24
+ACCURACY: Final = "accuracy"
+SUCCESS: Final = "case success"
+"""Metrics of a breakdown."""
 
 
 class DimensionTitle(StrEnum):
@@ -84,12 +88,20 @@ def divide_into_thirds(
     return Dimension(title, labels, known.select("case", part=label), note)
 
 
+def breakdown_metrics(protocol: str, dimension: Dimension) -> list[str]:
+    """Accuracy; for a protocol with case success in its headline also that, where the dimension divides cases."""
+    has_success = CASE_SUCCESS in find_protocol(protocol).headline and "step" not in dimension.members.columns
+    return [ACCURACY, SUCCESS] if has_success else [ACCURACY]
+
+
 def break_down(run: ComparedRun, outcomes: Outcomes, dimension: Dimension) -> list[Estimate]:
-    """Accuracy over the closed steps of each label; for percept also the share of cases without an error."""
+    """Accuracy over the closed steps of each label, and the share of cases without an error where it is measured."""
     by = [name for name in ("case", "step") if name in dimension.members.columns]
-    tables = {"accuracy": outcomes.closed.join(dimension.members, on=by)}
-    if outcomes.protocol == "percept" and by == ["case"]:
-        tables["case success"] = outcomes.cases.join(dimension.members, on=by)
+    units = {ACCURACY: outcomes.closed, SUCCESS: outcomes.cases}
+    tables = {
+        metric: units[metric].join(dimension.members, on=by)
+        for metric in breakdown_metrics(outcomes.protocol, dimension)
+    }
     return [
         estimate_share(
             run,

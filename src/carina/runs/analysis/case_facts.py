@@ -14,6 +14,7 @@ from carina.cases import Benchmark, Case, Step
 from carina.cases.facts import LesionFacts
 from carina.ground.facts import GroundCaseFacts
 from carina.percept.facts import PerceptCaseFacts
+from carina.percept.protocol import PERCEPT
 from carina.runs.analysis.breakdown import Dimension, DimensionTitle, divide_into_thirds
 from carina.trek.facts import TrekStepFacts
 
@@ -94,7 +95,7 @@ class _Collector:
         key = _key_in_words(step)
         if key:
             self.keys.append((case.id, step.id, key))
-        is_severity = case.protocol == "percept" and step.task == "severity"
+        is_severity = case.protocol == PERCEPT.name and step.task == "severity"
         if is_severity and len(step.key.options) == 1 and step.options:
             grade = step.key.options[0]
             self._labels["severity"].append((case.id, grade))

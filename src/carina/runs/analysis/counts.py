@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from carina.cases.protocol import find_protocol
 from carina.runs.analysis.estimates import Estimate, Key, estimate_share, weight_groups
 from carina.runs.analysis.outcomes import Outcomes
 from carina.runs.analysis.read import TEXT_SCORES, ComparedRun
@@ -70,24 +71,20 @@ def estimate_formats(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
 
 
 def estimate_opposing_paths(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
-    """Sensitivity and specificity of the two stages of percept whose answer decides the path."""
-    if outcomes.protocol != "percept":
-        return []
-    sides = (
-        (1, "sensitivity", pl.col("path") != "LF"),
-        (1, "specificity", pl.col("path") == "LF"),
-        (2, "sensitivity", pl.col("path") == "RR"),
-        (2, "specificity", pl.col("path") == "RF"),
-    )
+    """Sensitivity and specificity of the stages that have positive and negative paths."""
     return [
         estimate_share(
             run,
-            weight_groups(outcomes.stages.filter((pl.col("stage") == stage) & condition)),
+            weight_groups(
+                outcomes.stages.filter(pl.col("stage") == stage.number, pl.col("path").is_in(paths))
+            ),
             level="stage",
-            name=str(stage),
+            name=str(stage.number),
             metric=metric,
         )
-        for stage, metric, condition in sides
+        for stage in find_protocol(outcomes.protocol).stages
+        if stage.is_opposed
+        for metric, paths in (("sensitivity", stage.positive_paths), ("specificity", stage.negative_paths))
     ]
 
 
