@@ -150,16 +150,6 @@ class LesionFacts(FactRecord):
         return next((name for name, other in self.roles.items() if other == role), None)
 
 
-def stored_names(record: type[FactRecord]) -> tuple[str, ...]:
-    """All names that a record declares, in the order of the rows.
-
-    Example:
-        >>> stored_names(LesionFacts)
-        ('role', 'lesion area', 'lesion share of image', 'conspicuity')
-    """
-    return tuple(_plan_of(record).names())
-
-
 def stored_name(record: type[FactRecord] | type[FactGroup], attribute: str) -> str:
     """The name under which a field is stored, for a builder that makes rows by itself to save time.
 

@@ -83,11 +83,9 @@ class RunAnalysis:
 
     @property
     def leading_measure(self) -> Measure:
-        """The measure that summarises a run, as its protocol declares."""
+        """The measure that its protocol declares to summarise a run; the first one where these runs lack it."""
         leading = find_protocol(self.group.protocol).leading
-        return next(
-            one for one in self.measures if (one.level, one.metric) == (leading.level, leading.metric)
-        )
+        return next((one for one in self.measures if one.level == leading.level), self.measures[0])
 
     @property
     def step_tasks(self) -> dict[str, str]:
