@@ -119,7 +119,7 @@ def make_clip_explainer(
 
 @dataclass(frozen=True)
 class EnsembleExplainer:
-    """Several checkpoints of one model, as CheXzero is published: maps and probabilities are averaged."""
+    """Several checkpoints of one model, such as those of CheXzero, whose maps and probabilities are averaged."""
 
     members: tuple[ClipExplainer, ...]
 

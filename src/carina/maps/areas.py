@@ -98,7 +98,7 @@ def measure_shape(truth: Region) -> Shape | None:
     return Shape(len(contours), truth.area / (truth.height * truth.width))
 
 
-def best_cells(truth: Mask, cells: NDArray[np.intp], counted: Mask | None, n_true: int) -> tuple[int, int]:
+def best_cells(truth: Mask, cells: NDArray[np.intp], in_cells: Mask | None, n_true: int) -> tuple[int, int]:
     """Numbers of true and false positives of the set of whole cells that has the highest IoU with the truth.
 
     The best set takes cells in order of their share of truth: exchanging a cell of the set for a cell outside it with a
@@ -107,11 +107,11 @@ def best_cells(truth: Mask, cells: NDArray[np.intp], counted: Mask | None, n_tru
     Args:
         truth: Mask of the truth.
         cells: Number of the cell that each pixel lies in.
-        counted: Pixels that belong to cells; None for all.
+        in_cells: Pixels that belong to cells; None for all.
         n_true: Number of pixels of the truth, those that belong to no cell included.
     """
-    if counted is not None:
-        truth, cells = truth[counted], cells[counted]
+    if in_cells is not None:
+        truth, cells = truth[in_cells], cells[in_cells]
     true_in_cell = np.bincount(cells[truth].ravel())
     candidates = np.flatnonzero(true_in_cell)
     if not len(candidates):
