@@ -43,7 +43,7 @@ def test_a_checkpoint_becomes_a_model_that_opens(published, opened, tmp_path, ki
     for file in there.iterdir():
         if file.suffix in {".txt", ".json"}:
             shutil.copyfile(file, tmp_path / file.name)
-    folder = convert_checkpoint(tmp_path / "checkpoint.pth", tmp_path / "made", kind).parent
+    folder = convert_checkpoint(tmp_path / "checkpoint.pth", tmp_path / "made", kind).path.parent
     if (there / "text.safetensors").exists():
         torch.save(load_file(there / "text.safetensors"), tmp_path / "pytorch_model.bin")
         convert_checkpoint(tmp_path / "pytorch_model.bin", folder / "text.safetensors", "bert")
