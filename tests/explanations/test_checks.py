@@ -15,7 +15,7 @@ from carina.cases import Provenance, open_benchmark, write_benchmark
 from carina.cli import app
 from carina.explanations import checks as checking
 from carina.explanations.checks import check_maps, require_weights, select_maps_to_check, write_checks
-from carina.explanations.clip import ClipExplainer, open_clip_explainer
+from carina.explanations.clip import ClipExplainer, open_clip_or_ensemble
 from carina.explanations.controls import collect_mean_regions, control_map
 from carina.explanations.faithfulness import FaithfulnessOptions, faithfulness
 from carina.explanations.map_parts import MapOptions, make_maps
@@ -48,7 +48,7 @@ def run(bench, weights, tmp_path):  # noqa: F811
     probes = some(bench, tmp_path / "bench", [f"g{n:02}" for n in range(6)])
     model = f"clip:{weights.save('clip', tmp_path / 'weights')}"
     make_maps(probes, model, tmp_path / "run", MapOptions())
-    return probes, open_maps(tmp_path / "run"), open_clip_explainer(model, None, {}, seed=0)
+    return probes, open_maps(tmp_path / "run"), open_clip_or_ensemble(model, None, {}, seed=0)
 
 
 def a_map(name, target, *, present):

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from carina.cases import Provenance, open_benchmark, write_benchmark
 from carina.cli import app
-from carina.explanations.clip import open_clip_explainer, open_clip_or_ensemble
+from carina.explanations.clip import open_clip_or_ensemble
 from carina.explanations.map_parts import MapOptions, make_maps
 from carina.explanations.maps import open_maps
 from carina.store.errors import CarinaError
@@ -36,7 +36,7 @@ def test_a_model_is_explained_by_its_own_method_whatever_the_batch(pneumonia, fo
     make_maps(pneumonia, model, tmp_path / "run", MapOptions())
     maps = list(open_maps(tmp_path / "run"))
     assert [one.id for one in maps] == [f"g{n:02}" for n in range(6)]
-    explainer = open_clip_explainer(model, None, {}, seed=0)
+    explainer = open_clip_or_ensemble(model, None, {}, seed=0)
     assert explainer.method == {"biomedclip": "similarity", "carzero": "cross-attention"}[kind]
     for case, one in zip(pneumonia, maps, strict=True):
         image = pneumonia.pixels(case.images[0])
@@ -49,7 +49,7 @@ def test_a_model_is_explained_by_its_own_method_whatever_the_batch(pneumonia, fo
 
 
 def test_results_are_in_the_order_of_the_probes(folder):
-    explainer = open_clip_explainer(folder("clip"), "similarity", {}, seed=0)
+    explainer = open_clip_or_ensemble(folder("clip"), "similarity", {}, seed=0)
     chance = np.random.default_rng(0)
     image = chance.integers(0, 255, (40, 60), np.uint8)
     questions = [asked(image=image, target=target) for target in ("mass", "nodule", "mass")]
@@ -112,7 +112,7 @@ def test_several_checkpoints_of_one_model_are_explained_together(pneumonia, weig
         (tmp_path / "several" / "model.safetensors").rename(members[-1])
     model = f"chexzero:{tmp_path / 'several'}"
     make_maps(pneumonia, model, tmp_path / "run", MapOptions())
-    apart = [open_clip_explainer(f"chexzero:{file}", None, {}, seed=0) for file in members]
+    apart = [open_clip_or_ensemble(f"chexzero:{file}", None, {}, seed=0) for file in members]
     said = open_maps(tmp_path / "run").manifest.options
     assert said["model"] == "chexzero:several"
     assert [one["name"] for one in said["settings"]["members"]] == [

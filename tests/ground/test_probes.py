@@ -176,7 +176,7 @@ def test_studies_without_a_probe_have_a_reason():
     probes, found = chosen(*studies)
     assert probes == []
     assert sorted(found.skipped) == [
-        ("s0", "pleural effusion", "hedged"),
+        ("s0", "pleural effusion", "uncertain"),
         ("s1", "pleural effusion", "not drawn"),
         ("s2", "pleural effusion", "not drawn"),
         ("s3", "pleural effusion", "no image of a view that is asked about"),

@@ -231,7 +231,7 @@ def test_ineligible_studies_are_listed_with_the_reason_and_the_rest_is_built(che
         "one lung": "no lungs",
         "pixel": "lesion too small",
         "box": "drawn as a box",
-        "hedged": "hedged",
+        "hedged": "uncertain",
         "undrawn": "not drawn",
         "lateral": "no frontal image",
         "damaged": "damaged region",

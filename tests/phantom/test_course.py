@@ -16,7 +16,7 @@ from carina.phantom.course import count_studies, count_studies_by_patient, plan_
 from carina.phantom.device_planning import PACEMAKER_AGE, compute_conditional_share
 from carina.phantom.evolution import CHANGE, CHRONIC, RECOVERY_DAYS, weigh_first_findings
 from carina.phantom.options import Mix, PhantomOptions
-from carina.phantom.placement import AIRSPACE, FORMS, IN_LUNG
+from carina.phantom.placement import AIRSPACE, FORM_WEIGHTS, IN_LUNG
 from carina.phantom.plan import DevicePlan, LesionPlan, PatientPlan, StudyPlan
 from carina.phantom.sampling import Kumaraswamy
 from carina.store.errors import CarinaError
@@ -207,18 +207,18 @@ class TestShares:
 
 class TestRecords:
     def test_lesions_are_valid(self, studies: list[StudyPlan]) -> None:
-        assert set(FORMS) == set(FINDINGS)
+        assert set(FORM_WEIGHTS) == set(FINDINGS)
         seen: dict[str, set[str]] = {name: set() for name in FINDINGS}
         for lesion in (lesion for study in studies for lesion in study.lesions):
             seen[lesion.name].add(lesion.form)
-            assert lesion.form in FORMS[lesion.name]
+            assert lesion.form in FORM_WEIGHTS[lesion.name]
             assert 0.05 <= lesion.extent <= 1.0
             assert 0.3 <= lesion.density <= 1.0
             assert lesion.certainty in ("present", "uncertain")
             assert lesion.side in allowed_sides(lesion.name)
             assert lesion.level in allowed_levels(lesion)
         assert {name: tuple(sorted(forms)) for name, forms in seen.items()} == {
-            name: tuple(sorted(forms)) for name, forms in FORMS.items()
+            name: tuple(sorted(forms)) for name, forms in FORM_WEIGHTS.items()
         }
 
     def test_devices_are_valid(self, studies: list[StudyPlan]) -> None:

@@ -109,7 +109,7 @@ def test_a_rewording_with_the_same_meaning_is_accepted(new):
         ("constraint", "Is there a pleural effusion on this radiograph, yes?"),
         ("leading", "Is there obviously a pleural effusion on this radiograph?"),
         ("leading", "Can you confirm a pleural effusion on this radiograph?"),
-        ("key told", "With sharp angles, is there a pleural effusion on this radiograph?"),
+        ("key revealed", "With sharp angles, is there a pleural effusion on this radiograph?"),
         ("another question", "Where is a pleural effusion on this radiograph?"),
         ("another question", "What does a pleural effusion look like on this radiograph?"),
         ("another question", "Describe a pleural effusion on this radiograph."),
@@ -149,7 +149,7 @@ def test_words_of_the_right_option_may_not_enter():
     options = (Option(id="A", text="thickened septa"), Option(id="B", text="tram tracks"))
     old = "Which of these is seen on this radiograph?"
     asked = step(old, variant="choice", options=options, key=Key(options=("B",)))
-    assert find_rejection(asked, old, "Which of these tracks is seen on this radiograph?") == "key told"
+    assert find_rejection(asked, old, "Which of these tracks is seen on this radiograph?") == "key revealed"
 
 
 def test_structured_truth_may_not_enter():
@@ -157,7 +157,9 @@ def test_structured_truth_may_not_enter():
     slots = {"the_finding": "the mass", "images": "this radiograph"}
     fact = Fact(name="appearance", about="f1", text="spiculated")
     asked = step(old, task="appearance", variant="open", stage=3, slots=slots, facts=(fact,))
-    assert find_rejection(asked, old, "How spiculated does the mass look on this radiograph?") == "key told"
+    assert (
+        find_rejection(asked, old, "How spiculated does the mass look on this radiograph?") == "key revealed"
+    )
 
 
 def test_a_question_of_no_known_family_is_left_alone():

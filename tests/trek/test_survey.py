@@ -147,7 +147,7 @@ def test_descriptions_are_stored_with_their_place_and_grade(made):
             made.study(made.finding("mass"), made.finding("edema", "uncertain"), name="b"),
         ]
     )
-    assert found.told == {
+    assert found.stated_locations == {
         "a mild mass in the right upper zone": ({"right upper zone", "right upper border"}, "mild"),
         "a mass": (set(), None),
     }

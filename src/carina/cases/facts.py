@@ -111,12 +111,12 @@ class FactRecord:
             0.4
         """
         plan = _plan_of(cls)
-        held: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         other: list[Fact] = []
         for row in holder.facts:
-            if not plan.add(held, row.about, row):
+            if not plan.add(values, row.about, row):
                 other.append(row)
-        return cls(other=tuple(other), **plan.finish(held))
+        return cls(other=tuple(other), **plan.finish(values))
 
     def rows(self) -> tuple[Fact, ...]:
         """The rows to store, in the declared order.
@@ -148,16 +148,6 @@ class LesionFacts(FactRecord):
     def region(self, role: str) -> str | None:
         """Name of the first region that has a role; None where no region has it."""
         return next((name for name, other in self.roles.items() if other == role), None)
-
-
-def stored_names(record: type[FactRecord]) -> tuple[str, ...]:
-    """All names that a record declares, in the order of the rows.
-
-    Example:
-        >>> stored_names(LesionFacts)
-        ('role', 'lesion area', 'lesion share of image', 'conspicuity')
-    """
-    return tuple(_plan_of(record).names())
 
 
 def stored_name(record: type[FactRecord] | type[FactGroup], attribute: str) -> str:
@@ -257,7 +247,7 @@ class _Field(ABC):
     """Stored name; empty for a group, whose own fields have names."""
 
     @abstractmethod
-    def add(self, held: dict[str, Any], about: str, row: Fact) -> bool:
+    def add(self, values: dict[str, Any], about: str, row: Fact) -> bool:
         """Collect a row; False where the field cannot hold it without loss."""
 
     def finish(self, collected: Any) -> object:  # noqa: ANN401 - what `add` has collected
@@ -288,11 +278,11 @@ class _Single(_Field):
     def form(self) -> str:
         return self.scalar.form
 
-    def add(self, held: dict[str, Any], about: str, row: Fact) -> bool:
+    def add(self, values: dict[str, Any], about: str, row: Fact) -> bool:
         value = self.scalar.value_of(row)
-        if about or value is None or self.attribute in held:
+        if about or value is None or self.attribute in values:
             return False
-        held[self.attribute] = value
+        values[self.attribute] = value
         return True
 
     def rows(self, about: str, value: Any) -> Iterator[Fact]:  # noqa: ANN401
@@ -304,11 +294,11 @@ class _Single(_Field):
 class _Texts(_Field):
     form = "texts"
 
-    def add(self, held: dict[str, Any], about: str, row: Fact) -> bool:
+    def add(self, values: dict[str, Any], about: str, row: Fact) -> bool:
         value = _SCALARS[str].value_of(row)
         if about or value is None:
             return False
-        held.setdefault(self.attribute, []).append(value)
+        values.setdefault(self.attribute, []).append(value)
         return True
 
     def finish(self, collected: list[str]) -> tuple[str, ...]:
@@ -326,9 +316,9 @@ class _ByKey(_Field):
     def form(self) -> str:
         return f"{self.scalar.form} for each key"
 
-    def add(self, held: dict[str, Any], about: str, row: Fact) -> bool:
+    def add(self, values: dict[str, Any], about: str, row: Fact) -> bool:
         value = self.scalar.value_of(row)
-        by_key = held.setdefault(self.attribute, {})
+        by_key = values.setdefault(self.attribute, {})
         if value is None or about in by_key:
             return False
         by_key[about] = value
@@ -347,9 +337,9 @@ class _ByPair(_Field):
     def form(self) -> str:
         return f"{self.scalar.form} for each pair of keys"
 
-    def add(self, held: dict[str, Any], about: str, row: Fact) -> bool:
+    def add(self, values: dict[str, Any], about: str, row: Fact) -> bool:
         value, pair = self.scalar.value_of(row), tuple(about.split(" "))
-        by_pair = held.setdefault(self.attribute, {})
+        by_pair = values.setdefault(self.attribute, {})
         if value is None or len(pair) != 2 or pair in by_pair:
             return False
         by_pair[pair] = value
@@ -369,11 +359,11 @@ class _Rows(_Field):
     def form(self) -> str:
         return f"`{self.record.__name__}` records"
 
-    def add(self, held: dict[str, Any], _about: str, row: Fact) -> bool:
+    def add(self, values: dict[str, Any], _about: str, row: Fact) -> bool:
         made = self.record.of_row(row)
         if made is None:
             return False
-        held.setdefault(self.attribute, []).append(made)
+        values.setdefault(self.attribute, []).append(made)
         return True
 
     def finish(self, collected: list[FactRow]) -> tuple[FactRow, ...]:
@@ -399,14 +389,16 @@ class _Groups(_Field):
     def names(self) -> Iterable[str]:
         return self.plan.names()
 
-    def add(self, held: dict[str, Any], about: str, row: Fact) -> bool:
+    def add(self, values: dict[str, Any], about: str, row: Fact) -> bool:
         key, rest = about, ""
         if isinstance(self.plan.by_name[row.name], _ByKey):
             key, _, rest = about.partition(" ")
-        return bool(key) and self.plan.add(held.setdefault(self.attribute, {}).setdefault(key, {}), rest, row)
+        return bool(key) and self.plan.add(
+            values.setdefault(self.attribute, {}).setdefault(key, {}), rest, row
+        )
 
     def finish(self, collected: dict[str, dict[str, Any]]) -> dict[str, FactGroup]:
-        return {key: self.record(**self.plan.finish(held)) for key, held in collected.items() if held}
+        return {key: self.record(**self.plan.finish(values)) for key, values in collected.items() if values}
 
     def rows(self, _about: str, value: Mapping[str, FactGroup]) -> Iterator[Fact]:
         for key, group in value.items():
@@ -433,12 +425,12 @@ class _Plan:
         for one in self._fields:
             yield from one.describe(owner, start)
 
-    def add(self, held: dict[str, Any], about: str, row: Fact) -> bool:
+    def add(self, values: dict[str, Any], about: str, row: Fact) -> bool:
         one = self.by_name.get(row.name)
-        return one is not None and one.add(held, about, row)
+        return one is not None and one.add(values, about, row)
 
-    def finish(self, held: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: self.by_attribute[name].finish(collected) for name, collected in held.items()}
+    def finish(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.by_attribute[name].finish(collected) for name, collected in values.items()}
 
     def rows(self, about: str, record: object) -> Iterator[Fact]:
         for one in self._fields:

@@ -22,6 +22,15 @@ class Stage:
     """Up to four words, as headings and tables show it: "Contour evaluation"."""
     description: str = ""
     """What is asked, in a sentence."""
+    positive_paths: tuple[str, ...] = ()
+    """Where the right answer decides the path: the paths of cases whose right answer is positive."""
+    negative_paths: tuple[str, ...] = ()
+    """The paths of cases whose right answer is negative."""
+
+    @property
+    def is_opposed(self) -> bool:
+        """Whether accuracy is balanced over positive and negative paths."""
+        return bool(self.positive_paths and self.negative_paths)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +41,12 @@ class HeadlineMeasure:
     """What is averaged: whole cases, the steps of a stage (one measure for each stage), stages, or all steps."""
     metric: str
     """Name of the measure in tables: "mean over targets", "accuracy"."""
-    title: str
-    """Heading of the column; a stage is headed by its own title instead where this is empty."""
+    title: str = ""
+    """Heading of the column; empty for stages, which are headed by their own titles."""
 
 
-STAGE_ACCURACY: Final = HeadlineMeasure(level="stage", metric="accuracy", title="")
-"""Accuracy of each stage; the report gives balanced accuracy for a stage whose answer depends on the path."""
+STAGE_ACCURACY: Final = HeadlineMeasure(level="stage", metric="accuracy")
+"""Accuracy of each stage; the report gives balanced accuracy for a stage that has positive and negative paths."""
 MEAN_OVER_STAGES: Final = HeadlineMeasure(level="macro", metric="mean over stages", title="Mean over stages")
 ALL_STEPS: Final = HeadlineMeasure(level="micro", metric="accuracy", title="All steps")
 CASE_SUCCESS: Final = HeadlineMeasure(level="case", metric="mean over targets", title="Case success")
@@ -61,6 +70,16 @@ class ProtocolInfo:
     """What `build.json` beside its benchmarks holds."""
     headline: tuple[HeadlineMeasure, ...] = BY_STAGE
     """Measures that the report shows first, in this order."""
+    leading: HeadlineMeasure = ALL_STEPS
+    """The one of them that summarises a run."""
+    headline_note: str = "Questions that have a right answer; free text has a table of its own."
+    """What a reader of the headline table has to know about these measures."""
+    has_stage_outcomes: bool = False
+    """Whether a stage counts once and is right when all its steps are; else each of its steps counts."""
+
+    def is_opposed(self, number: int) -> bool:
+        """Whether accuracy of a stage is balanced over positive and negative paths."""
+        return any(stage.is_opposed for stage in self.stages if stage.number == number)
 
     def stage_title(self, number: int) -> str:
         """The title of a stage; "Stage N" for a number that the protocol does not declare."""
@@ -81,14 +100,16 @@ def declare_protocol(info: ProtocolInfo) -> ProtocolInfo:
     return info
 
 
-def headline_of(protocol: str) -> tuple[HeadlineMeasure, ...]:
-    """The headline measures of a protocol, also of one that is not declared.
+def find_protocol(name: str) -> ProtocolInfo:
+    """What a protocol declares; the defaults for one that is not declared.
 
     Example:
-        >>> [measure.title or measure.level for measure in headline_of("percept")]
+        >>> [measure.title or measure.level for measure in find_protocol("percept").headline]
         ['Case success', 'stage', 'Mean over stages', 'All steps']
+        >>> find_protocol("imported").leading.title
+        'All steps'
     """
-    return PROTOCOLS[protocol].headline if protocol in PROTOCOLS else BY_STAGE
+    return PROTOCOLS[name] if name in PROTOCOLS else ProtocolInfo(name=name, title=name, stages=())
 
 
 def stage_title(protocol: str, stage: int) -> str:
@@ -100,4 +121,4 @@ def stage_title(protocol: str, stage: int) -> str:
         >>> stage_title("imported", 2)
         'Stage 2'
     """
-    return PROTOCOLS[protocol].stage_title(stage) if protocol in PROTOCOLS else f"Stage {stage}"
+    return find_protocol(protocol).stage_title(stage)

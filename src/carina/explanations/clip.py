@@ -11,7 +11,7 @@ from carina.explanations.explainer import Explainer, MapResult, Probe
 from carina.explanations.maps import logistic
 from carina.explanations.methods import METHODS, Method
 from carina.models.clip.interface import ClipModel, PromptPair
-from carina.models.clip.kinds import native_options, open_clip_model, open_ensemble
+from carina.models.clip.kinds import native_options, open_ensemble
 from carina.models.clip.recognition import combine_scores
 from carina.models.clip.recognition import list_prompts as all_prompts
 from carina.models.extra import require
@@ -89,13 +89,6 @@ class ClipExplainer:
         ]
 
 
-def open_clip_explainer(
-    model: str, method: str | None, options: Mapping[str, Any], *, seed: int
-) -> ClipExplainer:
-    """Open one checkpoint of a CLIP-style model by its name; without a method, the one it was published with."""
-    return make_clip_explainer(open_clip_model(model), model, method, options, seed=seed)
-
-
 def make_clip_explainer(
     opened: ClipModel, model: str, method: str | None, options: Mapping[str, Any], *, seed: int
 ) -> ClipExplainer:
@@ -126,7 +119,7 @@ def make_clip_explainer(
 
 @dataclass(frozen=True)
 class EnsembleExplainer:
-    """Several checkpoints of one model, as CheXzero is published: maps and probabilities are averaged."""
+    """Several checkpoints of one model, such as those of CheXzero, whose maps and probabilities are averaged."""
 
     members: tuple[ClipExplainer, ...]
 

@@ -42,7 +42,7 @@ _THOUSAND: Final = 1000.0
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """A finding that is question about on one image."""
+    """One question about a finding on one image."""
 
     study: Study
     image: Image

@@ -15,7 +15,7 @@ from carina.studies import Image, Study
 from carina.studies.lookalikes import looks_like, may_be_called
 
 FRONTAL: Final = ("PA", "AP", "unknown")
-HEDGED: Final = "hedged"
+UNCERTAIN: Final = "uncertain"
 NOT_DRAWN: Final = "not drawn"
 NO_IMAGE: Final = "no image of a view that is asked about"
 NO_PHRASE: Final = "no sentence of the report states it alone"
@@ -55,33 +55,35 @@ class ProbeCandidates:
 
 def find_candidates(studies: Iterable[tuple[int, Study]], options: GroundOptions) -> ProbeCandidates:
     """Positive and negative probes that the studies allow, and the reasons where they allow none."""
-    found = ProbeCandidates()
+    candidates = ProbeCandidates()
     for place, study in studies:
-        found.studies += 1
+        candidates.studies += 1
         by_name: dict[str, set[str]] = defaultdict(set)
         for finding in study.findings:
             by_name[finding.name].add(finding.certainty)
-        for name, stated in by_name.items():
+        for name, certainties in by_name.items():
             if options.targets and name not in options.targets:
                 continue
-            if stated == {"absent"}:
-                _add_absent(found, place, study, name, options)
+            if certainties == {"absent"}:
+                _add_absent(candidates, place, study, name, options)
                 continue
-            found.affected[name].add(study.patient)
-            if "present" in stated:
-                _add_present(found, (place, study), name, stated, options)
-    return found
+            candidates.affected[name].add(study.patient)
+            if "present" in certainties:
+                _add_present(candidates, (place, study), name, certainties, options)
+    return candidates
 
 
-def select_probes(found: ProbeCandidates, options: GroundOptions) -> list[SelectedProbe]:
+def select_probes(candidates: ProbeCandidates, options: GroundOptions) -> list[SelectedProbe]:
     """The probes of a benchmark, in the order of the studies: as many of each finding as requested."""
-    chosen: list[SelectedProbe] = []
-    for name in sorted(found.present):
-        present = _sample_probes(found.present[name], options, options.per_target)
-        free = [probe for probe, patient in found.absent[name] if patient not in found.affected[name]]
-        dropped = len(found.absent[name]) - len(free)
+    selected: list[SelectedProbe] = []
+    for name in sorted(candidates.present):
+        present = _sample_probes(candidates.present[name], options, options.per_target)
+        free = [
+            probe for probe, patient in candidates.absent[name] if patient not in candidates.affected[name]
+        ]
+        dropped = len(candidates.absent[name]) - len(free)
         if dropped:
-            found.not_absent[name, ELSEWHERE] += dropped
+            candidates.not_absent[name, ELSEWHERE] += dropped
         absent = _sample_probes(free, options, round(options.absent * len(present)))
         if options.ask == "phrase" and present:
             # A sentence that is true of another patient.
@@ -89,8 +91,8 @@ def select_probes(found: ProbeCandidates, options: GroundOptions) -> list[Select
                 replace(probe, phrase=present[n % len(present)].phrase) for n, probe in enumerate(absent)
             ]
         for side in (present, absent):
-            chosen += [replace(probe, yes_first=n % 2 == 0) for n, probe in enumerate(side)]
-    return sorted(chosen)
+            selected += [replace(probe, yes_first=n % 2 == 0) for n, probe in enumerate(side)]
+    return sorted(selected)
 
 
 def images_of(study: Study, options: GroundOptions) -> list[Image]:
@@ -99,11 +101,15 @@ def images_of(study: Study, options: GroundOptions) -> list[Image]:
 
 
 def _add_present(
-    found: ProbeCandidates, placed: tuple[int, Study], name: str, stated: set[str], options: GroundOptions
+    candidates: ProbeCandidates,
+    study_at: tuple[int, Study],
+    name: str,
+    certainties: set[str],
+    options: GroundOptions,
 ) -> None:
-    place, study = placed
-    if "uncertain" in stated:
-        found.skipped.append((study.id, name, HEDGED))
+    place, study = study_at
+    if "uncertain" in certainties:
+        candidates.skipped.append((study.id, name, UNCERTAIN))
         return
     images = images_of(study, options)
     drawn = {
@@ -114,28 +120,30 @@ def _add_present(
     }
     there = [image for image in images if image.key in drawn]
     if not there:
-        found.skipped.append((study.id, name, NOT_DRAWN if images else NO_IMAGE))
+        candidates.skipped.append((study.id, name, NOT_DRAWN if images else NO_IMAGE))
         return
     phrases = [name] if options.ask == "finding" else list(dict.fromkeys(_find_phrases(study, name)))
     if not phrases:
-        found.skipped.append((study.id, name, NO_PHRASE))
-    found.present[name] += [
+        candidates.skipped.append((study.id, name, NO_PHRASE))
+    candidates.present[name] += [
         SelectedProbe(place, study.id, name, image.key, phrase, present=True)
         for image in there
         for phrase in phrases
     ]
 
 
-def _add_absent(found: ProbeCandidates, place: int, study: Study, name: str, options: GroundOptions) -> None:
+def _add_absent(
+    candidates: ProbeCandidates, place: int, study: Study, name: str, options: GroundOptions
+) -> None:
     images = images_of(study, options)
     confusing = looks_like(name) | may_be_called(name)
     if not images:
-        found.not_absent[name, NO_IMAGE] += 1
+        candidates.not_absent[name, NO_IMAGE] += 1
     elif any(other.name in confusing and other.certainty != "absent" for other in study.findings):
-        found.not_absent[name, ALIKE] += 1
+        candidates.not_absent[name, ALIKE] += 1
     else:
         probe = SelectedProbe(place, study.id, name, images[0].key, name, present=False)
-        found.absent[name].append((probe, study.patient))
+        candidates.absent[name].append((probe, study.patient))
 
 
 def _find_phrases(study: Study, name: str) -> Iterator[str]:

@@ -70,16 +70,12 @@ def _percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Shape:
-    """Shape of a lesion, in the measures that cheXlocalize relates to localisation."""
+    """Number of pieces and size of a lesion."""
 
     pieces: int
     """Number of connected pieces."""
     share: float
     """Share of the image that the lesion covers."""
-    elongation: float
-    """Longer over shorter side of the smallest rotated rectangle around the longest contour."""
-    irrectangularity: float
-    """1 - area within that contour / area of that rectangle."""
 
 
 def measure_shape(truth: Region) -> Shape | None:
@@ -89,29 +85,20 @@ def measure_shape(truth: Region) -> Shape | None:
         truth: Region of the lesion.
 
     Returns:
-        The shape, with NaN for ratios of a contour without area; None where the region is empty.
+        The shape; None where the region is empty.
 
     Example:
         >>> measure_shape(Region.from_box(2, 2, 9, 5, height=20, width=20))
-        Shape(pieces=1, share=0.1125, elongation=2.0, irrectangularity=0.0)
+        Shape(pieces=1, share=0.1125)
     """
     if truth.is_empty:
         return None
     mask = truth.to_mask().view(np.uint8)
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    longest = max(contours, key=len)
-    _, sides, _ = cv2.minAreaRect(longest)
-    shorter, longer = min(sides), max(sides)
-    box = shorter * longer
-    return Shape(
-        len(contours),
-        truth.area / (truth.height * truth.width),
-        longer / shorter if shorter > 0 else float("nan"),
-        1 - cv2.contourArea(longest) / box if box > 0 else float("nan"),
-    )
+    return Shape(len(contours), truth.area / (truth.height * truth.width))
 
 
-def best_cells(truth: Mask, cells: NDArray[np.intp], counted: Mask | None, n_true: int) -> tuple[int, int]:
+def best_cells(truth: Mask, cells: NDArray[np.intp], in_cells: Mask | None, n_true: int) -> tuple[int, int]:
     """Numbers of true and false positives of the set of whole cells that has the highest IoU with the truth.
 
     The best set takes cells in order of their share of truth: exchanging a cell of the set for a cell outside it with a
@@ -120,11 +107,11 @@ def best_cells(truth: Mask, cells: NDArray[np.intp], counted: Mask | None, n_tru
     Args:
         truth: Mask of the truth.
         cells: Number of the cell that each pixel lies in.
-        counted: Pixels that belong to cells; None for all.
+        in_cells: Pixels that belong to cells; None for all.
         n_true: Number of pixels of the truth, those that belong to no cell included.
     """
-    if counted is not None:
-        truth, cells = truth[counted], cells[counted]
+    if in_cells is not None:
+        truth, cells = truth[in_cells], cells[in_cells]
     true_in_cell = np.bincount(cells[truth].ravel())
     candidates = np.flatnonzero(true_in_cell)
     if not len(candidates):

@@ -51,10 +51,6 @@ class Tally:
     """Number of pixels inside the truth at each of the 4,097 levels."""
     outside: IntArray
     """Number of pixels outside the truth at each of the 4,097 levels."""
-    peak_inside: int
-    """Number of pixels inside the truth that have the highest value."""
-    peak_outside: int
-    """Number of pixels outside the truth that have the highest value."""
     inside_moments: Moments
     outside_moments: Moments
 
@@ -196,7 +192,6 @@ class Pair:
             float(high),
             self._count_levels(self.inside),
             self._count_levels(self.outside),
-            *self.n_peaks,
             _moments(self.inside, has_negative=bool(low < 0)),
             _moments(self.outside, has_negative=bool(low < 0)),
         )

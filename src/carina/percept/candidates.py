@@ -86,7 +86,7 @@ def _add_study(found: Candidates, study: Study, lesion: Lesion, stated: set[Cert
 
 def _check_stated(study: Study, lesion: Lesion, stated: set[Certainty]) -> None:
     if "uncertain" in stated:
-        raise Ineligible("hedged", f"{lesion.finding} is uncertain")
+        raise Ineligible("uncertain", f"{lesion.finding} is uncertain")
     confusing = looks_like(lesion.finding)
     if stated == {"absent"}:
         confusing |= may_be_called(lesion.finding)

@@ -11,11 +11,19 @@ PERCEPT: Final = declare_protocol(
         name="percept",
         title="Sequential examination of a lesion",
         stages=(
-            Stage(number=1, title="Detection", description="Is the lesion present?"),
+            Stage(
+                number=1,
+                title="Detection",
+                description="Is the lesion present?",
+                positive_paths=("RF", "RR"),
+                negative_paths=("LF",),
+            ),
             Stage(
                 number=2,
                 title="Contour evaluation",
                 description="Does the proposed contour need a major revision?",
+                positive_paths=("RR",),
+                negative_paths=("RF",),
             ),
             Stage(
                 number=3,
@@ -32,5 +40,9 @@ PERCEPT: Final = declare_protocol(
         step_facts=PerceptStepFacts,
         build_report=PerceptBuildReport,
         headline=(CASE_SUCCESS, *BY_STAGE),
+        leading=CASE_SUCCESS,
+        headline_note="Detection and contour evaluation are balanced over opposing paths; a stage is right when all "
+        "its steps are; case success is the mean over targets of cases without an error.",
+        has_stage_outcomes=True,
     )
 )

@@ -51,9 +51,9 @@ def _attribute_classes(analysis: LesionAnalysis) -> list[tuple[str, object]]:
     ]
 
 
-def assign_paths(chosen: Sequence[LesionAnalysis], *, seed: int) -> dict[Path, list[LesionAnalysis]]:
-    """Lesions by path; of two lesions of similar size, one has a good contour and one a contour to revise."""
-    by_size = sorted(chosen, key=lambda one: (one.share, one.subject.study))
+def assign_paths(lesions: Sequence[LesionAnalysis], *, seed: int) -> dict[Path, list[LesionAnalysis]]:
+    """Pair lesions of similar size and give one of each pair path RF, the other path RR."""
+    by_size = sorted(lesions, key=lambda one: (one.share, one.subject.study))
     paths: dict[Path, list[LesionAnalysis]] = {"RF": [], "RR": []}
     for first in range(0, len(by_size), 2):
         pair = by_size[first : first + 2]

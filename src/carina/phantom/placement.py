@@ -27,8 +27,6 @@ FORM_WEIGHTS: Final[dict[str, dict[str, float]]] = {
 }
 """Weights of the forms. Those of edema and pneumothorax also depend on extent, see `_sample_form`."""
 
-FORMS: Final[dict[str, tuple[str, ...]]] = {name: tuple(forms) for name, forms in FORM_WEIGHTS.items()}
-
 LARGE = 0.5
 """Extent from which edema fills the alveoli, and a pneumothorax may be under tension."""
 

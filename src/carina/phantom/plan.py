@@ -30,7 +30,7 @@ class LesionPlan:
     level: Level | None = None
     """For lesions in a part of the lung."""
     form: str = ""
-    """Variant of appearance; see `placement.FORMS` for the forms of each finding."""
+    """Variant of appearance; see `placement.FORM_WEIGHTS` for the forms of each finding."""
     extent: float
     """Size from 0 (smallest) to 1 (largest); severity follows from the resulting geometry."""
     density: float

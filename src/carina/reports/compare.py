@@ -167,22 +167,23 @@ def compare_entities(
 
 
 def _compare_absences(
-    stated: tuple[Entity, ...],
-    right: tuple[Entity, ...],
+    candidate_entities: tuple[Entity, ...],
+    reference_entities: tuple[Entity, ...],
     claimed: list[Entity],
     says_nothing_abnormal: Callable[[], bool],
 ) -> ReportScore:
-    """Score against a reference that states absences alone: to claim nothing and to deny something of it is right.
+    """Score against a reference that states only absences.
 
-    That something has resolved is a claim about the prior study, which only a reference that says so bears out.
+    A candidate is right if it claims no finding and denies at least one of these. That a finding
+    has resolved is a claim about the prior study, which is right only where the reference says so, too.
     """
-    if not right:
+    if not reference_entities:
         return ReportScore(f1=None, precision=None, recall=None, invented=tuple(claimed))
-    absent = {(entity.kind, entity.name): entity for entity in right}
+    absent = {(entity.kind, entity.name): entity for entity in reference_entities}
     matched: list[EntityMatch] = []
     contradicted: list[EntityMatch] = []
     invented: list[Entity] = []
-    for entity in stated:
+    for entity in candidate_entities:
         reference = absent.get((entity.kind, entity.name))
         resolved = entity.trend == "resolved" and (reference is None or reference.trend != "resolved")
         if reference is None:
@@ -201,7 +202,7 @@ def _compare_absences(
         recall=float(agrees),
         matched=tuple(matched),
         contradicted=tuple(contradicted),
-        missed=() if agrees or matched or contradicted else right,
+        missed=() if agrees or matched or contradicted else reference_entities,
         invented=tuple(invented),
     )
 

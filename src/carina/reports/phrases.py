@@ -63,7 +63,7 @@ class WordClass:
 
 @dataclass(slots=True)
 class _AnyWord:
-    """Any word or sign but some; without such, any word that is no sign."""
+    """Any token except `stops`; without `stops`, any token except punctuation."""
 
     stops: frozenset[str] = frozenset()
 

@@ -34,8 +34,8 @@ class Survey:
     """By name in questions and attribute, the wrong values."""
     descriptions: Mapping[str, tuple[str, ...]]
     """By name, how it is described elsewhere in the set, most common first."""
-    told: Mapping[str, tuple[frozenset[str], str | None]]
-    """By description, the place and the grade that it states."""
+    stated_locations: Mapping[str, tuple[frozenset[str], str | None]]
+    """By description, the location and the severity that it states."""
     by_source: Mapping[str, tuple[tuple[Kind, str], ...]]
     """By source, the part of `known` that it records: sources may record different findings."""
     zones: Mapping[str, float]
@@ -49,13 +49,13 @@ class SurveyCounts:
     studies: int = 0
     known: dict[str, set[tuple[Kind, str]]] = field(default_factory=lambda: defaultdict(set))
     """By source, the findings and devices that it records."""
-    seen: dict[Kind, Counter[KindContent]] = field(
+    contents: dict[Kind, Counter[KindContent]] = field(
         default_factory=lambda: {"finding": Counter(), "device": Counter()}
     )
     values: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     meaning: dict[tuple[str, str, str], frozenset[str]] = field(default_factory=dict)
     descriptions: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    told: dict[str, tuple[frozenset[str], str | None]] = field(default_factory=dict)
+    stated_locations: dict[str, tuple[frozenset[str], str | None]] = field(default_factory=dict)
     zones: Counter[str] = field(default_factory=Counter)
     """By zone, the number of studies in which it holds something."""
 
@@ -64,14 +64,14 @@ class SurveyCounts:
         self.studies += other.studies
         for source, names in other.known.items():
             self.known[source] |= names
-        for kind, times in other.seen.items():
-            self.seen[kind].update(times)
+        for kind, times in other.contents.items():
+            self.contents[kind].update(times)
         for attribute, texts in other.values.items():
             self.values[attribute].update(texts)
         self.meaning.update(other.meaning)
         for name, texts in other.descriptions.items():
             self.descriptions[name].update(texts)
-        self.told.update(other.told)
+        self.stated_locations.update(other.stated_locations)
         self.zones.update(other.zones)
 
 
@@ -106,7 +106,7 @@ def survey_from_counts(counted_apart: Iterable[SurveyCounts], *, choices: float)
         known=names,
         balance={
             kind: fit_balance([name for other, name in names if other == kind], seen, choices=choices)
-            for kind, seen in counts.seen.items()
+            for kind, seen in counts.contents.items()
         },
         wrong={
             (name, attribute): balance_wrong_values(
@@ -120,7 +120,7 @@ def survey_from_counts(counted_apart: Iterable[SurveyCounts], *, choices: float)
             name: tuple(text for text, _ in _most_common(texts, _MOST_DESCRIPTIONS))
             for name, texts in counts.descriptions.items()
         },
-        told=counts.told,
+        stated_locations=counts.stated_locations,
         by_source=by_source,
         zones={zone: counts.zones[zone] / max(1, counts.zones.total()) for zone in ZONES},
     )
@@ -136,11 +136,11 @@ def _count_subject(counts: SurveyCounts, subject: Subject) -> None:
         there = tuple(sorted(thing.name for thing in things if thing.is_present and thing.alone))
         # An image with a device is not called normal.
         some = bool(subject.things) if kind == "finding" else bool(things)
-        counts.seen[kind][KindContent(there, noticed, some, settled, subject.stratum)] += 1
+        counts.contents[kind][KindContent(there, noticed, some, settled, subject.stratum)] += 1
         for thing in things:
             if thing.is_present:
                 counts.descriptions[thing.name][thing.plain] += 1
-                counts.told[thing.plain] = (thing.means("location"), thing.values.get("severity"))
+                counts.stated_locations[thing.plain] = (thing.means("location"), thing.values.get("severity"))
             for attribute in ATTRIBUTES:
                 if attribute in thing.values:
                     value = thing.values[attribute]

@@ -122,7 +122,7 @@ def test_headline_cells_by_hand(page):
     assert shown("alpha", "macro", "", "mean over stages") == ("68.8", "n 16")
     assert shown("beta", "micro", "", "accuracy") == ("36.8", "n 19")
     # A single patient has no interval.
-    (cell,) = page.cells["alpha|after first error|2|right from there on, left alone"]
+    (cell,) = page.cells["alpha|after first error|2|right at all later stages, not corrected"]
     assert "sub" not in cell
 
 

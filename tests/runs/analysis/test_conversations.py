@@ -3,6 +3,8 @@
 import polars as pl
 import pytest
 
+from carina.cases.protocol import ALL_STEPS, CASE_SUCCESS, ProtocolInfo
+from carina.runs.analysis import measures
 from carina.runs.analysis.counts import estimate_formats
 from carina.runs.analysis.measures import free_text_measures, headline_measures
 from carina.runs.analysis.outcomes import derive_outcomes
@@ -86,6 +88,12 @@ def test_accuracy_by_stage_counts_every_question(found, run):
     # Boxes have no chance level, so neither has what holds them.
     assert told["stage", "2"].chance == 0.5
     assert told["stage", "3"].chance is None
+
+
+def test_headline_measures_are_those_that_the_protocol_declares(found, monkeypatch):
+    declared = ProtocolInfo(name="mine", title="Mine", stages=(), headline=(ALL_STEPS, CASE_SUCCESS))
+    monkeypatch.setattr(measures, "find_protocol", lambda name: {"mine": declared}[name])
+    assert [measure.title for measure in headline_measures("mine", [found])] == ["All steps", "Case success"]
 
 
 def test_only_stages_of_closed_questions_have_a_constant_answer(found, run):

@@ -195,16 +195,13 @@ def test_first_errors_are_counted_with_the_gain_of_correcting_one_stage(analysis
 
 
 def test_accuracy_after_the_first_error_is_compared_between_histories(analysis):
-    told = {
-        (item.run, item.name, item.metric.rpartition(" ")[2]): (item.value, item.n)
-        for item in analysis.after_first_error
-    }
-    # LF2 has nothing after detection. RF2 stays wrong where left alone; RR2 is right either way.
-    assert told == {
-        ("alpha", "2", "alone"): (0.0, 1),
-        ("alpha-gold", "2", "mended"): (1.0, 1),
-        ("alpha", "3", "alone"): (1.0, 1),
-        ("alpha-gold", "3", "mended"): (1.0, 1),
+    shares = {(item.run, item.name, item.metric): (item.value, item.n) for item in analysis.after_first_error}
+    # LF2 has nothing after detection. RF2 stays wrong where it is not corrected; RR2 is right either way.
+    assert shares == {
+        ("alpha", "2", "right at all later stages, not corrected"): (0.0, 1),
+        ("alpha-gold", "2", "right at all later stages, corrected"): (1.0, 1),
+        ("alpha", "3", "right at all later stages, not corrected"): (1.0, 1),
+        ("alpha-gold", "3", "right at all later stages, corrected"): (1.0, 1),
     }
 
 

@@ -16,7 +16,7 @@ from carina.cases.model import Case, Fact
     order=20,
 )
 class KeyMargins(Gate[NoLimits]):
-    """Facts with a range, as the builder of the case states them."""
+    """Gate: every fact with a range lies within it."""
 
     def __init__(self, context: AuditContext, limits: NoLimits) -> None:
         super().__init__(context, limits)

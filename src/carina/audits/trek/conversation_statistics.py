@@ -128,11 +128,11 @@ class ConversationStatistics(ConversationGate[NoLimits]):
         }
         for name in ("open", "report", "yes_no", "choice", "boxes"):
             yield _share_with_sample(f"format {name}", self._formats[name], turns, known[name])
-        for stage in range(1, 9):
+        for stage in sample.STAGES:
             yield _share_with_sample(
                 f"stage {stage}: turns", self._stages[stage], turns, sample.STAGES[stage]
             )
-        for stage in range(1, 9):
+        for stage in sample.STAGES:
             has = self._has[stage]
             yield _share_with_sample(
                 f"stage {stage}: conversations with it", has, self._n, sample.HAS_STAGE[stage]

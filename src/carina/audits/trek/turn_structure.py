@@ -12,6 +12,7 @@ from carina.audits.trek.base import RuleGate, Violation
 from carina.audits.trek.conversation import PRESENCE, Conversation, Turn, flatten_name
 from carina.audits.trek.facts import truths
 from carina.cases.model import Box, Case, CaseImage, Step
+from carina.trek.protocol import TREK
 
 _SCORES: Final = {
     "open": ("text",),
@@ -31,7 +32,7 @@ _SHAPES: Final = {
 _TRUTH: Final = {"present": "yes", "absent": "no", "uncertain": "uncertain"}
 _UNITS: Final = {"unit": 1.0, "percent": 100.0, "thousand": 1000.0}
 _ROUNDING: Final = 1e-6
-_STAGES: Final = range(1, 9)
+_STAGES: Final = tuple(stage.number for stage in TREK.stages)
 
 
 @gate(

@@ -11,11 +11,17 @@ from carina.explanations.analysis.estimates import MapEstimate, estimate_of_run
 from carina.explanations.analysis.measures import WHOLE_CELLS, Measure
 from carina.explanations.analysis.read import MapsRun
 from carina.explanations.scoring import MODEL
-from carina.runs.analysis.breakdown import Dimension
+from carina.runs.analysis.breakdown import Dimension, DimensionTitle
 from carina.runs.analysis.case_facts import collect_case_facts
 from carina.stats import ratio_intervals
 
-LESION_DIMENSIONS: Final = ("Conspicuity", "Pieces", "Side", "Agreement", "View")
+LESION_DIMENSIONS: Final = (
+    DimensionTitle.CONSPICUITY,
+    DimensionTitle.PIECES,
+    DimensionTitle.SIDE,
+    DimensionTitle.AGREEMENT,
+    DimensionTitle.VIEW,
+)
 """Dimensions that are used where the benchmark knows them; the size of the truth has bins of its own."""
 REPLICATES: Final = 1000
 

@@ -10,7 +10,7 @@ from carina.store.errors import CarinaError
 
 Conversation = list[dict[str, Any]]
 """Messages in the form that chat templates take."""
-_SYSTEM, _QUESTION, _ANSWER, _LAST = "carina told", "carina asked", "carina answered", "carina ends"
+_SYSTEM, _QUESTION, _ANSWER, _LAST = "carina instructs", "carina asks", "carina answers", "carina ends"
 """Texts of the conversation with which a template is checked."""
 _SHORTEST: Final = 3
 """Shortest special token, in characters, that is escaped; a shorter one is likely to be an ordinary word."""

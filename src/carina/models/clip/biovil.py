@@ -49,7 +49,7 @@ def open_temporal(folder: ModelFolder, weights: Weights) -> ClipModel:
     narrow = read_pointwise(weights, "encoder.backbone_to_vit.", tower.shape.channels(4), bias=False)
     expected = (1, narrow.out_channels, 1, 1)
     if weights.shape(_NO_PRIOR, 4) != expected:
-        raise weights.odd(_NO_PRIOR, str(expected))
+        raise weights.shape_error(_NO_PRIOR, str(expected))
     nothing_before = weights.take(_NO_PRIOR)
 
     def encode(pixels: Tensor) -> Images:

@@ -46,66 +46,72 @@ KINDS: Final[dict[str, ClipKind]] = {
     ),
     "biomedclip": ClipKind(
         "openclip:open_biomedclip",
-        "download microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224, convert its weights to safetensors and put "
-        "them here with open_clip_config.json and tokenizer.json",
+        "download microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224, convert its weights with `carina "
+        "convert-checkpoint --kind biomedclip` and put them here with open_clip_config.json and tokenizer.json",
     ),
     "chexzero": ClipKind(
         "chexzero:open_model",
-        "download a checkpoint that github.com/rajpurkarlab/CheXzero links to, convert it to safetensors and put it "
-        "here with vocab.json and merges.txt of openai/clip-vit-base-patch32",
+        "download a checkpoint that github.com/rajpurkarlab/CheXzero links to, convert it with `carina "
+        "convert-checkpoint --kind chexzero` and put it here with vocab.json and merges.txt of "
+        "openai/clip-vit-base-patch32",
     ),
     "medclip": ClipKind(
         "medclip:open_model",
-        "download the checkpoint that github.com/RyanWangZf/MedCLIP links to, convert it to safetensors and put it "
-        "here with vocab.txt of emilyalsentzer/Bio_ClinicalBERT",
+        "download the checkpoint that github.com/RyanWangZf/MedCLIP links to, convert it with `carina "
+        "convert-checkpoint --kind medclip` and put it here with vocab.txt of emilyalsentzer/Bio_ClinicalBERT",
     ),
     "biovil": ClipKind(
         "biovil:open_model",
-        "download biovil_image_resnet50_proj_size_128.pt of microsoft/BiomedVLP-CXR-BERT-specialized, convert it to "
-        f"model.safetensors and the weights of the text model to {TEXT}, and put both here with its vocab.txt",
+        "download biovil_image_resnet50_proj_size_128.pt of microsoft/BiomedVLP-CXR-BERT-specialized, convert it "
+        "with `carina convert-checkpoint --kind biovil` to model.safetensors and the weights of the text model "
+        f"with `--kind bert` to {TEXT}, and put both here with its vocab.txt",
         has_text_weights=True,
     ),
     "biovil-t": ClipKind(
         "biovil:open_temporal",
-        "download biovil_t_image_model_proj_size_128.pt of microsoft/BiomedVLP-BioViL-T, convert it to "
-        f"model.safetensors and the weights of the text model to {TEXT}, and put both here with its vocab.txt",
+        "download biovil_t_image_model_proj_size_128.pt of microsoft/BiomedVLP-BioViL-T, convert it with `carina "
+        "convert-checkpoint --kind biovil-t` to model.safetensors and the weights of the text model with `--kind "
+        f"bert` to {TEXT}, and put both here with its vocab.txt",
         has_text_weights=True,
     ),
     "gloria": ClipKind(
         "gloria:open_gloria",
-        "download chexpert_resnet50.ckpt, which github.com/marshuang80/gloria links to, convert it to safetensors and "
-        "put it here with vocab.txt of emilyalsentzer/Bio_ClinicalBERT",
+        "download chexpert_resnet50.ckpt, which github.com/marshuang80/gloria links to, convert it with `carina "
+        "convert-checkpoint --kind gloria` and put it here with vocab.txt of emilyalsentzer/Bio_ClinicalBERT",
     ),
     "afloc": ClipKind(
         "gloria:open_afloc",
-        "download the checkpoint that github.com/YH0517/AFLoc links to, convert it to safetensors and put it here with "
-        "vocab.txt of emilyalsentzer/Bio_ClinicalBERT",
+        "download the checkpoint that github.com/YH0517/AFLoc links to, convert it with `carina convert-checkpoint "
+        "--kind afloc` and put it here with vocab.txt of emilyalsentzer/Bio_ClinicalBERT",
         native_options={"measure": "dot", "sigma": 1.5},
     ),
     "medklip": ClipKind(
         "medklip:open_model",
-        "download the checkpoint that github.com/MediaBrain-SJTU/MedKLIP links to, convert it to model.safetensors and "
-        f"the weights of emilyalsentzer/Bio_ClinicalBERT to {TEXT}, and put both here with the vocab.txt of the latter "
-        "and 'observation explanation.json' of the former",
+        "download the checkpoint that github.com/MediaBrain-SJTU/MedKLIP links to, convert it with `carina "
+        "convert-checkpoint --kind medklip` to model.safetensors and the weights of "
+        f"emilyalsentzer/Bio_ClinicalBERT with `--kind bert` to {TEXT}, and put both here with the vocab.txt of the "
+        "latter and 'observation explanation.json' of the former",
         has_text_weights=True,
     ),
     "kad": ClipKind(
         "kad:open_model",
-        "download a checkpoint that github.com/xiaoman-zhang/KAD links to, convert it to safetensors and put it here "
-        "with vocab.txt of microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract-fulltext",
+        "download a checkpoint that github.com/xiaoman-zhang/KAD links to, convert it with `carina "
+        "convert-checkpoint --kind kad` and put it here with vocab.txt of "
+        "microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract-fulltext",
         native_options={"layers": "last"},
     ),
     "mavl": ClipKind(
         "mavl:open_model",
-        "download the checkpoint that github.com/HieuPhan33/CVPR2024_MAVL links to, convert it to model.safetensors "
-        f"and the weights of emilyalsentzer/Bio_ClinicalBERT to {TEXT}, and put both here with the vocab.txt of the "
-        "latter and 'observation explanation.json' and gpt4_mimic.json of the former",
+        "download the checkpoint that github.com/HieuPhan33/CVPR2024_MAVL links to, convert it with `carina "
+        "convert-checkpoint --kind mavl` to model.safetensors and the weights of emilyalsentzer/Bio_ClinicalBERT "
+        f"with `--kind bert` to {TEXT}, and put both here with the vocab.txt of the latter and 'observation "
+        "explanation.json' and gpt4_mimic.json of the former",
         has_text_weights=True,
     ),
     "carzero": ClipKind(
         "carzero:open_model",
-        "download the checkpoint that github.com/laihaoran/CARZero links to, convert it to safetensors and put it here "
-        "with vocab.txt of Laihaoran/BioClinicalMPBERT",
+        "download the checkpoint that github.com/laihaoran/CARZero links to, convert it with `carina "
+        "convert-checkpoint --kind carzero` and put it here with vocab.txt of Laihaoran/BioClinicalMPBERT",
     ),
 }
 
@@ -116,7 +122,7 @@ def open_clip_model(name: str) -> ClipModel:
 
 
 def open_ensemble(name: str) -> tuple[ClipModel, ...]:
-    """Open a model for every weight file of a folder, in the order of their names, as CheXzero is published.
+    """Open a model for every weight file of a folder, in the order of their names; CheXzero is published as several.
 
     A folder that holds one model gives that model alone.
     """

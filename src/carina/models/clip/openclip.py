@@ -69,12 +69,13 @@ class Settings:
         for part, options in _REFUSED.items():
             for option in options:
                 if model.get(part, {}).get(option):
-                    raise made.odd(
+                    raise made.config_error(
                         f"model_cfg.{part}.{option}", model[part][option], "an option that is known"
                     )
         return made
 
-    def odd(self, field: str, value: object, expected: str) -> CarinaError:
+    def config_error(self, field: str, value: object, expected: str) -> CarinaError:
+        """The error about a value in the configuration file."""
         return CarinaError(
             f"{self.folder.path / OPEN_CLIP_CONFIG}: {field} is {value!r}; expected {expected}"
         )
@@ -110,7 +111,7 @@ def open_biomedclip(folder: ModelFolder, weights: Weights) -> ClipModel:
     tower = timm_tower(settings, weights)
     said = settings.text
     if said.get("hf_pooler_type", "cls_last_hidden_state_pooler") != "cls_last_hidden_state_pooler":
-        raise settings.odd(
+        raise settings.config_error(
             "model_cfg.text_cfg.hf_pooler_type", said["hf_pooler_type"], "cls_last_hidden_state_pooler"
         )
     model = read_bert(weights, "text.transformer.")
@@ -147,7 +148,7 @@ def openai_tower(settings: Settings, weights: Weights) -> VitTower:
     width, _, patch, _ = weights.shape(patches, 4)
     pool = said.get("pool_type", "tok")
     if pool not in _POOLS:
-        raise settings.odd("model_cfg.vision_cfg.pool_type", pool, " or ".join(_POOLS))
+        raise settings.config_error("model_cfg.vision_cfg.pool_type", pool, " or ".join(_POOLS))
     shape = VitShape(
         side=_side(settings, weights, "visual.positional_embedding", patch, axis=0),
         patch=patch,
@@ -171,7 +172,7 @@ def openai_text_tower(settings: Settings, weights: Weights) -> ClipText:
     """The text transformer, at the top or under `text.`."""
     said = settings.text
     if said.get("pool_type", "argmax") not in {"argmax", "eos"}:
-        raise settings.odd("model_cfg.text_cfg.pool_type", said["pool_type"], "argmax or eos")
+        raise settings.config_error("model_cfg.text_cfg.pool_type", said["pool_type"], "argmax or eos")
     prefix = "text." if weights.has("text.") else ""
     words = f"{prefix}token_embedding.weight"
     rows, width = weights.shape(words, 2)
@@ -226,7 +227,7 @@ def _side(settings: Settings, weights: Weights, key: str, patch: int, *, axis: i
         )
     said = settings.vision.get("image_size", side)
     if said not in (side, [side, side]):
-        raise settings.odd(
+        raise settings.config_error(
             "model_cfg.vision_cfg.image_size", said, f"{side}, for which the weights have places"
         )
     return side

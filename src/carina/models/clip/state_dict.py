@@ -74,7 +74,7 @@ class Weights:
         """Shape of a tensor with this number of axes; the tensor does not count as used."""
         shape = tuple(self._get_tensor(key).shape)
         if len(shape) != axes or 0 in shape:
-            raise self.odd(key, f"{axes} axes, none of them empty")
+            raise self.shape_error(key, f"{axes} axes, none of them empty")
         return shape
 
     def count(self, pattern: str) -> int:
@@ -94,7 +94,7 @@ class Weights:
     def number(self, key: str) -> Tensor:
         """A tensor of one number, of any shape."""
         if self._get_tensor(key).numel() != 1:
-            raise self.odd(key, "a single number")
+            raise self.shape_error(key, "a single number")
         return self.take(key).reshape(())
 
     def fill(self, module: nn.Module, keys: KeyMap) -> None:
@@ -132,7 +132,7 @@ class Weights:
                 "is it the checkpoint of another model or version?"
             )
 
-    def odd(self, key: str, expected: str) -> CarinaError:
+    def shape_error(self, key: str, expected: str) -> CarinaError:
         """The error about a weight's shape."""
         return CarinaError(
             f"{self.where}: weight {key} has the shape {tuple(self.tensors[key].shape)}; expected {expected}"

@@ -175,7 +175,7 @@ def count_heads(weights: Weights, key: str, width: int, head: int = HEAD) -> int
     """Number of heads of a transformer of this width; `key` names the weight that gives the width."""
     heads = max(1, width // head)
     if width % heads:
-        raise weights.odd(key, f"a width of whole heads of {head}")
+        raise weights.shape_error(key, f"a width of whole heads of {head}")
     return heads
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from carina.cases.protocol import stage_title
+from carina.cases.protocol import find_protocol, stage_title
 from carina.explanations.analysis.estimates import MapEstimate
 from carina.pages.charts import (
     MODEL_HUES,
@@ -140,7 +140,7 @@ def _reach_figures(
     )
     note = "Percent of complete cases in which every answer so far is right"
     steps = ""
-    if analysis.group.protocol == "percept":
+    if find_protocol(analysis.group.protocol).has_stage_outcomes:
         steps = f" Steps: {', '.join(f'{step} {task}' for step, task in analysis.step_tasks.items())}."
     panels = []
     for name, curves in analysis.reach.items():

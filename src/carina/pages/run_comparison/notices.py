@@ -10,6 +10,7 @@ from carina.pages.run_comparison.cells import (
     format_points_interval,
 )
 from carina.runs.analysis.comparisons import AgainstBlind
+from carina.runs.analysis.counts import UNPARSED
 from carina.runs.analysis.estimates import Difference, Estimate
 from carina.runs.analysis.read import ComparedRun
 from carina.runs.analysis.run_analysis import RunAnalysis
@@ -168,7 +169,7 @@ def _parsing_notices(analysis: RunAnalysis) -> list[Notice]:
     listed = [
         f"{item.model} · {item.history} ({format_percent(item.value)}% of {item.n})"
         for item in analysis.parsing
-        if item.name == "not read" and item.value is not None and item.value > MOST_UNPARSED
+        if item.name == UNPARSED and item.value is not None and item.value > MOST_UNPARSED
     ]
     if not listed:
         return []

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from carina.cases.protocol import stage_title
+from carina.cases.protocol import find_protocol, stage_title
 from carina.pages.case_text import option_kind_title
 from carina.pages.run_comparison.cells import (
     Cell,
@@ -24,10 +24,10 @@ from carina.pages.run_comparison.labels import (
     path_title,
 )
 from carina.pages.words import join_names
-from carina.runs.analysis.breakdown import Dimension
+from carina.runs.analysis.breakdown import ACCURACY, SUCCESS, Dimension, DimensionTitle, breakdown_metrics
 from carina.runs.analysis.counts import FORMAT_METRICS, list_error_kinds
 from carina.runs.analysis.estimates import Estimate
-from carina.runs.analysis.first_errors import NO_ERROR
+from carina.runs.analysis.first_errors import CORRECTED, NO_ERROR, NOT_CORRECTED
 from carina.runs.analysis.measures import Measure
 from carina.runs.analysis.reach import ReachCurve
 from carina.runs.analysis.read import ComparedRun
@@ -38,7 +38,7 @@ ByKey = Mapping[tuple[str, str, str, str], Estimate]
 Selection = tuple[str, str, str, Heading]
 """Level, name and metric of a row or column, and its heading."""
 _STILL_RIGHT = "share of cases still right"
-_BREAKDOWN_METRICS = {"accuracy": "Accuracy over steps", "case success": "Case success: no error in the case"}
+_BREAKDOWN_METRICS = {ACCURACY: "Accuracy over steps", SUCCESS: "Case success: no error in the case"}
 
 
 # ---- runs as rows, or as columns ------------------------------------------------------------------------------------
@@ -131,13 +131,7 @@ def headline_table(analysis: RunAnalysis) -> Table:
         "Percent, with 95% interval over patients. On the bars the line is chance and the triangle the best constant "
         "answer. "
     )
-    if analysis.group.protocol == "percept":
-        note += (
-            "Detection and contour evaluation are balanced over opposing paths; a stage is right when all its steps "
-            "are; case success is the mean over targets of cases without an error. "
-        )
-    else:
-        note += "Questions that have a right answer; free text has a table of its own. "
+    note += f"{find_protocol(analysis.group.protocol).headline_note} "
     note += "Bold with a star: above the next run of the same history, paired, after Holm's correction."
     table = _measure_table(analysis, analysis.measures, "Headline", note)
     rows = [replace(row, group=row.group or "Models") for row in table.rows]
@@ -200,7 +194,7 @@ def _small_percent(value: float) -> str:
 def opposing_paths_table(analysis: RunAnalysis) -> Table:
     columns = [
         ("stage", name, metric, Heading(text=f"{stage_title(analysis.group.protocol, int(name))}: {metric}"))
-        for name in ("1", "2")
+        for name in _names(analysis.opposing_paths)
         for metric in ("sensitivity", "specificity")
     ]
     return _runs_as_rows(
@@ -322,10 +316,7 @@ def after_first_error_table(analysis: RunAnalysis) -> Table:
     columns = [
         ("after first error", stage, metric, Heading(text=_stage_label(analysis, stage), note=note))
         for stage in _names(analysis.after_first_error)
-        for metric, note in (
-            ("right from there on, left alone", "not corrected"),
-            ("right from there on, mended", "corrected"),
-        )
+        for metric, note in ((NOT_CORRECTED, "not corrected"), (CORRECTED, "corrected"))
     ]
     return _runs_as_rows(
         analysis,
@@ -449,9 +440,7 @@ def detectable_difference_table(analysis: RunAnalysis) -> Table:
 
 def breakdown_tables(analysis: RunAnalysis) -> Iterator[Table]:
     for dimension in analysis.dimensions:
-        metrics = ["accuracy"]
-        if analysis.group.protocol == "percept" and "step" not in dimension.members.columns:
-            metrics.append("case success")
+        metrics = breakdown_metrics(analysis.group.protocol, dimension)
         level = f"by {dimension.title.lower()}"
         rows = [
             (
@@ -462,7 +451,7 @@ def breakdown_tables(analysis: RunAnalysis) -> Iterator[Table]:
             for label in dimension.labels
         ]
         note = f"{dimension.note[:1].upper()}{dimension.note[1:]}. " if dimension.note else ""
-        if dimension.title == "Path":
+        if dimension.title == DimensionTitle.PATH:
             known = [label for label in dimension.labels if label in PATH_MEANINGS]
             note += " ".join(f"{label}: {PATH_MEANINGS[label]}." for label in known) + " "
         yield _runs_as_columns(
@@ -476,9 +465,9 @@ def breakdown_tables(analysis: RunAnalysis) -> Iterator[Table]:
 
 
 def _label_heading(dimension: Dimension, label: str) -> Heading:
-    if dimension.title == "Path":
+    if dimension.title == DimensionTitle.PATH:
         return Heading(text=path_title(label), title=PATH_MEANINGS.get(label, ""))
-    return Heading(text=FORMATS.get(label, label) if dimension.title == "Format" else label)
+    return Heading(text=FORMATS.get(label, label) if dimension.title == DimensionTitle.FORMAT else label)
 
 
 def task_table(analysis: RunAnalysis) -> Table:

@@ -2,22 +2,46 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import polars as pl
 
+from carina.cases.protocol import CASE_SUCCESS, find_protocol
 from carina.runs.analysis.estimates import Estimate, estimate_share, weight_groups
 from carina.runs.analysis.outcomes import Outcomes
 from carina.runs.analysis.read import ComparedRun
 
 MOST_LABELS: Final = 24
+ACCURACY: Final = "accuracy"
+SUCCESS: Final = "case success"
+"""Metrics of a breakdown."""
+
+
+class DimensionTitle(StrEnum):
+    """Titles of the dimensions of runs, by which tables find them."""
+
+    TARGET = "Target"
+    PATH = "Path"
+    FORMAT = "Format"
+    SEVERITY = "Severity"
+    LESION_SIZE = "Lesion size"
+    CONSPICUITY = "Conspicuity"
+    CONTOUR = "Contour shown"
+    AGREEMENT = "Agreement"
+    PIECES = "Pieces"
+    SIDE = "Side"
+    EDITS = "Edits"
+    ORDER = "Order"
+    VIEW = "View"
+    FINDING = "Finding"
 
 
 @dataclass(frozen=True)
 class Dimension:
     """One way to divide cases or steps."""
 
-    title: str
+    title: DimensionTitle
     labels: tuple[str, ...]
     """In the order of the table."""
     members: pl.DataFrame
@@ -30,7 +54,11 @@ def row_dimensions(runs: Sequence[Outcomes]) -> list[Dimension]:
     columns = ("case", "step", "target", "path", "format")
     steps = pl.concat([outcomes.closed.select(columns) for outcomes in runs]).unique(["case", "step"])
     dimensions = []
-    for title, by in (("Target", ["case"]), ("Path", ["case"]), ("Format", ["case", "step"])):
+    for title, by in (
+        (DimensionTitle.TARGET, ["case"]),
+        (DimensionTitle.PATH, ["case"]),
+        (DimensionTitle.FORMAT, ["case", "step"]),
+    ):
         members = steps.select(*by, part=title.lower()).drop_nulls().unique().sort(by)
         frequent = members.group_by("part").len().sort(["len", "part"], descending=[True, False])["part"]
         labels = sorted(frequent.head(MOST_LABELS))
@@ -41,7 +69,7 @@ def row_dimensions(runs: Sequence[Outcomes]) -> list[Dimension]:
 
 
 def divide_into_thirds(
-    title: str, values: pl.DataFrame, unit: str, *, scale: float = 1.0, note: str = ""
+    title: DimensionTitle, values: pl.DataFrame, unit: str, *, scale: float = 1.0, note: str = ""
 ) -> Dimension | None:
     """Cases (`case`, `value`) in three bands of equal number; None where the values do not differ enough."""
     known = values.drop_nulls()
@@ -60,12 +88,20 @@ def divide_into_thirds(
     return Dimension(title, labels, known.select("case", part=label), note)
 
 
+def breakdown_metrics(protocol: str, dimension: Dimension) -> list[str]:
+    """Accuracy; for a protocol with case success in its headline also that, where the dimension divides cases."""
+    has_success = CASE_SUCCESS in find_protocol(protocol).headline and "step" not in dimension.members.columns
+    return [ACCURACY, SUCCESS] if has_success else [ACCURACY]
+
+
 def break_down(run: ComparedRun, outcomes: Outcomes, dimension: Dimension) -> list[Estimate]:
-    """Accuracy over the closed steps of each label; for percept also the share of cases without an error."""
+    """Accuracy over the closed steps of each label, and the share of cases without an error where it is measured."""
     by = [name for name in ("case", "step") if name in dimension.members.columns]
-    tables = {"accuracy": outcomes.closed.join(dimension.members, on=by)}
-    if outcomes.protocol == "percept" and by == ["case"]:
-        tables["case success"] = outcomes.cases.join(dimension.members, on=by)
+    units = {ACCURACY: outcomes.closed, SUCCESS: outcomes.cases}
+    tables = {
+        metric: units[metric].join(dimension.members, on=by)
+        for metric in breakdown_metrics(outcomes.protocol, dimension)
+    }
     return [
         estimate_share(
             run,

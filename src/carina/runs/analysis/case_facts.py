@@ -14,7 +14,8 @@ from carina.cases import Benchmark, Case, Step
 from carina.cases.facts import LesionFacts
 from carina.ground.facts import GroundCaseFacts
 from carina.percept.facts import PerceptCaseFacts
-from carina.runs.analysis.breakdown import Dimension, divide_into_thirds
+from carina.percept.protocol import PERCEPT
+from carina.runs.analysis.breakdown import Dimension, DimensionTitle, divide_into_thirds
 from carina.trek.facts import TrekStepFacts
 
 _MOST_FINDINGS: Final = 16
@@ -94,7 +95,7 @@ class _Collector:
         key = _key_in_words(step)
         if key:
             self.keys.append((case.id, step.id, key))
-        is_severity = case.protocol == "percept" and step.task == "severity"
+        is_severity = case.protocol == PERCEPT.name and step.task == "severity"
         if is_severity and len(step.key.options) == 1 and step.options:
             grade = step.key.options[0]
             self._labels["severity"].append((case.id, grade))
@@ -104,21 +105,29 @@ class _Collector:
     def dimensions(self) -> Iterator[Dimension]:
         grades = sorted(self._severity_texts, key=_severity_order)
         severities = [(case, self._severity_texts[grade]) for case, grade in self._labels["severity"]]
-        yield from _label_dimension("Severity", severities, [self._severity_texts[grade] for grade in grades])
+        yield from _label_dimension(
+            DimensionTitle.SEVERITY, severities, [self._severity_texts[grade] for grade in grades]
+        )
         thirds = [
             divide_into_thirds(title, self._frame(name), unit, scale=scale, note=note)
             for title, name, unit, scale, note in (
-                ("Lesion size", "size", "%", 100, "share of the image, thirds of the cases"),
-                ("Conspicuity", "conspicuity", "", 1, "contrast of the lesion, thirds of the cases"),
+                (DimensionTitle.LESION_SIZE, "size", "%", 100, "share of the image, thirds of the cases"),
                 (
-                    "Contour shown",
+                    DimensionTitle.CONSPICUITY,
+                    "conspicuity",
+                    "",
+                    1,
+                    "contrast of the lesion, thirds of the cases",
+                ),
+                (
+                    DimensionTitle.CONTOUR,
                     "contour",
                     "",
                     1,
                     "overlap (IoU) of the contour to be revised with the truth",
                 ),
                 (
-                    "Agreement",
+                    DimensionTitle.AGREEMENT,
                     "agreement",
                     "",
                     1,
@@ -129,22 +138,26 @@ class _Collector:
         yield from (dimension for dimension in thirds if dimension is not None)
         labels = self._labels
         yield from _label_dimension(
-            "Pieces", labels["pieces"], _present(labels["pieces"], ("one", "several"))
+            DimensionTitle.PIECES, labels["pieces"], _present(labels["pieces"], ("one", "several"))
         )
         yield from _label_dimension(
-            "Side", labels["side"], _present(labels["side"], ("right", "left", "bilateral"))
+            DimensionTitle.SIDE, labels["side"], _present(labels["side"], ("right", "left", "bilateral"))
         )
-        yield from _label_dimension("Edits", labels["edits"], sorted({label for _, label in labels["edits"]}))
         yield from _label_dimension(
-            "Order", labels["order"], _present(labels["order"], ("staged", "shuffled"))
+            DimensionTitle.EDITS, labels["edits"], sorted({label for _, label in labels["edits"]})
         )
-        yield from _label_dimension("View", labels["view"], sorted({label for _, label in labels["view"]}))
+        yield from _label_dimension(
+            DimensionTitle.ORDER, labels["order"], _present(labels["order"], ("staged", "shuffled"))
+        )
+        yield from _label_dimension(
+            DimensionTitle.VIEW, labels["view"], sorted({label for _, label in labels["view"]})
+        )
         frequent = Counter(label for _, _, label in self._findings).most_common(_MOST_FINDINGS)
         findings = tuple(sorted(label for label, _ in frequent))
         if len(findings) > 1:
             rows = pl.DataFrame(self._findings, ["case", "step", "part"], orient="row")
             own = rows.filter(pl.col("part").is_in(findings))
-            yield Dimension("Finding", findings, own, "what the question is about")
+            yield Dimension(DimensionTitle.FINDING, findings, own, "what the question is about")
 
     def _frame(self, name: str) -> pl.DataFrame:
         return pl.DataFrame(self._numbers[name], {"case": pl.String, "value": pl.Float64}, orient="row")
@@ -174,7 +187,7 @@ def _present(rows: Sequence[tuple[str, str]], order: Sequence[str]) -> list[str]
 
 
 def _label_dimension(
-    title: str, rows: Sequence[tuple[str, str]], labels: Sequence[str]
+    title: DimensionTitle, rows: Sequence[tuple[str, str]], labels: Sequence[str]
 ) -> Iterator[Dimension]:
     if len(labels) > 1:
         yield Dimension(title, tuple(labels), pl.DataFrame(rows, ["case", "part"], orient="row"))

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from carina.cases.protocol import find_protocol
 from carina.runs.analysis.estimates import Estimate, Key, estimate_share, weight_groups
 from carina.runs.analysis.outcomes import Outcomes
 from carina.runs.analysis.read import TEXT_SCORES, ComparedRun
@@ -32,6 +33,8 @@ _FORMAT_SCORES: Final = (
 )
 _ALWAYS: Final = ("iou", "rouge", "bertscore")
 """Scores that every answer of their format has, where the run has them at all."""
+UNPARSED: Final = "not read"
+"""Name of the share of answers that could not be parsed."""
 FORMAT_METRICS: Final = tuple((name, metric) for name, metric, _ in _FORMAT_SCORES)
 
 
@@ -68,24 +71,20 @@ def estimate_formats(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
 
 
 def estimate_opposing_paths(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
-    """Sensitivity and specificity of the two stages of percept whose answer decides the path."""
-    if outcomes.protocol != "percept":
-        return []
-    sides = (
-        (1, "sensitivity", pl.col("path") != "LF"),
-        (1, "specificity", pl.col("path") == "LF"),
-        (2, "sensitivity", pl.col("path") == "RR"),
-        (2, "specificity", pl.col("path") == "RF"),
-    )
+    """Sensitivity and specificity of the stages that have positive and negative paths."""
     return [
         estimate_share(
             run,
-            weight_groups(outcomes.stages.filter((pl.col("stage") == stage) & condition)),
+            weight_groups(
+                outcomes.stages.filter(pl.col("stage") == stage.number, pl.col("path").is_in(paths))
+            ),
             level="stage",
-            name=str(stage),
+            name=str(stage.number),
             metric=metric,
         )
-        for stage, metric, condition in sides
+        for stage in find_protocol(outcomes.protocol).stages
+        if stage.is_opposed
+        for metric, paths in (("sensitivity", stage.positive_paths), ("specificity", stage.negative_paths))
     ]
 
 
@@ -146,7 +145,7 @@ def count_parsing(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
         estimates.append(_count(run, ("status", status, "answers"), count, answered.height))
     failed = answered.filter(pl.col("status") != "ok").height
     share = failed / answered.height if answered.height else None
-    estimates.append(_count(run, ("status", "not read", "share of answers"), share, answered.height))
+    estimates.append(_count(run, ("status", UNPARSED, "share of answers"), share, answered.height))
     rows = answered.drop_nulls("obeyed").select(
         cluster=pl.coalesce("patient", "case"),
         unit=pl.concat_str("case", pl.lit("/"), "step"),

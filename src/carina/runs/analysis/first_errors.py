@@ -8,6 +8,9 @@ from carina.runs.analysis.read import ComparedRun
 
 NO_ERROR = "none"
 """Name of the cases without an error."""
+NOT_CORRECTED = "right at all later stages, not corrected"
+CORRECTED = "right at all later stages, corrected"
+"""Metrics of `after_first_error`."""
 
 
 def first_errors(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
@@ -52,8 +55,8 @@ def after_first_error(
         later = [_later_stages(run, stage).join(first_here, on="case", how="semi") for run in (before, after)]
         both = [one.join(other, on="case", how="semi") for one, other in (later, later[::-1])]
         for run, part, metric in (
-            (own_run, both[0], "right from there on, left alone"),
-            (corrected_run, both[1], "right from there on, mended"),
+            (own_run, both[0], NOT_CORRECTED),
+            (corrected_run, both[1], CORRECTED),
         ):
             if not part.is_empty():
                 key = ("after first error", str(stage), metric)

@@ -1,19 +1,19 @@
 """Headline measures of a protocol, and the best constant answer that each is compared with.
 
-For percept: case success as a mean over lesions, each stage (detection and contour evaluation as balanced accuracy over
-the opposing paths), the mean over stages and the mean over steps. For conversations: accuracy by stage of the questions
-that have a right answer, and the score of free text by stage.
+A protocol declares which measures these are (`ProtocolInfo.headline`); the score of free text by stage is added where
+there is any.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 import polars as pl
 
-from carina.cases.protocol import stage_title
+from carina.cases.protocol import find_protocol, stage_title
 from carina.runs.analysis.estimates import Estimate, Key, estimate_share, row_shares, weight_groups
 from carina.runs.analysis.outcomes import Outcomes
 from carina.runs.analysis.read import ComparedRun
@@ -45,25 +45,25 @@ class Measure:
 
 
 def headline_measures(protocol: str, runs: Sequence[Outcomes]) -> list[Measure]:
-    """The measures of a protocol that rest on right answers, the leading one first."""
+    """The measures that a protocol declares as its headline, in that order; a level of stages has one for each."""
     stages = sorted({stage for run in runs for stage in run.stages["stage"].unique()})
-    opposed = [stage for stage in stages if any(run.is_opposed(stage) for run in runs)]
+    info = find_protocol(protocol)
     measures = []
-    if protocol == "percept":
-        measures.append(Measure("case", "", "mean over targets", "Case success", _select_cases))
-    measures += [
-        Measure(
-            "stage",
-            str(stage),
-            "balanced accuracy" if stage in opposed else "accuracy",
-            stage_title(protocol, stage),
-            _select_stage(stage),
-        )
-        for stage in stages
-    ]
-    if len(stages) > 1:
-        measures.append(Measure("macro", "", "mean over stages", "Mean over stages", _select_stages))
-    measures.append(Measure("micro", "", "accuracy", "All steps", _select_steps))
+    for declared in info.headline:
+        if declared.level == "stage":
+            measures += [
+                Measure(
+                    "stage",
+                    str(stage),
+                    f"balanced {declared.metric}" if info.is_opposed(stage) else declared.metric,
+                    info.stage_title(stage),
+                    _select_stage(stage),
+                )
+                for stage in stages
+            ]
+        elif declared.level != "macro" or len(stages) > 1:
+            select = _SELECT[declared.level]
+            measures.append(Measure(declared.level, "", declared.metric, declared.title, select))
     return measures
 
 
@@ -98,6 +98,10 @@ def _select_stages(outcomes: Outcomes) -> pl.DataFrame:
     return weight_groups(_with_both_sides(outcomes, several), "stage", "side")
 
 
+_SELECT: Final = {"case": _select_cases, "macro": _select_stages, "micro": _select_steps}
+"""What a measure averages, by its level."""
+
+
 def _select_free_text(stage: int) -> Callable[[Outcomes], pl.DataFrame]:
     def select(outcomes: Outcomes) -> pl.DataFrame:
         own = outcomes.free_text.filter(pl.col("stage") == stage)
@@ -108,7 +112,9 @@ def _select_free_text(stage: int) -> Callable[[Outcomes], pl.DataFrame]:
 
 def _with_both_sides(outcomes: Outcomes, stages: pl.DataFrame) -> pl.DataFrame:
     """Without stages of which only one of two opposing paths occurs: one side alone is never reported."""
-    opposed = [stage for stage in stages["stage"].unique() if outcomes.is_opposed(stage)]
+    opposed = [
+        stage for stage in stages["stage"].unique() if find_protocol(outcomes.protocol).is_opposed(stage)
+    ]
     sides = pl.col("side").n_unique().over("stage")
     return stages.filter(~pl.col("stage").is_in(opposed) | (sides == 2))
 

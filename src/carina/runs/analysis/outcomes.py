@@ -1,8 +1,9 @@
 """The outcome of every step, stage and case of a run.
 
 A step that ended in a transport error is neither right nor wrong and is left out; a step that was never asked for
-another reason is wrong and stays in. A stage of percept is right when all its steps are, as in CheXpercept; in other
-protocols every step counts by itself. All tables are sorted, so that the order of rows in a file changes nothing.
+another reason is wrong and stays in. Where the protocol says so
+(`ProtocolInfo.has_stage_outcomes`), a stage is right when all its steps are, as in CheXpercept; elsewhere every step
+counts by itself. All tables are sorted, so that the order of rows in a file changes nothing.
 """
 
 from dataclasses import dataclass
@@ -11,14 +12,14 @@ from typing import Final
 
 import polars as pl
 
+from carina.cases.protocol import find_protocol
+
 CLOSED: Final = ("choice", "yes_no", "boxes", "map")
 """Formats that always have a right answer; free text is mostly only more or less similar to its key."""
 _TEXT_COLUMNS: Final = (
     "prompt", "hint", "seen_sha256", "views", "raw", "answer", "boxes", "text", "gold", "error",
 )  # fmt: skip
 """Columns that only the case browser needs."""
-_OPPOSED: Final = {("percept", 1): "LF", ("percept", 2): "RR"}
-"""Stages whose answer decides the path: the path that stands against the others."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,14 @@ class Outcomes:
     @cached_property
     def stages(self) -> pl.DataFrame:
         """The outcomes that the accuracy of a stage averages, with `stage` and `side`, which names opposing paths."""
-        units = self._all_right("case", "stage") if self.protocol == "percept" else self.closed
+        info = find_protocol(self.protocol)
+        units = self._all_right("case", "stage") if info.has_stage_outcomes else self.closed
         side = pl.lit("")
-        for (protocol, stage), path in _OPPOSED.items():
-            if protocol == self.protocol:
-                against = pl.when(pl.col("path") == path).then(pl.lit(path)).otherwise(pl.lit("other"))
-                side = pl.when(pl.col("stage") == stage).then(against).otherwise(side)
+        for stage in info.stages:
+            if stage.is_opposed:
+                is_negative = pl.col("path").is_in(stage.negative_paths)
+                own = pl.when(is_negative).then(pl.lit("negative")).otherwise(pl.lit("positive"))
+                side = pl.when(pl.col("stage") == stage.number).then(own).otherwise(side)
         return units.with_columns(side=side)
 
     @cached_property
@@ -74,10 +77,6 @@ class Outcomes:
         failed = self.all_steps.filter(pl.col("state") == "incomplete")["case"].unique()
         ids = self.all_steps["case"].unique().sort()
         return ids.filter(~ids.is_in(failed.implode()))
-
-    def is_opposed(self, stage: int) -> bool:
-        """Whether the accuracy of a stage is balanced over opposing paths."""
-        return (self.protocol, stage) in _OPPOSED
 
     def _all_right(self, *by: str) -> pl.DataFrame:
         """Closed steps together: right when all are; left out where one of them ended in a transport error."""

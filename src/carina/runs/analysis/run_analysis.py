@@ -6,6 +6,7 @@ from statistics import fmean
 
 import polars as pl
 
+from carina.cases.protocol import find_protocol
 from carina.runs.analysis import counts
 from carina.runs.analysis.breakdown import Dimension, break_down, row_dimensions
 from carina.runs.analysis.comparisons import (
@@ -82,8 +83,9 @@ class RunAnalysis:
 
     @property
     def leading_measure(self) -> Measure:
-        """The measure that summarises a run: success of whole cases, or accuracy over all steps."""
-        return self.measures[0] if self.group.protocol == "percept" else self.measures[-1]
+        """The measure that its protocol declares to summarise a run; the first one where these runs lack it."""
+        leading = find_protocol(self.group.protocol).leading
+        return next((one for one in self.measures if one.level == leading.level), self.measures[0])
 
     @property
     def step_tasks(self) -> dict[str, str]:

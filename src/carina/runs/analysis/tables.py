@@ -11,6 +11,7 @@ import msgspec
 import polars as pl
 import pyarrow.parquet as pq
 
+from carina.percept.protocol import PERCEPT
 from carina.runs.analysis.chexpercept import CSV_NAMES, SummaryRow, summarise_paths
 from carina.runs.analysis.estimates import Difference, Estimate
 from carina.runs.analysis.run_analysis import RunAnalysis
@@ -62,7 +63,7 @@ def run_tables(analyses: Sequence[RunAnalysis]) -> dict[str, ReportTable]:
     for name in analyses[0].difference_tables if analyses else ():
         pairs = [item for analysis in analyses for item in analysis.difference_tables[name]]
         tables[name] = ReportTable(Difference, pairs)
-    percept = [analysis.group for analysis in analyses if analysis.group.protocol == "percept"]
+    percept = [analysis.group for analysis in analyses if analysis.group.protocol == PERCEPT.name]
     if percept:
         paths = [
             row

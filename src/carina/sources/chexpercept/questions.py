@@ -177,7 +177,7 @@ def _read_question(block: Fields, texts: Sequence[str], right: tuple[int, ...]) 
 
 
 def _compare_options(block: Fields, question: str, texts: Sequence[str]) -> None:
-    """The list at the end of the question is the list of options."""
+    """Check that the list at the end of the question equals the options."""
     starts = list(_LIST.finditer(question))
     if not starts:
         raise RecordError(

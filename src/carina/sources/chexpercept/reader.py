@@ -184,6 +184,7 @@ class _PatientTable:
 
     path: Path
     modified: int
+    """Time of its last change: a file that was changed is read again."""
 
     @classmethod
     def at(cls, path: Path) -> "_PatientTable":

@@ -113,7 +113,7 @@ _CHECKS: Final[tuple[tuple[str, Callable[[Step, str, str], bool]], ...]] = (
     ("sense", _is_sense_changed),
     ("constraint", _is_constraint_changed),
     ("leading", _is_leading),
-    ("key told", _is_key_revealed),
+    ("key revealed", _is_key_revealed),
     ("another question", _is_other_question),
 )
 

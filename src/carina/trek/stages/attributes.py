@@ -269,7 +269,7 @@ def _ask_vignette(draft: ConversationDraft, thing: Thing) -> bool:
     wrong = [text for text in draft.survey.descriptions.get(thing.name, ()) if text != thing.plain]
     place, grade = thing.means("location"), thing.values.get("severity")
     # Another description is wrong only where it contradicts this one: one with less detail would be right, too.
-    wrong = [text for text in wrong if _excludes(draft.survey.told[text], place, grade)]
+    wrong = [text for text in wrong if _excludes(draft.survey.stated_locations[text], place, grade)]
     if len(wrong) < _VIGNETTE_OPTIONS - 1 or thing.id in draft.answered_places or draft.has_place_answers:
         return False
     number = _VIGNETTE_OPTIONS + draft.sampler.below(2)
@@ -282,8 +282,10 @@ def _ask_vignette(draft: ConversationDraft, thing: Thing) -> bool:
     return True
 
 
-def _excludes(told: tuple[frozenset[str], str | None], place: frozenset[str], grade: str | None) -> bool:
-    elsewhere, other = told
+def _excludes(
+    description: tuple[frozenset[str], str | None], place: frozenset[str], grade: str | None
+) -> bool:
+    elsewhere, other = description
     apart = bool(place) and bool(elsewhere) and not place & elsewhere
     return apart or (grade is not None and other is not None and grade != other)
 

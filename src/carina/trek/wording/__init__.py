@@ -21,8 +21,9 @@ except ImportError:  # a PyYAML without libyaml: the same, slower
 
 from carina.cases.model import Format
 from carina.store.errors import CarinaError
+from carina.trek.protocol import TREK
 
-STAGES: Final = range(1, 9)
+STAGES: Final = tuple(stage.number for stage in TREK.stages)
 BLANK: Final = "____"
 """Stands in a question for the words to be filled in."""
 GAP: Final = "gap"

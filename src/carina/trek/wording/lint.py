@@ -1,4 +1,4 @@
-"""Faults of trek's wording files, each told by file, place and text; used by the tests, not on every import.
+"""Faults of trek's wording files, each with its file, place and text; used by the tests, not on every import.
 
 What a language must have, and which slots each pool may use, stands in `shape`; here are the checks of single texts
 (slots, typos, doubled words, punctuation) and of pools (repeats, openings). How phrases are joined is code's business
