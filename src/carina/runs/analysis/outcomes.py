@@ -56,8 +56,10 @@ class Outcomes:
         side = pl.lit("")
         for stage in info.stages:
             if stage.is_opposed:
-                is_negative = pl.col("path").is_in(stage.negative_paths)
-                own = pl.when(is_negative).then(pl.lit("negative")).otherwise(pl.lit("positive"))
+                # Named after a side of one path, if there is one: names decide in which order sides are resampled.
+                sides = (stage.positive_paths, stage.negative_paths)
+                named = next((paths for paths in sides if len(paths) == 1), stage.positive_paths)
+                own = pl.when(pl.col("path").is_in(named)).then(pl.lit(named[0])).otherwise(pl.lit("other"))
                 side = pl.when(pl.col("stage") == stage.number).then(own).otherwise(side)
         return units.with_columns(side=side)
 
