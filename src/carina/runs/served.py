@@ -8,7 +8,8 @@ import asyncio
 import gc
 import time
 from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -97,8 +98,27 @@ def _run_in_loop(work: Coroutine[Any, Any, None]) -> None:
     except RuntimeError:
         asyncio.run(work)
     else:
-        with ThreadPoolExecutor(max_workers=1) as thread:
-            thread.submit(asyncio.run, work).result()
+        _run_in_thread(work)
+
+
+def _run_in_thread(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end in another thread; an interrupt of this one cancels the work, which keeps its answers."""
+    begun: Future[asyncio.Task[None] | None] = Future()
+
+    async def begin() -> None:
+        begun.set_result(asyncio.current_task())
+        await work
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        running = thread.submit(asyncio.run, begin())
+        try:
+            running.result()
+        except KeyboardInterrupt:
+            task = begun.result()
+            if task is not None:
+                with suppress(RuntimeError):  # it has ended in the meantime
+                    task.get_loop().call_soon_threadsafe(task.cancel)
+            raise
 
 
 # ---- one process ----------------------------------------------------------------------------------------------------
