@@ -27,6 +27,7 @@ from carina.runs.options import RunOptions
 from carina.runs.records import OnProgress, Policy, ProgressCount, Turn
 from carina.runs.walk import Walk, resume_walks
 from carina.store.errors import CarinaError
+from carina.store.waiting import wait_for_result
 from carina.store.workers import in_order, send_message
 
 _GIVE_UP_AFTER: Final = 20
@@ -112,7 +113,7 @@ def _run_in_thread(work: Coroutine[Any, Any, None]) -> None:
     with ThreadPoolExecutor(max_workers=1) as thread:
         running = thread.submit(asyncio.run, begin())
         try:
-            running.result()
+            wait_for_result(running)
         except KeyboardInterrupt:
             task = begun.result()
             if task is not None:
