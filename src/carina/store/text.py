@@ -1,10 +1,13 @@
 """Text from elsewhere (servers, file names, data) made safe to show to a person."""
 
+import re
 import unicodedata
+from collections.abc import Callable
 from typing import Final
 
 _JOINERS: Final = "\u200c\u200d"
 """Invisible, but part of the spelling of some languages."""
+_UNUSUAL: Final = re.compile(r"[^ -~]")
 
 
 def make_printable(text: str, *, keep: str = "") -> str:
@@ -24,11 +27,19 @@ def make_printable(text: str, *, keep: str = "") -> str:
         >>> print(make_printable("all well\\x1b[2J\\rgone"))
         all well\\x1b[2J\\rgone
     """
-    if text.isprintable():
-        return text
-    return "".join(sign if sign in keep or is_shown(sign) else repr(sign)[1:-1] for sign in text)
+    return replace_commands(text, lambda sign: sign if sign in keep else repr(sign)[1:-1])
 
 
-def is_shown(sign: str) -> bool:
+def replace_commands(text: str, replacement: Callable[[str], str]) -> str:
+    """Replace every sign that a terminal obeys by what a function makes of it; see `make_printable`.
+
+    Example:
+        >>> replace_commands("all\\twell", lambda sign: f"<{ord(sign)}>")
+        'all<9>well'
+    """
+    return _UNUSUAL.sub(lambda found: found[0] if _is_shown(found[0]) else replacement(found[0]), text)
+
+
+def _is_shown(sign: str) -> bool:
     """Whether a terminal shows a character, or leaves room for it, and does nothing else."""
     return sign.isprintable() or sign in _JOINERS or unicodedata.category(sign) == "Zs"
