@@ -18,6 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# Drills use the loopback server of the tests.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 LIMIT_SECONDS = 20
 """Seconds after which a command on a small input counts as a hang."""
 LIMIT_BYTES = 2_000_000_000

@@ -47,8 +47,8 @@ class Answer:
     kind: str = "application/json"
     cut: float | None = None
     """Share of the answer after which the connection is cut; 0 sends nothing at all."""
-    write: Callable[[Callable[[bytes], object]], object] | None = None
-    """Writes to the connection in the place of everything else, which is then cut; gets the function that sends."""
+    write: Callable[[socket.socket], object] | None = None
+    """Writes to the connection in the place of everything else; then the connection is closed."""
     usage: object = None
     """Token counts in the place of the usual ones."""
 
@@ -161,7 +161,7 @@ class Service:
             self._at_once -= 1
         if answer.write is not None:
             handler.close_connection = True
-            answer.write(handler.wfile.write)
+            answer.write(handler.connection)
             return
         content = (_completion(answer) if answer.body is None else answer.body).encode()
         if answer.cut is not None:

@@ -22,6 +22,7 @@ from tests.models.loopback import Answer, serving
 from carina.models.served import Prompt, Reply, Sampling, ServedModel
 from carina.models.served.guard import (
     LARGEST_ANSWER,
+    MOST_VALUES,
     AnotherHostError,
     _refuse_other_peers,
     guard_connections,
@@ -181,10 +182,10 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 def endless(piece, head, sent):
     """Sends pieces until the client closes the connection, up to 64 times the limit."""
 
-    def write(send):
-        send(head)
+    def write(connection):
+        connection.sendall(head)
         while sum(sent) < 64 * LARGEST_ANSWER:
-            send(piece)
+            connection.sendall(piece)
             sent.append(len(piece))
 
     return Answer(write=write)
@@ -222,7 +223,7 @@ def test_the_limit_counts_decompressed_bytes(encoding):
 
 def packed(content, encoding):
     head = HEAD + f"content-encoding: {encoding}\r\ncontent-length: {len(content)}\r\n\r\n".encode()
-    return Answer(write=lambda send: send(head + content))
+    return Answer(write=lambda connection: connection.sendall(head + content))
 
 
 def completion(text="A", **more):
@@ -255,11 +256,27 @@ def test_an_answer_that_cannot_be_decompressed_is_a_transport_error(content, enc
         assert reply_of(service.url).error.startswith(f"damaged answer: {service.url}")
 
 
+@pytest.mark.parametrize(
+    ("values", "kind", "is_refused"),
+    [
+        ("[],", "application/json", True),
+        ("{},", "application/json", True),
+        ("1,", "application/json", True),
+        ("[", "application/json", True),
+        ("[],", "text/event-stream", True),
+        ("[],\n", "text/event-stream", False),
+    ],
+)
+def test_an_answer_of_too_many_values_is_refused_before_it_is_parsed(values, kind, is_refused):
+    with serving(lambda _: Answer(body=values * (MOST_VALUES + 1), kind=kind)) as service:
+        assert reply_of(service.url).error.startswith("answer too large") is is_refused
+
+
 def test_endless_headers_are_a_transport_error():
-    def write(send):
-        send(HEAD)
+    def write(connection):
+        connection.sendall(HEAD)
         for number in range(100_000):
-            send(b"x-%d: %s\r\n" % (number, b"y" * 1000))
+            connection.sendall(b"x-%d: %s\r\n" % (number, b"y" * 1000))
 
     with serving(lambda _: Answer(write=write)) as service:
         assert reply_of(service.url).error.startswith("damaged answer")

@@ -7,7 +7,7 @@ that client, also for those that the client makes by itself when it follows a re
 - Requests to this machine never go through a proxy, whatever the environment says.
 - Where data must stay on this machine, any other host is refused, and the address that a connection has reached is
   checked before anything is sent.
-- An answer is read up to a number of bytes, counted after decompression.
+- An answer is read up to a number of bytes, counted after decompression, and may hold a number of values.
 
 The clients of the OpenAI layout (`openai`, `openai-api`, `ollama`, `vllm`, `sglang`, ...), of Anthropic and of Groq can
 be guarded. Those of other providers cannot: `guard_connections` says so, and restricted data is refused there.
@@ -27,6 +27,9 @@ LARGEST_ANSWER: Final = 8 * 2**20
 """Bytes of one answer after decompression. 128,000 tokens of text, every character escaped, take about 3 million."""
 LARGEST_STREAM: Final = 32 * 2**20
 """The same for an answer that comes as a stream of events, where every token has an envelope of about 250 bytes."""
+MOST_VALUES: Final = 200_000
+"""Values in one answer or event, counted by commas and opening brackets. The clients take up to 2 kB for each: 8 MiB of
+empty lists would become 4 GB. Text with as many commas has about 20 million characters."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _FLAVOURS: Final = ("httpx2", "httpx")
 """HTTP packages whose clients can be guarded; they have the same classes."""
@@ -207,6 +210,11 @@ class _Guard:
                 raise self.flavour.DecodingError(f"the answer is not valid {name}: {error}") from None
             if len(content) > limit:
                 raise too_large
+        for event in content.split(b"\n") if is_stream else [content]:
+            if sum(map(event.count, (b",", b"[", b"{"))) > MOST_VALUES:
+                raise AnswerTooLargeError(
+                    f"answer too large: {_show(request.url)} sent more than {MOST_VALUES:,} values for one question"
+                )
         return content
 
 
