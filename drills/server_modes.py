@@ -24,6 +24,7 @@ MOST_BYTES: Final = 256 * 2**20
 """Bytes after which an endless answer ends by itself."""
 JSON_HEAD: Final = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 TOO_LARGE: Final = ("answer too large",)
+DAMAGED: Final = ("damaged answer",)
 TOKENS: Final = ("token counts",)
 ANSI: Final = "\x1b[2J\x1b[31m\x1b]0;owned\x07\x9b5n\r\u202eall well\u2066\x00\x7f"
 
@@ -172,8 +173,8 @@ def hostile_modes(other: str) -> list[Mode]:
         Mode("UTF-16", packed(USUAL.decode().encode("utf-16"), "identity")),
         Mode("deep nesting", body("[" * 100_000 + "]" * 100_000), is_short=True),
         Mode("deep nesting in a field", body('{"choices":' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}")),
-        Mode("millions of empty lists", body('{"choices": [' + "[]," * 2_500_000 + "[]]}"), shows=TOO_LARGE, is_short=True),
-        Mode("many empty lists", body('{"choices": [' + "[]," * 90_000 + "[]]}")),
+        Mode("millions of lists", body('{"choices": [' + "[]," * 2_500_000 + "[]]}"), shows=TOO_LARGE, is_short=True),
+        Mode("many lists", body('{"choices": [' + "[]," * 90_000 + "[]]}")),
         Mode("a number of 100,000 digits", body('{"created": ' + "9" * 100_000 + "}")),
         # ---- fields
         Mode("no choices", body(completion(choices=[]))),
@@ -248,10 +249,10 @@ def hostile_modes(other: str) -> list[Mode]:
         Mode("gzip bomb", packed(BOMB, "gzip"), shows=TOO_LARGE, is_short=True),
         Mode("gzip bomb in gzip", packed(gzip.compress(BOMB), "gzip, gzip"), shows=TOO_LARGE),
         Mode("deflate bomb", packed(zlib.compress(b" " * (64 * 2**20)), "deflate"), shows=TOO_LARGE),
-        Mode("gzip that is none", packed(USUAL, "gzip"), shows=("damaged answer",)),
-        Mode("gzip cut off", packed(gzip.compress(USUAL)[:-12], "gzip"), shows=("damaged answer",)),
-        Mode("unknown encoding", packed(USUAL, "br"), shows=("damaged answer",)),
-        Mode("endless headers", endless(JSON_HEAD, b"x: " + b"y" * 1000 + b"\r\n"), shows=("damaged answer",), is_short=True),
+        Mode("gzip that is none", packed(USUAL, "gzip"), shows=DAMAGED),
+        Mode("gzip cut off", packed(gzip.compress(USUAL)[:-12], "gzip"), shows=DAMAGED),
+        Mode("unknown encoding", packed(USUAL, "br"), shows=DAMAGED),
+        Mode("endless headers", endless(JSON_HEAD, b"x: " + b"y" * 99 + b"\r\n"), shows=DAMAGED, is_short=True),
         Mode("a header of 1 MB", raw(JSON_HEAD, b"x-long: " + b"y" * 1_000_000, b"\r\n", LENGTH, USUAL)),
         # ---- time
         Mode("no answer", slowly(b"" for _ in range(1000)), timeout=TIMEOUT, shows=("timeout:",), is_short=True),
@@ -276,7 +277,7 @@ def hostile_modes(other: str) -> list[Mode]:
         Mode("two answers to one request", raw(JSON_HEAD, LENGTH, USUAL, JSON_HEAD, LENGTH, USUAL)),
         Mode("closed although kept alive", raw(JSON_HEAD, b"connection: keep-alive\r\n", LENGTH, USUAL)),
         Mode("no length, closed at the end", raw(JSON_HEAD, b"\r\n", USUAL)),
-        Mode("HTTP/0.9", raw(USUAL, b"\r\n\r\n"), shows=("damaged answer",), is_short=True),
+        Mode("HTTP/0.9", raw(USUAL, b"\r\n\r\n"), shows=DAMAGED, is_short=True),
         Mode("HTTP/2", raw(b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + b"\x00" * 18)),
         Mode("101 switching protocols", raw(b"HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n", USUAL)),
         Mode("TLS on a plain port", raw(b"\x15\x03\x03\x00\x02\x02\x46"), shows=("https://",), is_short=True),

@@ -1,6 +1,6 @@
-"""The command `carina`. One module a command; each imports what it needs when it runs, so that help is quick.
+"""The command line. One module a command; each imports what it needs when it runs, so that help is quick.
 
-Bad input or wrong usage exits with 2, a failure with 1, an interrupt with 130.
+`carina.program` starts it. Bad input or wrong usage exits with 2, a failure with 1, an interrupt with 130.
 """
 
 from typing import Annotated, Any
@@ -135,8 +135,3 @@ for _module in _COMMANDS:
     _module.register(app)
     _order += [command.name for command in app.registered_commands[_before[0] :]]
     _order += [group.name for group in app.registered_groups[_before[1] :]]
-
-
-def main() -> None:
-    """Entry point of the program."""
-    app(prog_name="carina")

@@ -8,7 +8,8 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -81,8 +82,27 @@ def _run_in_loop(work: Coroutine[Any, Any, int]) -> int:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
+    return _run_in_thread(work)
+
+
+def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
+    """Run to the end in another thread; an interrupt of this one cancels the work, which keeps its answers."""
+    begun: Future[asyncio.Task[int] | None] = Future()
+
+    async def begin() -> int:
+        begun.set_result(asyncio.current_task())
+        return await work
+
     with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, work).result()
+        running = thread.submit(asyncio.run, begin())
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            task = begun.result()
+            if task is not None:
+                with suppress(RuntimeError):  # it has ended in the meantime
+                    task.get_loop().call_soon_threadsafe(task.cancel)
+            raise
 
 
 # ---- one process ----------------------------------------------------------------------------------------------------

@@ -412,7 +412,7 @@ def test_restricted_data_is_refused_before_anything_is_sent(tmp_path):
 
 # ---- taking up ------------------------------------------------------------------------------------------------------
 
-COMMAND = "import sys; from carina.cli import main; sys.exit(main())"
+COMMAND = "import sys; from carina.program import main; sys.exit(main())"
 
 
 def command(bench, out, scripted, *more):
@@ -532,7 +532,7 @@ def test_another_version_of_the_benchmark_is_refused(tmp_path, unbroken):
 
 def test_nothing_of_the_extra_is_imported_to_run_a_builtin_model(bench, tmp_path):
     code = (
-        "import sys; from carina.cli import main\n"
+        "import sys; from carina.program import main\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code\n"
         "sys.exit('inspect_ai' in sys.modules or 'openai' in sys.modules)"
