@@ -9,6 +9,7 @@ import typer
 from carina.cli.command import Command
 from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.shared_options import (
+    AcceptTermsOption,
     AddressOption,
     EngineOption,
     JsonOption,
@@ -174,6 +175,7 @@ def trek(
             show_default="no rewording",
         ),
     ] = None,
+    accept_terms: AcceptTermsOption = False,
     engine: EngineOption = "local",
     address: AddressOption = None,
     on_error: Annotated[
@@ -211,6 +213,7 @@ def trek(
         indication=indication,
         extractor=extractor,
         paraphrase=paraphrase,
+        accept_terms=accept_terms,
         engine=engine,
         address=address,
         on_error=on_error,

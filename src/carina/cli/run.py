@@ -9,6 +9,7 @@ import typer
 from carina.cli.command import Command
 from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.shared_options import (
+    AcceptTermsOption,
     AddressOption,
     BenchArgument,
     EngineOption,
@@ -131,13 +132,7 @@ def run(
     timeout: Annotated[
         int, typer.Option(min=1, metavar="SECONDS", help="Time limit for one attempt at an answer.")
     ] = 300,
-    accept_terms: Annotated[
-        bool,
-        typer.Option(
-            "--accept-terms",
-            help="Confirm that the terms of restricted sources allow sending their data to the model's provider.",
-        ),
-    ] = False,
+    accept_terms: AcceptTermsOption = False,
     trust_remote_code: Annotated[
         bool,
         typer.Option("--trust-remote-code", help="Allow an hf: model to run the code that comes with it."),

@@ -30,6 +30,8 @@ from carina.store.text import make_printable
 _LONGEST_MESSAGE: Final = 300
 _PERMANENT: Final = {401: "the key is refused", 404: "there is no such model"}
 """HTTP statuses that every other prompt would get too."""
+_MISREAD: Final = (TypeError, ValueError, AttributeError, LookupError, RecursionError)
+"""What the clients of the providers raise about an answer with other fields or types than they expect."""
 _MARKUP: Final = re.compile(r"\[/?[a-z ]+\]")
 _IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@]+@")
 _BEARER: Final = re.compile(r"(?i)\bbearer\s+\S+")
@@ -170,12 +172,17 @@ def _describe_failure(error: BaseException, model: Any) -> str:  # noqa: ANN401
     too_large = find_cause(error, AnswerTooLargeError)
     if too_large is not None:
         return str(too_large)
-    address = getattr(getattr(model.api, "client", None), "base_url", None) or getattr(
-        model.api, "base_url", None
-    )
+    client = getattr(model.api, "client", None)
+    address = getattr(client, "base_url", None) or getattr(model.api, "base_url", None)
+    place = without_secrets(address and str(address).rstrip("/"))
     seconds = getattr(getattr(model, "config", None), "attempt_timeout", None)
-    fault = describe_fault(error, without_secrets(address and str(address).rstrip("/")), seconds)
-    return _describe(error) if getattr(error, "status_code", None) or fault is None else fault
+    if getattr(error, "status_code", None):
+        return _describe(error)
+    fault = describe_fault(error, place, seconds)
+    if fault is None and (isinstance(error, _MISREAD) or "ChatCompletion" in str(error)):
+        where = place or "the server"
+        return f"damaged answer: {where} sent no answer in the layout of its provider ({_describe(error)})"
+    return fault or _describe(error)
 
 
 def _without_secrets(message: str, secret: str | None) -> str:
