@@ -20,6 +20,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+# Drills use the loopback server of the tests.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 LIMIT_SECONDS = 20
 """Seconds after which a command on a small input counts as a hang."""
 LIMIT_BYTES = 2_000_000_000

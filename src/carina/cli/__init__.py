@@ -24,6 +24,7 @@ from carina.cli import (
     show,
     sources,
 )
+from carina.cli.console import print_line
 from carina.store.errors import CarinaError
 from carina.version import __version__
 
@@ -76,16 +77,16 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except CarinaError as error:
-            typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+            print_line(f"Error: {error}", fg=typer.colors.RED, err=True)
             raise typer.Exit(2) from None
         except BrokenPipeError:
             raise typer.Exit(1) from None
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            typer.secho(f"Error: {place}{error.strerror or error}", fg=typer.colors.RED, err=True)
+            print_line(f"Error: {place}{error.strerror or error}", fg=typer.colors.RED, err=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
-            typer.echo("\nInterrupted. Running the same command again resumes.", err=True)
+            print_line("\nInterrupted. Running the same command again resumes.", err=True)
             raise typer.Exit(130) from None
 
 
@@ -102,7 +103,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"carina {__version__}")
+        print_line(f"carina {__version__}")
         raise typer.Exit
 
 

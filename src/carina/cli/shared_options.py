@@ -33,6 +33,13 @@ AddressOption = Annotated[
     str | None,
     typer.Option(metavar="HOST:PORT", help="Address of a running Ray cluster, with --engine ray."),
 ]
+AcceptTermsOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-terms",
+        help="Confirm that the terms of restricted sources allow sending their data to the model's provider.",
+    ),
+]
 OpenOption = Annotated[
     bool, typer.Option("--open/--no-open", help="Open the page in the web browser when it is written.")
 ]

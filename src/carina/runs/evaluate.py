@@ -152,6 +152,7 @@ def run_model(
     """As `run`, with the options as one record."""
     on_notice = notify or (lambda _sentence: None)
     name = parse_model_name(model, needs="chat")
+    address = served_address(name.location, options.base_url) if name.is_served else None
     bench = open_benchmark(benchmark, options.images)
     info = describe_run(bench, name, out, options)
     with lock_directory(out):
@@ -162,7 +163,6 @@ def run_model(
             raise CarinaError(f"{benchmark}: the benchmark has no cases to run")
         open_ids = _unfinished_cases(bench, ids, answered, options.policy)
         if open_ids:
-            address = served_address(name.location, options.base_url) if name.is_served else None
             info = start_call(info, name, address)
             write_info(out, info)
             with progress("Cases", len(ids)) as advance:
@@ -175,6 +175,7 @@ def run_model(
                     answered=answered,
                     cases=open_ids,
                     progress=lambda done: advance(done.cases, asked=done.asked, failed=done.failed),
+                    on_notice=on_notice,
                 )
         return close_run(bench, out, info, ids, on_notice)
 
@@ -188,12 +189,22 @@ def _ask(
     answered: Answered,
     cases: Sequence[str],
     progress: OnProgress,
+    on_notice: Notify,
 ) -> None:
     """Ask a model about cases, with the runner for where it runs."""
     if model.is_served:
         from carina.runs.served import run_served  # noqa: PLC0415 - needs an extra
 
-        run_served(bench, model.location, out, options, answered=answered, cases=cases, progress=progress)
+        run_served(
+            bench,
+            model.location,
+            out,
+            options,
+            answered=answered,
+            cases=cases,
+            progress=progress,
+            on_notice=on_notice,
+        )
     else:
         run_in_process(bench, model.text, out, options, answered=answered, cases=cases, progress=progress)
 

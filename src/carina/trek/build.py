@@ -50,7 +50,13 @@ from carina.trek.part import (
     survey_set,
     write_conversations,
 )
-from carina.trek.served_models import extract_findings, model_name, open_answer_cache, reword_questions
+from carina.trek.served_models import (
+    BuildModel,
+    choose_model,
+    extract_findings,
+    open_answer_cache,
+    reword_questions,
+)
 
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other conversations."""
@@ -72,6 +78,7 @@ def build_trek(
     language: str = "en",
     quotas: Quotas | None = None,
     part_size: int = PART_SIZE,
+    accept_terms: bool = False,
     engine: Engine = "local",
     address: str | None = None,
     on_error: OnError = "skip",
@@ -99,6 +106,8 @@ def build_trek(
         language: Language of the wording.
         quotas: How many questions of each kind are asked, on average, as a `carina.trek.Quotas`.
         part_size: Conversations in one part of the benchmark.
+        accept_terms: Confirm that the terms of restricted sources allow sending their reports to the provider of the
+            model that reads them or rewords questions.
         engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
         address: Address of a running Ray cluster, HOST:PORT, with engine "ray".
         on_error: "skip" or "stop" at a study whose records contradict each other.
@@ -145,6 +154,7 @@ def build_trek(
             engine=engine,
             address=address,
             on_error=on_error,
+            accept_terms=accept_terms,
             progress=advance,
         )
     return open_benchmark(directory, verify=False)
@@ -159,10 +169,13 @@ def _build(
     engine: Engine,
     address: str | None,
     on_error: OnError,
+    accept_terms: bool,
     progress: Callable[[int], object],
 ) -> None:
-    reader = None if options.extractor == "rules" else model_name(options.extractor, "--extractor")
-    rewriter = None if options.paraphrase is None else model_name(options.paraphrase, "--paraphrase")
+    reader, rewriter = (
+        None if given in (None, "rules") else choose_model(given, option, studies, accept_terms=accept_terms)
+        for given, option in ((options.extractor, "--extractor"), (options.paraphrase, "--paraphrase"))
+    )
     provenance = _provenance(studies, directory, options)
     with open_build(studies, directory, provenance) as build:
         earlier = read_finished(build, TrekBuildReport)
@@ -217,7 +230,7 @@ def _count_progress(parts: Iterable[PartInfo], progress: Callable[[int], object]
 
 
 def _write_parts(
-    job: Job, linked: Neighbours, rewriter: str | None, counts: ParaphraseCounts | None, shared: Pool
+    job: Job, linked: Neighbours, rewriter: BuildModel | None, counts: ParaphraseCounts | None, shared: Pool
 ) -> Iterator[PartInfo]:
     """Write the parts in order: by the workers, or by this process where a model rewords the questions."""
     todo = part_tasks(job, linked)
