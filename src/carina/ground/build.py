@@ -175,9 +175,12 @@ def _build(
             build.write_part(index, cases[start : start + PART_SIZE])
             for index, start in enumerate(range(0, len(cases), PART_SIZE))
         ]
-        manifest = build.close(parts)
-        write_report(directory, _make_report(found, manifest))
-        write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
+
+        def write_beside(manifest: Manifest) -> None:
+            write_report(directory, _make_report(found, manifest))
+            write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
+
+        build.close(parts, write_beside)
 
 
 def _resolve_targets(studies: Studies, options: GroundOptions) -> GroundOptions:
