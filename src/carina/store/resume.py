@@ -179,6 +179,8 @@ def partial_directory(
             ):  # of a command that was killed after it had renamed the directory
                 _finish_partial(target, notes)
             return
+        if not is_empty(target):
+            raise error(f"{out}: holds something else already: choose another directory, or remove it")
         partial = target.with_name(f".{target.name}.partial")
         _empty_partial(partial, fingerprint, error)
         remove_temporary_files(partial)

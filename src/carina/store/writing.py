@@ -180,15 +180,19 @@ class Writer(Generic[R, M]):
         if marker not in {None, fingerprint}:
             return  # the beginning of another set, which `claim_directory` refuses
         listed = {part.file for part in manifest.parts} if manifest else set()
-        # In a directory that is marked as this set's own, an unreadable part is a damaged one, which is made again.
-        own = {fingerprint} if marker is None else {fingerprint, None}
-        for path in sorted(part_paths(directory, self.kind.layout)):
-            if self._name(path) not in listed and part_files.read_fingerprint(path) not in own:
-                raise self._in_the_way(path)
-        if manifest is None and marker is None:
-            for name in names:
-                if not is_empty(directory / name):
-                    raise self._in_the_way(directory / name)
+        stated = {
+            path: part_files.read_fingerprint(path)
+            for path in sorted(part_paths(directory, self.kind.layout))
+            if self._name(path) not in listed
+        }
+        is_begun = manifest is not None or marker is not None or fingerprint in stated.values()
+        # Where this set is begun, a part that cannot be read is a damaged one, which is made again.
+        own = {fingerprint, None} if is_begun else {fingerprint}
+        unknown = [path for path, found in stated.items() if found not in own]
+        if not is_begun:
+            unknown += [directory / name for name in names if not is_empty(directory / name)]
+        if unknown:
+            raise self._in_the_way(unknown[0])
 
     def _in_the_way(self, path: Path) -> Exception:
         return self.kind.error(
