@@ -24,12 +24,18 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 # Before numpy is imported: a forked process must not miss threads that its parent had.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
+import numpy as np
+import pyarrow.parquet as pq
+
+from carina.cli import main as run_command
+from carina.studies import Region
 from common import CARINA, Tally, main
 
 INPUTS: Final = "../../inputs"
@@ -37,7 +43,7 @@ INPUTS: Final = "../../inputs"
 POINTS: Final = 20
 LAST: Final = 6
 """Events at the end that are always among the points: there, the directory is finished."""
-SHORT_POINTS: Final = 4
+SHORT_POINTS: Final = 3
 SHORT_LAST: Final = 2
 RANDOM_KILLS: Final = 20
 SHORT_RANDOM_KILLS: Final = 1
@@ -45,7 +51,16 @@ LIMIT: Final = 120
 """Seconds after which a call counts as hanging."""
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _EVENTS: Final = frozenset(
-    {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink", "shutil.rmtree"}
+    {
+        "os.rename",
+        "os.remove",
+        "os.mkdir",
+        "os.rmdir",
+        "os.truncate",
+        "os.link",
+        "os.symlink",
+        "shutil.rmtree",
+    }
 )
 _TIMES: Final = ("seconds",)
 """Columns of a run that hold times."""
@@ -75,9 +90,20 @@ COMMANDS: Final = (
     _writing("build trek", "build trek @studies --workers 1 -o out"),
     _writing("build ground", "build ground @studies --workers 1 -o out"),
     _writing("run", "run @percept --model builtin/reader --limit 3 -o out"),
-    _writing("explain", "explain @probes --model builtin/asymmetry --limit 4 --workers 1 -o out"),
-    _writing("score-maps", "score-maps --maps @maps --regions @regions.json --geometry whole --replicates 20 -o out"),
-    _writing("report", "report @runs/reader @runs/asymmetry -o out"),
+    _writing(
+        "explain", "explain @probes --model builtin/asymmetry --limit 2 --no-controls --workers 1 -o out"
+    ),
+    _writing(
+        "explain with controls",
+        "explain @probes --model builtin/asymmetry --limit 2 --workers 1 -o out",
+        is_slow=True,
+    ),
+    _writing(
+        "score-maps",
+        "score-maps --maps @maps --regions @regions.json --geometry whole --replicates 20 -o out",
+    ),
+    _writing("report", "report @runs/reader -o out"),
+    _writing("report of maps", "report @runs/asymmetry -o out", is_slow=True),
     _writing("show studies", "show @studies --limit 2 -o out"),
     _writing("show cases", "show @percept --limit 2 -o out", is_slow=True),
     _writing("audit", "audit @percept --workers 1 -o out"),
@@ -88,10 +114,12 @@ COMMANDS: Final = (
     _writing("convert-checkpoint", "convert-checkpoint @checkpoint.pt --kind chexzero -o out", is_slow=True),
 )
 WITH_WORKERS: Final = (
-    _writing("phantom, 2 workers", "phantom -n 40 --seed 2 --size 64 --workers 2 -o out"),
+    _writing("phantom, 2 workers", "phantom -n 40 --seed 2 --size 64 --workers 2 -o out", is_slow=True),
     _writing("run --processes 2", "run @percept --model builtin/reader --processes 2 -o out"),
     _writing("build trek, 2 workers", "build trek @studies --workers 2 --part-size 4 -o out", is_slow=True),
-    _writing("explain, 2 workers", "explain @probes --model builtin/asymmetry --workers 2 -o out", is_slow=True),
+    _writing(
+        "explain, 2 workers", "explain @probes --model builtin/asymmetry --workers 2 -o out", is_slow=True
+    ),
 )
 SETUP: Final = (
     "phantom -n 12 --seed 2 --size 128 --workers 1 -o studies",
@@ -103,6 +131,25 @@ SETUP: Final = (
     "export percept --to chexpercept --workers 1 -o bundle",
     "export trek --to chat --layout swift --pictures copy --workers 1 -o chat",
 )
+
+
+MODULES: Final = (
+    "polars",
+    "carina.explanations.map_run",
+    "carina.exports",
+    "carina.ground",
+    "carina.maps",
+    "carina.pages.report",
+    "carina.pages.run_audit",
+    "carina.pages.write",
+    "carina.percept",
+    "carina.phantom",
+    "carina.runs.evaluate",
+    "carina.runs.shards",
+    "carina.sources",
+    "carina.trek",
+)
+"""Imported once, and not used: threads would not survive a fork."""
 
 
 class Ended(NamedTuple):
@@ -169,8 +216,6 @@ def _run_forked(
             os.dup2(source, target)
         sys.argv = ["carina", *arguments]
         counts = _count_events(folder, kill)
-        from carina.cli import main as run_command
-
         try:
             run_command()
             code = 0
@@ -178,7 +223,7 @@ def _run_forked(
             code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         sys.stderr.flush()
         os.write(pipe, json.dumps([counts["write"], counts["any"]]).encode())
-    except BaseException as error:  # noqa: BLE001 - the parent reports it
+    except BaseException as error:
         os.write(errors, repr(error).encode())
     finally:
         os._exit(code)
@@ -205,7 +250,7 @@ def _count_events(folder: Path, kill: tuple[Kind, int] | None) -> dict[Kind, int
         count("any")
         if not is_write or isinstance(path, int) or path is None:
             return
-        if os.path.abspath(os.fsdecode(path)).startswith(inside):
+        if str(folder / os.fsdecode(path)).startswith(inside):
             count("write")
 
     sync = os.fsync
@@ -253,10 +298,10 @@ def _read_without_times(path: Path) -> bytes:
             record.pop(name, None)
         return json.dumps(record, sort_keys=True).encode()
     if path.name == "steps.parquet":
-        import pyarrow.parquet as pq
-
         table = pq.read_table(path)
-        return repr(table.drop_columns([name for name in _TIMES if name in table.column_names]).to_pylist()).encode()
+        return repr(
+            table.drop_columns([name for name in _TIMES if name in table.column_names]).to_pylist()
+        ).encode()
     if path.name.startswith("steps-") and path.suffix == ".jsonl":
         return b""  # an answer may stand in the log of another worker; the table is made of all logs
     return path.read_bytes()
@@ -283,9 +328,13 @@ def choose_points(ended: Ended, number: int, last: int) -> list[tuple[Kind, int]
     if ended.writes <= number:
         chosen: set[int] = set(range(1, ended.writes + 1))
     else:
-        chosen = {1, *range(ended.writes - last + 1, ended.writes + 1)}
-        middle = number - len(chosen)
-        chosen |= {1 + (place + 1) * (ended.writes - last) // (middle + 1) for place in range(middle)}
+        chosen = set(range(ended.writes - last + 1, ended.writes + 1))
+        spread = number - last
+        chosen |= (
+            {1 + place * (ended.writes - last) // spread for place in range(spread)}
+            if spread > 1
+            else {2 * ended.writes // 3}
+        )
     points: list[tuple[Kind, int]] = [("write", place) for place in sorted(chosen)]
     missing = max(0, number - len(points))
     return points + [("any", 1 + (place + 1) * ended.events // (missing + 2)) for place in range(missing)]
@@ -297,12 +346,16 @@ def drill_command(base: Path, tally: Tally, command: Writing, number: int, last:
     whole = _make_folder(calls, "whole")
     unbroken = call(whole, command.arguments)
     if unbroken.code != 0:
-        tally.fail(f"{command.name}: an unbroken call exits with {unbroken.code}: {unbroken.errors.strip()[-500:]}")
+        tally.fail(
+            f"{command.name}: an unbroken call exits with {unbroken.code}: {unbroken.errors.strip()[-500:]}"
+        )
         return
     expected = digest_files(whole)
     repeated = call(whole, command.arguments)
     if repeated.code != 0:
-        tally.fail(f"{command.name}: a second call exits with {repeated.code}: {repeated.errors.strip()[-300:]}")
+        tally.fail(
+            f"{command.name}: a second call exits with {repeated.code}: {repeated.errors.strip()[-300:]}"
+        )
     compare(tally, f"{command.name}, called twice", whole, expected)
     points = choose_points(unbroken, number, last)
     for kind, place in points:
@@ -319,7 +372,9 @@ def drill_command(base: Path, tally: Tally, command: Writing, number: int, last:
     print(f"{command.name}: {len(points)} kills, {unbroken.writes} file-system events", flush=True)
 
 
-def drill_with_workers(base: Path, tally: Tally, command: Writing, chance: random.Random, number: int) -> None:
+def drill_with_workers(
+    base: Path, tally: Tally, command: Writing, chance: random.Random, number: int
+) -> None:
     """Kill a command that has worker processes at random times, run it again, and compare."""
     calls = base / "calls"
     whole = _make_folder(calls, "whole")
@@ -367,10 +422,6 @@ def _make_folder(calls: Path, name: str) -> Path:
 
 def make_inputs(inputs: Path, *, with_checkpoint: bool) -> None:
     """Inputs of all commands."""
-    import numpy as np
-
-    from carina.studies import Region
-
     inputs.mkdir()
     for words in SETUP:
         ended = call(inputs, words.split())
@@ -393,7 +444,8 @@ def make_inputs(inputs: Path, *, with_checkpoint: bool) -> None:
 
 def drill(folder: Path, tally: Tally, options: argparse.Namespace) -> None:
     """Kill every command."""
-    _import_carina()
+    for name in MODULES:
+        import_module(name)
     is_short = options.short
     make_inputs(folder / "inputs", with_checkpoint=not is_short)
     number, last = (SHORT_POINTS, SHORT_LAST) if is_short else (POINTS, LAST)
@@ -401,33 +453,12 @@ def drill(folder: Path, tally: Tally, options: argparse.Namespace) -> None:
         if options.only in command.name and not (is_short and command.is_slow):
             drill_command(folder, tally, command, number, last)
             tally.count("commands")
-    chance = random.Random(options.seed)
+    chance = random.Random(options.seed)  # noqa: S311 - not a secret
     for command in WITH_WORKERS:
         if options.only in command.name and not (is_short and command.is_slow):
             kills = SHORT_RANDOM_KILLS if is_short else RANDOM_KILLS
             drill_with_workers(folder, tally, command, chance, kills)
             tally.count("commands")
-
-
-def _import_carina() -> None:
-    """Import what the commands need, without using it: threads would not survive a fork."""
-    import polars  # noqa: F401
-    import pyarrow.parquet  # noqa: F401
-
-    import carina.cli
-    import carina.explanations.map_run
-    import carina.exports
-    import carina.ground
-    import carina.maps
-    import carina.pages.report
-    import carina.pages.run_audit
-    import carina.pages.write
-    import carina.percept
-    import carina.phantom
-    import carina.runs.evaluate
-    import carina.runs.shards
-    import carina.sources
-    import carina.trek  # noqa: F401
 
 
 if __name__ == "__main__":

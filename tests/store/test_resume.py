@@ -109,6 +109,34 @@ def test_a_directory_that_cannot_be_written_is_an_error_with_its_path(tmp_path, 
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), other)
 
 
+def test_temporary_files_of_killed_processes_are_removed_and_others_are_not(tmp_path):
+    (tmp_path / "tables").mkdir()
+    left = [tmp_path / ".a.json.99.tmp", tmp_path / "tables/.b.csv.7.tmp"]
+    foreign = [tmp_path / ".a.json.tmp", tmp_path / "a.99.tmp", tmp_path / ".99.tmp", tmp_path / ".a.9x.tmp"]
+    for path in (*left, *foreign):
+        path.touch()
+    with pytest.raises(ValueError, match="inside"), lock_directory(tmp_path, folders=("tables",)):
+        raise ValueError("inside")
+    assert all(path.exists() for path in left)
+    with lock_directory(tmp_path, folders=("tables",)):
+        pass
+    assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in foreign)
+
+
+def test_a_directory_that_a_failed_command_created_is_removed_where_it_is_empty(tmp_path):
+    with pytest.raises(ValueError, match="inside"), lock_directory(tmp_path / "new/place"):
+        raise ValueError("inside")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(FileExistsError), lock_directory(tmp_path / "new/place"):
+        (tmp_path / "new/place/folder/..").mkdir(parents=True)
+    assert (tmp_path / "new/place/folder").is_dir()
+    (tmp_path / "there").mkdir()
+    with pytest.raises(ValueError, match="inside"), lock_directory(tmp_path / "there"):
+        raise ValueError("inside")
+    assert (tmp_path / "there").is_dir()
+
+
 # ---- in place -------------------------------------------------------------------------------------------------------
 
 
@@ -171,3 +199,26 @@ def test_an_export_goes_into_an_empty_directory_and_into_no_other(tmp_path):
     with pytest.raises(BenchmarkError, match="out: holds something else already"):
         export(out, "one", "again")
     assert (out / "file").read_text() == "whole"
+
+
+def test_files_in_the_hidden_directory_that_nobody_marked_as_an_export_are_kept(tmp_path):
+    (tmp_path / ".out.partial").mkdir()
+    (tmp_path / ".out.partial/mine").write_text("mine")
+    with pytest.raises(BenchmarkError, match=r"\.out\.partial: holds files that Carina did not write"):
+        partial(tmp_path / "out").__enter__()
+    assert (tmp_path / ".out.partial/mine").read_text() == "mine"
+
+
+def test_a_complete_export_is_freed_of_what_a_killed_command_left(tmp_path):
+    out = tmp_path / "out"
+    export(out, "one")
+    (out / UNFINISHED).write_text("one")
+    (out / "notes").mkdir()
+    (out / "notes/1").touch()
+    with partial(out, check=lambda: True, notes=("notes",)) as hidden:
+        assert hidden is None
+    assert [path.name for path in out.iterdir()] == ["file"]
+    (out / "notes").mkdir()  # of the user: the export is complete, and nothing says that a command was killed
+    with partial(out, check=lambda: True, notes=("notes",)):
+        pass
+    assert (out / "notes").is_dir()
