@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,8 @@ def home(tmp_path_factory):
     np.save(root / "maps" / f"{name}_Edema_map.npy", np.random.default_rng(1).random((16, 16)))
     region = Region.from_box(4, 4, 8, 8, height=16, width=16).to_coco()
     (root / "regions.json").write_text(json.dumps({name: {"Edema": region}}))
+    (root / "pickles").mkdir()
+    (root / "pickles" / f"{name}_Edema_map.pkl").write_bytes(pickle.dumps({"map": np.zeros((2, 2))}))
     os.chdir(before)
     return root
 
@@ -72,6 +75,7 @@ PAGES = {
     "show one": "show studies p000000-s1 -o",
     "audit": "audit percept --no-files --workers 1 -o",
     "score-maps": "score-maps --maps maps --regions regions.json --geometry whole --replicates 5 -o",
+    "convert-pickles": "convert-pickles pickles -o",
 }
 RUN = {"run": "run percept --model builtin/reader --limit 1 -o"}
 ALL = SETS | EXPORTS | PAGES | RUN
@@ -107,6 +111,27 @@ def test_a_second_call_at_the_same_time_gets_one_sentence(words, tmp_path):
     sentence = result.stderr.splitlines()[-1]
     assert sentence.startswith(f"Error: {out}: another")
     assert not out.exists() or list(out.iterdir()) == []
+
+
+def test_a_second_demo_at_the_same_time_gets_one_sentence(tmp_path):
+    with lock_directory(tmp_path):
+        result = carina(f"demo -o {tmp_path}")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith(f"Error: {tmp_path}: another")
+
+
+def test_maps_are_scored_while_no_other_command_can_write_to_them(tmp_path, monkeypatch):
+    scored = []
+
+    def score(_bench, maps, **_):
+        with pytest.raises(CarinaError, match="another process is writing here"):
+            lock_directory(maps.directory).__enter__()
+        scored.append(maps.directory)
+
+    monkeypatch.setattr("carina.explanations.map_run.score_map_run", score)
+    for _ in range(2):  # the maps are made, and then complete already
+        call(SETS["explain"], tmp_path / "out")
+    assert scored == [tmp_path / "out"] * 2
 
 
 @pytest.mark.parametrize("held", ["studies", "percept", "run"])
