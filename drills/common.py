@@ -163,6 +163,9 @@ def main(name: str, description: str, drill: Callable[[Path, Tally, argparse.Nam
     parser.add_argument("--short", action="store_true", help="the version in `make test`: about a minute")
     parser.add_argument("--seed", type=int, default=0, help="seed of what is drawn at random")
     parser.add_argument("--keep", type=Path, help="work in this new folder, and keep it")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="only the cases with this text in their names"
+    )
     given = parser.parse_args()
     tally = Tally()
     started = time.monotonic()

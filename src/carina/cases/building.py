@@ -44,12 +44,12 @@ def provenance_of(
 
 @contextmanager
 def open_build(
-    studies: Studies, directory: Path, provenance: Provenance
+    studies: Studies, directory: Path, provenance: Provenance, *, notes: Sequence[str] = ()
 ) -> Iterator[SetBuild[Case, Manifest]]:
-    """Claim and lock a directory for a benchmark of these studies."""
+    """Claim and lock a directory for a benchmark of these studies; `notes` are removed when it is complete."""
     if directory.resolve().is_relative_to(studies.directory.resolve()):
         raise CarinaError(f"{directory}: lies in the study set; choose a directory outside of it")
-    with create_benchmark(directory, provenance) as build:
+    with create_benchmark(directory, provenance, beside=(REPORT, SKIPPED), notes=notes) as build:
         yield build
 
 
@@ -58,7 +58,7 @@ def read_finished(
 ) -> tuple[Manifest, ReportKind] | None:
     """Manifest and report of a benchmark that an earlier call finished, if nothing of it was damaged since."""
     manifest = build.finished()
-    if manifest is None:
+    if manifest is None or not (build.directory / SKIPPED).is_file():
         return None
     try:
         return manifest, msgspec.json.decode((build.directory / REPORT).read_bytes(), type=kind)

@@ -3,7 +3,7 @@
 A part is a pure function of the benchmark, the explainer and the ids of its cases.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -12,21 +12,22 @@ from typing import Any, Final, Literal
 import msgspec
 
 from carina.cases import Benchmark, Case, open_benchmark
-from carina.cases.building import write_skipped
+from carina.cases.building import SKIPPED, write_skipped
 from carina.explanations.explainer import Explainer, MapResult
 from carina.explanations.explainer_registry import open_explainer
 from carina.explanations.maps import (
+    MAPS,
     LocalisationMap,
     Manifest,
+    Maps,
     Provenance,
     complete_part,
     create_maps,
-    open_maps,
     pack_grid,
     store_frame,
 )
 from carina.explanations.probe import make_probe, read_grey_pixels
-from carina.store import PartInfo
+from carina.store import OpenSet, PartInfo
 from carina.store.errors import CarinaError, MapsError
 from carina.store.workers import Engine, in_order
 
@@ -84,6 +85,7 @@ def make_maps(
     address: str | None = None,
     on_error: OnError = "skip",
     progress: Callable[[int], object] = lambda _done: None,
+    score: Callable[[], object] = lambda: None,
 ) -> MapsWritten:
     """Write a map of every probe. An interrupted call resumes.
 
@@ -102,6 +104,7 @@ def make_maps(
         address: Address of a Ray cluster.
         on_error: What to do with a probe that cannot be explained.
         progress: Called with the number of probes that are done.
+        score: Called when the maps are complete, while no other process can write to the directory.
     """
     explainer = explainer or open_explainer(
         model, options.method, options.method_options, bench=bench, seed=options.seed
@@ -109,10 +112,11 @@ def make_maps(
     selected = select_probes(bench, options.limit)
     provenance = _provenance(bench, explainer, options, len(selected))
     _keep_open(provenance.fingerprint, model, options.method, explainer)
-    with create_maps(out, provenance) as build:
+    with create_maps(out, provenance, beside=(SKIPPED,)) as build:
         finished = build.finished()
-        if finished is not None and finished.counts.maps == len(selected):
+        if finished is not None and finished.counts.maps == len(selected) and (out / SKIPPED).is_file():
             progress(len(selected))
+            score()
             return MapsWritten(finished, ())
         tasks = (
             _Task(
@@ -132,16 +136,21 @@ def make_maps(
         for part in in_order(_write, tasks, workers=workers, ahead=2, engine=engine, address=address):
             parts.append(part)
             progress(min(PART_SIZE, len(selected) - PART_SIZE * (len(parts) - 1)))
-        manifest = build.close(parts)
-        skipped = (
-            tuple(_find_skipped_probes(explainer, bench, out, selected))
-            if manifest.counts.maps < len(selected)
-            else ()
-        )
-        write_skipped(out, ("case", "reason"), skipped)
-        if not manifest.counts.maps:
-            raise MapsError(f"{out}: none of {len(selected)} probes has a map; the first: {skipped[0][1]}")
-        return MapsWritten(manifest, skipped)
+        skipped: list[tuple[str, str]] = []
+
+        def write_beside(manifest: Manifest) -> None:
+            if manifest.counts.maps < len(selected):
+                made = Maps(OpenSet(MAPS, out, verify=False, manifest=manifest)).ids()
+                skipped.extend(_find_skipped_probes(explainer, bench, frozenset(made), selected))
+            write_skipped(out, ("case", "reason"), skipped)
+            if not manifest.counts.maps:
+                raise MapsError(
+                    f"{out}: none of {len(selected)} probes has a map; the first: {skipped[0][1]}"
+                )
+
+        manifest = build.close(parts, write_beside)
+        score()
+        return MapsWritten(manifest, tuple(skipped))
 
 
 def select_probes(bench: Benchmark, limit: int | None) -> list[str]:
@@ -229,10 +238,9 @@ def _explain_cases(
 
 
 def _find_skipped_probes(
-    explainer: Explainer, bench: Benchmark, out: Path, selected: list[str]
+    explainer: Explainer, bench: Benchmark, finished: Collection[str], selected: list[str]
 ) -> Iterator[tuple[str, str]]:
     """Probes without a map, with the reason, which is found by explaining them again: a resumed call needs it too."""
-    finished = set(open_maps(out, verify=False).ids())
     for case in bench.pick([name for name in selected if name not in finished]):
         try:
             explainer.explain([make_probe(case, read_grey_pixels(bench, case))])

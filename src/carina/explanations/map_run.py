@@ -1,6 +1,7 @@
 """`explain`: make the localisation maps of a model, score them against expert regions, and check them."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -194,7 +195,27 @@ def explain(
     directory, processes = as_path(out), count_processes(model, workers, engine)
     map_options = MapOptions(method=method, method_options=dict(options or {}), seed=seed, limit=limit)
     explainer = open_explainer(model, method, map_options.method_options, bench=opened, seed=seed)
-    with progress("Maps", len(select_probes(opened, limit))) as advance:
+    names = CONTROLS if controls and not model.startswith(CONTROL) else ()
+
+    def score() -> None:
+        bar.close()
+        maps = open_maps(directory)
+        with progress("Scores", 1 + len(names)) as advance:
+            score_map_run(
+                opened,
+                maps,
+                profile_name=profile,
+                tune_on=tune_on,
+                controls=names,
+                seed=seed,
+                workers=processes,
+                progress=advance,
+            )
+        if checks is not None:
+            _check(opened, maps, explainer, checks, checking, seed, progress)
+
+    with ExitStack() as bar:
+        advance = bar.enter_context(progress("Maps", len(select_probes(opened, limit))))
         written = make_maps(
             opened,
             model,
@@ -207,22 +228,8 @@ def explain(
             address=address,
             on_error=on_error,
             progress=advance,
+            score=score,
         )
-    names = CONTROLS if controls and not model.startswith(CONTROL) else ()
-    maps = open_maps(directory)
-    with progress("Scores", 1 + len(names)) as advance:
-        score_map_run(
-            opened,
-            maps,
-            profile_name=profile,
-            tune_on=tune_on,
-            controls=names,
-            seed=seed,
-            workers=processes,
-            progress=advance,
-        )
-    if checks is not None:
-        _check(opened, maps, explainer, checks, checking, seed, progress)
     return MapRun(directory, written.skipped)
 
 

@@ -29,6 +29,7 @@ from carina.runs.prices import TABLE, read_prices
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
+from carina.store.layout import lock_output
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_pandas, as_path
 
@@ -156,8 +157,6 @@ def report(
         True
     """
     directory = as_path(out)
-    if directory.exists() and not directory.is_dir():
-        raise CarinaError(f"{directory}: is a file, expected a directory for the report")
     given = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     paths = find_runs([as_path(run) for run in given])
     map_paths = [path for path in paths if is_maps(path)]
@@ -167,17 +166,18 @@ def report(
     image_path = None if images is None else as_path(images)
 
     groups: list[RunGroup] = []
-    with progress("Runs", len(paths)) as advance:
-        if run_paths or not map_paths:
-            groups = group_runs(read_runs(run_paths), benchmarks=bench_paths, images=image_path)
-            _compare_runs(parts, groups, cases, None if prices is None else as_path(prices), advance)
-        if map_paths:
-            named = [
-                *(open_benchmark(path, image_path) for path in bench_paths),
-                *(one.bench for one in groups),
-            ]
-            _compare_maps(parts, map_paths, groups, named, images=image_path, advance=advance)
-    return _write(parts, directory)
+    with lock_output(directory, "the report", folders=(TABLES, FIGURES)):
+        with progress("Runs", len(paths)) as advance:
+            if run_paths or not map_paths:
+                groups = group_runs(read_runs(run_paths), benchmarks=bench_paths, images=image_path)
+                _compare_runs(parts, groups, cases, None if prices is None else as_path(prices), advance)
+            if map_paths:
+                named = [
+                    *(open_benchmark(path, image_path) for path in bench_paths),
+                    *(one.bench for one in groups),
+                ]
+                _compare_maps(parts, map_paths, groups, named, images=image_path, advance=advance)
+        return _write(parts, directory)
 
 
 def _compare_runs(
@@ -235,7 +235,6 @@ def _write(parts: _Parts, directory: Path) -> Report:
         contents[directory / FIGURES / f"{name}.png"] = figure.png("light")
     pages = {directory / name: html.encode() for name, html in parts.pages.items()}
     for name, table in parts.parquet.items():
-        directory.mkdir(parents=True, exist_ok=True)
         table.write_parquet(directory / name)
     for path, content in (contents | pages).items():
         write_bytes(path, content)

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,9 @@ from carina.store.errors import CarinaError
 
 NOT_WRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """Numbers of the errors by which the operating system refuses to write to a place."""
+
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9]+\.tmp", re.DOTALL)
+"""Names that `replacing` gives to files that are not complete: `.NAME.PID.tmp`."""
 
 
 @contextmanager
@@ -30,10 +34,16 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def is_temporary(path: Path) -> bool:
+    """Whether a path has the name of a temporary file of `replacing`."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
 def remove_temporary_files(folder: Path, *, is_recursive: bool = True) -> None:
     """Remove the temporary files of `replacing` that killed processes left in a folder, which no process writes now."""
-    for leftover in list((folder.rglob if is_recursive else folder.glob)(".*.[0-9]*.tmp")):
-        leftover.unlink()
+    for leftover in list((folder.rglob if is_recursive else folder.glob)(".*.tmp")):
+        if is_temporary(leftover) and not leftover.is_dir():
+            leftover.unlink()
 
 
 @contextmanager
@@ -52,6 +62,9 @@ def lock_file(path: Path, busy: CarinaError) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except Timeout:
+        raise busy from None
+    except FileNotFoundError:
+        # Another command failed at this moment and took the folder away that it had created.
         raise busy from None
     except OSError as error:
         if error.errno not in NOT_WRITABLE:

@@ -13,6 +13,7 @@ import msgspec
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.layout import Layout, has_parts, layout_of
+from carina.store.resume import read_marker
 from carina.version import __version__
 
 if TYPE_CHECKING:
@@ -177,6 +178,6 @@ def _why_missing(layout: Layout, path: Path, file: Path) -> str:
         return f"{path}: is a {other.title}, expected a {layout.title}; {layout.made_by}"
     if not file.parent.is_dir():
         return f"{file.parent}: no such directory, expected a {layout.title}"
-    if has_parts(file.parent, layout):
-        return f"{file}: missing, but parts exist: an unfinished set. Run the command that writes it again"
+    if has_parts(file.parent, layout) or read_marker(file.parent) is not None:
+        return f"{file}: missing: an unfinished set. Run the command that writes it again"
     return f"{file}: missing, so {file.parent} is not a {layout.title}"

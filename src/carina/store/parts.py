@@ -110,6 +110,16 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
         return None
 
 
+def read_fingerprint(path: Path) -> str | None:
+    """The fingerprint of the set that a part was written for: empty where it states none, None where it is damaged."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except _READ_ERRORS:
+        return None
+    stated: bytes = metadata.get(_FINGERPRINT_KEY, b"")
+    return stated.decode(errors="replace")
+
+
 def _make_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
     """A table of the records, converted a block at a time."""
     tables, stream, first = [], iter(records), 0

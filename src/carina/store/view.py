@@ -44,10 +44,17 @@ class OpenSet(Generic[R, M]):
     """What all views of one opened set share: its manifest, its parts and an index of ids."""
 
     def __init__(
-        self, kind: Kind[R, M], path: Path, *, verify: bool = True, image_root: Path | None = None
+        self,
+        kind: Kind[R, M],
+        path: Path,
+        *,
+        verify: bool = True,
+        image_root: Path | None = None,
+        manifest: M | None = None,
     ) -> None:
         self.kind = kind
-        self.manifest = read_manifest(kind, path)
+        # Given by the command that is about to write it.
+        self.manifest = read_manifest(kind, path) if manifest is None else manifest
         self.directory = manifest_path(kind.layout, path).parent
         self.other_image_root = None if image_root is None else image_root.resolve()
         """Directory of the images, where it is not the one that the manifest names."""
