@@ -103,13 +103,15 @@ def read_build_report(benchmark: Benchmark | Location, kind: type[BuildReport] |
 
 
 def ensure_open(studies: Studies | Location) -> Studies:
-    """The study set of the caller; opens it where the caller gave a path.
+    """The study set of the caller, which must be sound; opens it where the caller gave a path.
 
     Raises:
-        CarinaError: It is limited by conditions, which a build does not record.
+        CarinaError: It is limited by conditions, which a build does not record, or `carina check` refuses it.
     """
     path = as_path(studies)
-    return studies if isinstance(studies, Studies) else open_studies(path)
+    opened = studies if isinstance(studies, Studies) else open_studies(path)
+    opened.require_sound()
+    return opened
 
 
 @lru_cache(maxsize=1)

@@ -194,7 +194,9 @@ def explain(
     directory, processes = as_path(out), count_processes(model, workers, engine)
     map_options = MapOptions(method=method, method_options=dict(options or {}), seed=seed, limit=limit)
     explainer = open_explainer(model, method, map_options.method_options, bench=opened, seed=seed)
-    with progress("Maps", len(select_probes(opened, limit))) as advance:
+    probes = select_probes(opened, limit)
+    opened.require_sound(probes)
+    with progress("Maps", len(probes)) as advance:
         written = make_maps(
             opened,
             model,

@@ -340,7 +340,12 @@ def _write_parts(
     done = {index: part for index in range(len(views)) if (part := _read_note(work.folder, index))}
     for part in done.values():
         progress(sum(part.splits.values()))
-    tasks = ((index, case) for index, view in enumerate(views) if index not in done for case in view)
+    tasks = (
+        (index, case)
+        for index, view in enumerate(views)
+        if index not in done
+        for case in view.iterate_sound()
+    )
     prepared = in_order(partial(_prepare, work), tasks, workers=workers)
     groups = groupby(prepared, key=itemgetter(0))
     for index in range(len(views)):
