@@ -147,11 +147,31 @@ class _KnownNames(NamedTuple):
 
 
 def _step_faults(step: Step, known: _KnownNames) -> Iterator[str]:
-    earlier, entered = known.earlier, known.entered
     if not step.id:
         yield "has an empty id"
     if step.stage < 1:
         yield f"is of stage {step.stage}, expected 1 or more"
+    yield from _reference_faults(step, known)
+    if step.options:
+        yield from _option_faults(step, known.views)
+    texts = (step.question, step.context or "", *(option.text for option in step.options))
+    for text in texts:
+        if "{" in text and _SLOT.search(text):
+            yield f"has an unfilled slot in {text!r}"
+    if not step.question.strip():
+        yield "has an empty question"
+    if step.constraints is not _NO_CONSTRAINTS:
+        yield from _constraint_faults(step.constraints)
+    for evidence in step.evidence:
+        if evidence.sentence < 0:
+            yield f"rests on sentence {evidence.sentence} of a report, expected 0 or more"
+    yield from _key_faults(step, known)
+    yield from _fact_faults(step.facts)
+
+
+def _reference_faults(step: Step, known: _KnownNames) -> Iterator[str]:
+    """Views and earlier steps that a step refers to."""
+    earlier, entered = known.earlier, known.entered
     yield from _find_unknown_names("shows view", step.shows, known.views)
     yield from _find_unknown_names("uses view", step.uses, known.views)
     yield from _find_unknown_names("depends on step", step.depends_on, earlier)
@@ -171,21 +191,6 @@ def _step_faults(step: Step, known: _KnownNames) -> Iterator[str]:
                 yield f"is reached by option {option!r} of step {branch.step!r}, which has no such option"
         if not set(before.key.options) & set(branch.options):
             yield f"is not reached on the path of the case: step {branch.step!r} is not keyed {branch.options}"
-    if step.options:
-        yield from _option_faults(step, known.views)
-    texts = (step.question, step.context or "", *(option.text for option in step.options))
-    for text in texts:
-        if "{" in text and _SLOT.search(text):
-            yield f"has an unfilled slot in {text!r}"
-    if not step.question.strip():
-        yield "has an empty question"
-    if step.constraints is not _NO_CONSTRAINTS:
-        yield from _constraint_faults(step.constraints)
-    for evidence in step.evidence:
-        if evidence.sentence < 0:
-            yield f"rests on sentence {evidence.sentence} of a report, expected 0 or more"
-    yield from _key_faults(step, known)
-    yield from _fact_faults(step.facts)
 
 
 def _option_faults(step: Step, views: dict[str, CaseView]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from carina.cases.model import Case
 from carina.cases.render import RENDER_VERSION, Views
 from carina.exports import _pictures
 from carina.store import SourceInfo
+from carina.store.documents import DECODE_ERRORS
 from carina.store.errors import BenchmarkError
 from carina.store.files import replacing, sha256, write_bytes
 from carina.store.resume import is_empty, partial_directory
@@ -322,7 +323,7 @@ def _read_finished(out: Path, kind: str, fingerprint: str) -> bytes | None:
     try:
         content = (out / MANIFEST).read_bytes()
         header = msgspec.json.decode(content, type=_Header)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DECODE_ERRORS):
         header = None
     if header != _Header(kind, fingerprint):
         raise BenchmarkError(f"{out}: holds something else already: choose another directory, or remove it")

@@ -49,6 +49,11 @@ class OpenSet(Generic[R, M]):
         self.kind = kind
         self.manifest = read_manifest(kind, path)
         self.directory = manifest_path(kind.layout, path).parent
+        nouns = kind.layout.folder
+        stated, held = getattr(self.manifest.counts, nouns), sum(part.rows for part in self.manifest.parts)
+        if stated != held:
+            file = manifest_path(kind.layout, path)
+            raise kind.error(f"{file}: states {stated} {nouns}, the parts that it lists hold {held}")
         self.other_image_root = None if image_root is None else image_root.resolve()
         """Directory of the images, where it is not the one that the manifest names."""
         self.image_root = self.other_image_root or (self.directory / self.manifest.image_root).resolve()
@@ -312,11 +317,6 @@ class View(Result, Generic[R, M]):
         wanted = None if ids is None else frozenset(ids)
         for _, part in self._readers():
             yield from self._part_problems(part, seen, wanted, images=images)
-        nouns = self._kind.layout.folder
-        stated = getattr(self.manifest.counts, nouns)
-        if self._parts is None and stated != sum(part.rows for part in self.manifest.parts):
-            manifest = manifest_path(self._kind.layout, self.directory)
-            yield Problem(f"{manifest}: states {stated} {nouns}, its parts hold another number")
 
     def require_sound(self, ids: Collection[str] | None = None) -> None:
         """Refuse a set in which `carina check --no-files` finds a problem, before work on its records begins.
