@@ -10,7 +10,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
@@ -26,7 +26,7 @@ from carina.cases.model import Case
 from carina.cases.render import RENDER_VERSION, Views
 from carina.exports import _pictures
 from carina.store import SourceInfo
-from carina.store.documents import DECODE_ERRORS
+from carina.store.documents import decode_json, read_file
 from carina.store.errors import BenchmarkError
 from carina.store.files import replacing, sha256, write_bytes
 from carina.store.resume import is_empty, partial_directory
@@ -320,11 +320,10 @@ def _read_finished(out: Path, kind: str, fingerprint: str) -> bytes | None:
     """
     if is_empty(out):
         return None
-    try:
-        content = (out / MANIFEST).read_bytes()
-        header = msgspec.json.decode(content, type=_Header)
-    except (OSError, *DECODE_ERRORS):
-        header = None
+    content, header = b"", None
+    with suppress(BenchmarkError):
+        content = read_file(out / MANIFEST, error=BenchmarkError)
+        header = decode_json(content, _Header, path=out / MANIFEST, error=BenchmarkError)
     if header != _Header(kind, fingerprint):
         raise BenchmarkError(f"{out}: holds something else already: choose another directory, or remove it")
     return content

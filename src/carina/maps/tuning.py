@@ -175,10 +175,10 @@ def read_thresholds(path: Location) -> Thresholds:
     Example:
         >>> read_thresholds("regions.json")
         Traceback (most recent call last):
-        carina.store.errors.CarinaError: regions.json: expected tuned thresholds as JSON: ...
+        carina.store.errors.CarinaError: regions.json: not tuned thresholds: ...
     """
     file = as_path(path)
-    thresholds = read_json(file, Thresholds, what="tuned thresholds as JSON")
+    thresholds = read_json(file, Thresholds, what="tuned thresholds")
     for variant, by_finding in thresholds.chosen.items():
         if ALL_FINDINGS not in by_finding:
             raise CarinaError(

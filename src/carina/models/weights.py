@@ -66,6 +66,12 @@ class Checkpoint:
             "".join(f"{sha256(file)}  {file.name}\n" for file in there).encode()
         ).hexdigest()
 
+    def check_settings(self) -> None:
+        """Refuse sizes that no model has, before a library allocates them."""
+        for name in (CONFIG, PREPARED, PROCESSOR):
+            if (self.path / name).exists():
+                read_settings(self.path / name)
+
     @cached_property
     def config(self) -> dict[str, Any]:
         return read_settings(self.path / CONFIG)
@@ -135,8 +141,8 @@ def read_settings(path: Path) -> dict[str, Any]:
             if name.endswith(_WIDTHS)
             else None
         )
-        if most is not None and not 0 <= number <= most:
-            raise CarinaError(f"{path}: {place} is {number}; expected 0 to {most:,}")
+        if most is not None and abs(number) > most:
+            raise CarinaError(f"{path}: {place} is {number}; expected at most {most:,}")
     return settings
 
 

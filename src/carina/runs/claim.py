@@ -1,5 +1,6 @@
 """Resume, extend or refuse a run directory; read and write `run.json`."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +39,9 @@ def read_info(run: Path) -> RunInfo:
         'builtin/reader'
     """
     path = run / RUN_FILE
-    content = read_file(path, missing="missing, so that the directory holds no run")
+    if not os.path.lexists(path):
+        raise CarinaError(f"{run}: holds no run ({RUN_FILE} is missing)")
+    content = read_file(path)
     check_header(
         path, content, kind="run", title="the description of a run", schema=SCHEMA, error_class=CarinaError
     )

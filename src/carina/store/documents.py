@@ -110,7 +110,7 @@ def decode_json(
     try:
         return msgspec.json.decode(content, type=kind)
     except DECODE_ERRORS as problem:
-        expected = f"expected {what}: " if what else ""
+        expected = f"not {what}: " if what else ""
         raise error(f"{path}: {expected}{explain_decode_error(problem)}") from problem
 
 

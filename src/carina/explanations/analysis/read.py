@@ -16,7 +16,7 @@ from carina.explanations.maps import Manifest, Maps, open_maps
 from carina.explanations.scoring import MODEL, SCORES, SUMMARY, Scoring, read_scoring
 from carina.runs.analysis.read import read_distinct
 from carina.store import what_is
-from carina.store.documents import read_json
+from carina.store.documents import check_regular, read_json
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
 
@@ -215,7 +215,8 @@ def _require(path: Path, table: pl.DataFrame, columns: Iterable[str]) -> None:
 
 def _read_table(path: Path, remedy: str = "score the maps with carina explain") -> pl.DataFrame:
     try:
-        return pl.read_parquet(path)
+        check_regular(path)
+        return pl.read_parquet(path, glob=False)
     except FileNotFoundError:
         raise CarinaError(f"{path}: missing; {remedy}") from None
     except (OSError, PolarsError) as error:
