@@ -29,6 +29,7 @@ from carina.models.clip.model_folder import list_checkpoints
 from carina.models.extra import require
 from carina.models.frame import Map
 from carina.stats import Interval, mean_interval
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 
@@ -212,12 +213,12 @@ def read_checks(directory: Path) -> Checks:
         CarinaError: There are none, or the file is damaged.
     """
     path = directory / CHECKS
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Checks)
-    except FileNotFoundError:
-        raise CarinaError(f"{path}: missing; run `carina explain` with --check N to check maps") from None
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: expected the checks of a run: {error}") from error
+    return read_json(
+        path,
+        Checks,
+        what="the checks of a run",
+        missing="missing; run `carina explain` with --check N to check maps",
+    )
 
 
 def select_maps_to_check(maps: Iterable[LocalisationMap], number: int) -> list[LocalisationMap]:

@@ -195,6 +195,8 @@ def explain(
     directory, processes = as_path(out), count_processes(model, workers, engine)
     map_options = MapOptions(method=method, method_options=dict(options or {}), seed=seed, limit=limit)
     explainer = open_explainer(model, method, map_options.method_options, bench=opened, seed=seed)
+    probes = select_probes(opened, limit)
+    opened.require_sound(probes)
     names = CONTROLS if controls and not model.startswith(CONTROL) else ()
 
     def score() -> None:
@@ -215,7 +217,7 @@ def explain(
             _check(opened, maps, explainer, checks, checking, seed, progress)
 
     with ExitStack() as bar:
-        advance = bar.enter_context(progress("Maps", len(select_probes(opened, limit))))
+        advance = bar.enter_context(progress("Maps", len(probes)))
         written = make_maps(
             opened,
             model,

@@ -29,6 +29,7 @@ from carina.maps.score import Scorer
 from carina.maps.summary import Cell, Row
 from carina.maps.tuning import Thresholds
 from carina.models.frame import Map
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import sha256, write_bytes
 from carina.store.workers import in_order
@@ -443,9 +444,6 @@ def read_scoring(directory: Path) -> Scoring:
         CarinaError: The file is missing or damaged.
     """
     path = directory / SCORING
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Scoring)
-    except FileNotFoundError:
-        raise CarinaError(f"{path}: missing; score the maps with carina explain") from None
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: expected the scoring of maps: {error}") from error
+    return read_json(
+        path, Scoring, what="the scoring of maps", missing="missing; score the maps with carina explain"
+    )

@@ -9,7 +9,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
@@ -25,6 +25,7 @@ from carina.cases.model import Case
 from carina.cases.render import RENDER_VERSION, Views
 from carina.exports import _pictures
 from carina.store import SourceInfo
+from carina.store.documents import decode_json, read_file
 from carina.store.errors import BenchmarkError
 from carina.store.files import replacing, sha256, write_bytes
 from carina.store.resume import is_empty, partial_directory
@@ -322,10 +323,10 @@ def _is_complete(out: Path, kind: str, fingerprint: str) -> bool:
     """
     if is_empty(out):
         return False
-    try:
-        found = msgspec.json.decode((out / MANIFEST).read_bytes(), type=_Header)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        found = None
+    found = None
+    with suppress(BenchmarkError):
+        content = read_file(out / MANIFEST, error=BenchmarkError)
+        found = decode_json(content, _Header, path=out / MANIFEST, error=BenchmarkError)
     if found is None or (found.kind, found.fingerprint) != (kind, fingerprint):
         raise BenchmarkError(f"{out}: holds something else already: choose another directory, or remove it")
     for name, digest in found.files.items():
@@ -360,7 +361,12 @@ def _write_parts(
     done = {index: part for index in range(len(views)) if (part := _read_note(work.folder, index))}
     for part in done.values():
         progress(sum(part.splits.values()))
-    tasks = ((index, case) for index, view in enumerate(views) if index not in done for case in view)
+    tasks = (
+        (index, case)
+        for index, view in enumerate(views)
+        if index not in done
+        for case in view.iterate_sound()
+    )
     prepared = in_order(partial(_prepare, work), tasks, workers=workers)
     groups = groupby(prepared, key=itemgetter(0))
     for index in range(len(views)):

@@ -163,6 +163,7 @@ def run_model(
             raise CarinaError(f"{benchmark}: the benchmark has no cases to run")
         open_ids = _unfinished_cases(bench, ids, answered, options.policy)
         if open_ids:
+            bench.require_sound(open_ids)
             info = start_call(info, name, address)
             write_info(out, info)
             with progress("Cases", len(ids)) as advance:

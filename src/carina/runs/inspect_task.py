@@ -72,6 +72,7 @@ def _define(protocol: str) -> Callable[..., Any]:
         ids = ids or tuple(opened.ids())
         if not ids:
             raise CarinaError(f"{bench}: the benchmark has no cases of the protocol {protocol}")
+        opened.require_sound(ids)
         task_run = None if out is None else TaskRun(Path(out), opened, options, ids)
         return Task(
             dataset=MemoryDataset([_sample(case) for case in opened.pick(ids)], name=protocol),

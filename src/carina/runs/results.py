@@ -20,6 +20,7 @@ from carina.runs.records import Policy, RunCounts, RunInfo, StepRow
 from carina.runs.score.learned import TextScorer, text_metrics
 from carina.runs.walk import Walk, resume_walk
 from carina.store.arguments import check_arguments
+from carina.store.documents import check_regular
 from carina.store.errors import CarinaError
 from carina.store.files import replacing
 from carina.store.results import Location, Result, as_path
@@ -172,6 +173,7 @@ def _read_steps(path: Path, info: RunInfo) -> pl.DataFrame:
     """The table of a run, checked."""
     try:
         # By pyarrow, which takes the path literally: polars reads brackets and stars as a pattern.
+        check_regular(path)
         table = pq.read_table(path)
     except FileNotFoundError:
         raise CarinaError(f"{path}: missing; the run is not finished, call `carina run` again") from None

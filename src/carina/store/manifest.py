@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
+from carina.store.documents import DECODE_ERRORS, decode_json, explain_decode_error, read_file
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.layout import Layout, has_parts, layout_of
@@ -106,12 +107,9 @@ def read_manifest(kind: "Kind[Any, M]", path: Path) -> M:
     """
     layout, error_class = kind.layout, kind.error
     file = manifest_path(layout, path)
-    try:
-        content = file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise error_class(_why_missing(layout, path, file)) from None
-    except OSError as error:
-        raise error_class(f"{file}: cannot be read: {error.strerror}") from error
+    if not _is_there(file):
+        raise error_class(_why_missing(layout, path, file))
+    content = read_file(file, error=error_class)
     check_header(
         file,
         content,
@@ -120,10 +118,14 @@ def read_manifest(kind: "Kind[Any, M]", path: Path) -> M:
         schema=kind.schema_version,
         error_class=error_class,
     )
+    return decode_json(content, kind.manifest, path=file, error=error_class)
+
+
+def _is_there(file: Path) -> bool:
     try:
-        return msgspec.json.decode(content, type=kind.manifest)
-    except msgspec.DecodeError as error:
-        raise error_class(f"{file}: {error}") from error
+        return file.exists()
+    except OSError:  # a name that is too long, or a folder that may not be entered: reading says which
+        return True
 
 
 def check_header(
@@ -143,8 +145,8 @@ def check_header(
     """
     try:
         header = msgspec.json.decode(content, type=_Header)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise error_class(f"{file}: not {title}: {error}") from error
+    except DECODE_ERRORS as error:
+        raise error_class(f"{file}: not {title}: {explain_decode_error(error)}") from error
     if header.kind != kind:
         raise error_class(f"{file}: holds {header.kind!r}, expected {kind!r}")
     try:

@@ -1,12 +1,12 @@
 """Reading runs of `carina explain`: maps, their scores and checks, refused where they do not belong together."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import polars as pl
 from polars.exceptions import PolarsError
 
@@ -16,6 +16,7 @@ from carina.explanations.maps import Manifest, Maps, open_maps
 from carina.explanations.scoring import MODEL, SCORES, SUMMARY, Scoring, read_scoring
 from carina.runs.analysis.read import read_distinct
 from carina.store import what_is
+from carina.store.documents import check_regular, read_json
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
 
@@ -194,14 +195,11 @@ def _is_pooled(variant: str) -> bool:
 def _read_checks(directory: Path, fingerprint: str) -> CheckResult | None:
     """The results of `carina explain --check`, where there are any."""
     path = directory / CHECKS
-    try:
-        checks = msgspec.json.decode(path.read_bytes(), type=Checks)
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return None
-    except msgspec.DecodeError as error:
-        raise CarinaError(
-            f"{path}: not the checks of a run of maps: {error}; run carina explain --check again"
-        ) from error
+    checks = read_json(
+        path, Checks, what="the checks of a run of maps, as carina explain --check writes them"
+    )
     if checks.maps != fingerprint:
         raise CarinaError(f"{path}: belongs to other maps than {MAPS.file}; run carina explain --check again")
     rows = _read_table(directory / ROWS, "check the maps again with carina explain --check")
@@ -217,7 +215,8 @@ def _require(path: Path, table: pl.DataFrame, columns: Iterable[str]) -> None:
 
 def _read_table(path: Path, remedy: str = "score the maps with carina explain") -> pl.DataFrame:
     try:
-        return pl.read_parquet(path)
+        check_regular(path)
+        return pl.read_parquet(path, glob=False)
     except FileNotFoundError:
         raise CarinaError(f"{path}: missing; {remedy}") from None
     except (OSError, PolarsError) as error:
