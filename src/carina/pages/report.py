@@ -29,6 +29,7 @@ from carina.runs.prices import TABLE, read_prices
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
+from carina.store.names import safe_name
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_pandas, as_path
 
@@ -218,7 +219,7 @@ def _compare_maps(
 
 def _prefixes(groups: Sequence[RunGroup]) -> list[str]:
     """A prefix for the figures of each group: its protocol, numbered where that comes twice."""
-    protocols = [group.protocol for group in groups]
+    protocols = [safe_name(group.protocol) for group in groups]
     return [
         protocol if protocols.count(protocol) == 1 else f"{protocol}-{protocols[: place + 1].count(protocol)}"
         for place, protocol in enumerate(protocols)
