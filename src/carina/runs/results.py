@@ -28,6 +28,9 @@ from carina.store.tables import to_table
 
 STEPS_FILE: Final = "steps.parquet"
 _COUNTED: Final = ("case", "state", "status", "seconds", "input_tokens", "output_tokens", "images")
+_INTERRUPTED: Final = (
+    "was interrupted or is still running; call `carina run` again with the same options to finish it"
+)
 _BLOCK: Final = 4096
 """Rows that are written at a time, so that memory does not grow with the run."""
 
@@ -89,7 +92,7 @@ class Run(Result):
 
         A run whose last call was interrupted still has the table of the call before.
         """
-        return tuple(_find_notices(self.info))
+        return (*find_interruption(self.info), *find_unchecked(self.info))
 
     def rows(self, cases: Collection[str] | None = None) -> list[StepRow]:
         """The steps as records, of all cases or of some."""
@@ -183,17 +186,26 @@ def count_missing_cases(info: RunInfo) -> int:
     return 0 if wanted is None or info.table is None else max(0, wanted - info.table.cases)
 
 
-def _find_notices(info: RunInfo) -> Iterator[str]:
-    remedy = "was interrupted or is still running; call `carina run` again with the same options to finish it"
+def describe_missing_cases(missing: int, cases: int) -> str:
+    """A sentence about cases that a run selected and its table lacks."""
+    return f"{missing} of its {cases} cases are missing, because its last call {_INTERRUPTED}"
+
+
+def find_interruption(info: RunInfo) -> Iterator[str]:
+    """A sentence where the last call did not end."""
     missing = count_missing_cases(info)
     if missing and info.table is not None:
-        yield f"{missing} of its {info.table.cases + missing} cases are missing, because its last call {remedy}"
+        yield describe_missing_cases(missing, info.table.cases + missing)
     elif info.calls and info.ended is None:
-        yield f"answers may be missing, because its last call, of {info.calls[-1].started}, {remedy}"
+        yield f"answers may be missing, because its last call, of {info.calls[-1].started}, {_INTERRUPTED}"
+
+
+def find_unchecked(info: RunInfo) -> Iterator[str]:
+    """Sentences about what could not be compared with a checksum."""
     if info.table is None:
-        yield "run.json states no checksum of its table, so nobody can tell whether the table was changed"
+        yield "run.json states no checksum of the table, so nobody can tell whether the table was changed"
     if any(call.verify_images is False for call in info.calls):
-        yield "images were not compared with the checksums that the cases state, as its options asked"
+        yield "its images were not compared with the checksums that the cases state, as its options asked"
 
 
 def _count(steps: pl.DataFrame, info: RunInfo) -> RunCounts:
@@ -233,7 +245,7 @@ def close_run(
     metrics = text_metrics()
     statistics = _Statistics()
     with replacing(out / STEPS_FILE) as temporary:
-        with _StepWriter(temporary, info, TextScorer(metrics, notify)) as writer:
+        with StepWriter(temporary, info, TextScorer(metrics, notify)) as writer:
             for case in bench.pick(ids):
                 rows = _rows_of_case(case, info.policy, answered)
                 writer.add(rows)
@@ -307,7 +319,7 @@ def _rows_of_case(case: Case, policy: Policy, answered: Answered) -> list[StepRo
     return [rows.get(row.number, row) for row in walk.rows()]
 
 
-class _StepWriter:
+class StepWriter:
     """Writes the rows of a run block by block, each block as `finish` returns it."""
 
     def __init__(

@@ -16,10 +16,6 @@ from carina.cases.protocol import find_protocol
 
 CLOSED: Final = ("choice", "yes_no", "boxes", "map")
 """Formats that always have a right answer; free text is mostly only more or less similar to its key."""
-_TEXT_COLUMNS: Final = (
-    "prompt", "hint", "seen_sha256", "views", "raw", "answer", "boxes", "text", "gold", "error",
-)  # fmt: skip
-"""Columns that only the case browser needs."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ class Outcomes:
 
 def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> Outcomes:
     """The outcomes of a run's steps of one protocol; `keys` are the right answers in words (`CaseFacts.keys`)."""
-    rows = steps.filter(pl.col("protocol") == protocol).drop(_TEXT_COLUMNS).sort("case", "number")
+    rows = steps.filter(pl.col("protocol") == protocol).sort("case", "number")
     # Some questions are answered in free text and yet have one right answer, such as the view.
     closed = pl.col("format").is_in(CLOSED) | pl.col("correct").is_not_null()
     answered = pl.col("state") == "answered"
