@@ -10,7 +10,7 @@ import polars as pl
 
 from carina.runs.records import RunInfo, StepRow
 from carina.store.errors import CarinaError
-from carina.store.frames import check_table, open_table, to_frame
+from carina.store.frames import check_table, open_table, read_frame, to_frame
 from carina.store.tables import to_table
 
 _ADDED_LATER: Final = frozenset(
@@ -60,8 +60,10 @@ class StepsTable:
                 step could have; the message names the file, the row and the column.
         """
         wanted = list(dict.fromkeys((*columns, "case", "number")))
-        frames = [frame for _, frame in self._batches(wanted)]
-        frame = pl.concat(frames) if frames else pl.DataFrame(schema={name: SCHEMA[name] for name in wanted})
+        with self._open() as file:
+            stored = _stored_names(file)
+            names = [stored[name] for name in wanted if name in stored]
+            frame = self._complete(read_frame(self.path, _REPAIR, names), stored, wanted, 0)
         self._check_repeated(frame)
         return frame.select(columns)
 
@@ -113,21 +115,23 @@ class StepsTable:
     def _prepare(self, file: Any, group: int, columns: Sequence[str], start: int) -> pl.DataFrame:  # noqa: ANN401
         """Some columns of a row group under the names of today, checked."""
         stored = _stored_names(file)
-        names = [name for name in columns if name in stored]
-        read = to_frame(
-            file.read_row_group(group, columns=[stored[name] for name in names], use_threads=False)
-        )
-        frame = read.select(pl.col(stored[name]).alias(name) for name in names)
-        height = file.metadata.row_group(group).num_rows
+        names = [stored[name] for name in columns if name in stored]
+        read = to_frame(file.read_row_group(group, columns=names, use_threads=False))
+        return self._complete(read, stored, columns, start)
+
+    def _complete(
+        self, read: pl.DataFrame, stored: Mapping[str, str], columns: Sequence[str], start: int
+    ) -> pl.DataFrame:
+        """Columns under the names of today, checked; with those that earlier versions did not store."""
         constant = run_columns(self._info)
-        for name in columns:
-            if name not in stored:
-                value = constant.get(name)
-                column = pl.repeat(value, height, dtype=SCHEMA[name], eager=True).alias(name)
-                frame = frame.with_columns(column)
-        frame = frame.select(columns)
-        for name in columns:
-            self._check_values(frame[name], start)
+        frame = read.select(
+            pl.col(stored[name]).alias(name)
+            if name in stored
+            else pl.lit(constant.get(name), SCHEMA[name]).alias(name)
+            for name in columns
+        )
+        for column in frame.iter_columns():
+            self._check_values(column, start)
         return frame
 
     def _to_records(self, frame: pl.DataFrame) -> list[StepRow]:
@@ -156,23 +160,20 @@ class StepsTable:
                     f"{self.path}, column {name!r}: expected {dtype}, found {found[stored[name]]}; {_REPAIR}"
                 )
         if "model" in stored:
-            self._check_run(file)
+            self._check_run()
 
-    def _check_run(self, file: Any) -> None:  # noqa: ANN401
+    def _check_run(self) -> None:
         """Refuse the table of another run: its rows say which model they are of."""
         expected = run_columns(self._info)
-        start = 0
-        for group in range(file.num_row_groups):
-            frame = to_frame(file.read_row_group(group, columns=list(expected), use_threads=False))
-            for name, value in expected.items():
-                other = frame[name].ne_missing(pl.Series([value]))
-                if other.any():
-                    place = other.arg_max() or 0
-                    raise CarinaError(
-                        f"{self.path}, row {start + place}, column {name!r}: holds {frame[name][place]!r}, run.json "
-                        f"says {value!r}: the table belongs to another run; {_REPAIR}"
-                    )
-            start += frame.height
+        frame = read_frame(self.path, _REPAIR, list(expected))
+        for name, value in expected.items():
+            other = frame[name].ne_missing(pl.Series([value]))
+            if other.any():
+                row = other.arg_max() or 0
+                raise CarinaError(
+                    f"{self.path}, row {row}, column {name!r}: holds {frame[name][row]!r}, run.json says {value!r}: the "
+                    f"table belongs to another run; {_REPAIR}"
+                )
 
     def _check_values(self, column: pl.Series, start: int) -> None:
         """Refuse values that no step could have."""
@@ -203,6 +204,8 @@ class StepsTable:
 
     def _check_repeated(self, frame: pl.DataFrame) -> None:
         keys = frame.select("case", "number")
+        if _is_in_order(keys):
+            return
         repeated = keys.is_duplicated()
         if repeated.any():
             row = repeated.arg_max() or 0
@@ -210,6 +213,14 @@ class StepsTable:
             raise CarinaError(
                 f"{self.path}, row {row}, column 'number': case {case!r} has step {number} more than once; {_REPAIR}"
             )
+
+
+def _is_in_order(keys: pl.DataFrame) -> bool:
+    """Whether every case is in one piece and its steps in order, so that none is repeated: found in little memory."""
+    case, number = keys["case"], keys["number"]
+    is_same = (case == case.shift()).fill_null(value=False)
+    is_later = (number > number.shift()).fill_null(value=True)
+    return bool((~is_same | is_later).all()) and int((~is_same).sum()) == case.n_unique()
 
 
 def _has_strange_corners(boxes: pl.Series) -> pl.Series:

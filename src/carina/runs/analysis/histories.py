@@ -9,11 +9,11 @@ import polars as pl
 from carina.runs.analysis.estimates import Difference, apply_holm, difference_between
 from carina.runs.analysis.measures import Measure
 from carina.runs.analysis.outcomes import Outcomes
-from carina.runs.analysis.read import ComparedRun, model_name
+from carina.runs.analysis.read import ComparedRun, model_name, sort_steps
 
 COMPARED: Final = (("own", "gold"), ("own", "none"), ("hint", "own"))
 """First minus second: propagation of a model's errors, worth of its conversation, gain by hints."""
-_STATE_COLUMNS: Final = ("case", "step", "state", "status")
+_STATE_COLUMNS: Final = ("case", "number", "protocol", "step", "state", "status")
 _ANSWER_COLUMNS: Final = ("answer", "label", "boxes", "text")
 """Columns that are equal where two runs give the same answers."""
 
@@ -87,7 +87,10 @@ def _runs_of_one_model(
 
 def count_identical_answers(one: ComparedRun, other: ComparedRun, protocol: str) -> int | None:
     """Number of answers of two runs, where every one of them is the same in both; None otherwise."""
-    states = [run.steps.filter(pl.col("protocol") == protocol).select(_STATE_COLUMNS) for run in (one, other)]
+    states = [
+        sort_steps(run.table.read(_STATE_COLUMNS).filter(pl.col("protocol") == protocol)).drop("number")
+        for run in (one, other)
+    ]
     count = states[0].filter(pl.col("state") == "answered").height
     if not count or not states[0].equals(states[1], null_equal=True):
         return None

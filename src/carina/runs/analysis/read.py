@@ -45,10 +45,10 @@ class ComparedRun:
     """Its own id; where several runs of a report share one, with the folder that it lies in."""
     path: Path
     info: RunInfo
-    steps: pl.DataFrame
-    """`ANALYSIS_COLUMNS` of all steps, sorted by case and number."""
     table: StepsTable
-    """All columns, on disk."""
+    """Its steps, on disk."""
+    index: pl.DataFrame
+    """`case`, `protocol` and `source`: once each."""
     unfinished: tuple[str, ...] = ()
     """Sentences about what the table lacks, because a call was interrupted."""
     unchecked: tuple[str, ...] = ()
@@ -84,11 +84,35 @@ class ComparedRun:
 
     def cases(self, protocol: str) -> set[str]:
         """Ids of its cases of one protocol."""
-        return set(self.steps.filter(pl.col("protocol") == protocol)["case"].unique())
+        return set(self.index.filter(pl.col("protocol") == protocol)["case"])
+
+    @property
+    def protocols(self) -> set[str]:
+        """Protocols of its cases; none for a run without a single step."""
+        return set(self.index["protocol"])
+
+    @property
+    def steps(self) -> pl.DataFrame:
+        """`ANALYSIS_COLUMNS` of all steps, sorted by case and number; read from disk each time."""
+        return sort_steps(self.table.read(ANALYSIS_COLUMNS))
 
     def rows(self, cases: Iterable[str]) -> list[StepRow]:
         """The steps of some cases as records, read from disk, in order of case and number."""
         return sorted(self.table.read_rows(list(cases)), key=lambda row: (row.case, row.number))
+
+
+def sort_steps(steps: pl.DataFrame) -> pl.DataFrame:
+    """Steps in order of case and number; the same table where they are in order, else sorted column by column.
+
+    Sorting the table at once would hold it twice in memory.
+    """
+    case, number = steps["case"], steps["number"]
+    is_after = (case > case.shift()) | ((case == case.shift()) & (number >= number.shift()))
+    if is_after.all():
+        return steps
+    order = steps.select(pl.arg_sort_by("case", "number")).to_series()
+    left = steps.clone()
+    return pl.DataFrame([left.drop_in_place(name).gather(order) for name in steps.columns])
 
 
 def model_name(info: RunInfo) -> str:
@@ -112,13 +136,13 @@ def read_run(path: Path) -> ComparedRun:
     if not (path / RUN_FILE).exists():
         raise CarinaError(f"{path}: no {RUN_FILE} and no {LAYOUTS['maps'].file}, {_EXPECTED_RUN}")
     run = open_run(path)
-    steps = run.table.read(ANALYSIS_COLUMNS).sort("case", "number")
+    index = run.table.read(("case", "protocol", "source")).unique(maintain_order=True)
     return ComparedRun(
         id=run.info.id,
         path=path,
         info=run.info,
-        steps=steps,
         table=run.table,
+        index=index,
         unfinished=tuple(find_interruption(run.info)),
         unchecked=tuple(find_unchecked(run.info)),
     )

@@ -69,14 +69,14 @@ def group_runs(
         bench = moved.get(wanted) or _open_benchmark_of(own[0], images, verify_images=_verify_images(own))
         own = [_with_missing_cases(run, bench) for run in own]
         ordered = sorted(own, key=lambda run: (HISTORIES.index(run.history), run.is_oracle, run.is_baseline))
-        protocols = {name for run in own for name in run.steps["protocol"].unique()}
+        protocols = {name for run in own for name in run.protocols}
         groups += [_group(name, bench, ordered) for name in sorted(protocols or _declared_protocols(bench))]
     return _name_orders(groups)
 
 
 def _group(protocol: str, bench: Benchmark, runs: Iterable[ComparedRun]) -> RunGroup:
     # A run without a single step belongs to every protocol of its benchmark.
-    own = [run for run in runs if run.steps.is_empty() or protocol in run.steps["protocol"].unique()]
+    own = [run for run in runs if not run.protocols or protocol in run.protocols]
     held = {case for run in own for case in run.cases(protocol)}
     cases = tuple(case for case in bench.ids() if case in held)
     facts = collect_case_facts(bench, cases)
@@ -125,7 +125,7 @@ def _open_benchmark_of(run: ComparedRun, images: Path | None, *, verify_images: 
 
 def _with_missing_cases(run: ComparedRun, bench: Benchmark) -> ComparedRun:
     """The run with the number of selected cases that its table lacks; every case of its table must be known."""
-    ids, held = bench.ids(), set(run.steps["case"].unique())
+    ids, held = bench.ids(), set(run.index["case"])
     missing = Counter(
         case.protocol
         for case in bench.pick(set(ids if run.info.cases is None else run.info.cases) & set(ids) - held)
