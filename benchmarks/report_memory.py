@@ -1,7 +1,7 @@
 """Memory and time of `carina report` on one run of many steps.
 
-Writes a benchmark and a run of it in the exact format, about 3 KB a step as a served model leaves them, then reports the
-run in a process of its own. Prints peak memory beside a lower bound: the bytes in memory of the columns that the
+Writes a benchmark and a run of it in the exact format, about 3 KB a step as a served model leaves them, then reports
+the run in a process of its own. Prints peak memory beside a lower bound: the bytes in memory of the columns that the
 analysis reads of every step.
 
     python benchmarks/report_memory.py                    10,000, 100,000 and 1,000,000 steps
@@ -11,7 +11,6 @@ Exit code 1 where a report takes more memory than `--limit`.
 """
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -130,13 +129,12 @@ def main() -> None:
                 write_png(folder / "bench" / "image.png", np.full((64, 64), 90, np.uint8))
                 write_run(open_benchmark(folder / "bench"), folder / "run")
             # In a child, so that the memory of this process does not hide that of the report.
-            size = os.stat(folder / "run" / STEPS_FILE).st_size
+            size = (folder / "run" / STEPS_FILE).stat().st_size
             peak, seconds = measure(folder / "run", folder / "report")
             bound = open_run(folder / "run").table.read(ANALYSIS_COLUMNS).estimated_size() / 1e9
             worst = max(worst, peak)
-            print(
-                f"{steps:>10,} {size / 1e9:>6.2f} GB {bound:>6.2f} GB {peak:>6.2f} GB {peak / bound:>6.1f} {seconds:>6.1f} s"
-            )
+            sizes = "".join(f" {value:>6.2f} GB" for value in (size / 1e9, bound, peak))
+            print(f"{steps:>10,}{sizes} {peak / bound:>6.1f} {seconds:>6.1f} s", flush=True)
     sys.exit(int(worst > given.limit))
 
 

@@ -171,8 +171,8 @@ class StepsTable:
             if other.any():
                 row = other.arg_max() or 0
                 raise CarinaError(
-                    f"{self.path}, row {row}, column {name!r}: holds {frame[name][row]!r}, run.json says {value!r}: the "
-                    f"table belongs to another run; {_REPAIR}"
+                    f"{self.path}, row {row}, column {name!r}: holds {frame[name][row]!r}, run.json says {value!r}: "
+                    f"the table belongs to another run; {_REPAIR}"
                 )
 
     def _check_values(self, column: pl.Series, start: int) -> None:
