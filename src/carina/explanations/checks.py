@@ -32,6 +32,7 @@ from carina.stats import Interval, mean_interval
 from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
+from carina.store.frames import TableInfo, describe_table
 
 if TYPE_CHECKING:
     from carina.explanations.clip import ClipExplainer
@@ -75,6 +76,8 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
     shuffled: Order | None
     """Order in which weights were shuffled; None where the layers of the image tower cannot be read."""
     figures: tuple[Figure, ...]
+    table: TableInfo | None = None
+    """Size and checksum of `checks.parquet`; None in checks of earlier versions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +205,8 @@ def check_maps(
 def write_checks(directory: Path, checked: CheckResult) -> None:
     """Write `checks.parquet` and `checks.json` into the directory of the maps."""
     write_table(directory / ROWS, checked.rows)
-    content = msgspec.json.encode(checked.checks)
+    described = describe_table(directory / ROWS, checked.rows.height)
+    content = msgspec.json.encode(msgspec.structs.replace(checked.checks, table=described))
     write_bytes(directory / CHECKS, msgspec.json.format(content, indent=1) + b"\n")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
+import polars as pl
 
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.cases.building import SKIPPED, write_skipped
@@ -27,6 +28,7 @@ from carina.explanations.maps import (
     store_frame,
 )
 from carina.explanations.probe import make_probe, read_grey_pixels
+from carina.ground import PRESENT
 from carina.store import OpenSet, PartInfo
 from carina.store.errors import CarinaError, MapsError
 from carina.store.workers import Engine, in_order
@@ -48,6 +50,8 @@ class MapOptions:
     seed: int = 0
     limit: int | None = None
     """Largest number of probes, taken from each finding in turn; None for all."""
+    verify_images: bool = True
+    """Whether image files are compared with the checksums that their cases state."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,26 @@ def select_probes(bench: Benchmark, limit: int | None) -> list[str]:
     return [name for name, _, _ in sorted(rows, key=lambda row: (row[1], row[0]))]
 
 
+def require_present(bench: Benchmark, selected: Collection[str]) -> None:
+    """Refuse probes of which none is positive: there is no region that a map could be compared with.
+
+    Raises:
+        CarinaError: Every selected probe is about an absent finding.
+    """
+    rows = bench.where(protocol="ground").table(["id", "path"]).collect()
+    present = rows.filter(pl.col("path") == PRESENT)["id"]
+    if present.is_in(list(selected)).any():
+        return
+    more = (
+        "explain more of them, with a larger limit"
+        if len(present)
+        else "build some with `carina build ground`"
+    )
+    raise CarinaError(
+        f"{bench.directory}: none of the {len(selected)} selected probes is positive, so no map could be scored; {more}"
+    )
+
+
 def _provenance(bench: Benchmark, explainer: Explainer, options: MapOptions, number: int) -> Provenance:
     return Provenance(
         command=f"carina explain {bench.directory.resolve().name} --model {explainer.name} "
@@ -191,6 +215,8 @@ def _provenance(bench: Benchmark, explainer: Explainer, options: MapOptions, num
             "settings": msgspec.to_builtins(dict(explainer.settings)),
             "limit": options.limit,
             "maps": number,
+            # Stated only where it is off: maps of other calls keep their fingerprints.
+            **({} if options.verify_images else {"verify_images": False}),
         },
         sources=bench.manifest.sources,
     )
@@ -208,7 +234,7 @@ def _write(task: _Task) -> PartInfo:
 
 
 def _maps(task: _Task) -> Iterator[LocalisationMap]:
-    bench = _open_bench(task.bench, task.images)
+    bench = _open_bench(task.bench, task.images, task.options.verify_images)
     explainer = _get_explainer(task)
     # In the order of the task, not of the file: neighbours share their prompts.
     by_id = {case.id: case for case in bench.pick(task.cases)}
@@ -269,9 +295,9 @@ def _to_record(case: Case, result: MapResult) -> LocalisationMap:
 
 
 @lru_cache(maxsize=1)
-def _open_bench(directory: str, images: str | None) -> Benchmark:
+def _open_bench(directory: str, images: str | None, verify_images: bool) -> Benchmark:  # noqa: FBT001 - for the cache
     """Open the benchmark once in each process; it was verified before the work was divided."""
-    return open_benchmark(directory, images, verify=False)
+    return open_benchmark(directory, images, verify=False, verify_images=verify_images)
 
 
 _EXPLAINERS: dict[tuple[str, str, str | None], Explainer] = {}
@@ -291,7 +317,7 @@ def _get_explainer(task: _Task) -> Explainer:
             task.model,
             task.options.method,
             task.options.method_options,
-            bench=_open_bench(task.bench, task.images),
+            bench=_open_bench(task.bench, task.images, task.options.verify_images),
             seed=task.options.seed,
         )
         _keep_open(*key, opened)

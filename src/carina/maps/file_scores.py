@@ -25,6 +25,7 @@ from carina.models.frame import Frame
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
+from carina.store.frames import read_frame
 from carina.store.layout import lock_output
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
@@ -110,9 +111,7 @@ class MapScores(Result):
 
     def to_frame(self) -> "pl.DataFrame":
         """One row a map, one column a metric variant."""
-        import polars as pl  # noqa: PLC0415 - slow to import
-
-        return pl.read_parquet(self.directory / "scores.parquet", glob=False)
+        return read_frame(self.directory / "scores.parquet", "score the maps again with carina score-maps")
 
     def _summary(self) -> Mapping[str, object]:
         return {"scored_maps": self.scores.scored, "metric_variants": len(self.scores.variants)}

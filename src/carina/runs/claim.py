@@ -16,7 +16,9 @@ from carina.store.manifest import check_header
 from carina.store.resume import contents
 
 RUN_FILE: Final = LAYOUT.file
-_MAY_DIFFER: Final = frozenset({"schema", "carina", "id", "benchmark", "calls", "text_models"})
+_MAY_DIFFER: Final = frozenset(
+    {"schema", "carina", "id", "benchmark", "calls", "text_models", "case_count", "table"}
+)
 """Fields that do not decide what is asked."""
 _SELECTION: Final = frozenset({"cases", "limit", "sample_per_cell"})
 """Fields that select the cases, which may become more."""

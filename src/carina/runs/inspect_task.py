@@ -67,7 +67,9 @@ def _define(protocol: str) -> Callable[..., Any]:
             images=None if images is None else Path(images),
             accept_terms=accept_terms,
         )
-        opened = open_benchmark(bench, options.images).where(protocol=protocol)
+        opened = open_benchmark(bench, options.images, verify_images=options.verify_images).where(
+            protocol=protocol
+        )
         ids = select_cases(opened, limit=None, sample_per_stratum=sample_per_cell, seed=seed)
         ids = ids or tuple(opened.ids())
         if not ids:

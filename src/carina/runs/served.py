@@ -249,7 +249,9 @@ def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) 
     """Run the cases of one share; returns the error that ended it, or as `_run_cases` does."""
     place, cases = share
     try:
-        bench = open_benchmark(directory, job.options.images, verify=False)
+        bench = open_benchmark(
+            directory, job.options.images, verify=False, verify_images=job.options.verify_images
+        )
         open_cases = _OpenCases(bench, cases, read_log(job.out), job.options.policy)
         with StepLog(log_path(job.out, place)) as log:
             return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))

@@ -61,8 +61,10 @@ def read_file(
         raise error(f"{path}: cannot be read: {problem.strerror}") from problem
 
 
-def check_regular(path: Path, *, error: type[CarinaError] = CarinaError, max_bytes: int = MAX_BYTES) -> None:
-    """Check that a path is a regular file of a sensible size, without opening it.
+def check_regular(
+    path: Path, *, error: type[CarinaError] = CarinaError, max_bytes: int | None = MAX_BYTES
+) -> None:
+    """Check that a path is a regular file of a sensible size (any size for None), without opening it.
 
     Raises:
         CarinaError: Of the class `error`: it is a directory, a pipe or a device, or larger than `max_bytes`.
@@ -73,7 +75,7 @@ def check_regular(path: Path, *, error: type[CarinaError] = CarinaError, max_byt
         raise error(f"{path}: is a directory, expected a file")
     if not stat.S_ISREG(about.st_mode):
         raise error(f"{path}: is not a regular file")
-    if about.st_size > max_bytes:
+    if max_bytes is not None and about.st_size > max_bytes:
         raise error(f"{path}: {about.st_size:,} bytes, more than the limit of {max_bytes:,}")
 
 

@@ -51,6 +51,7 @@ class OpenSet(Generic[R, M]):
         verify: bool = True,
         image_root: Path | None = None,
         manifest: M | None = None,
+        verify_images: bool = True,
     ) -> None:
         self.kind = kind
         # Given by the command that is about to write it.
@@ -64,6 +65,8 @@ class OpenSet(Generic[R, M]):
         self.other_image_root = None if image_root is None else image_root.resolve()
         """Directory of the images, where it is not the one that the manifest names."""
         self.image_root = self.other_image_root or (self.directory / self.manifest.image_root).resolve()
+        self.verify_images = verify_images
+        """Whether image files are compared with their checksums when they are first opened."""
         minor = self.manifest.version[1]
         self.parts = tuple(
             PartReader(kind, self.directory, info, minor=minor, verify=verify) for info in self.manifest.parts
@@ -275,7 +278,7 @@ class View(Result, Generic[R, M]):
 
         paths = self._paths()
         frame = (
-            pl.scan_parquet(paths, glob=False)
+            pl.scan_parquet(paths, glob=False, hive_partitioning=False)
             if paths
             else pl.LazyFrame(pl.from_arrow(self._kind.schema.empty_table()))
         )
@@ -295,7 +298,9 @@ class View(Result, Generic[R, M]):
         paths = self._paths()
         if paths:
             # DuckDB takes every name for a pattern.
-            records = connection.read_parquet([glob.escape(str(path)) for path in paths])
+            records = connection.read_parquet(
+                [glob.escape(str(path)) for path in paths], hive_partitioning=False
+            )
         else:
             records = connection.from_arrow(self._kind.schema.empty_table())
         if self._filters:
