@@ -175,10 +175,11 @@ def _build(
                 found.skipped += unfit
                 progress(len(made))
             cases = map(_DECODER.decode, sorting.read())
-            manifest = build.close(
+            parts = [
                 build.write_part(index, islice(cases, PART_SIZE))
                 for index in range(-(-len(sorting) // PART_SIZE))
-            )
+            ]
+        manifest = build.close(parts)
         write_report(directory, _make_report(found, manifest))
         write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
 
