@@ -1,4 +1,4 @@
-"""What every drill needs: small inputs made by Carina itself, commands in processes of their own, and one table at the end.
+"""What every drill needs: small inputs made by Carina itself, commands in processes of their own, a table of counts.
 
 A drill does on purpose what a user does by accident: it kills, interrupts, damages or deceives Carina, and counts what
 came of it. Each drill is one program with the options `--short` (the version in `make test`, about a minute) and
@@ -18,11 +18,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
+# Drills use the loopback server of the tests.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 LIMIT_SECONDS = 20
 """Seconds after which a command on a small input counts as a hang."""
 LIMIT_BYTES = 2_000_000_000
 """Memory that a command on a small input may take."""
-CARINA = (sys.executable, "-c", "from carina.cli import main; main()")
+CARINA = (sys.executable, "-c", "from carina.program import main; main()")
 """The command line, as the program `carina` starts it; workers and signals behave as they do there."""
 
 
@@ -105,12 +110,36 @@ def run_carina(
 
 
 def digest_tree(directory: Path, *, ignore: Sequence[str] = ()) -> dict[str, str]:
-    """SHA-256 of every file below a directory, by relative path; `ignore` are names of files to leave out."""
+    """SHA-256 of every file below a directory, by relative path; `ignore` are names of files to leave out.
+
+    Of the table of a run, how long the model took for an answer does not count.
+    """
     return {
-        str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest()
+        str(path.relative_to(directory)): hashlib.sha256(_lasting_bytes(path)).hexdigest()
         for path in sorted(directory.rglob("*"))
         if path.is_file() and path.name not in ignore
     }
+
+
+def _lasting_bytes(path: Path) -> bytes:
+    if path.name != "steps.parquet":
+        return path.read_bytes()
+    table = pq.read_table(path)
+    return repr(
+        table.drop_columns([name for name in ("seconds",) if name in table.column_names]).to_pylist()
+    ).encode()
+
+
+INPUT_COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("phantom", "-n", "24", "--seed", "2", "--size", "256", "-o", "studies"),
+    ("build", "percept", "studies", "-o", "percept", "--per-cell", "1"),
+    ("build", "trek", "studies", "-o", "trek"),
+    ("build", "ground", "studies", "-o", "probes"),
+    ("run", "percept", "--model", "builtin/reader", "-o", "runs/reader"),
+    ("run", "percept", "--model", "builtin/majority", "-o", "runs/majority"),
+    ("explain", "probes", "--model", "builtin/asymmetry", "-o", "maps/asymmetry"),
+)
+"""Commands that make small inputs for every other command, in this order."""
 
 
 def make_inputs(root: Path) -> Path:
@@ -119,33 +148,35 @@ def make_inputs(root: Path) -> Path:
     Returns:
         `root`, with `studies`, `percept`, `trek`, `probes`, `runs/reader`, `runs/majority` and `maps/asymmetry`.
     """
-    for arguments in (
-        ("phantom", "-n", "24", "--seed", "2", "--size", "256", "-o", "studies"),
-        ("build", "percept", "studies", "-o", "percept", "--per-cell", "1"),
-        ("build", "trek", "studies", "-o", "trek"),
-        ("build", "ground", "studies", "-o", "probes"),
-        ("run", "percept", "--model", "builtin/reader", "-o", "runs/reader"),
-        ("run", "percept", "--model", "builtin/majority", "-o", "runs/majority"),
-        ("explain", "probes", "--model", "builtin/asymmetry", "-o", "maps/asymmetry"),
-    ):
+    for arguments in INPUT_COMMANDS:
         outcome = run_carina(*arguments, cwd=root, seconds=600)
         if outcome.code != 0:
             raise SystemExit(f"carina {' '.join(arguments)} exits with {outcome.code}: {outcome.errors}")
     return root
 
 
-def main(name: str, description: str, drill: Callable[[Path, Tally, argparse.Namespace], None]) -> None:
+def main(
+    name: str,
+    description: str,
+    drill: Callable[[Path, Tally, argparse.Namespace], None],
+    add_options: Callable[[argparse.ArgumentParser], None] = lambda _parser: None,
+) -> None:
     """Run a drill as a program: parse its options, give it an empty folder, print what it counted, exit 1 on failures.
 
     Args:
         name: One word, the first of the summary line.
         description: First line of `--help`.
         drill: Called with an empty folder, the tally to fill, and the options `short` and `seed`.
+        add_options: Adds further options of this drill.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--short", action="store_true", help="the version in `make test`: about a minute")
     parser.add_argument("--seed", type=int, default=0, help="seed of what is drawn at random")
     parser.add_argument("--keep", type=Path, help="work in this new folder, and keep it")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="only the cases with this text in their names"
+    )
+    add_options(parser)
     given = parser.parse_args()
     tally = Tally()
     started = time.monotonic()

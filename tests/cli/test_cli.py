@@ -33,7 +33,7 @@ EVERY_COMMAND = (
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The program as a user starts it."""
-    start = "from carina.cli import main; main()"
+    start = "from carina.program import main; main()"
     return subprocess.run(
         [sys.executable, "-c", start, *arguments], capture_output=True, text=True, check=False, timeout=60
     )

@@ -34,7 +34,7 @@ def install(folder, page):
 def run(folder, command):
     """What a command prints on both channels, errors first."""
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    program = [sys.executable, "-c", "from carina.cli import main; main()", *command.split()[1:]]
+    program = [sys.executable, "-c", "from carina.program import main; main()", *command.split()[1:]]
     done = subprocess.run(
         program,
         cwd=folder,

@@ -17,7 +17,7 @@ from carina.runs import open_run
 from carina.store.resume import lock_directory
 from carina.studies import open_studies
 
-PROGRAM = [sys.executable, "-c", "from carina.cli import main; main()"]
+PROGRAM = [sys.executable, "-c", "from carina.program import main; main()"]
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
 
 

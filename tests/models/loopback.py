@@ -29,6 +29,7 @@ class Asked:
     """How often this prompt came in before."""
     raw: bytes = b""
     """The body as it came."""
+    path: str = ""
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -46,6 +47,10 @@ class Answer:
     kind: str = "application/json"
     cut: float | None = None
     """Share of the answer after which the connection is cut; 0 sends nothing at all."""
+    write: Callable[[socket.socket], object] | None = None
+    """Writes to the connection in the place of everything else; then the connection is closed."""
+    usage: object = None
+    """Token counts in the place of the usual ones."""
 
 
 HANG = 300.0
@@ -145,6 +150,7 @@ class Service:
                 time=time.monotonic(),
                 attempt=self.prompts.count(said["user"]),
                 raw=raw,
+                path=handler.path,
                 headers={name.lower(): value for name, value in handler.headers.items()},
             )
             self.asked.append(asked)
@@ -153,6 +159,10 @@ class Service:
         time.sleep(answer.wait)
         with self._lock:
             self._at_once -= 1
+        if answer.write is not None:
+            handler.close_connection = True
+            answer.write(handler.connection)
+            return
         content = (_completion(answer) if answer.body is None else answer.body).encode()
         if answer.cut is not None:
             handler.close_connection = True
@@ -184,6 +194,7 @@ def serving(script: Callable[[Asked], str | Answer]) -> Iterator[Service]:
 
 def _completion(answer: Answer) -> str:
     message = {"role": "assistant", "content": answer.text}
+    usual = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
     return json.dumps(
         {
             "id": "c1",
@@ -191,6 +202,6 @@ def _completion(answer: Answer) -> str:
             "created": 1,
             "model": "tiny",
             "choices": [{"index": 0, "message": message, "finish_reason": answer.stop}],
-            "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+            "usage": usual if answer.usage is None else answer.usage,
         }
     )

@@ -12,7 +12,7 @@ import cv2
 import pytest
 
 from carina.store.errors import CarinaError
-from carina.store.workers import in_order, pool, send_message
+from carina.store.workers import in_order, local, pool, send_message
 
 
 def slow_first(task: int) -> tuple[int, int]:
@@ -210,3 +210,133 @@ def test_a_script_needs_no_guard_around_its_calls(tmp_path):
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.stdout == f"running\n['A', 'B', 'C'] {script}\n", done.stderr
+
+
+# ---- interrupts and lost workers -------------------------------------------------------------------------------------
+
+
+class TwoWordsError(Exception):
+    """An error whose copy cannot be made from its message alone."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} {second}")
+
+
+def raise_two_words(_task: int) -> None:
+    raise TwoWordsError("cannot", "travel")
+
+
+def write_and_wait(directory: Path, task: int) -> None:
+    temporary = directory / f"{task}.tmp"
+    temporary.write_text("begun")
+    try:
+        time.sleep(60)
+    finally:
+        temporary.unlink()
+
+
+def large(task: int) -> bytes:
+    return bytes(1_000_000) + task.to_bytes(4, "big")
+
+
+def wait_until(is_true) -> None:
+    until = time.monotonic() + 60
+    while not is_true():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_an_error_that_cannot_be_copied_is_raised_with_its_traceback_as_text():
+    with pytest.raises(RuntimeError, match=r"(?s)raise_two_words.*TwoWordsError: cannot travel"):
+        list(in_order(raise_two_words, range(2), workers=2))
+
+
+def test_an_error_that_is_no_sentence_for_users_carries_the_traceback_of_the_worker():
+    with pytest.raises(ValueError, match="task 0 is refused") as raised:
+        list(in_order(partial(refuse, bad=0), range(2), workers=2))
+    assert "in refuse" in raised.value.__notes__[0]
+
+
+def test_an_interrupted_worker_removes_its_temporary_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "_GRACE", 60.0)
+
+    def tasks():
+        yield from range(2)
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order(partial(write_and_wait, tmp_path), tasks(), workers=2))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_that_nobody_takes_do_not_keep_the_pool_from_ending():
+    with pool(workers=2) as opened:
+        results = opened.in_order(large, range(8))
+        assert next(results) == bytes(1_000_004)
+        with pytest.raises(ZeroDivisionError):
+            raise ZeroDivisionError
+
+
+def test_two_pieces_of_work_may_take_turns():
+    with pool(workers=2) as opened:
+        first = opened.in_order(partial(refuse, bad=-1), range(6), ahead=1)
+        second = opened.in_order(large, range(3), ahead=1)
+        assert [next(first), next(second), next(first)] == [0, large(0), 10]
+        first.close()
+        assert list(second) == [large(1), large(2)]
+
+
+def test_workers_import_nothing_from_the_current_directory(tmp_path):
+    for name in ("array", "cv2", "numpy", "pickle", "socket", "tempfile"):
+        (tmp_path / f"{name}.py").write_text(f"open('{name}.imported', 'w').close()\n")
+    script = (
+        "import sys; sys.path.remove(''); from carina.store.workers import in_order; "
+        "print(list(in_order(str.upper, ['a'] * 4, workers=2)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONSAFEPATH": ""}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "['A', 'A', 'A', 'A']\n", done.stderr
+    assert sorted(path.name for path in tmp_path.glob("*.imported")) == []
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import carina.cli, carina.program, test_workers
+from pathlib import Path
+
+def work(**_):
+    test_workers.run_for_ever(Path(sys.argv[2]))
+
+carina.cli.app = work
+carina.program.main()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see processes")
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_the_program_ends_after_any_number_of_interrupts(tmp_path, number):
+    command = [sys.executable, "-c", PROGRAM, Path(__file__).parent, tmp_path]
+    with subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True) as program:
+        wait_until(
+            lambda: len(told := [path.read_text() for path in tmp_path.iterdir()]) == 2 and "" not in told
+        )
+        workers = [path.read_text() for path in tmp_path.iterdir()]
+        for _ in range(number):
+            os.killpg(program.pid, signal.SIGINT)
+        assert program.wait(timeout=60) in (130, -signal.SIGINT)
+        assert program.stderr.read() == ""
+    wait_until(lambda: not any(Path(f"/proc/{process}").exists() for process in workers))
+
+
+def test_the_second_interrupt_is_left_to_the_operating_system():
+    script = (
+        "import signal, carina.program as program; signal.signal(signal.SIGINT, program._interrupt)\n"
+        "try:\n    signal.raise_signal(signal.SIGINT)\n"
+        "except KeyboardInterrupt:\n    print(signal.getsignal(signal.SIGINT) is signal.SIG_DFL)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

@@ -26,11 +26,14 @@ MACHINE = {"num_cpus": 1, "object_store_memory": 80 * 1024 * 1024, "include_dash
 def cluster():
     from ray.cluster_utils import Cluster
 
-    two = Cluster(initialize_head=True, head_node_args=MACHINE)
-    two.add_node(**MACHINE)
-    two.wait_for_nodes()
-    yield two
-    two.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        # Workers import the functions of this module from here.
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=os.pathsep)
+        two = Cluster(initialize_head=True, head_node_args=MACHINE)
+        two.add_node(**MACHINE)
+        two.wait_for_nodes()
+        yield two
+        two.shutdown()
 
 
 @pytest.fixture
@@ -191,3 +194,17 @@ def test_ray_is_imported_only_when_it_is_used():
     run = "import sys; from carina.store.workers import in_order; list(in_order(abs, [1], workers=1)); "
     run += "assert 'ray' not in sys.modules"
     subprocess.run([sys.executable, "-c", run], check=True)
+
+
+def test_workers_import_nothing_from_the_current_directory(cluster, tmp_path):
+    for name in ("cv2", "numpy"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w').close()\n")
+    script = (
+        "import sys; sys.path.remove(''); from carina.store.workers import in_order; "
+        f"print(list(in_order(str.upper, ['a', 'b'], workers=1, engine='ray', address={cluster.address!r})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "['A', 'B']\n", done.stderr
+    assert not (tmp_path / "imported").exists()

@@ -1,8 +1,9 @@
-"""The command `carina`. One module a command; each imports what it needs when it runs, so that help is quick.
+"""The command line. One module a command; each imports what it needs when it runs, so that help is quick.
 
-Bad input or wrong usage exits with 2, a failure with 1, an interrupt with 130.
+`carina.program` starts it. Bad input or wrong usage exits with 2, a failure with 1, an interrupt with 130.
 """
 
+import errno
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +25,9 @@ from carina.cli import (
     show,
     sources,
 )
+from carina.cli.console import print_line
 from carina.store.errors import CarinaError
+from carina.store.files import NOT_WRITABLE, explain_os_error
 from carina.version import __version__
 
 _COMMANDS = (
@@ -55,6 +58,18 @@ _RENAMED = {
 """Commands of the former group `carina ground`, and their names today."""
 
 
+_WRONG_PLACE = NOT_WRITABLE | {
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOTEMPTY,
+}
+"""Errors of the operating system about a path that a user has chosen; others, such as a full disk, are failures."""
+
+
 class _Commands(TyperGroup):
     """Turns what a command raises into a sentence and an exit code, for the program and for tests alike."""
 
@@ -76,16 +91,15 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except CarinaError as error:
-            typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+            print_line(f"Error: {error}", fg=typer.colors.RED, err=True)
             raise typer.Exit(2) from None
         except BrokenPipeError:
             raise typer.Exit(1) from None
         except OSError as error:
-            place = f"{error.filename}: " if error.filename else ""
-            typer.secho(f"Error: {place}{error.strerror or error}", fg=typer.colors.RED, err=True)
-            raise typer.Exit(1) from None
+            print_line(f"Error: {explain_os_error(error)}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(2 if error.errno in _WRONG_PLACE else 1) from None
         except KeyboardInterrupt:
-            typer.echo("\nInterrupted. Running the same command again resumes.", err=True)
+            print_line("\nInterrupted. Running the same command again resumes.", err=True)
             raise typer.Exit(130) from None
 
 
@@ -102,7 +116,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"carina {__version__}")
+        print_line(f"carina {__version__}")
         raise typer.Exit
 
 
@@ -134,8 +148,3 @@ for _module in _COMMANDS:
     _module.register(app)
     _order += [command.name for command in app.registered_commands[_before[0] :]]
     _order += [group.name for group in app.registered_groups[_before[1] :]]
-
-
-def main() -> None:
-    """Entry point of the program."""
-    app(prog_name="carina")

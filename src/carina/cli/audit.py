@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, print_table, progress
+from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.shared_options import (
     BenchArgument,
     FilesOption,
@@ -119,7 +119,7 @@ def audit(
         print_json({"html": result.page, "json": result.path / "audit.json", "audit": result.audit})
     else:
         _print(result)
-        typer.echo(f"{summarize_audit(result.audit)}\n{result.page}", err=True)
+        print_line(f"{summarize_audit(result.audit)}\n{result.page}", err=True)
     if open_:
         typer.launch(result.page.resolve().as_uri())
     if not result.passed or (strict and result.status == "warn"):
@@ -144,7 +144,7 @@ def _print(result: "AuditResult") -> None:
     for gate in result.gates:
         if gate.status in ("fail", "warn"):
             for objection in gate.worst[:3]:
-                typer.echo(f"{gate.name}: {objection.id}: {objection.what}")
+                print_line(f"{gate.name}: {objection.id}: {objection.what}")
         if gate.name == STATISTICS and gate.rows:
             listed = [(row.name, _format_value(row.value), str(row.n), row.note) for row in gate.rows]
             print_table(("statistic", "value", "n", "for comparison"), listed)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, print_table, progress
+from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.shared_options import (
+    AcceptTermsOption,
     AddressOption,
     EngineOption,
     JsonOption,
@@ -123,7 +124,7 @@ def percept(
         _print_percept(bench, report)
     empty = sum(cell.built == 0 for cell in report.cells)
     if not bench.manifest.counts.cases or empty > max_failures * len(report.cells):
-        typer.echo(f"Error: {empty} of {len(report.cells)} cells are empty", err=True)
+        print_line(f"Error: {empty} of {len(report.cells)} cells are empty", err=True)
         raise typer.Exit(1)
 
 
@@ -174,6 +175,7 @@ def trek(
             show_default="no rewording",
         ),
     ] = None,
+    accept_terms: AcceptTermsOption = False,
     engine: EngineOption = "local",
     address: AddressOption = None,
     on_error: Annotated[
@@ -211,6 +213,7 @@ def trek(
         indication=indication,
         extractor=extractor,
         paraphrase=paraphrase,
+        accept_terms=accept_terms,
         engine=engine,
         address=address,
         on_error=on_error,
@@ -223,7 +226,7 @@ def trek(
     else:
         _print_trek(bench, report)
     if not report.conversations:
-        typer.echo(
+        print_line(
             f"Error: none of {format_count(report.studies, 'study', 'studies')} can be asked about", err=True
         )
         raise typer.Exit(1)
@@ -305,7 +308,7 @@ def ground(
     else:
         _print_ground(bench, report)
     if not bench.manifest.counts.cases:
-        typer.echo(
+        print_line(
             f"Error: none of {format_count(report.studies, 'study', 'studies')} has a region that can be asked about",
             err=True,
         )
@@ -318,8 +321,8 @@ def _print_json(bench: "Benchmark", report: "BuildReport") -> None:
 
 def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
     counts = bench.manifest.counts
-    typer.echo(bench.directory)
-    typer.echo(
+    print_line(bench.directory)
+    print_line(
         f"{format_count(counts.cases, 'case')}, {format_count(counts.steps, 'question')}, "
         f"{format_count(counts.patients, 'patient')}",
         err=True,
@@ -333,7 +336,7 @@ def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
         reasons = ", ".join(
             f"{reason} {n}" for reason, n in sorted(cell.reasons.items(), key=lambda kv: -kv[1])
         )
-        typer.echo(
+        print_line(
             f"{cell.target} {cell.path}: {cell.built} of {cell.wanted} from "
             f"{format_count(cell.candidates, 'candidate')}" + (f"; not usable: {reasons}" if reasons else ""),
             err=True,
@@ -344,8 +347,8 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
     from carina.trek.protocol import TREK
 
     counts = bench.manifest.counts
-    typer.echo(bench.directory)
-    typer.echo(
+    print_line(bench.directory)
+    print_line(
         f"{format_count(report.conversations, 'conversation')}, {format_count(report.questions, 'question')}; "
         f"{report.with_reference} with a prior study, {report.with_later} with a follow-up study",
         err=True,
@@ -357,7 +360,7 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
     ]
     print_table(("stage", "title", "questions", "share"), rows)
     for reason, number in report.skipped.items():
-        typer.echo(
+        print_line(
             f"{number} of {format_count(report.studies, 'study', 'studies')} left out: {reason} (skipped.csv)",
             err=True,
         )
@@ -365,12 +368,12 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
 
 def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
     counts = bench.manifest.counts
-    typer.echo(bench.directory)
-    typer.echo(f"{format_count(counts.cases, 'probe')}, {format_count(counts.patients, 'patient')}", err=True)
+    print_line(bench.directory)
+    print_line(f"{format_count(counts.cases, 'probe')}, {format_count(counts.patients, 'patient')}", err=True)
     print_table(
         ("finding", "present", "absent"),
         [[item.target, str(item.present), str(item.absent)] for item in report.targets],
     )
     for item in report.targets:
         for reason, number in item.left_out.items():
-            typer.echo(f"{item.target}: {number} left out: {reason} (skipped.csv)", err=True)
+            print_line(f"{item.target}: {number} left out: {reason} (skipped.csv)", err=True)

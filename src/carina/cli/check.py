@@ -3,7 +3,7 @@
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json
+from carina.cli.console import print_json, print_line
 from carina.cli.shared_options import FilesOption, ImagesOption, JsonOption, SetArgument
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
@@ -41,13 +41,13 @@ def check(
         path,
         images=images,
         files=files,
-        on_problem=None if json else lambda problem: typer.echo(problem.message),
+        on_problem=None if json else lambda problem: print_line(problem.message),
     )
     record = {"studies": "study", "cases": "case"}[result.noun]
     if json:
         problems = [{"message": each.message, record: each.record} for each in result.problems]
         print_json({result.noun: result.records, "problems": problems})
     elif result.is_sound:
-        typer.echo(f"{format_count(result.records, record, result.noun)}: nothing wrong", err=True)
+        print_line(f"{format_count(result.records, record, result.noun)}: nothing wrong", err=True)
     if not result.is_sound:
         raise typer.Exit(1)

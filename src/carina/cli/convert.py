@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, progress
+from carina.cli.console import print_json, print_line, progress
 from carina.cli.shared_options import JsonOption
 from carina.store.counts import format_count
 
@@ -44,9 +44,9 @@ def convert_pickles(
     if json:
         print_json({"written": converted.written, "refused": converted.refused})
     else:
-        typer.echo(f"{format_count(len(converted.written), 'map')} written to {out}")
+        print_line(f"{format_count(len(converted.written), 'map')} written to {out}")
         for path, reason in converted.refused.items():
-            typer.echo(f"{path}: {reason}", err=True)
+            print_line(f"{path}: {reason}", err=True)
     if converted.refused:
         raise typer.Exit(1)
 
@@ -84,4 +84,4 @@ def convert_checkpoint(
     """
     from carina.models.clip.convert import convert_checkpoint as convert
 
-    typer.echo(convert(checkpoint, out, kind).path)
+    print_line(convert(checkpoint, out, kind).path)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, progress
+from carina.cli.console import print_json, print_line, progress
 from carina.cli.shared_options import JsonOption, OpenOption, SeedOption, WorkersOption
 from carina.store.counts import format_count
 
@@ -74,19 +74,19 @@ def demo(
         )
     else:
         counts = made.counts
-        typer.echo(
+        print_line(
             f"{format_count(counts['studies'], 'synthetic study', 'synthetic studies')}: {made.studies}"
         )
-        typer.echo(
+        print_line(
             f"{format_count(counts['cases'], 'case')} with "
             f"{format_count(counts['case_questions'], 'question')}: {made.percept}"
         )
-        typer.echo(
+        print_line(
             f"{format_count(counts['conversations'], 'conversation')} with "
             f"{format_count(counts['conversation_questions'], 'question')}: {made.trek}"
         )
-        typer.echo(f"{format_count(counts['probes'], 'region probe')}: {made.ground}")
-        typer.echo(f"{len(made.runs)} runs and {len(made.maps)} map runs, compared in {made.report.parent}")
-        typer.echo(f"Start page: {made.html}")
+        print_line(f"{format_count(counts['probes'], 'region probe')}: {made.ground}")
+        print_line(f"{len(made.runs)} runs and {len(made.maps)} map runs, compared in {made.report.parent}")
+        print_line(f"Start page: {made.html}")
     if open_:
         typer.launch(made.html.resolve().as_uri())

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, print_table, progress
+from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.shared_options import (
     AddressOption,
     EngineOption,
     ImagesOption,
     JsonOption,
     SeedOption,
+    VerifyImagesOption,
     WorkersOption,
 )
 from carina.store.counts import format_count
@@ -109,6 +110,7 @@ def explain(
     ] = None,
     seed: SeedOption = 0,
     images: ImagesOption = None,
+    verify_images: VerifyImagesOption = True,
     engine: EngineOption = "local",
     address: AddressOption = None,
     workers: WorkersOption = None,
@@ -163,6 +165,7 @@ def explain(
         seed=seed,
         limit=limit,
         images=images,
+        verify_images=verify_images,
         on_error=on_error,
         workers=workers,
         engine=engine,
@@ -171,7 +174,7 @@ def explain(
     )
     if run.skipped:
         first, reason = run.skipped[0]
-        typer.echo(
+        print_line(
             f"{format_count(len(run.skipped), 'probe')} skipped, such as {first}: {reason} "
             f"(all are in {out / 'skipped.csv'})",
             err=True,
@@ -199,9 +202,9 @@ def _print_run(run: "MapRun") -> None:
     from carina.explanations.map_run import HEADLINE
 
     scoring, summary = run.scoring, run.summary()
-    typer.echo(run.path)
+    print_line(run.path)
     for line in _remarks(scoring):
-        typer.echo(line, err=True)
+        print_line(line, err=True)
     if scoring.profile == "carina":
         _print_headline(
             scoring,
@@ -247,7 +250,7 @@ def _print_variants(scoring: "Scoring", summary: "pl.DataFrame") -> None:
 
         findings = summary.filter(level="finding", average="micro")
         whole = findings.group_by("source", "variant").agg(pl.col("value").mean())
-        typer.echo("means over findings; values by finding, with intervals, are in summary.parquet", err=True)
+        print_line("means over findings; values by finding, with intervals, are in summary.parquet", err=True)
     cells = {
         (row["source"], row["variant"]): _figure({"low": None, "high": None, **row})
         for row in whole.to_dicts()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
-from carina.cli.console import print_json, progress
+from carina.cli.console import print_json, print_line, progress
 from carina.cli.extension_options import build_command
 from carina.cli.shared_options import BenchArgument, ImagesOption, JsonOption, WorkersOption
 from carina.store.counts import format_count
@@ -97,8 +97,8 @@ def _print(result: "ExportResult") -> None:
     counts = result.counts
     splits = ", ".join(f"{n} {split}" for split, n in counts.get("splits", {}).items())
     by_split = f" ({splits})" if splits else ""
-    typer.echo(result.path)
-    typer.echo(
+    print_line(result.path)
+    print_line(
         f"{format_count(counts['cases'], 'case')}{by_split}, {format_count(counts['questions'], 'question')}, "
         f"{format_count(counts['pictures'], 'picture')}",
         err=True,

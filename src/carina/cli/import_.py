@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 from typer.core import TyperGroup
 
-from carina.cli.console import print_json, print_table, progress
+from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.extension_options import build_command
 from carina.cli.shared_options import JsonOption, WorkersOption
 from carina.store.counts import format_count
@@ -173,9 +173,9 @@ def _counts(imported: "Imported") -> dict[str, object]:
 def _print(imported: "Imported") -> None:
     counts, source = imported.counts, imported.source
     for item in imported.skipped[:_LISTED]:
-        typer.echo(f"Skipped: {item.message}", err=True)
+        print_line(f"Skipped: {item.message}", err=True)
     if len(imported.skipped) > _LISTED:
-        typer.echo(f"... and {len(imported.skipped) - _LISTED} more, listed in skipped.csv", err=True)
+        print_line(f"... and {len(imported.skipped) - _LISTED} more, listed in skipped.csv", err=True)
     _print_cells(imported)
     rows = [
         (defect, str(count.times), str(count.records), str(count.first), done)
@@ -184,23 +184,23 @@ def _print(imported: "Imported") -> None:
     if rows:
         print_table(("defect", "times", "records", "first record", "what was done"), rows)
     if counts.unmapped:
-        typer.echo(f"Unmapped fields: {', '.join(sorted(counts.unmapped))}", err=True)
+        print_line(f"Unmapped fields: {', '.join(sorted(counts.unmapped))}", err=True)
     record = "study" if source.brings == "studies" else "case"
     kept = format_count(counts.kept, record, source.brings)
     questions = f" with {format_count(counts.questions, 'question')}" if source.brings == "cases" else ""
-    typer.echo(
+    print_line(
         f"{kept}{questions} of {format_count(counts.records, 'record')}, {len(imported.skipped)} skipped",
         err=True,
     )
     if counts.without_patient:
         hint = " (--patients)" if any(option.name == "patients" for option in source.options) else ""
-        typer.echo(
+        print_line(
             f"{format_count(counts.without_patient, record, source.brings)} without a known patient: confidence "
             f"intervals will be by case{hint}",
             err=True,
         )
     if not imported.is_empty:
-        typer.echo(imported.path)
+        print_line(imported.path)
 
 
 def _print_cells(imported: "Imported") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, progress
+from carina.cli.console import print_json, print_line, progress
 from carina.cli.shared_options import JsonOption, SeedOption, WorkersOption
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
@@ -139,8 +139,8 @@ def phantom(
     if json:
         print_json({"studies": out, "counts": counts})
     else:
-        typer.echo(out)
-        typer.echo(
+        print_line(out)
+        print_line(
             f"{format_count(counts.studies, 'study', 'studies')} of {format_count(counts.patients, 'patient')}, "
             f"{format_count(counts.images, 'image')}",
             err=True,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, progress
+from carina.cli.console import print_json, print_line, progress
 from carina.cli.shared_options import ImagesOption, JsonOption, OpenOption
 from carina.store.counts import format_count
 
@@ -84,15 +84,18 @@ def report(
                 "ground": written.map_page,
                 "tables": [path for path in written.files if path.suffix in (".csv", ".parquet")],
                 "figures": [path for path in written.files if path.suffix in (".svg", ".png")],
+                "notices": written.notices,
             }
         )
     else:
         for page in written.pages:
-            typer.echo(page)
-        typer.echo(
+            print_line(page)
+        print_line(
             f"{format_count(len(written.tables), 'table')} and {format_count(len(written.figures), 'figure')} "
             "beside it",
             err=True,
         )
+        for notice in written.notices:
+            typer.echo(notice, err=True)
     if open_:
         written.open()

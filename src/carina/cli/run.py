@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, print_table, progress
+from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.shared_options import (
+    AcceptTermsOption,
     AddressOption,
     BenchArgument,
     EngineOption,
     ImagesOption,
     JsonOption,
     SeedOption,
+    VerifyImagesOption,
 )
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
@@ -131,13 +133,7 @@ def run(
     timeout: Annotated[
         int, typer.Option(min=1, metavar="SECONDS", help="Time limit for one attempt at an answer.")
     ] = 300,
-    accept_terms: Annotated[
-        bool,
-        typer.Option(
-            "--accept-terms",
-            help="Confirm that the terms of restricted sources allow sending their data to the model's provider.",
-        ),
-    ] = False,
+    accept_terms: AcceptTermsOption = False,
     trust_remote_code: Annotated[
         bool,
         typer.Option("--trust-remote-code", help="Allow an hf: model to run the code that comes with it."),
@@ -146,6 +142,7 @@ def run(
         str | None, typer.Option(metavar="NAME", help="Device of an in-process model: cpu, cuda, cuda:1.")
     ] = None,
     images: ImagesOption = None,
+    verify_images: VerifyImagesOption = True,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print calls, tokens and cost; send nothing.")
     ] = False,
@@ -239,8 +236,9 @@ def run(
         trust_remote_code=trust_remote_code,
         device=device,
         images=images,
+        verify_images=verify_images,
         progress=partial(progress, quiet=json),
-        notify=lambda sentence: typer.echo(sentence, err=True),
+        notify=lambda sentence: print_line(sentence, err=True),
     )
     _print_run(finished, as_json=json)
 
@@ -251,7 +249,7 @@ def _print_estimate(found: "Estimate", *, as_json: bool) -> None:
     else:
         print_table(("quantity", "amount"), found.rows())
     if found.warning:
-        typer.secho(found.warning, fg=typer.colors.YELLOW, err=True)
+        print_line(found.warning, fg=typer.colors.YELLOW, err=True)
 
 
 def _print_run(finished: "Run", *, as_json: bool) -> None:
@@ -259,20 +257,20 @@ def _print_run(finished: "Run", *, as_json: bool) -> None:
     if as_json:
         print_json({"run": finished.path, "model": finished.info.model, "counts": counts, "failed": failures})
     else:
-        typer.echo(finished.path)
+        print_line(finished.path)
         unparsed = sum(number for status, number in counts.statuses.items() if status != "ok")
-        typer.echo(
+        print_line(
             f"{format_count(counts.cases, 'case')}, {counts.answered} of {format_count(counts.steps, 'step')} answered"
             + (f", {counts.not_reached} not reached" if counts.not_reached else "")
             + (f", {format_count(unparsed, 'answer')} could not be parsed" if unparsed else ""),
             err=True,
         )
     for case, reason in failures[:_LISTED]:
-        typer.secho(f"failed: {case}: {reason}", fg=typer.colors.YELLOW, err=True)
+        print_line(f"failed: {case}: {reason}", fg=typer.colors.YELLOW, err=True)
     if failures:
         more = len(failures) - _LISTED
         listed = f" ({more} more)" if more > 0 else ""
-        typer.echo(
+        print_line(
             f"{format_count(len(failures), 'case')} failed{listed}; repeat the command to ask again", err=True
         )
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, print_table, progress
+from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.shared_options import JsonOption, SeedOption
 from carina.store.counts import format_count
 
@@ -236,7 +236,7 @@ def _print_cells(cells: "list[Cell]") -> None:
 
 
 def _print_unmatched(scores: "FileScores") -> None:
-    typer.echo(f"{format_count(scores.scored, 'map')} scored", err=True)
+    print_line(f"{format_count(scores.scored, 'map')} scored", err=True)
     for meaning, names in (
         ("maps have no image among the regions", scores.maps_without_image),
         ("maps do not name a finding, and their image has several", scores.maps_without_finding),
@@ -245,14 +245,14 @@ def _print_unmatched(scores: "FileScores") -> None:
     ):
         if names:
             listed = "; ".join(names[:_LISTED]) + ("; ..." if len(names) > _LISTED else "")
-            typer.echo(f"{len(names)} {meaning}: {listed}", err=True)
+            print_line(f"{len(names)} {meaning}: {listed}", err=True)
     if scores.counted_without_region:
-        typer.echo(
+        print_line(
             f"{scores.counted_without_region} maps without a region count as false positives in any_mask and gated",
             err=True,
         )
     if scores.counted_without_map:
-        typer.echo(
+        print_line(
             f"{scores.counted_without_map} regions without a map (empty regions included) count as empty predictions "
             "in any_mask, gated and pooled",
             err=True,

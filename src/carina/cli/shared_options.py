@@ -12,6 +12,13 @@ SetArgument = Annotated[
 ImagesOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Directory of the images, if they have moved.")
 ]
+VerifyImagesOption = Annotated[
+    bool,
+    typer.Option(
+        "--verify-images/--no-verify-images",
+        help="Compare every image with the SHA-256 that its case states; --no-verify-images is quicker.",
+    ),
+]
 FilesOption = Annotated[
     bool, typer.Option("--files/--no-files", help="Open the image files; --no-files is quicker.")
 ]
@@ -32,6 +39,13 @@ EngineOption = Annotated[
 AddressOption = Annotated[
     str | None,
     typer.Option(metavar="HOST:PORT", help="Address of a running Ray cluster, with --engine ray."),
+]
+AcceptTermsOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-terms",
+        help="Confirm that the terms of restricted sources allow sending their data to the model's provider.",
+    ),
 ]
 OpenOption = Annotated[
     bool, typer.Option("--open/--no-open", help="Open the page in the web browser when it is written.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, progress
+from carina.cli.console import print_json, print_line, progress
 from carina.cli.shared_options import ImagesOption, JsonOption, OpenOption, SetArgument
 from carina.store.counts import format_count
 
@@ -66,13 +66,13 @@ def show(
         sheet = {} if written.png is None else {"png": written.png}
         print_json({"html": written.html, **sheet, "pages": [_paths(page) for page in written.pages]})
     else:
-        typer.echo(written.html)
+        print_line(written.html)
         if written.png is not None:
-            typer.echo(written.png)
+            print_line(written.png)
         if id_ is None:
             plural = "studies" if written.noun == "study" else "cases"
             total = format_count(written.total, written.noun, plural)
-            typer.echo(f"Wrote pages of {len(written.pages)} of {total}.", err=True)
+            print_line(f"Wrote pages of {len(written.pages)} of {total}.", err=True)
     if open_:
         typer.launch(written.path.resolve().as_uri())
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, print_table
+from carina.cli.console import print_json, print_line, print_table
 from carina.cli.shared_options import JsonOption
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _print(source: "Source") -> None:
     for heading in ("title", "brings", "needs", "licence", "truth", "url", "citation"):
         value = described[heading]
         if value:
-            typer.echo(f"{heading}: {', '.join(value) if isinstance(value, list) else value}")
+            print_line(f"{heading}: {', '.join(value) if isinstance(value, list) else value}")
     if described["options"]:
         rows = [(o["option"], o["takes"], o["default"] or "", o["help"]) for o in described["options"]]
         print_table(("option", "takes", "default", "meaning"), rows)

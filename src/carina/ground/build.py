@@ -157,7 +157,7 @@ def _build(
         seed=options.seed,
         options={"protocol": "ground", "version": PROTOCOL_VERSION, **asdict(options)},
     )
-    with open_build(studies, directory, provenance) as build:
+    with open_build(studies, directory, provenance, notes=(UNSORTED,)) as build:
         earlier = read_finished(build, GroundBuildReport)
         if earlier is not None:
             progress(earlier[0].counts.cases)
@@ -179,9 +179,12 @@ def _build(
                 build.write_part(index, islice(cases, PART_SIZE))
                 for index in range(-(-len(sorting) // PART_SIZE))
             ]
-        manifest = build.close(parts)
-        write_report(directory, _make_report(found, manifest))
-        write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
+
+        def write_beside(manifest: Manifest) -> None:
+            write_report(directory, _make_report(found, manifest))
+            write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
+
+        build.close(parts, write_beside)
 
 
 def _resolve_targets(studies: Studies, options: GroundOptions) -> GroundOptions:

@@ -34,6 +34,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    is_usage_refused: bool = False
+    """Whether the service sent token counts that make no sense; the counts are None then."""
     cached: bool = False
     """Whether the answer was paid for by an earlier call."""
 

@@ -29,13 +29,14 @@ from carina.cases import Benchmark, Case, open_benchmark
 from carina.cases.messages import prompt_text
 from carina.models import Sampling
 from carina.models.served import ChatMessage
-from carina.models.served.service import generate_reply, to_inspect_message
+from carina.models.served.service import generate_reply, guard_model, to_inspect_message
+from carina.models.served.terms import refuse_restricted
 from carina.runs.images import CaseImages
 from carina.runs.inspect_log import TaskRun
 from carina.runs.log import Answered
 from carina.runs.options import RunOptions, select_cases
 from carina.runs.records import Policy, StepRow
-from carina.runs.served import chat_messages, refuse_restricted
+from carina.runs.served import chat_messages
 from carina.runs.walk import Walk, resume_walk
 from carina.store.errors import CarinaError
 
@@ -66,11 +67,14 @@ def _define(protocol: str) -> Callable[..., Any]:
             images=None if images is None else Path(images),
             accept_terms=accept_terms,
         )
-        opened = open_benchmark(bench, options.images).where(protocol=protocol)
+        opened = open_benchmark(bench, options.images, verify_images=options.verify_images).where(
+            protocol=protocol
+        )
         ids = select_cases(opened, limit=None, sample_per_stratum=sample_per_cell, seed=seed)
         ids = ids or tuple(opened.ids())
         if not ids:
             raise CarinaError(f"{bench}: the benchmark has no cases of the protocol {protocol}")
+        opened.require_sound(ids)
         task_run = None if out is None else TaskRun(Path(out), opened, options, ids)
         return Task(
             dataset=MemoryDataset([_sample(case) for case in opened.pick(ids)], name=protocol),
@@ -109,7 +113,10 @@ def _walk_solver(bench: Benchmark, options: RunOptions, task_run: TaskRun | None
         async def solve(state: Any, _generate: Any) -> Any:  # noqa: ANN401
             model = get_model()
             base_url = getattr(model.api, "base_url", None)
-            refuse_restricted(bench, str(model), base_url=base_url, accept_terms=options.accept_terms)
+            stay_local = refuse_restricted(
+                bench.manifest.sources, str(model), base_url=base_url, accept_terms=options.accept_terms
+            )
+            guard_model(model, name=str(model), stay_local=stay_local)
             walk = Walk(await asyncio.to_thread(bench.__getitem__, str(state.sample_id)), options.policy)
             answered: Answered = {} if task_run is None else await task_run.read_answers(str(model), base_url)
             resume_walk(walk, answered)

@@ -7,8 +7,9 @@ processes each has its own share of the cases and its own log.
 import asyncio
 import gc
 import time
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import Any, Final
 from carina.cases import Benchmark, open_benchmark
 from carina.models import Reply
 from carina.models.served import ChatMessage, ServedModel
-from carina.models.served.address import is_on_this_machine
+from carina.models.served.terms import refuse_restricted
+from carina.models.served.usage import MOST_TOKENS
 from carina.runs.commits import Commits
 from carina.runs.images import CaseImages
 from carina.runs.in_process import log_entry
@@ -25,22 +27,13 @@ from carina.runs.log import Answered, StepLog, log_path, read_log
 from carina.runs.options import RunOptions
 from carina.runs.records import OnProgress, Policy, ProgressCount, Turn
 from carina.runs.walk import Walk, resume_walks
+from carina.store.counts import format_count
 from carina.store.errors import CarinaError
+from carina.store.waiting import wait_for_result
 from carina.store.workers import in_order, send_message
 
 _GIVE_UP_AFTER: Final = 20
 """Turns that fail in a row, after which the others would fail too."""
-_OPEN_LICENCES: Final = (
-    "cc",
-    "public domain",
-    "mit",
-    "apache",
-    "bsd",
-    "synthetic",
-    "none needed",
-    "open data",
-)
-"""How licences begin that allow data to be passed on."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +43,8 @@ class _Job:
     model: str
     out: Path
     options: RunOptions
+    stay_local: bool
+    """Whether requests to any other machine are refused."""
 
 
 def run_served(
@@ -61,44 +56,54 @@ def run_served(
     answered: Answered,
     cases: Sequence[str],
     progress: OnProgress,
+    on_notice: Callable[[str], object],
 ) -> None:
     """Run a served model on cases."""
-    refuse_restricted(bench, model, base_url=options.base_url, accept_terms=options.accept_terms)
-    job = _Job(model, out, options)
+    stay_local = refuse_restricted(
+        bench.manifest.sources, model, base_url=options.base_url, accept_terms=options.accept_terms
+    )
+    job = _Job(model, out, options, stay_local)
     if options.processes > 1 and len(cases) > 1:
-        _run_processes(job, bench.directory, cases, progress)
-        return
-    with StepLog(log_path(out)) as log:
-        _run_in_loop(
-            _run_cases(job, bench, _OpenCases(bench, cases, answered, options.policy), log, progress)
+        refused = _run_processes(job, bench.directory, cases, progress)
+    else:
+        with StepLog(log_path(out)) as log:
+            refused = _run_in_loop(
+                _run_cases(job, bench, _OpenCases(bench, cases, answered, options.policy), log, progress)
+            )
+    if refused:
+        on_notice(
+            f"{model}: the token counts of {format_count(refused, 'answer')} make no sense (negative, no whole number, "
+            f"above {MOST_TOKENS:,}, or a total below its parts); they are stored as not reported and not summed"
         )
 
 
-def refuse_restricted(bench: Benchmark, model: str, *, base_url: str | None, accept_terms: bool) -> None:
-    """Refuse to send data of restricted sources to another machine, unless the user states that it is allowed.
-
-    The terms of a source cover its images and everything that was derived from its reports: without images the
-    questions are still covered.
-    """
-    if accept_terms or is_on_this_machine(model, base_url):
-        return
-    for source in bench.manifest.sources:
-        if not source.licence.strip().lower().startswith(_OPEN_LICENCES):
-            raise CarinaError(
-                f"source {source.name}: its terms are {source.licence!r}, and {model} is served by another party; pass "
-                "--accept-terms (accept_terms=True) if the terms allow sending the cases there"
-            )
-
-
-def _run_in_loop(work: Coroutine[Any, Any, None]) -> None:
+def _run_in_loop(work: Coroutine[Any, Any, int]) -> int:
     """Run to the end; in another thread where an event loop is running in this one, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        asyncio.run(work)
-    else:
-        with ThreadPoolExecutor(max_workers=1) as thread:
-            thread.submit(asyncio.run, work).result()
+        return asyncio.run(work)
+    return _run_in_thread(work)
+
+
+def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
+    """Run to the end in another thread; an interrupt of this one cancels the work, which keeps its answers."""
+    begun: Future[asyncio.Task[int] | None] = Future()
+
+    async def begin() -> int:
+        begun.set_result(asyncio.current_task())
+        return await work
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        running = thread.submit(asyncio.run, begin())
+        try:
+            return wait_for_result(running)
+        except KeyboardInterrupt:
+            task = begun.result()
+            if task is not None:
+                with suppress(RuntimeError):  # it has ended in the meantime
+                    task.get_loop().call_soon_threadsafe(task.cancel)
+            raise
 
 
 # ---- one process ----------------------------------------------------------------------------------------------------
@@ -106,7 +111,8 @@ def _run_in_loop(work: Coroutine[Any, Any, None]) -> None:
 
 async def _run_cases(
     job: _Job, bench: Benchmark, open_cases: "_OpenCases", log: StepLog, progress: OnProgress
-) -> None:
+) -> int:
+    """Walk all cases; returns the number of answers whose token counts were refused."""
     options = job.options
     served = ServedModel(
         job.model,
@@ -115,6 +121,7 @@ async def _run_cases(
         retries=options.retries,
         attempt_seconds=options.timeout,
         connections=options.connections,
+        stay_local=job.stay_local,
     )
     images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
     commits = Commits(log)
@@ -132,6 +139,7 @@ async def _run_cases(
         gc.unfreeze()
         await commits.close()
         await served.close()
+    return runner.refused_usages
 
 
 def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -171,6 +179,8 @@ class _Runner:
         self._commits = commits
         self._progress = progress
         self._failed = 0
+        self.refused_usages = 0
+        """Answers whose token counts made no sense."""
 
     async def work(self, open_cases: _OpenCases) -> None:
         while (walk := await open_cases.next()) is not None:
@@ -193,6 +203,7 @@ class _Runner:
             row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
             await self._commits.commit(log_entry(row, reply))
             self._progress(ProgressCount(asked=1, failed=int(reply.text is None)))
+            self.refused_usages += reply.is_usage_refused
             self._count_failures(reply)
 
     async def _render(self, walk: Walk, turn: Turn, uris: dict[str, str]) -> None:
@@ -221,25 +232,28 @@ def chat_messages(turn: Turn, uris: dict[str, str]) -> list[ChatMessage]:
 # ---- several processes ----------------------------------------------------------------------------------------------
 
 
-def _run_processes(job: _Job, directory: Path, cases: Sequence[str], progress: OnProgress) -> None:
+def _run_processes(job: _Job, directory: Path, cases: Sequence[str], progress: OnProgress) -> int:
     """Divide cases and connections among processes; when one fails, the others finish their cases."""
     number = min(job.options.processes, len(cases))
     options = replace(job.options, connections=max(1, job.options.connections // number))
     work = partial(_run_worker, replace(job, options=options), directory)
     shares = [(place, tuple(cases[place::number])) for place in range(number)]
-    errors = [error for error in in_order(work, shares, workers=number, on_message=progress) if error]
-    if errors:
-        raise CarinaError(errors[0])
+    results = list(in_order(work, shares, workers=number, on_message=progress))
+    for result in results:
+        if isinstance(result, str):
+            raise CarinaError(result)
+    return sum(result for result in results if isinstance(result, int))
 
 
-def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) -> str | None:
-    """Run the cases of one share; returns the error that ended it, or None."""
+def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) -> str | int:
+    """Run the cases of one share; returns the error that ended it, or as `_run_cases` does."""
     place, cases = share
     try:
-        bench = open_benchmark(directory, job.options.images, verify=False)
+        bench = open_benchmark(
+            directory, job.options.images, verify=False, verify_images=job.options.verify_images
+        )
         open_cases = _OpenCases(bench, cases, read_log(job.out), job.options.policy)
         with StepLog(log_path(job.out, place)) as log:
-            asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
+            return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
     except CarinaError as error:
         return str(error)
-    return None

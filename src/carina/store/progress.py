@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final, Protocol
 
+from carina.store.text import make_printable
+
 _LINE_INTERVAL: Final = 30.0
 """Seconds between two lines about progress, where there is no terminal for a bar."""
 
@@ -78,6 +80,7 @@ def progress_bar(title: str, total: int | None) -> Iterator[Advance]:
         >>> with progress_bar("Studies", total=2) as advance:
         ...     advance(2)
     """
+    title = make_printable(title)
     if sys.stderr.isatty():
         with _bar(title, total) as advance:
             yield advance
@@ -96,7 +99,12 @@ def _bar(title: str, total: int | None) -> Iterator[Advance]:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
         all_failed = 0

@@ -27,8 +27,9 @@ from carina.cases.building import (
     write_report,
     write_skipped,
 )
+from carina.cases.store import CASES
 from carina.reports import with_report_truth
-from carina.store import PartInfo
+from carina.store import OpenSet, PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
@@ -50,7 +51,13 @@ from carina.trek.part import (
     survey_set,
     write_conversations,
 )
-from carina.trek.served_models import extract_findings, model_name, open_answer_cache, reword_questions
+from carina.trek.served_models import (
+    BuildModel,
+    choose_model,
+    extract_findings,
+    open_answer_cache,
+    reword_questions,
+)
 
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other conversations."""
@@ -72,6 +79,7 @@ def build_trek(
     language: str = "en",
     quotas: Quotas | None = None,
     part_size: int = PART_SIZE,
+    accept_terms: bool = False,
     engine: Engine = "local",
     address: str | None = None,
     on_error: OnError = "skip",
@@ -99,6 +107,8 @@ def build_trek(
         language: Language of the wording.
         quotas: How many questions of each kind are asked, on average, as a `carina.trek.Quotas`.
         part_size: Conversations in one part of the benchmark.
+        accept_terms: Confirm that the terms of restricted sources allow sending their reports to the provider of the
+            model that reads them or rewords questions.
         engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
         address: Address of a running Ray cluster, HOST:PORT, with engine "ray".
         on_error: "skip" or "stop" at a study whose records contradict each other.
@@ -145,6 +155,7 @@ def build_trek(
             engine=engine,
             address=address,
             on_error=on_error,
+            accept_terms=accept_terms,
             progress=advance,
         )
     return open_benchmark(directory, verify=False)
@@ -159,10 +170,13 @@ def _build(
     engine: Engine,
     address: str | None,
     on_error: OnError,
+    accept_terms: bool,
     progress: Callable[[int], object],
 ) -> None:
-    reader = None if options.extractor == "rules" else model_name(options.extractor, "--extractor")
-    rewriter = None if options.paraphrase is None else model_name(options.paraphrase, "--paraphrase")
+    reader, rewriter = (
+        None if given in (None, "rules") else choose_model(given, option, studies, accept_terms=accept_terms)
+        for given, option in ((options.extractor, "--extractor"), (options.paraphrase, "--paraphrase"))
+    )
     provenance = _provenance(studies, directory, options)
     with open_build(studies, directory, provenance) as build:
         earlier = read_finished(build, TrekBuildReport)
@@ -188,16 +202,19 @@ def _build(
                 on_error=on_error,
             )
             parts = _write_parts(job, linked, rewriter, counts, shared)
+
+            def write_beside(manifest: Manifest) -> None:
+                report = _write_skipped(studies, directory, linked, manifest, surveyed.studies)
+                if by_model is not None or counts is not None:
+                    report = msgspec.structs.replace(
+                        report,
+                        read_by_model=by_model,
+                        reworded=None if counts is None else {"reworded": counts.reworded, **counts.refused},
+                    )
+                write_report(directory, report)
+
             # Progress advances with each part, while others are being made.
-            manifest = build.close(_count_progress(parts, progress))
-        report = _write_report(studies, directory, linked, manifest, surveyed.studies)
-        if by_model is not None or counts is not None:
-            report = msgspec.structs.replace(
-                report,
-                read_by_model=by_model,
-                reworded=None if counts is None else {"reworded": counts.reworded, **counts.refused},
-            )
-        write_report(directory, report)
+            build.close(_count_progress(parts, progress), write_beside)
 
 
 def _open_pool(
@@ -217,7 +234,7 @@ def _count_progress(parts: Iterable[PartInfo], progress: Callable[[int], object]
 
 
 def _write_parts(
-    job: Job, linked: Neighbours, rewriter: str | None, counts: ParaphraseCounts | None, shared: Pool
+    job: Job, linked: Neighbours, rewriter: BuildModel | None, counts: ParaphraseCounts | None, shared: Pool
 ) -> Iterator[PartInfo]:
     """Write the parts in order: by the workers, or by this process where a model rewords the questions."""
     todo = part_tasks(job, linked)
@@ -251,14 +268,15 @@ def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Prov
 # ---- report ---------------------------------------------------------------------------------------------------------
 
 
-def _write_report(
+def _write_skipped(
     studies: Studies, directory: Path, linked: Neighbours, manifest: Manifest, surveyed: int
 ) -> TrekBuildReport:
     """Write the list of skipped studies and return the report.
 
     Both are found by comparing studies with cases, so that a resumed build has the same ones.
     """
-    made = open_benchmark(directory, verify=False).columns("study", "reference_study", "later_study")
+    cases = Benchmark(OpenSet(CASES, directory, verify=False, manifest=manifest))
+    made = cases.columns("study", "reference_study", "later_study")
     missing: list[tuple[str, str]] = []
     undone = pc.invert(pc.is_in(studies.columns("id").column(0), made.column("study").combine_chunks()))
     absent = np.intersect1d(linked.chosen, pc.indices_nonzero(undone).to_numpy().astype(np.int64)).tolist()

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from carina.cases import Case
 from carina.models import parse_model_option
 from carina.models.served import AnswerCache
+from carina.models.served.terms import refuse_restricted
 from carina.reports.by_model import ExtractionCounts, with_report_truth_by_model
 from carina.store.errors import CarinaError, install
 from carina.studies import Provenance, Studies, open_studies, write_studies
@@ -21,12 +23,33 @@ _ANSWERS: Final = "answers.jsonl"
 _PREFIX: Final = "model:"
 
 
-def model_name(given: str, option: str) -> str:
-    """The name of the model that an option gives; an error before anything is written where it cannot be used."""
+@dataclass(frozen=True)
+class BuildModel:
+    """A served model of a build."""
+
+    name: str
+    """Name in inspect-ai."""
+    stay_local: bool
+    """Whether requests to any other machine are refused."""
+
+
+def choose_model(given: str, option: str, studies: Studies, *, accept_terms: bool) -> BuildModel:
+    """The model that an option gives; an error before anything is written or sent where it cannot be used.
+
+    Args:
+        given: Value of the option, as in "model:openai/gpt-5".
+        option: Name of the option, for messages.
+        studies: Studies whose reports, or questions about them, the model gets.
+        accept_terms: Whether the user states that the terms of restricted sources allow sending them to the provider.
+
+    Raises:
+        CarinaError: It is no served model, its package is not installed, or the studies must not be sent to it.
+    """
     name = parse_model_option(given, option).location
     if find_spec("inspect_ai") is None:
         raise CarinaError(f"{option} {given!r}: served models need inspect-ai: {install('served')}")
-    return name
+    sources = studies.manifest.sources
+    return BuildModel(name, refuse_restricted(sources, name, base_url=None, accept_terms=accept_terms))
 
 
 @contextmanager
@@ -36,27 +59,31 @@ def open_answer_cache(directory: Path) -> Iterator[AnswerCache]:
         yield cache
 
 
-def extract_findings(studies: Studies, directory: Path, model: str) -> tuple[Studies, ExtractionCounts]:
+def extract_findings(
+    studies: Studies, directory: Path, model: BuildModel
+) -> tuple[Studies, ExtractionCounts]:
     """The studies with findings that a model has read from their reports, as a study set beside the cases."""
     counts = ExtractionCounts()
     folder = directory / READ_FOLDER
     manifest = studies.manifest
     provenance = Provenance(
-        command=f"carina build trek {studies.directory.resolve().name} --extractor {_PREFIX}{model}",
+        command=f"carina build trek {studies.directory.resolve().name} --extractor {_PREFIX}{model.name}",
         seed=None,
-        options={"model": model, "studies": [part.sha256 for part in manifest.parts]},
+        options={"model": model.name, "studies": [part.sha256 for part in manifest.parts]},
         sources=manifest.sources,
         image_root=os.path.relpath((studies.directory / manifest.image_root).resolve(), folder.resolve()),
     )
     # Answers are cached, so an interrupted extraction simply starts again.
     with open_answer_cache(directory) as cache:
-        read = with_report_truth_by_model(model, studies, counts=counts, cache=cache)
+        read = with_report_truth_by_model(
+            model.name, studies, counts=counts, cache=cache, stay_local=model.stay_local
+        )
         write_studies(folder, read, provenance, replace=True)
     return open_studies(folder), counts
 
 
 def reword_questions(
-    cases: Iterable[Case], model: str, *, counts: ParaphraseCounts, cache: AnswerCache, seed: int
+    cases: Iterable[Case], model: BuildModel, *, counts: ParaphraseCounts, cache: AnswerCache, seed: int
 ) -> Iterator[Case]:
     """The cases with questions that a model has reworded, where their keys stay the same."""
-    return paraphrase(model, cases, counts=counts, cache=cache, seed=seed)
+    return paraphrase(model.name, cases, counts=counts, cache=cache, seed=seed, stay_local=model.stay_local)

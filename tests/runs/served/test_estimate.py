@@ -198,7 +198,7 @@ def test_a_wrong_price_table_is_refused(made, change, message):
 
 
 def test_the_command_estimates_what_the_run_counts(bench):
-    code = "import sys; from carina.cli import main; sys.exit(main())"
+    code = "import sys; from carina.program import main; sys.exit(main())"
     line = [sys.executable, "-c", code, "run", str(bench.directory), "--model", "openai/gpt-5", "--estimate"]
     estimated = json.loads(
         subprocess.run([*line, "--json"], capture_output=True, text=True, check=True).stdout

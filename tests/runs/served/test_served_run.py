@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -17,18 +18,22 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from tests.models.loopback import KEY, MODEL, Answer, failing
+from PIL import Image as Pil
+from tests.models.loopback import KEY, MODEL, Answer, failing, serving
 from tests.runs.conftest import CASES, SIZE
 from tests.runs.served.scripted_model import RIGHT, pictures, pixels, serving_model, turn
+from typer.testing import CliRunner
 
 from carina.cases import Provenance, open_benchmark, write_benchmark
 from carina.cases.draw import PngEncoder
+from carina.cli import app
 from carina.models.served import ChatMessage, Sampling, ServedModel, service
+from carina.models.served.guard import LARGEST_ANSWER
+from carina.models.served.terms import refuse_restricted
 from carina.runs import Policy, open_run, read_info
 from carina.runs.evaluate import run_model
 from carina.runs.log import read_log
 from carina.runs.options import RunOptions
-from carina.runs.served import refuse_restricted
 from carina.store.errors import CarinaError
 from carina.studies import SourceInfo
 
@@ -196,7 +201,7 @@ PASSES = {
 STAYS = {
     ("lf", 0): ([Answer(body='{"id": "c", "choi')], "JSONDecodeError"),
     ("rr", 2): ([failing(500, "the disk is full")] * 9, "HTTP 500: the disk is full"),
-    ("talk-0", 0): ([Answer(cut=0.0)] * 9, "APIConnectionError|Timeout"),
+    ("talk-0", 0): ([Answer(cut=0.0)] * 9, "connection closed: http://127.0.0.1"),
     ("talk-1", 4): ([Answer(body='{"id": "c", "object": "chat.completion", "choices": []}')], "ModelOutput"),
     ("talk-2", 3): ([failing(400, "what is this")], "HTTP 400: what is this"),
 }
@@ -255,7 +260,7 @@ def test_an_answer_that_never_comes_times_out_and_is_asked_again_by_the_next_cal
     ((case, _),) = result.failures
     assert result.counts.answered == 0
     assert {row.state for row in timeless(out)} == {"incomplete"}
-    assert re.search("Timeout", timeless(out)[0].error)
+    assert re.search("timeout: .*http://127.0.0.1:.* within 1 s", timeless(out)[0].error)
     with serving_model(NAMES) as scripted:
         again = run(bench, out, scripted, limit=1)
     assert {name for name, _ in scripted.answered} == {case}
@@ -282,8 +287,8 @@ def test_without_a_history_answers_after_an_error_are_kept(bench, tmp_path):
     assert {row.state for row in open_run(out).rows()} == {"answered"}
 
 
-def test_answers_of_any_length_are_answers(bench, tmp_path):
-    long = "The heart is large. " * 524_288
+def test_long_and_empty_answers_are_answers(bench, tmp_path):
+    long = "The heart is large. " * 262_144
     with serving_model(NAMES, {("talk", 0): [Answer("")], ("rr", 0): [Answer(long)]}) as scripted:
         result = run(bench, tmp_path / "run", scripted)
         sizes = {
@@ -292,7 +297,7 @@ def test_answers_of_any_length_are_answers(bench, tmp_path):
             if (place := (scripted.case(one), turn(one)))
         }
     rows = {(row.case, row.number): row for row in open_run(tmp_path / "run").rows()}
-    assert len(long) > 10_000_000
+    assert 5_000_000 < len(long) < LARGEST_ANSWER
     assert result.counts.answered == STEPS
     assert (rows["talk", 0].state, rows["talk", 0].correct) != ("answered", True)
     assert rows["rr", 0].correct is False
@@ -386,11 +391,13 @@ def test_restricted_data_leaves_the_machine_only_with_accept_terms(tmp_path, mon
         monkeypatch.setenv(name, value)
     bench = restricted(tmp_path)
     if place in HERE:
-        refuse_restricted(bench, model, base_url=url, accept_terms=False)
+        assert refuse_restricted(bench.manifest.sources, model, base_url=url, accept_terms=False), (
+            "it must stay"
+        )
         return
     with pytest.raises(CarinaError, match=r"source hospital: .*--accept-terms"):
-        refuse_restricted(bench, model, base_url=url, accept_terms=False)
-    refuse_restricted(bench, model, base_url=url, accept_terms=True)
+        refuse_restricted(bench.manifest.sources, model, base_url=url, accept_terms=False)
+    assert not refuse_restricted(bench.manifest.sources, model, base_url=url, accept_terms=True)
 
 
 def restricted(folder):
@@ -407,9 +414,104 @@ def test_restricted_data_is_refused_before_anything_is_sent(tmp_path):
             run_model(bench.directory, MODEL, tmp_path / f"run-{blind}", options)
 
 
+def test_restricted_data_does_not_follow_a_redirect(tmp_path):
+    bench = restricted(tmp_path)
+    Pil.fromarray(np.full((SIZE, SIZE), 10, np.uint8)).save(bench.directory / f"{CASES[0].id}.png")
+    with serving(lambda _: RIGHT) as other, serving_model(NAMES) as scripted:
+        scripted.service._script = lambda _: Answer(
+            status=307, body="", headers={"location": f"{other.url}/chat/completions"}
+        )
+        with pytest.raises(CarinaError, match=f"{scripted.service.url}.*redirects to {other.url}"):
+            run(bench, tmp_path / "run", scripted)
+        assert len(scripted.service.asked) == 1, "no other question would fare better"
+        assert other._server.opened == []
+
+
+@pytest.mark.parametrize("accept_terms", [False, True])
+def test_restricted_data_stays_although_the_address_was_taken_for_another(
+    tmp_path, monkeypatch, accept_terms
+):
+    """`openai/azure/...` takes its address from another variable than `openai/...`."""
+    bench = restricted(tmp_path)
+    Pil.fromarray(np.full((SIZE, SIZE), 10, np.uint8)).save(bench.directory / f"{CASES[0].id}.png")
+    with serving(lambda _: RIGHT) as proxy:
+        # Stands for the way to another machine: nothing else is reached from here.
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:9/v1")
+        monkeypatch.setenv("AZUREAI_OPENAI_BASE_URL", "http://somewhere.invalid/v1")
+        monkeypatch.setenv("AZUREAI_OPENAI_API_KEY", KEY)
+        options = RunOptions(retries=0, accept_terms=accept_terms)
+        if accept_terms:
+            run_model(bench.directory, "openai/azure/tiny", tmp_path / "run", options)
+            assert proxy._server.opened
+            return
+        with pytest.raises(CarinaError, match=r"somewhere\.invalid.*not on this machine.*--accept-terms"):
+            run_model(bench.directory, "openai/azure/tiny", tmp_path / "run", options)
+        assert proxy._server.opened == []
+
+
+@pytest.mark.parametrize("address", ["http://[bad", "localhost:8000", "ftp://localhost/v1"])
+def test_a_wrong_address_is_one_sentence_and_nothing_is_written(bench, tmp_path, address):
+    line = ["run", str(bench.directory), "--model", MODEL, "-o", str(tmp_path / "run"), "--base-url", address]
+    done = CliRunner().invoke(app, line)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Error: --base-url '{address}': ")
+    assert not (tmp_path / "run").exists()
+
+
+# ---- what a server may send -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_token_counts_without_sense_are_not_summed_and_noticed(bench, tmp_path, processes):
+    faults = {
+        ("lf", 0): [Answer(RIGHT, usage={"prompt_tokens": -7, "completion_tokens": 3, "total_tokens": 1})],
+        ("rr", 2): [
+            Answer(RIGHT, usage={"prompt_tokens": 10**12, "completion_tokens": 3, "total_tokens": 1})
+        ],
+        ("talk", 1): [Answer(RIGHT, usage="many")],
+    }
+    notices = []
+    with serving_model(NAMES, faults) as scripted:
+        options = RunOptions(base_url=scripted.service.url, retries=0, processes=processes)
+        result = run_model(bench.directory, MODEL, tmp_path / "run", options, notify=notices.append)
+    counts = result.counts
+    assert counts.answered == STEPS
+    assert (counts.input_tokens, counts.output_tokens) == (7 * (STEPS - 3), 3 * (STEPS - 3))
+    rows = {(row.case, row.number): row for row in open_run(tmp_path / "run").rows()}
+    assert {place for place, row in rows.items() if row.input_tokens is None} == set(faults)
+    (notice,) = notices
+    assert "the token counts of 3 answers make no sense" in notice
+
+
+def test_an_answer_without_end_is_incomplete_and_asked_again_by_the_next_call(bench, tmp_path, unbroken):
+    out = tmp_path / "run"
+    with serving_model(NAMES, {("rr", 3): [Answer("x" * LARGEST_ANSWER)]}) as scripted:
+        result = run(bench, out, scripted)
+        times = Counter((scripted.case(asked), turn(asked)) for asked in scripted.service.asked)
+        assert times["rr", 3] == 1
+    ((case, reason),) = result.failures
+    assert (case, result.counts.incomplete) == ("rr", 4)
+    assert reason.startswith(f"answer too large: {scripted.service.url}")
+    with serving_model(NAMES) as scripted:
+        run(bench, out, scripted)
+    assert set(scripted.answered) == {("rr", number) for number in range(3, 7)}
+    assert timeless(out) == timeless(unbroken[0])
+
+
+def test_text_of_a_server_cannot_command_the_terminal(bench, tmp_path):
+    refusal = failing(400, "no\x1b[2J\x1b]0;title\x07\r\u202eall well")
+    with serving_model(NAMES, {("rr", 0): [refusal]}) as scripted:
+        line = ["run", str(bench.directory), "--model", MODEL, "-o", str(tmp_path / "run"), "--retries", "0"]
+        done = CliRunner().invoke(app, [*line, "--base-url", scripted.service.url])
+    assert done.exit_code == 1
+    assert r"failed: rr: HTTP 400: no\x1b[2J\x1b]0;title\x07 \u202eall well" in done.stderr
+    assert done.output.replace("\n", "").isprintable()
+
+
 # ---- taking up ------------------------------------------------------------------------------------------------------
 
-COMMAND = "import sys; from carina.cli import main; sys.exit(main())"
+COMMAND = "import sys; from carina.program import main; sys.exit(main())"
 
 
 def command(bench, out, scripted, *more):
@@ -529,7 +631,7 @@ def test_another_version_of_the_benchmark_is_refused(tmp_path, unbroken):
 
 def test_nothing_of_the_extra_is_imported_to_run_a_builtin_model(bench, tmp_path):
     code = (
-        "import sys; from carina.cli import main\n"
+        "import sys; from carina.program import main\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code\n"
         "sys.exit('inspect_ai' in sys.modules or 'openai' in sys.modules)"

@@ -17,6 +17,7 @@ from carina.models.served.cache import AnswerCache
 from carina.models.served.records import Prompt, key_of
 from carina.models.served.service import ServedModel
 from carina.store.errors import CarinaError
+from carina.store.waiting import wait_for_result
 
 AHEAD: Final = 4
 """Prompts read ahead per connection: a slow answer must not leave the other connections idle."""
@@ -33,6 +34,7 @@ def ask(
     sampling: Sampling | None = None,
     cache: AnswerCache | None = None,
     base_url: str | None = None,
+    stay_local: bool = False,
     retries: int = 5,
     attempt_seconds: int = 300,
     give_up_after: int = 20,
@@ -46,6 +48,7 @@ def ask(
         sampling: Temperature, longest answer and seed.
         cache: Answers of earlier calls; with a cache no prompt is paid for twice.
         base_url: Address of the server; None for the provider's own.
+        stay_local: Whether requests to any other machine are refused; see `refuse_restricted`.
         retries: Retries after a transport error; a prompt that still fails gives a reply with an error.
         attempt_seconds: Seconds for one attempt.
         give_up_after: Failures in a row after which the rest is not tried.
@@ -63,6 +66,7 @@ def ask(
         sampling=sampling or Sampling(),
         cache=cache,
         base_url=base_url,
+        stay_local=stay_local,
         connections=connections,
         retries=retries,
         attempt_seconds=attempt_seconds,
@@ -77,9 +81,9 @@ def _in_order(sender: "_Sender", prompts: Iterable[Prompt], *, ahead: int) -> Re
         for prompt in prompts:
             pending.append(sender.submit(prompt))
             while pending and (pending[0].done() or len(pending) >= ahead):
-                yield pending.popleft().result()
+                yield wait_for_result(pending.popleft())
         while pending:
-            yield pending.popleft().result()
+            yield wait_for_result(pending.popleft())
     finally:
         sender.close()
 
@@ -107,6 +111,7 @@ class _Sender:
         sampling: Sampling,
         cache: AnswerCache | None,
         base_url: str | None,
+        stay_local: bool,
         connections: int,
         retries: int,
         attempt_seconds: int,
@@ -115,6 +120,7 @@ class _Sender:
         self._sampling = sampling
         self._cache = cache
         self._base_url = base_url
+        self._stay_local = stay_local
         self._connections = asyncio.Semaphore(connections)
         self._retries = retries
         self._attempt_seconds = attempt_seconds
@@ -157,6 +163,7 @@ class _Sender:
                 self._name,
                 sampling=self._sampling,
                 base_url=self._base_url,
+                stay_local=self._stay_local,
                 retries=self._retries,
                 attempt_seconds=self._attempt_seconds,
             )

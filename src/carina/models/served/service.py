@@ -13,21 +13,35 @@ from typing import Any, Final
 
 from carina.models.conversation import Reply, Sampling
 from carina.models.registry import SERVED, ModelName, ModelOptions, model_kind
-from carina.models.served.address import is_local, key_variable
+from carina.models.served.address import is_local, key_variable, served_address, without_secrets
 from carina.models.served.fast_path import disable_recording, discard_events, skip_request_checks
+from carina.models.served.faults import describe_fault, find_cause
+from carina.models.served.guard import (
+    AnotherHostError,
+    AnswerTooLargeError,
+    guard_connections,
+    guard_on_initialize,
+)
 from carina.models.served.records import ChatMessage, Prompt
+from carina.models.served.usage import mark_senseless_counts, read_usage
 from carina.store.errors import CarinaError, install
+from carina.store.text import make_printable
 
 _LONGEST_MESSAGE: Final = 300
 _PERMANENT: Final = {401: "the key is refused", 404: "there is no such model"}
 """HTTP statuses that every other prompt would get too."""
+_MISREAD: Final = (TypeError, ValueError, AttributeError, LookupError, RecursionError)
+"""What the clients of the providers raise about an answer with other fields or types than they expect."""
 _MARKUP: Final = re.compile(r"\[/?[a-z ]+\]")
 _IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@]+@")
 _BEARER: Final = re.compile(r"(?i)\bbearer\s+\S+")
 
 
 class ServedModel:
-    """A model by its name in inspect-ai: "openai/gpt-5", "openai-api/local/llama"."""
+    """A model by its name in inspect-ai: "openai/gpt-5", "openai-api/local/llama".
+
+    With `stay_local`, requests to any other machine are refused, and so is a model for which this cannot be ensured.
+    """
 
     def __init__(
         self,
@@ -38,7 +52,9 @@ class ServedModel:
         retries: int = 5,
         attempt_seconds: int = 300,
         connections: int | None = None,
+        stay_local: bool = False,
     ) -> None:
+        served_address(name, base_url)  # before the import, which takes two seconds
         if importlib.util.find_spec("inspect_ai") is None:
             raise CarinaError(f"model {name!r}: served models need inspect-ai: {install('served')}")
         from inspect_ai.model import GenerateConfig, get_model  # noqa: PLC0415  the import takes two seconds
@@ -61,6 +77,7 @@ class ServedModel:
         except Exception as error:  # a provider may raise anything about its settings
             raise CarinaError(f"model {name!r} cannot be opened: {_describe(error)}") from None
         skip_request_checks(self._model.api)
+        guard_model(self._model, name=name, stay_local=stay_local)
         disable_recording(self._model)
 
     async def answer(self, prompt: Prompt) -> Reply:
@@ -82,11 +99,37 @@ class ServedModel:
         await self._model.api.aclose()
 
 
+def guard_model(model: Any, *, name: str, stay_local: bool) -> None:  # noqa: ANN401
+    """Guard an opened model of inspect-ai against what servers may do; may be called again for the same model.
+
+    Args:
+        model: Model of inspect-ai.
+        name: Its name, for messages.
+        stay_local: Whether requests to any other machine are refused.
+
+    Raises:
+        CarinaError: Requests must stay on this machine, and the client of this provider cannot be held to it.
+    """
+    api = model.api
+
+    def guard() -> bool:
+        mark_senseless_counts(api)
+        return guard_connections(api, stay_local=stay_local)
+
+    if not guard_on_initialize(api, guard) and stay_local:
+        raise CarinaError(
+            f"model {name!r}: whether its requests stay on this machine cannot be ensured for this provider, and the "
+            "data is restricted; use openai-api/NAME/MODEL with --base-url, or pass --accept-terms if the terms allow "
+            "sending the data to others"
+        )
+
+
 async def generate_reply(model: Any, messages: list[Any], *, name: str) -> Reply:  # noqa: ANN401
     """The answer of an opened model of inspect-ai, or the error that prevented it.
 
     Raises:
-        CarinaError: No prompt would be answered: the key is refused, or there is no such model.
+        CarinaError: No prompt would be answered: the key is refused, there is no such model, or the server sends
+            requests on to another address.
     """
     from inspect_ai.util import LimitExceededError  # noqa: PLC0415
 
@@ -102,8 +145,11 @@ async def generate_reply(model: Any, messages: list[Any], *, name: str) -> Reply
     except (
         Exception
     ) as error:  # whatever a service can do wrong concerns this prompt alone, with two exceptions
+        elsewhere = find_cause(error, AnotherHostError)
+        if elsewhere is not None:
+            raise CarinaError(f"model {name!r}: {_without_secrets(str(elsewhere), secret)}") from None
         cause = _cause(error)
-        reason = _without_secrets(_describe(cause), secret)
+        reason = _without_secrets(_describe_failure(cause, model), secret)
         status = getattr(cause, "status_code", None)
         if status in _PERMANENT:
             raise CarinaError(f"model {name!r}: {_PERMANENT[status]}: {reason}") from None
@@ -111,12 +157,32 @@ async def generate_reply(model: Any, messages: list[Any], *, name: str) -> Reply
     # A prompt that is too long or filtered comes back with the service's message in the place of the model's.
     usage = output.usage
     has_no_answer = usage is None and output.stop_reason in ("model_length", "content_filter")
+    tokens = None if usage is None else read_usage(usage)
     return Reply(
         text="" if has_no_answer else output.completion,
         stop=output.stop_reason,
-        input_tokens=usage and usage.input_tokens,
-        output_tokens=usage and usage.output_tokens,
+        input_tokens=tokens and tokens[0],
+        output_tokens=tokens and tokens[1],
+        is_usage_refused=usage is not None and tokens is None,
     )
+
+
+def _describe_failure(error: BaseException, model: Any) -> str:  # noqa: ANN401
+    """Describe what a service did wrong in one line."""
+    too_large = find_cause(error, AnswerTooLargeError)
+    if too_large is not None:
+        return str(too_large)
+    client = getattr(model.api, "client", None)
+    address = getattr(client, "base_url", None) or getattr(model.api, "base_url", None)
+    place = without_secrets(address and str(address).rstrip("/"))
+    seconds = getattr(getattr(model, "config", None), "attempt_timeout", None)
+    if getattr(error, "status_code", None):
+        return _describe(error)
+    fault = describe_fault(error, place, seconds)
+    if fault is None and (isinstance(error, _MISREAD) or "ChatCompletion" in str(error)):
+        where = place or "the server"
+        return f"damaged answer: {where} sent no answer in the layout of its provider ({_describe(error)})"
+    return fault or _describe(error)
 
 
 def _without_secrets(message: str, secret: str | None) -> str:
@@ -124,6 +190,7 @@ def _without_secrets(message: str, secret: str | None) -> str:
     if secret:
         message = message.replace(secret, "***")
     # Cut last: half of a secret is not found any more.
+    message = make_printable(message)
     return _BEARER.sub("Bearer ***", _IN_ADDRESS.sub("***@", message))[:_LONGEST_MESSAGE]
 
 

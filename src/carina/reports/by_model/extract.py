@@ -72,10 +72,12 @@ def with_report_truth_by_model(
     cache: AnswerCache | None = None,
     connections: int = 8,
     base_url: str | None = None,
+    stay_local: bool = False,
 ) -> Iterator[Study]:
     """Give studies that have only a report the facts of the report, read by a served model.
 
-    The other studies are passed through; the order stays. For the arguments see `read_reports_by_model`.
+    The other studies are passed through; the order stays. With `stay_local`, requests to any other machine are refused.
+    For the other arguments see `read_reports_by_model`.
     """
     waiting: deque[Study] = deque()
 
@@ -86,7 +88,13 @@ def with_report_truth_by_model(
                 yield read_report(study.report, prior=study.prior)
 
     readings = _read_in_order(
-        model, by_rules(), counts, cache=cache, connections=connections, base_url=base_url
+        model,
+        by_rules(),
+        counts,
+        cache=cache,
+        connections=connections,
+        base_url=base_url,
+        stay_local=stay_local,
     )
     for reading in readings:
         while not _has_only_report(waiting[0]):
@@ -114,6 +122,7 @@ def _read_in_order(
     cache: AnswerCache | None,
     connections: int,
     base_url: str | None,
+    stay_local: bool = False,
 ) -> Iterator[ModelReportFacts]:
     waiting: deque[tuple[ReportFacts, Prompt | None]] = deque()
 
@@ -129,7 +138,13 @@ def _read_in_order(
             yield _keep_facts_of_rules(waiting.popleft()[0], "nothing to read", counts)
 
     replies = ask(
-        model, prompts(), connections=connections, sampling=SAMPLING, cache=cache, base_url=base_url
+        model,
+        prompts(),
+        connections=connections,
+        sampling=SAMPLING,
+        cache=cache,
+        base_url=base_url,
+        stay_local=stay_local,
     )
     with closing(replies):
         for reply in replies:

@@ -107,8 +107,10 @@ def _connect(address: str | None, workers: int) -> Iterator[Any]:
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     here = {"num_cpus": max(1, workers), "include_dashboard": False} if address == "local" else {}
     _must_answer(address)
+    # Marked so, the job does not put the current directory, where a user keeps downloaded files, on the workers' path.
+    job = ray.job_config.JobConfig(_client_job=True)
     try:
-        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **here)
+        ray.init(address=address, job_config=job, logging_level=logging.ERROR, log_to_driver=False, **here)
     except (ConnectionError, ImportError, RuntimeError, ValueError) as error:
         said = str(error).strip().splitlines()
         raise CarinaError(f"no Ray cluster at {address!r}: {said[0] if said else error}") from error

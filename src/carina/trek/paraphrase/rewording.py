@@ -71,6 +71,7 @@ def paraphrase(
     cache: AnswerCache | None = None,
     connections: int = 8,
     base_url: str | None = None,
+    stay_local: bool = False,
     seed: int = 0,
     share: float = 1.0,
 ) -> Iterator[Case]:
@@ -90,7 +91,13 @@ def paraphrase(
             yield _reword_case(plans.popleft(), model, counts)
 
     replies = ask(
-        model, prompts(), connections=connections, sampling=_SAMPLING, cache=cache, base_url=base_url
+        model,
+        prompts(),
+        connections=connections,
+        sampling=_SAMPLING,
+        cache=cache,
+        base_url=base_url,
+        stay_local=stay_local,
     )
     with closing(replies):
         for reply in replies:

@@ -1,0 +1,75 @@
+"""Served runs that are interrupted: they end at once, keep every answer, and resume."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from tests.runs.served.scripted_model import serving_model
+from tests.runs.served.test_served_run import EVERYTHING, NAMES, STEPS, command, run, timeless, unbroken
+
+from carina.runs.log import read_log
+
+__all__ = ["unbroken"]  # the fixture
+
+
+def wait_for_answers(scripted, process=None):
+    while sum(scripted.answered.values()) < 8 and (process is None or process.poll() is None):
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_interrupted_run_ends_without_a_traceback_and_resumes(
+    bench, unbroken, tmp_path, processes, number
+):
+    out = tmp_path / "run"
+    with serving_model(NAMES) as scripted:
+        scripted.wait = 0.05
+        line = command(bench, out, scripted, "--processes", processes)
+        with subprocess.Popen(
+            line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        ) as process:
+            wait_for_answers(scripted, process)
+            for _ in range(number):
+                os.killpg(process.pid, signal.SIGINT)
+            errors = process.stderr.read()
+        assert process.returncode in ((130,) if number == 1 else (130, -signal.SIGINT)), errors
+        assert "Traceback" not in errors
+        scripted.service.wait_until_idle()
+        kept = sum(len(steps) for steps in read_log(out).values())
+        assert 0 < kept < STEPS
+        scripted.wait = 0.0
+        before = sum(scripted.answered.values())
+        assert run(bench, out, scripted).failures == ()
+        assert sum(scripted.answered.values()) - before == STEPS - kept, "only what is missing"
+    assert timeless(out) == timeless(unbroken[0])
+
+
+def test_a_run_in_a_notebook_ends_when_it_is_interrupted(bench, tmp_path):
+    out = tmp_path / "run"
+
+    async def cell():
+        run(bench, out, scripted)
+
+    with serving_model(NAMES) as scripted:
+        scripted.wait = 0.05
+
+        def interrupt():
+            wait_for_answers(scripted)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        # As in a notebook, an event loop is running here that is not ended by the interrupt.
+        loop = asyncio.new_event_loop()
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+        scripted.service.wait_until_idle()
+        asked = sum(scripted.answered.values())
+        assert asked < sum(EVERYTHING.values())
+        time.sleep(0.3)
+        assert sum(scripted.answered.values()) == asked, "nothing is asked after the interrupt"
+        loop.close()
