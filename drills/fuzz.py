@@ -245,7 +245,7 @@ def _fill(commands: Sequence[str], name: str) -> tuple[str, ...]:
 
 _PROBES: Final = (
     *_fill(_BENCH, "probes"),
-    "explain probes --model builtin/asymmetry -o out --workers 1 --limit 4",
+    "explain probes --model control/centre -o out --workers 1",
 )
 _PERCEPT: Final = (*_fill(_BENCH, "percept"), "export percept --to chexpercept -o out --workers 1",
                    "run percept --model builtin/random -o out --history gold")  # fmt: skip
