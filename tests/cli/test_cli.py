@@ -228,24 +228,3 @@ def test_an_error_of_the_operating_system_names_the_file_and_what_to_do(
     assert str(tmp_path / "out") in result.stderr
     assert os.strerror(number) in result.stderr
     assert words in result.stderr
-
-
-def test_workers_import_nothing_from_the_working_directory(tmp_path):
-    """The standard library looks for its own modules beside a program of `python -c`, which is how workers start."""
-    for module in ("pickle", "struct", "numpy", "cv2"):
-        (tmp_path / f"{module}.py").write_text(f"open('executed-{module}', 'w')\nraise ImportError")
-    start = (
-        "import os; from unittest import mock; from carina import cli; from carina.store.workers import in_order\n"
-        "names = lambda **_: print(list(in_order(os.path.basename, ['/a/b', '/c/d'], workers=2)))\n"
-        "with mock.patch.object(cli, 'app', names): cli.main()"
-    )
-    result = subprocess.run(
-        [sys.executable, "-P", "-c", start],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert result.stdout == "['b', 'd']\n", result.stderr
-    assert not list(tmp_path.glob("executed-*"))

@@ -4,7 +4,6 @@ Bad input or wrong usage exits with 2, a failure with 1, an interrupt with 130.
 """
 
 import errno
-import os
 from typing import Annotated, Any
 
 import typer
@@ -151,10 +150,5 @@ for _module in _COMMANDS:
 
 
 def main() -> None:
-    """Entry point of the program.
-
-    Processes that it starts, such as workers, import nothing from the working directory, where a downloaded data set may
-    have brought a file with the name of a module (`python -c` and `-m` would look there first).
-    """
-    os.environ["PYTHONSAFEPATH"] = "1"
+    """Entry point of the program."""
     app(prog_name="carina")
