@@ -130,7 +130,7 @@ def test_maps_are_scored_while_no_other_command_can_write_to_them(tmp_path, monk
 
     monkeypatch.setattr("carina.explanations.map_run.score_map_run", score)
     for _ in range(2):  # the maps are made, and then complete already
-        call(SETS["explain"], tmp_path / "out")
+        carina(f"{SETS['explain']} {tmp_path / 'out'}")
     assert scored == [tmp_path / "out"] * 2
 
 
