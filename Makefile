@@ -9,11 +9,12 @@ export OMP_NUM_THREADS ?= 1
 export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 
-.PHONY: help demo test browser coverage lint docs pictures snippets constraints format clean
+.PHONY: help demo test browser coverage lint docs pictures snippets constraints install-checked verify-pins \
+	audit-dependencies format clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 28
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -68,12 +69,30 @@ snippets: $(VENV)/.installed-light  ## Run the examples of the documentation and
 	$(BIN)/python docs/snippets.py
 
 # A fresh environment, so that nothing but what the ranges of pyproject.toml bring is pinned.
-constraints:  ## Pin anew every version that an installation brings, in constraints.txt
+constraints:  ## Pin anew every version that an installation brings, in constraints.txt and hashes.txt
 	rm -rf build/pins && $(PYTHON) -m venv build/pins
 	unset PIP_CONSTRAINT PIP_BUILD_CONSTRAINT && build/pins/bin/python -m pip --quiet install '.[test,lint,docs,torch]' hatchling editables
 	printf '# Every version that an installation brings, the build backend included. Made by: make constraints\n' > constraints.txt
 	build/pins/bin/python -m pip freeze --all --exclude carina --exclude pip | sed 's/+cpu$$//' >> constraints.txt
+	unset PIP_CONSTRAINT PIP_BUILD_CONSTRAINT && build/pins/bin/python tools/pins.py hashes
 	rm -rf build/pins
+
+# Not the ordinary installation: CONTRIBUTING.md says why.
+install-checked: | $(BIN)/python  ## Install everything, each file compared with its SHA-256 in hashes.txt
+	unset PIP_CONSTRAINT PIP_BUILD_CONSTRAINT && $(PIP) install --require-hashes --no-deps -r hashes.txt
+	$(PIP) install --no-build-isolation -e '.[test,lint,docs,torch]'
+	@touch $(VENV)/.installed-light && touch $(VENV)/.installed-dev
+
+verify-pins: $(VENV)/.installed-light  ## Is everything that is installed pinned, consistent and unchanged? No network
+	$(BIN)/python tools/pins.py installed
+
+# An environment of its own: pip-audit is no dependency of Carina.
+audit-dependencies:  ## Look for known vulnerabilities of all pinned versions; needs the network
+	@rm -rf build/audit && $(PYTHON) -m venv build/audit
+	@unset PIP_CONSTRAINT PIP_BUILD_CONSTRAINT && \
+	build/audit/bin/python -m pip --disable-pip-version-check --quiet install pip-audit || \
+	{ echo "Nothing was checked: pip-audit cannot be installed from here."; exit 2; }
+	@build/audit/bin/python tools/pins.py audit
 
 clean:  ## Remove everything that the other targets made
 	rm -rf $(VENV) demo site build dist

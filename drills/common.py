@@ -130,39 +130,53 @@ def _lasting_bytes(path: Path) -> bytes:
     ).encode()
 
 
+INPUT_COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("phantom", "-n", "24", "--seed", "2", "--size", "256", "-o", "studies"),
+    ("build", "percept", "studies", "-o", "percept", "--per-cell", "1"),
+    ("build", "trek", "studies", "-o", "trek"),
+    ("build", "ground", "studies", "-o", "probes"),
+    ("run", "percept", "--model", "builtin/reader", "-o", "runs/reader"),
+    ("run", "percept", "--model", "builtin/majority", "-o", "runs/majority"),
+    ("explain", "probes", "--model", "builtin/asymmetry", "-o", "maps/asymmetry"),
+)
+"""Commands that make small inputs for every other command, in this order."""
+
+
 def make_inputs(root: Path) -> Path:
     """Small inputs for every command below `root`: studies, three benchmarks, a run of each kind.
 
     Returns:
         `root`, with `studies`, `percept`, `trek`, `probes`, `runs/reader`, `runs/majority` and `maps/asymmetry`.
     """
-    for arguments in (
-        ("phantom", "-n", "24", "--seed", "2", "--size", "256", "-o", "studies"),
-        ("build", "percept", "studies", "-o", "percept", "--per-cell", "1"),
-        ("build", "trek", "studies", "-o", "trek"),
-        ("build", "ground", "studies", "-o", "probes"),
-        ("run", "percept", "--model", "builtin/reader", "-o", "runs/reader"),
-        ("run", "percept", "--model", "builtin/majority", "-o", "runs/majority"),
-        ("explain", "probes", "--model", "builtin/asymmetry", "-o", "maps/asymmetry"),
-    ):
+    for arguments in INPUT_COMMANDS:
         outcome = run_carina(*arguments, cwd=root, seconds=600)
         if outcome.code != 0:
             raise SystemExit(f"carina {' '.join(arguments)} exits with {outcome.code}: {outcome.errors}")
     return root
 
 
-def main(name: str, description: str, drill: Callable[[Path, Tally, argparse.Namespace], None]) -> None:
+def main(
+    name: str,
+    description: str,
+    drill: Callable[[Path, Tally, argparse.Namespace], None],
+    add_options: Callable[[argparse.ArgumentParser], None] = lambda _parser: None,
+) -> None:
     """Run a drill as a program: parse its options, give it an empty folder, print what it counted, exit 1 on failures.
 
     Args:
         name: One word, the first of the summary line.
         description: First line of `--help`.
         drill: Called with an empty folder, the tally to fill, and the options `short` and `seed`.
+        add_options: Adds further options of this drill.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--short", action="store_true", help="the version in `make test`: about a minute")
     parser.add_argument("--seed", type=int, default=0, help="seed of what is drawn at random")
     parser.add_argument("--keep", type=Path, help="work in this new folder, and keep it")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="only the cases with this text in their names"
+    )
+    add_options(parser)
     given = parser.parse_args()
     tally = Tally()
     started = time.monotonic()

@@ -5,10 +5,11 @@ import webbrowser
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from carina.cases import open_benchmark
+from carina.cases import Benchmark, open_benchmark
 from carina.cases.building import read_build_report
 from carina.explanations.controls import CONTROLS
 from carina.explanations.map_parts import MapOptions, make_maps
@@ -27,6 +28,7 @@ from carina.runs.evaluate import run_model
 from carina.runs.options import RunOptions
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.files import write_bytes
+from carina.store.layout import lock_output
 from carina.store.progress import Advance, Progress, no_progress
 from carina.store.results import Location, Result, as_path
 from carina.store.workers import in_order
@@ -181,6 +183,12 @@ def demo(
     """
     target = as_path(out)
     setup = _Setup(out=target, seed=seed, workers=workers or os.cpu_count() or 1, progress=progress)
+    with lock_output(target, "the demo"):
+        return _make_demo(setup, studies=studies, size=size, per_cell=per_cell)
+
+
+def _make_demo(setup: _Setup, *, studies: int, size: int, per_cell: int) -> Demo:
+    target, seed, progress = setup.out, setup.seed, setup.progress
     opened = make_phantoms(
         target / "studies", n=studies, seed=seed, size=size, workers=setup.workers, progress=progress
     )
@@ -273,18 +281,25 @@ def _make_maps(setup: _Setup) -> list[Path]:
     with setup.progress("Localisation maps", len(_EXPLANATIONS)) as advance:
         for model, method in _EXPLANATIONS:
             directory = out / "maps" / f"{_short_name(model)}-{method}"
-            make_maps(probes, model, directory, MapOptions(method=method, seed=seed), workers=workers)
-            score_map_run(
-                probes,
-                open_maps(directory),
-                controls=_HARDEST_CONTROL if maps else CONTROLS,
-                seed=seed,
-                replicates=REPLICATES,
-                workers=workers,
+            score = partial(
+                _score_maps, probes, directory, controls=_HARDEST_CONTROL if maps else CONTROLS, setup=setup
             )
+            options = MapOptions(method=method, seed=seed)
+            make_maps(probes, model, directory, options, workers=workers, score=score)
             maps.append(directory)
             advance(1)
     return maps
+
+
+def _score_maps(probes: Benchmark, directory: Path, *, controls: Sequence[str], setup: _Setup) -> None:
+    score_map_run(
+        probes,
+        open_maps(directory),
+        controls=controls,
+        seed=setup.seed,
+        replicates=REPLICATES,
+        workers=setup.workers,
+    )
 
 
 def _run_models(setup: _Setup) -> list[Path]:

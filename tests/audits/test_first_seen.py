@@ -1,9 +1,9 @@
 """What gates remember of earlier cases: correct, and in a few bytes per case."""
 
-import sys
-from array import array
+import tracemalloc
 
 import numpy as np
+import pytest
 
 from carina.audits import first_seen
 from carina.audits.first_seen import CaseRegister, FirstSeen, Reservoir
@@ -24,12 +24,16 @@ def case(number, *, patient="p", split="test"):
     )
 
 
-def test_the_first_number_of_each_thing_is_found_among_many():
-    drawn = rng(1, "things").integers(0, 20_000, 60_000).tolist()
+@pytest.mark.parametrize(("buffer", "longest", "things"), [(32, 128, 1000), (8192, 1 << 18, 20_000)])
+def test_the_first_number_of_each_thing_is_found_among_many(monkeypatch, buffer, longest, things):
+    monkeypatch.setattr(first_seen, "_BUFFER", buffer)
+    monkeypatch.setattr(first_seen, "_LONGEST", longest)
+    drawn = rng(1, "things").integers(0, things, 3 * things).tolist()
     firsts, expected = FirstSeen(), {}
     for number, thing in enumerate(drawn):
         assert firsts.first(f"study {thing}", number) == expected.setdefault(f"study {thing}", number)
-    assert len(firsts) == len(expected) > 5 * first_seen._BUFFER // 2
+    assert len(firsts) == len(expected)
+    assert firsts._runs
     assert {thing: firsts.get(thing) for thing in expected} == expected
     assert firsts.get("study of nobody") is None
 
@@ -41,13 +45,58 @@ def test_things_differ_by_any_of_their_parts():
     assert firsts.first(("trek", "s1", None), 2) == 0
 
 
-def test_a_thing_takes_twelve_bytes():
-    firsts = FirstSeen()
-    for number in range(50 * first_seen._BUFFER):
-        firsts.first(f"patient {number}", number)
-    kept = [value for value in vars(firsts).values() if isinstance(value, array)]
-    assert sum(map(sys.getsizeof, kept)) < 13 * len(firsts)
-    assert len(firsts._buffer) <= max(first_seen._BUFFER, len(firsts) // first_seen._BUFFER_SHARE)
+def memory_of(make, sizes):
+    """Bytes that remain in memory for each of some numbers of things."""
+    kept = []
+    for size in sizes:
+        tracemalloc.start()
+        made = make(size)
+        kept.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        del made
+    return kept
+
+
+def test_memory_does_not_grow_with_the_number_of_things(monkeypatch):
+    monkeypatch.setattr(first_seen, "_BUFFER", 128)
+    monkeypatch.setattr(first_seen, "_LONGEST", 1024)
+
+    def make(size):
+        firsts = FirstSeen()
+        for number in range(size):
+            firsts.first(f"patient {number}", number)
+        return firsts
+
+    # Neither ends with a full buffer. The 8,192 further things take twelve bytes each on disk, and 8 bytes per block
+    # of 512 and some 500 bytes per run of 1,024 in memory.
+    small, large = memory_of(make, (2_048 + 1, 10_240 + 1))
+    assert large - small < 2 * 8_192
+
+
+def test_memory_does_not_grow_with_the_number_of_cases(monkeypatch):
+    monkeypatch.setattr(first_seen, "_TEXTS", 1000)
+
+    def make(size):
+        cases = CaseRegister()
+        for number in range(size):
+            cases.number(case(number))
+        return cases
+
+    small, large = memory_of(make, (1_000, 11_000))
+    # A byte for the split of each, and not its id.
+    assert large - small < 2 * 10_000
+
+
+def test_ids_and_patients_are_read_back_from_the_file(monkeypatch):
+    monkeypatch.setattr(first_seen, "_TEXTS", 50)
+    cases = CaseRegister()
+    for number in range(100):
+        assert cases.number(case(number, patient=f"é{number}" if number % 3 else None)) == number
+        assert cases.id(number) == f"c{number}"
+    assert [cases.id(number) for number in range(100)] == [f"c{number}" for number in range(100)]
+    assert [cases.patient(number) for number in range(100)] == [
+        f"é{number}" if number % 3 else None for number in range(100)
+    ]
 
 
 def test_earlier_cases_are_known_by_number():

@@ -185,7 +185,7 @@ def test_bad_input_exits_with_2(tmp_path, bench):
     (tmp_path / "file").write_text("")
     result = run(bench, "-o", tmp_path / "file")
     assert result.exit_code == 2
-    assert "file: is a file; pass a directory" in result.stderr
+    assert "file: is a file, expected a directory" in result.stderr
 
 
 def test_the_page_holds_everything_and_escapes_what_comes_from_outside(tmp_path, sound):

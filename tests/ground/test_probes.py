@@ -1,6 +1,8 @@
 """Probes from studies: what is asked where, what is true there, and who cannot be asked about."""
 
+import tracemalloc
 from collections import Counter
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -10,11 +12,12 @@ from hypothesis import strategies as st
 
 from carina.cases import open_benchmark
 from carina.cases.faults import faults
-from carina.ground import build_ground
+from carina.ground import build, build_ground
 from carina.ground.facts import GroundCaseFacts
 from carina.ground.options import GroundOptions
 from carina.ground.selection import find_candidates, select_probes
 from carina.ground.truth import truth_of
+from carina.store.disk_sort import sort_on_disk
 from carina.store.errors import CarinaError
 from carina.studies import (
     Anatomy,
@@ -77,7 +80,7 @@ def study(number, *findings, patient=None, views=("PA",), **more):
 def chosen(*studies, **options):
     options = GroundOptions(**options)
     found = find_candidates(enumerate(studies), options)
-    return select_probes(found, options), found
+    return list(select_probes(found, options)), found
 
 
 EFFUSION = finding("pleural effusion", drawn(box(10, 20, 20, 10)))
@@ -181,7 +184,8 @@ def test_studies_without_a_probe_have_a_reason():
         ("s2", "pleural effusion", "not drawn"),
         ("s3", "pleural effusion", "no image of a view that is asked about"),
     ]
-    assert {probe.image for probe in chosen(*studies, lateral=True)[0]} == {"21.png", "3.png"}
+    # The second image of study 2, "21.png", and the only one of study 3.
+    assert {(probe.place, probe.image) for probe in chosen(*studies, lateral=True)[0]} == {(2, 1), (3, 0)}
 
 
 def test_a_negative_probe_is_certainly_absent():
@@ -192,7 +196,7 @@ def test_a_negative_probe_is_certainly_absent():
     elsewhere = [study(3, absent, patient="x"), study(4, replace(absent, certainty="uncertain"), patient="x")]
     free = study(5, absent, finding("cardiomegaly", drawn(box(1, 1, 9, 9)), number=2))
     probes, found = chosen(ill, alike, called, *elsewhere, free, absent=5, targets=("consolidation",))
-    assert [probe.study for probe in probes if not probe.present] == ["s5"]
+    assert [probe.place for probe in probes if not probe.present] == [5]
     assert found.not_absent == {
         ("consolidation", "something there may be called by its name"): 2,
         ("consolidation", "another study of the patient has it"): 1,
@@ -203,7 +207,7 @@ def test_a_negative_probe_is_certainly_absent():
 def test_a_smaller_sample_is_part_of_a_larger_one(most, seed):
     studies = [study(n, EFFUSION) for n in range(12)]
     small, large = (
-        {probe.study for probe in chosen(*studies, per_target=number, seed=seed)[0]}
+        {probe.place for probe in chosen(*studies, per_target=number, seed=seed)[0]}
         for number in (most, most + 1)
     )
     assert len(small) == most
@@ -238,9 +242,9 @@ def test_a_phrase_is_a_sentence_that_states_the_finding_alone():
         targets=("pleural effusion", "nodule"),
     )
     # The control is asked for the words of the other one.
-    assert [(probe.study, probe.phrase) for probe in probes] == [
-        ("s0", "Small effusion."),
-        ("s1", "Small effusion."),
+    assert [(probe.place, probe.phrase) for probe in probes] == [
+        (0, "Small effusion."),
+        (1, "Small effusion."),
     ]
     assert found.skipped == [("s0", "nodule", "no sentence of the report states it alone")]
 
@@ -306,6 +310,43 @@ def test_any_number_of_workers_gives_the_same_bytes_and_a_second_call_changes_no
     before = {path: path.stat().st_mtime_ns for path in (root / "two").rglob("*.parquet")}
     build_ground(studies, root / "two", workers=1)
     assert before == {path: path.stat().st_mtime_ns for path in (root / "two").rglob("*.parquet")}
+
+
+def peak_memory(studies, out):
+    """Most bytes that Python objects take while a benchmark is built."""
+    tracemalloc.start()
+    try:
+        build_ground(studies, out, workers=1)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_number_of_studies(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "sort_on_disk", partial(sort_on_disk, run=1 << 16))
+    monkeypatch.setattr(build, "PART_SIZE", 64)
+    comb = np.zeros((HEIGHT, WIDTH), bool)
+    comb[::2] = comb[:, 0] = True
+    region = Region.from_mask(comb)
+    peaks = []
+    for size in (100, 400):
+        ill = (study(n, finding("mass", drawn(region))) for n in range(size))
+        write_studies(tmp_path / f"studies-{size}", ill, Provenance(command="test"))
+        studies = open_studies(tmp_path / f"studies-{size}")
+        peaks.append(peak_memory(studies, tmp_path / f"bench-{size}"))
+    # Two parts of cases, then seven: of the 300 further cases, less is kept than half of their regions alone.
+    assert peaks[1] - peaks[0] < 0.5 * 300 * len(region.counts)
+
+
+def test_a_build_that_sorts_on_disk_gives_the_same_bytes_and_leaves_nothing_else(bench, monkeypatch):
+    root, studies, _ = bench
+    monkeypatch.setattr(build, "sort_on_disk", partial(sort_on_disk, run=1))
+    build_ground(studies, root / "sorted", workers=1)
+    files = {path.relative_to(root / "bench") for path in (root / "bench").rglob("*")}
+    assert {path.relative_to(root / "sorted") for path in (root / "sorted").rglob("*")} == files
+    for path in files:
+        if (root / "bench" / path).is_file():
+            assert (root / "bench" / path).read_bytes() == (root / "sorted" / path).read_bytes(), path
 
 
 def test_options_are_checked():

@@ -342,7 +342,7 @@ def test_annotations_of_one_finding_on_images_of_two_sizes_are_refused_by_name(t
             '{"a": {"img_size": [1000000, 1000000], "Edema": []}}',
             "a, Edema: an image of 1000000 x 1000000 is too",
         ),
-        ('{"a":' * 100_000 + "1" + "}" * 100_000, "not JSON, or nested too deeply"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "not JSON: nested too deeply"),
         ('{"images": [{"id": 1}], "annotations": []}', "not COCO's layout: no 'path'"),
         (
             '{"images": [{"id": 1, "path": "a.png"}, {"id": 2, "path": "b/a.png"}], "annotations": []}',

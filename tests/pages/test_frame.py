@@ -15,19 +15,19 @@ def page() -> str:
     )
 
 
-def test_policy_allows_exactly_the_scripts_of_the_page() -> None:
+def test_policy_allows_exactly_the_scripts_and_the_style_sheet_of_the_page() -> None:
     html = page()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html).group(1).replace("&#39;", "'")
-    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
-    digests = {f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts}
-    assert scripts
+    texts = re.findall(r"<(?:script|style)>(.*?)</(?:script|style)>", html, re.DOTALL)
+    digests = {f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts}
+    assert len(texts) > 1
     assert set(re.findall(r"'sha256-[^']*'", policy)) == digests
     assert "default-src 'none'" in policy
     assert "http" not in policy
 
 
 def test_policy_without_scripts_allows_none() -> None:
-    assert "script-src 'none'" in security_policy([])
+    assert "script-src 'none'" in security_policy([], "")
 
 
 def test_title_is_escaped() -> None:

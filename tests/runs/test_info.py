@@ -74,7 +74,9 @@ def test_a_call_records_the_packages_that_run_the_model(bench, tmp_path, monkeyp
     info = describe_run(bench, parse_model_name("builtin/oracle"), tmp_path, RunOptions())
     monkeypatch.setattr(run_description, "version", lambda name: f"1.2 of {name}")
     expected = {"carina": carina.__version__} | {name: f"1.2 of {name}" for name in packages}
-    assert start_call(info, parse_model_name(model), None).calls[-1].versions == expected
+    started = start_call(info, parse_model_name(model), None, cases=3, verify_images=True)
+    assert started.calls[-1].versions == expected
+    assert started.case_count == 3
 
 
 def test_the_version_of_a_missing_package_is_not_installed():
@@ -128,5 +130,6 @@ def test_run_json_lists_the_calls(bench, tmp_path):
             "ended": "2030-01-02T10:00:00Z",
             "base_url": None,
             "versions": {"carina": carina.__version__},
+            "verify_images": True,
         }
     ]

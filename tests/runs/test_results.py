@@ -24,7 +24,9 @@ def copy(finished, tmp_path):
     """A run whose table a test may change: `copy(table)` writes the changed table."""
     path = tmp_path / "copy"
     path.mkdir()
-    (path / "run.json").write_bytes((finished.path / "run.json").read_bytes())
+    # As in runs of earlier versions, so that the change itself is found, and not only that there is one.
+    described = json.loads((finished.path / "run.json").read_text()) | {"table": None}
+    (path / "run.json").write_text(json.dumps(described))
 
     def write(change):
         pq.write_table(change(pq.read_table(finished.path / "steps.parquet")), path / "steps.parquet")

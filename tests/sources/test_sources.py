@@ -428,14 +428,27 @@ def test_a_resumed_import_reads_no_finished_record_again(lines, tmp_path, monkey
     assert read == ["a", "b", "c", "c"]
 
 
-@pytest.mark.usefixtures("scans")
-def test_a_finished_set_and_another_import_are_refused(lines, tmp_path):
-    path = lines("a")
-    import_studies("scans", path, tmp_path / "out", workers=1)
-    with pytest.raises(CarinaError, match=r"out: .*\b1 studies\b"):
-        import_studies("scans", path, tmp_path / "out", workers=1)
+def test_a_finished_import_is_read_no_more_and_another_one_is_refused(lines, tmp_path, scans):
+    path = lines("a", "bad")
+    first = import_source("scans", path, tmp_path / "out", workers=1)
+    whole = snapshot(tmp_path / "out")
+    scans.clear()
+    assert import_source("scans", path, tmp_path / "out", workers=1).counts == first.counts
+    assert scans == []
+    assert snapshot(tmp_path / "out") == whole
     with pytest.raises(CarinaError, match="out: "):
         import_studies("scans", path, tmp_path / "out", options={"split": "test"}, workers=1)
+
+
+@pytest.mark.usefixtures("scans")
+def test_a_damaged_part_of_a_finished_import_is_made_again(lines, tmp_path):
+    path, out = lines("a", "b"), tmp_path / "out"
+    import_source("scans", path, out, workers=1)
+    whole = snapshot(out)
+    part = out / "studies/part-00000.parquet"
+    part.write_bytes(part.read_bytes()[:-7])
+    import_source("scans", path, out, workers=1)
+    assert snapshot(out) == whole
 
 
 def test_workers_change_no_byte(tmp_path):

@@ -30,6 +30,10 @@ def incomplete():
     return False
 
 
+def partial(out, fingerprint="one", check=incomplete, **more):
+    return partial_directory(out, fingerprint, check, error=BenchmarkError, **more)
+
+
 def claim(directory, fingerprint):
     return claim_directory(directory, fingerprint, incomplete, error=BenchmarkError)
 
@@ -79,30 +83,58 @@ def test_a_file_cannot_be_locked_as_a_directory(tmp_path):
             lock_directory(path).__enter__()
         assert str(raised.value) == f"{tmp_path / 'file'}: is a file, expected a directory"
     with pytest.raises(CarinaError, match="file: is a file, expected a directory"):
-        partial_directory(tmp_path / "file/below", "one", CarinaError).__enter__()
+        partial(tmp_path / "file/below").__enter__()
 
 
 def refuse(path, *_, **__):
     raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
 
-@pytest.mark.parametrize("way", [lock_directory, lambda path: partial_directory(path, "one", CarinaError)])
+@pytest.mark.parametrize("way", [lock_directory, partial])
 def test_a_directory_that_cannot_be_created_is_an_error_with_its_path(tmp_path, monkeypatch, way):
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(CarinaError, match=rf"{tmp_path}.*: cannot be created: Read-only file system; choose"):
         way(tmp_path / "new/out").__enter__()
 
 
-@pytest.mark.parametrize("way", [lock_directory, lambda path: partial_directory(path, "one", CarinaError)])
+@pytest.mark.parametrize("way", [lock_directory, partial])
 def test_a_directory_that_cannot_be_written_is_an_error_with_its_path(tmp_path, way):
     with (
         pytest.raises(CarinaError, match=rf"{tmp_path}.*: cannot be written: Read-only file system; choose"),
-        way(tmp_path / "out") as partial,
+        way(tmp_path / "out") as hidden,
     ):
-        refuse((partial or tmp_path / "out") / "file")
+        refuse((hidden or tmp_path / "out") / "file")
     for other in ("/elsewhere/file", None):
         with pytest.raises(OSError, match="Read-only"), way(tmp_path / "out"):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), other)
+
+
+def test_temporary_files_of_killed_processes_are_removed_and_others_are_not(tmp_path):
+    (tmp_path / "tables").mkdir()
+    left = [tmp_path / ".a.json.99.tmp", tmp_path / "tables/.b.csv.7.tmp"]
+    foreign = [tmp_path / ".a.json.tmp", tmp_path / "a.99.tmp", tmp_path / ".99.tmp", tmp_path / ".a.9x.tmp"]
+    for path in (*left, *foreign):
+        path.touch()
+    with pytest.raises(ValueError, match="inside"), lock_directory(tmp_path, folders=("tables",)):
+        raise ValueError("inside")
+    assert all(path.exists() for path in left)
+    with lock_directory(tmp_path, folders=("tables",)):
+        pass
+    assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in foreign)
+
+
+def test_a_directory_that_a_failed_command_created_is_removed_where_it_is_empty(tmp_path):
+    with pytest.raises(ValueError, match="inside"), lock_directory(tmp_path / "new/place"):
+        raise ValueError("inside")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(FileExistsError), lock_directory(tmp_path / "new/place"):
+        (tmp_path / "new/place/folder/..").mkdir(parents=True)
+    assert (tmp_path / "new/place/folder").is_dir()
+    (tmp_path / "there").mkdir()
+    with pytest.raises(ValueError, match="inside"), lock_directory(tmp_path / "there"):
+        raise ValueError("inside")
+    assert (tmp_path / "there").is_dir()
 
 
 # ---- in place -------------------------------------------------------------------------------------------------------
@@ -129,17 +161,17 @@ def test_a_complete_directory_is_not_marked_as_unfinished(tmp_path):
 
 
 def export(out, fingerprint, content="whole"):
-    with partial_directory(out, fingerprint, BenchmarkError) as partial:
-        (partial / "file").write_text(content)
+    with partial(out, fingerprint) as hidden:
+        (hidden / "file").write_text(content)
 
 
 def test_an_export_gets_its_name_when_it_is_whole(tmp_path):
     out = tmp_path / "out"
-    with partial_directory(out, "one", BenchmarkError) as partial:
-        (partial / "file").write_text("whole")
+    with partial(out, "one") as hidden:
+        (hidden / "file").write_text("whole")
         assert not out.exists()
         with pytest.raises(BenchmarkError, match="another command exports to it"):
-            partial_directory(out, "one", BenchmarkError).__enter__()
+            partial(out, "one").__enter__()
     assert [path.name for path in out.iterdir()] == ["file"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -154,8 +186,8 @@ def test_an_interrupted_export_is_continued_with_the_same_fingerprint_and_else_e
     (tmp_path / ".out.partial/file").write_text("half")
     (tmp_path / ".out.partial/.file2.99.tmp").write_text("of a killed process")
     assert not out.exists()
-    with partial_directory(out, fingerprint, BenchmarkError) as partial:
-        assert [path.name for path in partial.iterdir() if path.name != UNFINISHED] == kept
+    with partial(out, fingerprint) as hidden:
+        assert [path.name for path in hidden.iterdir() if path.name != UNFINISHED] == kept
 
 
 def test_an_export_goes_into_an_empty_directory_and_into_no_other(tmp_path):
@@ -164,6 +196,29 @@ def test_an_export_goes_into_an_empty_directory_and_into_no_other(tmp_path):
     (out / LOCK).touch()  # of a killed process
     export(out, "one")
     assert [path.name for path in out.iterdir()] == ["file"]
-    with pytest.raises(BenchmarkError, match="out: another command has finished it"):
+    with pytest.raises(BenchmarkError, match="out: holds something else already"):
         export(out, "one", "again")
     assert (out / "file").read_text() == "whole"
+
+
+def test_files_in_the_hidden_directory_that_nobody_marked_as_an_export_are_kept(tmp_path):
+    (tmp_path / ".out.partial").mkdir()
+    (tmp_path / ".out.partial/mine").write_text("mine")
+    with pytest.raises(BenchmarkError, match=r"\.out\.partial: holds files that Carina did not write"):
+        partial(tmp_path / "out").__enter__()
+    assert (tmp_path / ".out.partial/mine").read_text() == "mine"
+
+
+def test_a_complete_export_is_freed_of_what_a_killed_command_left(tmp_path):
+    out = tmp_path / "out"
+    export(out, "one")
+    (out / UNFINISHED).write_text("one")
+    (out / "notes").mkdir()
+    (out / "notes/1").touch()
+    with partial(out, check=lambda: True, notes=("notes",)) as hidden:
+        assert hidden is None
+    assert [path.name for path in out.iterdir()] == ["file"]
+    (out / "notes").mkdir()  # of the user: the export is complete, and nothing says that a command was killed
+    with partial(out, check=lambda: True, notes=("notes",)):
+        pass
+    assert (out / "notes").is_dir()

@@ -106,7 +106,7 @@ def test_missing_manifests_say_why(tmp_path):
 
 def test_a_manifest_that_is_a_directory_is_refused(tmp_path):
     (tmp_path / "studies.json").mkdir()
-    with pytest.raises(StudySetError, match="cannot be read"):
+    with pytest.raises(StudySetError, match=r"studies\.json: is a directory"):
         read_manifest(STUDIES, tmp_path)
 
 

@@ -135,11 +135,11 @@ def bomb(width, height):
 def test_a_decompression_bomb_is_refused_from_its_header(tmp_path):
     path = tmp_path / "bomb.png"
     path.write_bytes(bomb(60_000, 60_000))
-    assert read_header(path) == Header(60_000, 60_000, 8)
-    with pytest.raises(
-        ImageError, match=r"bomb\.png: 60000 x 60000 pixels, more than the limit of 100,000,000"
-    ):
-        read_pixels(path)
+    for read in (read_header, read_pixels):
+        with pytest.raises(
+            ImageError, match=r"bomb\.png: 60000 x 60000 pixels, more than the limit of 100,000,000"
+        ):
+            read(path)
 
 
 def test_the_caller_sets_the_limit_of_pixels(tmp_path):
@@ -172,7 +172,7 @@ def test_a_file_too_large_to_be_an_image_is_refused(tmp_path, monkeypatch):
         (b"\x89PNG\r\n\x1a\n", "damaged or cut short"),
         (b"II*\0\xff\xff\xff\x7f", "damaged or cut short"),
         (b"\xff\xd8\xff\xe0", "damaged or cut short"),
-        (tiff(np.stack([GREY8] * 2), photometric="minisblack"), "holds 2 pages, expected one"),
+        (tiff(np.stack([GREY8] * 2), photometric="minisblack"), "holds several pages, expected one"),
         (tiff(GREY8.astype(np.float32)), "holds values of mode F, 32 bits; expected unsigned, up to 16 bits"),
         (tiff(GREY8.astype(np.int16)), "expected unsigned"),
         (tiff(GREY8.astype(np.uint32)), "expected unsigned"),

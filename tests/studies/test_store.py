@@ -228,6 +228,26 @@ def test_parts_beyond_the_new_set_are_removed(tmp_path):
     assert open_studies(tmp_path).ids() == ["s0000", "s0001"]
 
 
+def test_a_part_of_another_set_is_not_removed(tmp_path):
+    write_part(tmp_path, 3, [study(0)], fingerprint=OTHER.fingerprint)
+    foreign = (tmp_path / "studies/part-00003.parquet").read_bytes()
+    for replace in (False, True):
+        with pytest.raises(StudySetError, match=r"part-00003\.parquet: was not written by this command"):
+            write_studies(tmp_path, [study(1)], MADE, replace=replace)
+    assert (tmp_path / "studies/part-00003.parquet").read_bytes() == foreign
+    assert [path.name for path in tmp_path.iterdir()] == ["studies"]
+
+
+def test_a_set_given_up_takes_its_own_parts_with_it_and_no_others(tmp_path):
+    write_studies(tmp_path, [study(n) for n in range(6)], OTHER, part_size=2)
+    (tmp_path / "studies/part-00009.parquet").write_bytes(b"mine")
+    write_studies(tmp_path, [study(0)], MADE, replace=True)
+    assert open_studies(tmp_path).ids() == ["s0000"]
+    names = sorted(path.name for path in (tmp_path / "studies").iterdir())
+    assert names == ["part-00000.parquet", "part-00009.parquet"]
+    assert (tmp_path / "studies/part-00009.parquet").read_bytes() == b"mine"
+
+
 def part(index: int) -> list[Study]:
     return [study(index * 50 + number) for number in range(50)]
 

@@ -19,6 +19,7 @@ from carina.audits.gate import AnyGate
 from carina.audits.result import Audit, GateResult, worst_status
 from carina.cases.model import Case
 from carina.store.errors import CarinaError
+from carina.store.waiting import wait_for_result
 from carina.store.workers import pool
 
 _COLLECT_EVERY: Final = 16384
@@ -105,7 +106,7 @@ def audit_in_processes(
             examine = partial(_examine_elsewhere, begin, Path(folder))
             pending = thread.submit(list, processes.in_order(examine, others))
             cases = _until_failure(work.cases, pending)
-            parts = [_examine(Work(cases, work.gates), own, progress), *pending.result()]
+            parts = [_examine(Work(cases, work.gates), own, progress), *wait_for_result(pending)]
     results = {place: result for part in parts for place, result in part.results.items()}
     return _conclude(parts[0].totals, [results[place] for place in sorted(results)], benchmark=benchmark)
 

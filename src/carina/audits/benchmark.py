@@ -1,6 +1,5 @@
 """Audit a stored benchmark: which gates apply, with which limits, and why the benchmark does not hold more cases."""
 
-import csv
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import yaml
 
 from carina.audits.auditing import Work, audit_in_processes
 from carina.audits.gate import (
@@ -26,6 +24,7 @@ from carina.audits.gate import (
 )
 from carina.audits.result import Audit
 from carina.cases import Benchmark, open_benchmark
+from carina.store.documents import read_csv, read_json, read_yaml
 from carina.store.errors import BenchmarkError, CarinaError
 from carina.store.results import Location, as_path
 
@@ -131,12 +130,7 @@ def load_limits(path: Path) -> LimitsByGate:
     Raises:
         CarinaError: The file cannot be read, or is not a mapping of gates to limits.
     """
-    try:
-        stated = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CarinaError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise CarinaError(f"{path}: not YAML: {error}") from error
+    stated = read_yaml(path)
     if stated is None:
         return {}
     if not isinstance(stated, dict):
@@ -208,17 +202,13 @@ def read_skip_reasons(directory: Path) -> SkipReasons:
     path = directory / BUILD_REPORT
     if not path.is_file():
         return _count_skipped(directory / SKIPPED_STUDIES)
-    try:
-        report = msgspec.json.decode(path.read_bytes(), type=_BuildReport)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"{path}: not the report of a build: {error}") from error
+    report = read_json(path, _BuildReport, what="the report of a build", error=BenchmarkError)
     return {f"{stratum.target}/{stratum.path}": stratum.reasons for stratum in report.cells}
 
 
 def _count_skipped(path: Path) -> SkipReasons:
     reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
     if path.is_file():
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                reasons[row.get("target") or ""][row.get("reason") or "no reason"] += 1
+        for row in read_csv(path, error=BenchmarkError):
+            reasons[row.get("target") or ""][row.get("reason") or "no reason"] += 1
     return dict(reasons)

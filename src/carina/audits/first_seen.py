@@ -1,13 +1,19 @@
-"""What gates remember of the cases they have seen, in as few bytes as possible.
+"""What gates remember of the cases they have seen: a little in memory, the rest in temporary files.
 
 To find a repetition, a gate keeps twelve bytes per thing: a digest and the number of the case. The chance that any two
 of a million things share a digest is 3 in 100 million. `carina.store.Distinct` answers a simpler question (is it new?)
 for whole batches at a time; here single things are looked up, and the case in which they came first.
+
+Memory does not grow with the number of cases, but for a few hundredths of a byte per thing. The temporary files have no
+name, so that nothing is left of them when the process ends, in whichever way.
 """
 
+import sys
+import weakref
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
+from tempfile import TemporaryFile
 from typing import Final
 
 import numpy as np
@@ -16,10 +22,19 @@ from numpy.typing import NDArray
 from carina.audits.text_model import hash_text
 from carina.cases.model import Case
 
-_BUFFER: Final = 4096
-"""Digests that are collected before they are sorted in."""
-_BUFFER_SHARE: Final = 32
-"""The buffer grows with what is kept: one for this many."""
+_BUFFER: Final = 8192
+"""Digests that are collected before they are sorted and written."""
+_LONGEST: Final = 1 << 18
+"""Digests of the longest run that is merged with another one."""
+_BLOCK: Final = 512
+"""Digests that are read at a time."""
+_DIGEST: Final = 8
+_NUMBER: Final = 4
+"""Bytes of each in a file."""
+_TEXTS: Final = 1 << 20
+"""Bytes of texts that are collected before they are written."""
+_END: Final = 8
+"""Bytes of the place where a text ends."""
 _SEPARATOR: Final = "\0"
 
 
@@ -33,22 +48,24 @@ class FirstSeen:
     """
 
     def __init__(self) -> None:
-        self._digests = array("q")
-        self._numbers = array("I")
         self._buffer: dict[int, int] = {}
+        self._runs: list[_Run] = []
+        """The longest first; each but the longest is at least twice as long as the next, so there are few."""
 
     def __len__(self) -> int:
-        return len(self._digests) + len(self._buffer)
+        return len(self._buffer) + sum(map(len, self._runs))
 
     def get(self, thing: Hashable) -> int | None:
         """The number of the first case with this thing; None for a new one. Equal values are the same thing."""
         digest = hash(thing)
         found = self._buffer.get(digest)
-        if found is None:
-            at = bisect_left(self._digests, digest)
-            if at < len(self._digests) and self._digests[at] == digest:
-                return self._numbers[at]
-        return found
+        if found is not None:
+            return found
+        for run in self._runs:
+            found = run.get(digest)
+            if found is not None:
+                return found
+        return None
 
     def first(self, thing: Hashable, number: int) -> int:
         """The number of the first case with this thing, which is `number` for a new one."""
@@ -56,42 +73,112 @@ class FirstSeen:
         if found is not None:
             return found
         self._buffer[hash(thing)] = number
-        if len(self._buffer) > max(_BUFFER, len(self._digests) // _BUFFER_SHARE):
-            self._sort_in()
+        if len(self._buffer) >= _BUFFER:
+            self._write_buffer()
         return number
 
-    def _sort_in(self) -> None:
-        new = np.fromiter(self._buffer.keys(), np.int64, len(self._buffer))
-        order = np.argsort(new)
-        numbers = np.fromiter(self._buffer.values(), np.uint32, len(self._buffer))[order]
-        places = np.searchsorted(np.frombuffer(self._digests, np.int64), new[order])
-        self._digests = _insert(self._digests, places, new[order])
-        self._numbers = _insert(self._numbers, places, numbers)
+    def _write_buffer(self) -> None:
+        digests = np.fromiter(self._buffer.keys(), np.int64, len(self._buffer))
+        numbers = np.fromiter(self._buffer.values(), np.uint32, len(self._buffer))
+        while self._runs and len(self._runs[-1]) < min(2 * len(digests), _LONGEST):
+            earlier, of_earlier = self._runs.pop().read()
+            digests, numbers = np.concatenate([earlier, digests]), np.concatenate([of_earlier, numbers])
+        order = np.argsort(digests)
+        self._runs.append(_Run(digests[order], numbers[order]))
         self._buffer = {}
 
 
-def _insert(known: "array[int]", places: NDArray[np.int64], new: NDArray[np.generic]) -> "array[int]":
-    merged = array(known.typecode)
-    merged.frombytes(np.insert(np.frombuffer(known, new.dtype), places, new).data.cast("B"))
-    return merged
+class _TemporaryFile:
+    """Bytes on disk, which are gone when the object is."""
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile(buffering=0, prefix="carina-audit-")  # noqa: SIM115 - closed by the line below
+        weakref.finalize(self, self._file.close)
+
+    def append(self, content: bytes) -> None:
+        self._file.seek(0, 2)
+        self._file.write(content)
+
+    def read(self, start: int, size: int) -> bytes:
+        self._file.seek(start)
+        return self._file.read(size)
+
+
+class _Run:
+    """Sorted digests with their numbers in files; of every block, the first digest is in memory."""
+
+    def __init__(self, digests: NDArray[np.int64], numbers: NDArray[np.uint32]) -> None:
+        self._length = len(digests)
+        self._starts = array("q", digests[::_BLOCK].tobytes())
+        self._digests = _TemporaryFile()
+        self._digests.append(digests.tobytes())
+        self._numbers = _TemporaryFile()
+        self._numbers.append(numbers.tobytes())
+
+    def __len__(self) -> int:
+        return self._length
+
+    def get(self, digest: int) -> int | None:
+        start = (bisect_right(self._starts, digest) - 1) * _BLOCK
+        if start < 0:
+            return None
+        block = memoryview(self._digests.read(start * _DIGEST, _BLOCK * _DIGEST)).cast("q")
+        at = bisect_left(block, digest)
+        if at == len(block) or block[at] != digest:
+            return None
+        return int.from_bytes(self._numbers.read((start + at) * _NUMBER, _NUMBER), sys.byteorder)
+
+    def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        return (
+            np.frombuffer(self._digests.read(0, self._length * _DIGEST), np.int64),
+            np.frombuffer(self._numbers.read(0, self._length * _NUMBER), np.uint32),
+        )
 
 
 class _Texts:
-    """Texts by number, one after the other in one piece of memory."""
+    """Texts by number; the last ones are in memory, the others in a file."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
-        self._ends = array("Q", [0])
+        self._ends = array("Q")
+        """Where the texts in memory end, counted from the first of all texts."""
+        self._written = 0
+        """Number of the texts in the file."""
+        self._size = 0
+        """Their bytes."""
+        self._file: _TemporaryFile | None = None
+        self._file_ends: _TemporaryFile | None = None
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return self._written + len(self._ends)
 
     def add(self, text: str) -> None:
         self._bytes += text.encode()
-        self._ends.append(len(self._bytes))
+        self._ends.append(self._size + len(self._bytes))
+        if len(self._bytes) >= _TEXTS:
+            self._write()
 
     def __getitem__(self, number: int) -> str:
-        return self._bytes[self._ends[number] : self._ends[number + 1]].decode()
+        place = number - self._written
+        if place >= 0:
+            start = self._ends[place - 1] if place else self._size
+            return self._bytes[start - self._size : self._ends[place] - self._size].decode()
+        assert self._file is not None  # noqa: S101 - written before
+        assert self._file_ends is not None  # noqa: S101 - written before
+        # The end of the text before is the start of this one; the first has none before it.
+        before = self._file_ends.read(max(0, number - 1) * _END, 2 * _END if number else _END)
+        ends = memoryview(before).cast("Q")
+        start = ends[0] if number else 0
+        return self._file.read(start, ends[-1] - start).decode()
+
+    def _write(self) -> None:
+        if self._file is None or self._file_ends is None:
+            self._file, self._file_ends = _TemporaryFile(), _TemporaryFile()
+        self._file.append(bytes(self._bytes))
+        self._file_ends.append(self._ends.tobytes())
+        self._written += len(self._ends)
+        self._size += len(self._bytes)
+        self._bytes, self._ends = bytearray(), array("Q")
 
 
 class CaseRegister:

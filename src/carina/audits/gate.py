@@ -5,7 +5,6 @@ counts instead of cases, and returns a `GateResult` in the end. Modules of `audi
 `audits.trek` are found by themselves; other packages announce theirs in the entry-point group `carina.gates`.
 """
 
-import math
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from carina.audits.result import GateResult, Objection, Objections, Row, Status,
 from carina.cases.model import Case
 from carina.cases.render.views import ImageSource
 from carina.stats.proportion import wilson
+from carina.store.documents import require_finite
 from carina.store.errors import CarinaError
 from carina.store.registry import Registry
 
@@ -287,8 +287,7 @@ class GateInfo:
                 raise CarinaError(
                     f"{where}: {self.name}: unknown limit {name!r}; this gate has the limits: {known}"
                 )
-            if isinstance(value, float) and not math.isfinite(value):
-                raise CarinaError(f"{where}: {self.name}.{name}: expected a finite number, found {value}")
+            require_finite({self.name: {name: value}}, where)
         try:
             return msgspec.convert({**values, **stated}, self.limits)
         except msgspec.ValidationError as error:

@@ -45,7 +45,9 @@ _FRAME: Final = (
 
 
 @check_arguments
-def open_benchmark(location: Location, images: Location | None = None, *, verify: bool = True) -> "Benchmark":
+def open_benchmark(
+    location: Location, images: Location | None = None, *, verify: bool = True, verify_images: bool = True
+) -> "Benchmark":
     """Open a benchmark; only its manifest is read.
 
     Args:
@@ -53,6 +55,8 @@ def open_benchmark(location: Location, images: Location | None = None, *, verify
         images: Directory of the images, if they have moved.
         verify: Whether to compare each part with its checksum when it is first read; False for a benchmark that was
             verified before.
+        verify_images: Whether to compare each image file with the SHA-256 that its case states, when it is first
+            opened.
 
     Returns:
         The benchmark; cases are read when they are asked for.
@@ -68,7 +72,8 @@ def open_benchmark(location: Location, images: Location | None = None, *, verify
     if isinstance(location, Benchmark) and images is None:
         return location
     root = None if images is None else as_path(images)
-    return Benchmark(OpenSet(CASES, as_path(location), verify=verify, image_root=root))
+    opened = OpenSet(CASES, as_path(location), verify=verify, image_root=root, verify_images=verify_images)
+    return Benchmark(opened)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

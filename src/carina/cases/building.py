@@ -17,6 +17,7 @@ from carina.cases.model import Case
 from carina.cases.protocol import PROTOCOLS
 from carina.cases.store import Manifest, Provenance, create_benchmark
 from carina.store import SetBuild
+from carina.store.documents import read_json
 from carina.store.errors import BenchmarkError, CarinaError
 from carina.store.files import write_bytes
 from carina.store.results import Location, as_path
@@ -44,12 +45,12 @@ def provenance_of(
 
 @contextmanager
 def open_build(
-    studies: Studies, directory: Path, provenance: Provenance
+    studies: Studies, directory: Path, provenance: Provenance, *, notes: Sequence[str] = ()
 ) -> Iterator[SetBuild[Case, Manifest]]:
-    """Claim and lock a directory for a benchmark of these studies."""
+    """Claim and lock a directory for a benchmark of these studies; `notes` are removed when it is complete."""
     if directory.resolve().is_relative_to(studies.directory.resolve()):
         raise CarinaError(f"{directory}: lies in the study set; choose a directory outside of it")
-    with create_benchmark(directory, provenance) as build:
+    with create_benchmark(directory, provenance, beside=(REPORT, SKIPPED), notes=notes) as build:
         yield build
 
 
@@ -58,11 +59,11 @@ def read_finished(
 ) -> tuple[Manifest, ReportKind] | None:
     """Manifest and report of a benchmark that an earlier call finished, if nothing of it was damaged since."""
     manifest = build.finished()
-    if manifest is None:
+    if manifest is None or not (build.directory / SKIPPED).is_file():
         return None
     try:
-        return manifest, msgspec.json.decode((build.directory / REPORT).read_bytes(), type=kind)
-    except (FileNotFoundError, msgspec.DecodeError):
+        return manifest, read_json(build.directory / REPORT, kind)
+    except CarinaError:
         return None
 
 
@@ -94,22 +95,24 @@ def read_build_report(benchmark: Benchmark | Location, kind: type[BuildReport] |
     protocol = str(opened.manifest.options.get("protocol", ""))
     if protocol not in PROTOCOLS or not file.is_file():
         raise BenchmarkError(f"{file}: there is no build report; only `carina build` writes one")
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=kind or PROTOCOLS[protocol].build_report)
-    except msgspec.DecodeError as error:
-        raise BenchmarkError(
-            f"{file}: {error}. Run the same `carina build` again to write it anew"
-        ) from error
+    return read_json(
+        file,
+        kind or PROTOCOLS[protocol].build_report,
+        what="a build report, which the same `carina build` writes anew",
+        error=BenchmarkError,
+    )
 
 
 def ensure_open(studies: Studies | Location) -> Studies:
-    """The study set of the caller; opens it where the caller gave a path.
+    """The study set of the caller, which must be sound; opens it where the caller gave a path.
 
     Raises:
-        CarinaError: It is limited by conditions, which a build does not record.
+        CarinaError: It is limited by conditions, which a build does not record, or `carina check` refuses it.
     """
     path = as_path(studies)
-    return studies if isinstance(studies, Studies) else open_studies(path)
+    opened = studies if isinstance(studies, Studies) else open_studies(path)
+    opened.require_sound()
+    return opened
 
 
 @lru_cache(maxsize=1)

@@ -3,6 +3,7 @@
 `carina.program` starts it. Bad input or wrong usage exits with 2, a failure with 1, an interrupt with 130.
 """
 
+import errno
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +27,7 @@ from carina.cli import (
 )
 from carina.cli.console import print_line
 from carina.store.errors import CarinaError
+from carina.store.files import NOT_WRITABLE, explain_os_error
 from carina.version import __version__
 
 _COMMANDS = (
@@ -56,6 +58,18 @@ _RENAMED = {
 """Commands of the former group `carina ground`, and their names today."""
 
 
+_WRONG_PLACE = NOT_WRITABLE | {
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOTEMPTY,
+}
+"""Errors of the operating system about a path that a user has chosen; others, such as a full disk, are failures."""
+
+
 class _Commands(TyperGroup):
     """Turns what a command raises into a sentence and an exit code, for the program and for tests alike."""
 
@@ -82,9 +96,8 @@ class _Commands(TyperGroup):
         except BrokenPipeError:
             raise typer.Exit(1) from None
         except OSError as error:
-            place = f"{error.filename}: " if error.filename else ""
-            print_line(f"Error: {place}{error.strerror or error}", fg=typer.colors.RED, err=True)
-            raise typer.Exit(1) from None
+            print_line(f"Error: {explain_os_error(error)}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(2 if error.errno in _WRONG_PLACE else 1) from None
         except KeyboardInterrupt:
             print_line("\nInterrupted. Running the same command again resumes.", err=True)
             raise typer.Exit(130) from None

@@ -15,6 +15,7 @@ from carina.cli.shared_options import (
     ImagesOption,
     JsonOption,
     SeedOption,
+    VerifyImagesOption,
     WorkersOption,
 )
 from carina.store.counts import format_count
@@ -109,6 +110,7 @@ def explain(
     ] = None,
     seed: SeedOption = 0,
     images: ImagesOption = None,
+    verify_images: VerifyImagesOption = True,
     engine: EngineOption = "local",
     address: AddressOption = None,
     workers: WorkersOption = None,
@@ -163,6 +165,7 @@ def explain(
         seed=seed,
         limit=limit,
         images=images,
+        verify_images=verify_images,
         on_error=on_error,
         workers=workers,
         engine=engine,

@@ -84,6 +84,7 @@ def report(
                 "ground": written.map_page,
                 "tables": [path for path in written.files if path.suffix in (".csv", ".parquet")],
                 "figures": [path for path in written.files if path.suffix in (".svg", ".png")],
+                "notices": written.notices,
             }
         )
     else:
@@ -94,5 +95,7 @@ def report(
             "beside it",
             err=True,
         )
+        for notice in written.notices:
+            typer.echo(notice, err=True)
     if open_:
         written.open()

@@ -16,6 +16,7 @@ from carina.cli.shared_options import (
     ImagesOption,
     JsonOption,
     SeedOption,
+    VerifyImagesOption,
 )
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
@@ -141,6 +142,7 @@ def run(
         str | None, typer.Option(metavar="NAME", help="Device of an in-process model: cpu, cuda, cuda:1.")
     ] = None,
     images: ImagesOption = None,
+    verify_images: VerifyImagesOption = True,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print calls, tokens and cost; send nothing.")
     ] = False,
@@ -234,6 +236,7 @@ def run(
         trust_remote_code=trust_remote_code,
         device=device,
         images=images,
+        verify_images=verify_images,
         progress=partial(progress, quiet=json),
         notify=lambda sentence: print_line(sentence, err=True),
     )

@@ -12,6 +12,13 @@ SetArgument = Annotated[
 ImagesOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Directory of the images, if they have moved.")
 ]
+VerifyImagesOption = Annotated[
+    bool,
+    typer.Option(
+        "--verify-images/--no-verify-images",
+        help="Compare every image with the SHA-256 that its case states; --no-verify-images is quicker.",
+    ),
+]
 FilesOption = Annotated[
     bool, typer.Option("--files/--no-files", help="Open the image files; --no-files is quicker.")
 ]

@@ -29,8 +29,10 @@ from carina.models.clip.model_folder import list_checkpoints
 from carina.models.extra import require
 from carina.models.frame import Map
 from carina.stats import Interval, mean_interval
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
+from carina.store.frames import TableInfo, describe_table
 
 if TYPE_CHECKING:
     from carina.explanations.clip import ClipExplainer
@@ -74,6 +76,8 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
     shuffled: Order | None
     """Order in which weights were shuffled; None where the layers of the image tower cannot be read."""
     figures: tuple[Figure, ...]
+    table: TableInfo | None = None
+    """Size and checksum of `checks.parquet`; None in checks of earlier versions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +205,8 @@ def check_maps(
 def write_checks(directory: Path, checked: CheckResult) -> None:
     """Write `checks.parquet` and `checks.json` into the directory of the maps."""
     write_table(directory / ROWS, checked.rows)
-    content = msgspec.json.encode(checked.checks)
+    described = describe_table(directory / ROWS, checked.rows.height)
+    content = msgspec.json.encode(msgspec.structs.replace(checked.checks, table=described))
     write_bytes(directory / CHECKS, msgspec.json.format(content, indent=1) + b"\n")
 
 
@@ -212,12 +217,12 @@ def read_checks(directory: Path) -> Checks:
         CarinaError: There are none, or the file is damaged.
     """
     path = directory / CHECKS
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Checks)
-    except FileNotFoundError:
-        raise CarinaError(f"{path}: missing; run `carina explain` with --check N to check maps") from None
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: expected the checks of a run: {error}") from error
+    return read_json(
+        path,
+        Checks,
+        what="the checks of a run",
+        missing="missing; run `carina explain` with --check N to check maps",
+    )
 
 
 def select_maps_to_check(maps: Iterable[LocalisationMap], number: int) -> list[LocalisationMap]:

@@ -3,30 +3,33 @@
 A part is a pure function of the benchmark, the explainer and the ids of its cases.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
+import polars as pl
 
 from carina.cases import Benchmark, Case, open_benchmark
-from carina.cases.building import write_skipped
+from carina.cases.building import SKIPPED, write_skipped
 from carina.explanations.explainer import Explainer, MapResult
 from carina.explanations.explainer_registry import open_explainer
 from carina.explanations.maps import (
+    MAPS,
     LocalisationMap,
     Manifest,
+    Maps,
     Provenance,
     complete_part,
     create_maps,
-    open_maps,
     pack_grid,
     store_frame,
 )
 from carina.explanations.probe import make_probe, read_grey_pixels
-from carina.store import PartInfo
+from carina.ground import PRESENT
+from carina.store import OpenSet, PartInfo
 from carina.store.errors import CarinaError, MapsError
 from carina.store.workers import Engine, in_order
 
@@ -47,6 +50,8 @@ class MapOptions:
     seed: int = 0
     limit: int | None = None
     """Largest number of probes, taken from each finding in turn; None for all."""
+    verify_images: bool = True
+    """Whether image files are compared with the checksums that their cases state."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ def make_maps(
     address: str | None = None,
     on_error: OnError = "skip",
     progress: Callable[[int], object] = lambda _done: None,
+    score: Callable[[], object] = lambda: None,
 ) -> MapsWritten:
     """Write a map of every probe. An interrupted call resumes.
 
@@ -102,6 +108,7 @@ def make_maps(
         address: Address of a Ray cluster.
         on_error: What to do with a probe that cannot be explained.
         progress: Called with the number of probes that are done.
+        score: Called when the maps are complete, while no other process can write to the directory.
     """
     explainer = explainer or open_explainer(
         model, options.method, options.method_options, bench=bench, seed=options.seed
@@ -109,10 +116,11 @@ def make_maps(
     selected = select_probes(bench, options.limit)
     provenance = _provenance(bench, explainer, options, len(selected))
     _keep_open(provenance.fingerprint, model, options.method, explainer)
-    with create_maps(out, provenance) as build:
+    with create_maps(out, provenance, beside=(SKIPPED,)) as build:
         finished = build.finished()
-        if finished is not None and finished.counts.maps == len(selected):
+        if finished is not None and finished.counts.maps == len(selected) and (out / SKIPPED).is_file():
             progress(len(selected))
+            score()
             return MapsWritten(finished, ())
         tasks = (
             _Task(
@@ -132,16 +140,21 @@ def make_maps(
         for part in in_order(_write, tasks, workers=workers, ahead=2, engine=engine, address=address):
             parts.append(part)
             progress(min(PART_SIZE, len(selected) - PART_SIZE * (len(parts) - 1)))
-        manifest = build.close(parts)
-        skipped = (
-            tuple(_find_skipped_probes(explainer, bench, out, selected))
-            if manifest.counts.maps < len(selected)
-            else ()
-        )
-        write_skipped(out, ("case", "reason"), skipped)
-        if not manifest.counts.maps:
-            raise MapsError(f"{out}: none of {len(selected)} probes has a map; the first: {skipped[0][1]}")
-        return MapsWritten(manifest, skipped)
+        skipped: list[tuple[str, str]] = []
+
+        def write_beside(manifest: Manifest) -> None:
+            if manifest.counts.maps < len(selected):
+                made = Maps(OpenSet(MAPS, out, verify=False, manifest=manifest)).ids()
+                skipped.extend(_find_skipped_probes(explainer, bench, frozenset(made), selected))
+            write_skipped(out, ("case", "reason"), skipped)
+            if not manifest.counts.maps:
+                raise MapsError(
+                    f"{out}: none of {len(selected)} probes has a map; the first: {skipped[0][1]}"
+                )
+
+        manifest = build.close(parts, write_beside)
+        score()
+        return MapsWritten(manifest, tuple(skipped))
 
 
 def select_probes(bench: Benchmark, limit: int | None) -> list[str]:
@@ -169,6 +182,26 @@ def select_probes(bench: Benchmark, limit: int | None) -> list[str]:
     return [name for name, _, _ in sorted(rows, key=lambda row: (row[1], row[0]))]
 
 
+def require_present(bench: Benchmark, selected: Collection[str]) -> None:
+    """Refuse probes of which none is positive: there is no region that a map could be compared with.
+
+    Raises:
+        CarinaError: Every selected probe is about an absent finding.
+    """
+    rows = bench.where(protocol="ground").table(["id", "path"]).collect()
+    present = rows.filter(pl.col("path") == PRESENT)["id"]
+    if present.is_in(list(selected)).any():
+        return
+    more = (
+        "explain more of them, with a larger limit"
+        if len(present)
+        else "build some with `carina build ground`"
+    )
+    raise CarinaError(
+        f"{bench.directory}: none of the {len(selected)} selected probes is positive, so no map could be scored; {more}"
+    )
+
+
 def _provenance(bench: Benchmark, explainer: Explainer, options: MapOptions, number: int) -> Provenance:
     return Provenance(
         command=f"carina explain {bench.directory.resolve().name} --model {explainer.name} "
@@ -182,6 +215,8 @@ def _provenance(bench: Benchmark, explainer: Explainer, options: MapOptions, num
             "settings": msgspec.to_builtins(dict(explainer.settings)),
             "limit": options.limit,
             "maps": number,
+            # Stated only where it is off: maps of other calls keep their fingerprints.
+            **({} if options.verify_images else {"verify_images": False}),
         },
         sources=bench.manifest.sources,
     )
@@ -199,7 +234,7 @@ def _write(task: _Task) -> PartInfo:
 
 
 def _maps(task: _Task) -> Iterator[LocalisationMap]:
-    bench = _open_bench(task.bench, task.images)
+    bench = _open_bench(task.bench, task.images, task.options.verify_images)
     explainer = _get_explainer(task)
     # In the order of the task, not of the file: neighbours share their prompts.
     by_id = {case.id: case for case in bench.pick(task.cases)}
@@ -229,10 +264,9 @@ def _explain_cases(
 
 
 def _find_skipped_probes(
-    explainer: Explainer, bench: Benchmark, out: Path, selected: list[str]
+    explainer: Explainer, bench: Benchmark, finished: Collection[str], selected: list[str]
 ) -> Iterator[tuple[str, str]]:
     """Probes without a map, with the reason, which is found by explaining them again: a resumed call needs it too."""
-    finished = set(open_maps(out, verify=False).ids())
     for case in bench.pick([name for name in selected if name not in finished]):
         try:
             explainer.explain([make_probe(case, read_grey_pixels(bench, case))])
@@ -261,9 +295,9 @@ def _to_record(case: Case, result: MapResult) -> LocalisationMap:
 
 
 @lru_cache(maxsize=1)
-def _open_bench(directory: str, images: str | None) -> Benchmark:
+def _open_bench(directory: str, images: str | None, verify_images: bool) -> Benchmark:  # noqa: FBT001 - for the cache
     """Open the benchmark once in each process; it was verified before the work was divided."""
-    return open_benchmark(directory, images, verify=False)
+    return open_benchmark(directory, images, verify=False, verify_images=verify_images)
 
 
 _EXPLAINERS: dict[tuple[str, str, str | None], Explainer] = {}
@@ -283,7 +317,7 @@ def _get_explainer(task: _Task) -> Explainer:
             task.model,
             task.options.method,
             task.options.method_options,
-            bench=_open_bench(task.bench, task.images),
+            bench=_open_bench(task.bench, task.images, task.options.verify_images),
             seed=task.options.seed,
         )
         _keep_open(*key, opened)

@@ -1,6 +1,7 @@
 """`explain`: make the localisation maps of a model, score them against expert regions, and check them."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ from carina.explanations.controls import CONTROLS
 from carina.explanations.explainer import Explainer
 from carina.explanations.explainer_registry import CONTROL, open_explainer
 from carina.explanations.faithfulness import FaithfulnessOptions
-from carina.explanations.map_parts import MapOptions, OnError, make_maps, select_probes
+from carina.explanations.map_parts import MapOptions, OnError, make_maps, require_present, select_probes
 from carina.explanations.maps import Maps, open_maps
 from carina.explanations.methods._options import parse_options
 from carina.explanations.scoring import (
@@ -23,6 +24,7 @@ from carina.explanations.scoring import (
     SUMMARY,
     Scoring,
     check_tuning,
+    read_map_table,
     read_scoring,
     score_map_run,
 )
@@ -85,11 +87,11 @@ class MapRun(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """One row a map and source (the model, and each control), one column a metric variant."""
-        return pl.read_parquet(self._home / SCORES, glob=False)
+        return read_map_table(self._home, SCORES, self.scoring)
 
     def summary(self) -> pl.DataFrame:
         """Means with intervals: one row a source, metric variant and group of maps."""
-        return pl.read_parquet(self._home / SUMMARY, glob=False)
+        return read_map_table(self._home, SUMMARY, self.scoring)
 
     def _summary(self) -> Mapping[str, object]:
         scoring = self.scoring
@@ -135,6 +137,7 @@ def explain(
     seed: int = 0,
     limit: PositiveInt | None = None,
     images: Location | None = None,
+    verify_images: bool = True,
     on_error: OnError = "skip",
     workers: PositiveInt | None = None,
     engine: Engine = "local",
@@ -162,6 +165,8 @@ def explain(
         seed: Seed for all random choices.
         limit: Largest number of maps, for probes of each finding in turn; None for all.
         images: Directory of the images, if they have moved.
+        verify_images: Whether to compare every image file with the SHA-256 that its case states, when it is first
+            opened. False saves reading each file once more, for very large sets; the maps record it.
         on_error: "skip" or "stop" at a probe whose image cannot be read, or for which the model has no prompt.
         workers: Number of processes; None for one per core.
         engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
@@ -172,7 +177,8 @@ def explain(
         The run, with `.maps`, `.scoring`, `.checks`, `.skipped`, `.summary()` and `.to_frame()`.
 
     Raises:
-        CarinaError: The benchmark has no probes, or model, method, option, profile or split is unknown.
+        CarinaError: The benchmark has no probes, none of those selected is positive, or model, method, option, profile
+            or split is unknown.
 
     Example:
         >>> maps = explain("probes", "builtin/asymmetry", "maps/few", limit=8, controls=False, workers=1)
@@ -188,13 +194,38 @@ def explain(
         require_weights(model)
     checking = parse_options(FaithfulnessOptions, check_options or {}, "checks", seed=seed)
     folder = image_directory(bench, images)
-    opened = open_benchmark(as_path(bench), folder)
+    opened = open_benchmark(as_path(bench), folder, verify_images=verify_images)
     if tune_on is not None:
         check_tuning(opened, tune_on)
     directory, processes = as_path(out), count_processes(model, workers, engine)
-    map_options = MapOptions(method=method, method_options=dict(options or {}), seed=seed, limit=limit)
+    map_options = MapOptions(
+        method=method, method_options=dict(options or {}), seed=seed, limit=limit, verify_images=verify_images
+    )
     explainer = open_explainer(model, method, map_options.method_options, bench=opened, seed=seed)
-    with progress("Maps", len(select_probes(opened, limit))) as advance:
+    probes = select_probes(opened, limit)
+    opened.require_sound(probes)
+    require_present(opened, probes)
+    names = CONTROLS if controls and not model.startswith(CONTROL) else ()
+
+    def score() -> None:
+        bar.close()
+        maps = open_maps(directory)
+        with progress("Scores", 1 + len(names)) as advance:
+            score_map_run(
+                opened,
+                maps,
+                profile_name=profile,
+                tune_on=tune_on,
+                controls=names,
+                seed=seed,
+                workers=processes,
+                progress=advance,
+            )
+        if checks is not None:
+            _check(opened, maps, explainer, checks, checking, seed, progress)
+
+    with ExitStack() as bar:
+        advance = bar.enter_context(progress("Maps", len(probes)))
         written = make_maps(
             opened,
             model,
@@ -207,22 +238,8 @@ def explain(
             address=address,
             on_error=on_error,
             progress=advance,
+            score=score,
         )
-    names = CONTROLS if controls and not model.startswith(CONTROL) else ()
-    maps = open_maps(directory)
-    with progress("Scores", 1 + len(names)) as advance:
-        score_map_run(
-            opened,
-            maps,
-            profile_name=profile,
-            tune_on=tune_on,
-            controls=names,
-            seed=seed,
-            workers=processes,
-            progress=advance,
-        )
-    if checks is not None:
-        _check(opened, maps, explainer, checks, checking, seed, progress)
     return MapRun(directory, written.skipped)
 
 

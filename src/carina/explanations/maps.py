@@ -160,7 +160,7 @@ def _faults(record: LocalisationMap) -> Iterator[str]:
         )
 
 
-_MAPS: Final = Kind(
+MAPS: Final = Kind(
     layout=LAYOUT,
     noun="map",
     record=LocalisationMap,
@@ -175,7 +175,7 @@ _MAPS: Final = Kind(
     unrepeated=("grid", "score", "against"),
 )
 
-_WRITER: Final = Writer(_MAPS)
+_WRITER: Final = Writer(MAPS)
 create_maps = _WRITER.create
 write_part = _WRITER.write_part
 complete_part = _WRITER.complete_part
@@ -192,4 +192,4 @@ def open_maps(path: str | Path, *, verify: bool = True) -> Maps:
     Raises:
         MapsError: There are no maps, or they are damaged.
     """
-    return Maps(OpenSet(_MAPS, Path(path), verify=verify))
+    return Maps(OpenSet(MAPS, Path(path), verify=verify))

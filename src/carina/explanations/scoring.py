@@ -29,8 +29,10 @@ from carina.maps.score import Scorer
 from carina.maps.summary import Cell, Row
 from carina.maps.tuning import Thresholds
 from carina.models.frame import Map
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import sha256, write_bytes
+from carina.store.frames import read_frame
 from carina.store.workers import in_order
 from carina.studies import Region
 from carina.version import __version__
@@ -152,6 +154,12 @@ def score_map_run(
     if finished is not None:
         progress(len(sources))
         return finished
+    tuning, rest = _divide_maps(list(maps), tune_on)
+    if not any(record.present for record in rest):
+        raise CarinaError(
+            f"{maps.directory}: none of the {len(rest)} maps to score is of a present finding; explain more "
+            "probes, with a larger limit, or tune thresholds on another split"
+        )
     tasks = [
         _Task(
             str(bench.directory.resolve()),
@@ -169,7 +177,6 @@ def score_map_run(
         scored[source] = result
         progress(1)
     of_model = scored[MODEL]
-    tuning, rest = _divide_maps(list(maps), tune_on)
     scored_ids = {record.id for record in rest}
     # scoring.json is written last: where it exists, the tables exist too.
     (maps.directory / SCORING).unlink(missing_ok=True)
@@ -436,6 +443,33 @@ def _summary_table(cells: Mapping[str, Sequence[Cell]]) -> pl.DataFrame:
     return pl.DataFrame(table_rows, infer_schema_length=None)
 
 
+def read_map_table(directory: Path, name: str, scoring: Scoring) -> pl.DataFrame:
+    """Read `scores.parquet` or `summary.parquet` of a run, compared with the checksum in `scoring.json`.
+
+    Raises:
+        CarinaError: The table is missing or damaged, was changed after scoring, or holds a number that is not finite;
+            the message names the file, the row and the column.
+    """
+    path = directory / name
+    table = read_frame(path, "score the maps with carina explain")
+    if scoring.tables.get(name) != sha256(path):
+        raise CarinaError(f"{directory}: maps or tables were changed after scoring; run carina explain again")
+    check_finite(path, table)
+    return table
+
+
+def check_finite(path: Path, table: pl.DataFrame) -> None:
+    """Refuse a table with a number that is not finite; a value that is not known is null."""
+    for column in table.select(pl.selectors.float()).iter_columns():
+        strange = ~column.is_finite().fill_null(value=True)
+        if strange.any():
+            row = strange.arg_max() or 0
+            raise CarinaError(
+                f"{path}, row {row}, column {column.name!r}: expected a finite number or none, found {column[row]}; "
+                "run carina explain again"
+            )
+
+
 def read_scoring(directory: Path) -> Scoring:
     """Read the scoring of a run.
 
@@ -443,9 +477,6 @@ def read_scoring(directory: Path) -> Scoring:
         CarinaError: The file is missing or damaged.
     """
     path = directory / SCORING
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Scoring)
-    except FileNotFoundError:
-        raise CarinaError(f"{path}: missing; score the maps with carina explain") from None
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: expected the scoring of maps: {error}") from error
+    return read_json(
+        path, Scoring, what="the scoring of maps", missing="missing; score the maps with carina explain"
+    )

@@ -6,11 +6,10 @@ few cases, whatever their number.
 """
 
 import hashlib
-import shutil
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
@@ -26,6 +25,7 @@ from carina.cases.model import Case
 from carina.cases.render import RENDER_VERSION, Views
 from carina.exports import _pictures
 from carina.store import SourceInfo
+from carina.store.documents import decode_json, read_file
 from carina.store.errors import BenchmarkError
 from carina.store.files import replacing, sha256, write_bytes
 from carina.store.resume import is_empty, partial_directory
@@ -71,6 +71,8 @@ class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     files: dict[str, str]
     """SHA-256 of every file but pictures, which are named by theirs."""
+    pictures: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Paths of the pictures, which hold the first 32 digits of their SHA-256; left out where none were written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +83,8 @@ class Written:
     fingerprint: str
     command: str
     questions: int
-    pictures: int
-    """Those that were placed in the folder `images`."""
+    pictures: tuple[str, ...]
+    """Paths of those that were placed in the folder `images`."""
     splits: dict[str, int]
     """Cases by split."""
     cells: dict[str, int]
@@ -192,10 +194,11 @@ class Format(ABC, Generic[Item]):
             counts=Counts(
                 cases=written.cases,
                 questions=written.questions,
-                pictures=written.pictures,
+                pictures=len(written.pictures),
                 splits=written.splits,
             ),
             files=written.files,
+            pictures=written.pictures or msgspec.UNSET,
         )
 
     def close(self, folder: Path, manifest: Any) -> list[Path]:  # noqa: ANN401, ARG002 - of `make_manifest`; for subclasses
@@ -204,10 +207,12 @@ class Format(ABC, Generic[Item]):
 
 
 class _Header(msgspec.Struct, frozen=True):
-    """The fields that identify an export."""
+    """The fields that identify an export, and the files that belong to it."""
 
     kind: str
     fingerprint: str
+    files: dict[str, str] = {}
+    pictures: tuple[str, ...] = ()
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -253,16 +258,16 @@ def write_folder(
 ) -> bytes:
     """Write a benchmark to `out`, which must not hold anything else; returns the bytes of `carina.json`.
 
-    The same export that is there already is left as it is.
+    The same export that is there already is compared with its checksums and left as it is.
     """
-    fingerprint = _make_fingerprint(bench, form)
-    finished = _read_finished(out, form.kind, fingerprint)
-    if finished is not None:
-        progress(len(bench))
-        return finished
     if not len(bench):
         raise BenchmarkError(f"{bench.directory}: holds no case to export")
-    with partial_directory(out, fingerprint, BenchmarkError) as folder:
+    fingerprint = _make_fingerprint(bench, form)
+    is_complete = partial(_is_complete, out, form.kind, fingerprint)
+    with partial_directory(out, fingerprint, is_complete, error=BenchmarkError, notes=(PARTS,)) as folder:
+        if folder is None:
+            progress(len(bench))
+            return (out / MANIFEST).read_bytes()
         work = _Work(bench.directory, images, bench.manifest.fingerprint, folder, form)
         parts = list(_write_parts(bench, work, workers, progress))
         manifest = form.make_manifest(
@@ -271,7 +276,7 @@ def write_folder(
                 fingerprint=fingerprint,
                 command=f"carina export {bench.directory.resolve().name} --to {to}{form.arguments}",
                 questions=sum(part.questions for part in parts),
-                pictures=_pictures.count_pictures(folder),
+                pictures=_pictures.list_pictures(folder),
                 splits=_add_counts(part.splits for part in parts),
                 cells=_add_counts(part.cells for part in parts),
                 files={name: digest for part in parts for name, digest in sorted(part.files.items())},
@@ -282,7 +287,6 @@ def write_folder(
         encoded = msgspec.json.encode(manifest, order="deterministic")
         content = msgspec.json.format(encoded, indent=2) + b"\n"
         write_bytes(folder / MANIFEST, content)
-        shutil.rmtree(folder / PARTS)
     return content
 
 
@@ -311,22 +315,39 @@ def _make_fingerprint(bench: Benchmark, form: Format[Any]) -> str:
 # ---- the directory --------------------------------------------------------------------------------------------------
 
 
-def _read_finished(out: Path, kind: str, fingerprint: str) -> bytes | None:
-    """The manifest of the same export, if the folder already holds it.
+def _is_complete(out: Path, kind: str, fingerprint: str) -> bool:
+    """Whether the folder already holds the same export, with every file as it was written.
 
     Raises:
-        BenchmarkError: Something else is there.
+        BenchmarkError: Something else is there, or a file was changed or removed.
     """
     if is_empty(out):
-        return None
-    try:
-        content = (out / MANIFEST).read_bytes()
-        header = msgspec.json.decode(content, type=_Header)
-    except (OSError, msgspec.DecodeError):
-        header = None
-    if header != _Header(kind, fingerprint):
+        return False
+    found = None
+    with suppress(BenchmarkError):
+        content = read_file(out / MANIFEST, error=BenchmarkError)
+        found = decode_json(content, _Header, path=out / MANIFEST, error=BenchmarkError)
+    if found is None or (found.kind, found.fingerprint) != (kind, fingerprint):
         raise BenchmarkError(f"{out}: holds something else already: choose another directory, or remove it")
-    return content
+    for name, digest in found.files.items():
+        _check_file(out / name, digest)
+    for name in found.pictures:
+        _check_file(out / name, Path(name).stem)
+    return True
+
+
+def _check_file(path: Path, digest: str) -> None:
+    """Compare a file with the first digits of its SHA-256, or all of them."""
+    try:
+        problem = None if sha256(path).startswith(digest) else "was changed since it was exported"
+    except FileNotFoundError:
+        problem = "is missing"
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    if problem is not None:
+        raise BenchmarkError(
+            f"{path}: {problem}; {MANIFEST} states another content. Remove the directory and export again"
+        )
 
 
 # ---- parts ----------------------------------------------------------------------------------------------------------
@@ -340,7 +361,12 @@ def _write_parts(
     done = {index: part for index in range(len(views)) if (part := _read_note(work.folder, index))}
     for part in done.values():
         progress(sum(part.splits.values()))
-    tasks = ((index, case) for index, view in enumerate(views) if index not in done for case in view)
+    tasks = (
+        (index, case)
+        for index, view in enumerate(views)
+        if index not in done
+        for case in view.iterate_sound()
+    )
     prepared = in_order(partial(_prepare, work), tasks, workers=workers)
     groups = groupby(prepared, key=itemgetter(0))
     for index in range(len(views)):

@@ -56,6 +56,6 @@ def make_address(renderer: Renderer, folder: Path, case: Case, view_id: str, *, 
     return make_data_uri(content) if mode == "embed" else write_picture(folder, content)
 
 
-def count_pictures(folder: Path) -> int:
-    """The number of pictures that were placed below `folder`."""
-    return sum(1 for _ in (folder / FOLDER).glob("*/*.png"))
+def list_pictures(folder: Path) -> tuple[str, ...]:
+    """The pictures that were placed below `folder`, by paths relative to it."""
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in (folder / FOLDER).glob("*/*.png")))

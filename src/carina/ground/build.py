@@ -4,9 +4,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Final, Literal, get_args
+
+import msgspec
 
 from carina.cases import Benchmark, Case, Manifest, open_benchmark
 from carina.cases.building import (
@@ -22,9 +24,10 @@ from carina.cases.building import (
 from carina.ground.build_report import GroundBuildReport, TargetReport
 from carina.ground.options import Ask, Fusion, GroundOptions
 from carina.ground.probe import Probe, make_case
-from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, select_probes
+from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, image_at, select_probes
 from carina.ground.truth import truth_of
 from carina.store.arguments import PositiveInt, check_arguments
+from carina.store.disk_sort import sort_on_disk
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
@@ -36,6 +39,9 @@ from carina.studies.vocabulary import SHORT_NAMES
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and options give other probes."""
 PART_SIZE: Final = 512
+UNSORTED: Final = ".unsorted"
+"""Folder of an unfinished benchmark: cases that are not sorted yet."""
+_DECODER: Final = msgspec.msgpack.Decoder(Case)
 _NOT_NEEDED: Final = ("devices", "relations", "recommendations")
 _NOT_SCREENED: Final = ("anatomy",)
 _NOT_NEEDED_FOR_NAMES: Final = (
@@ -151,7 +157,7 @@ def _build(
         seed=options.seed,
         options={"protocol": "ground", "version": PROTOCOL_VERSION, **asdict(options)},
     )
-    with open_build(studies, directory, provenance) as build:
+    with open_build(studies, directory, provenance, notes=(UNSORTED,)) as build:
         earlier = read_finished(build, GroundBuildReport)
         if earlier is not None:
             progress(earlier[0].counts.cases)
@@ -159,25 +165,26 @@ def _build(
         found = find_candidates(_number_studies(studies, options), options)
         chosen = select_probes(found, options)
         tasks = (
-            _Task(
-                str(studies.directory.resolve()), tuple(chosen[start : start + PART_SIZE]), options, on_error
-            )
+            _Task(str(studies.directory.resolve()), chosen[start : start + PART_SIZE], options, on_error)
             for start in range(0, len(chosen), PART_SIZE)
         )
-        cases: list[Case] = []
-        for made, unfit in in_order(_make_cases, tasks, workers=workers):
-            cases += made
-            found.skipped += unfit
-            progress(len(made))
         # Sorted by id, so that the order of rows does not reveal which findings are present.
-        cases.sort(key=lambda case: case.id)
-        parts = [
-            build.write_part(index, cases[start : start + PART_SIZE])
-            for index, start in enumerate(range(0, len(cases), PART_SIZE))
-        ]
-        manifest = build.close(parts)
-        write_report(directory, _make_report(found, manifest))
-        write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
+        with sort_on_disk(directory / UNSORTED) as sorting:
+            for made, unfit in in_order(_make_cases, tasks, workers=workers):
+                sorting.add(made)
+                found.skipped += unfit
+                progress(len(made))
+            cases = map(_DECODER.decode, sorting.read())
+            parts = (
+                build.write_part(index, islice(cases, PART_SIZE))
+                for index in range(-(-len(sorting) // PART_SIZE))
+            )
+
+            def write_beside(manifest: Manifest) -> None:
+                write_report(directory, _make_report(found, manifest))
+                write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
+
+            build.close(parts, write_beside)
 
 
 def _resolve_targets(studies: Studies, options: GroundOptions) -> GroundOptions:
@@ -203,16 +210,17 @@ def _number_studies(studies: Studies, options: GroundOptions) -> Iterator[tuple[
             yield place, study
 
 
-def _make_cases(task: _Task) -> tuple[list[Case], list[tuple[str, str, str]]]:
-    """The cases of the probes, and the probes that could not be made, with the reason."""
-    made: list[Case] = []
+def _make_cases(task: _Task) -> tuple[list[tuple[str, bytes]], list[tuple[str, str, str]]]:
+    """The ids of the cases and the cases, encoded; and the probes that could not be made, with the reason."""
+    made: list[tuple[str, bytes]] = []
     unfit: list[tuple[str, str, str]] = []
     by_place = {place: list(group) for place, group in groupby(task.chosen, key=lambda probe: probe.place)}
     studies = open_in_worker(task.studies, *_NOT_NEEDED, "report")
     for place, study in zip(sorted(by_place), studies.at(by_place), strict=True):
         for chosen in by_place[place]:
             try:
-                made.append(make_case(_make_probe(study, chosen, task.options), task.options))
+                case = make_case(_make_probe(study, chosen, task.options), task.options)
+                made.append((case.id, msgspec.msgpack.encode(case)))
             except CarinaError as error:
                 if task.on_error == "stop":
                     raise CarinaError(f"study {study.id}, {chosen.target}: {error}") from error
@@ -221,7 +229,7 @@ def _make_cases(task: _Task) -> tuple[list[Case], list[tuple[str, str, str]]]:
 
 
 def _make_probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> Probe:
-    image = study.image(chosen.image)
+    image = image_at(study, chosen.image)
     findings = [f for f in study.findings if f.name == chosen.target and f.certainty == "present"]
     truth = truth_of(findings, image, options.fusion) if chosen.present else None
     if chosen.present and truth is None:

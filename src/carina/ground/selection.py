@@ -5,10 +5,15 @@ other study of the patient has it: a negative probe must be certain.
 """
 
 import hashlib
+import sys
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from carina.ground.options import GroundOptions
 from carina.studies import Image, Study
@@ -21,36 +26,118 @@ NO_IMAGE: Final = "no image of a view that is asked about"
 NO_PHRASE: Final = "no sentence of the report states it alone"
 ALIKE: Final = "something there may be called by its name"
 ELSEWHERE: Final = "another study of the patient has it"
+_RANK: Final = 16
+"""Bytes of a digest that decide the random order; no two probes share as many."""
+_ROW: Final = np.dtype(
+    [
+        ("place", np.int64),
+        ("target", np.int32),
+        ("image", np.int32),
+        ("phrase", np.int64),
+        ("present", np.bool_),
+        ("yes_first", np.bool_),
+    ]
+)
+"""A selected probe."""
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, slots=True)
 class SelectedProbe:
     """A probe that will be built."""
 
     place: int
     """Place of the study in the set."""
-    study: str
     target: str
-    image: str
+    image: int
+    """Place of the image among the images of the study, sorted by key."""
     phrase: str
     present: bool
     yes_first: bool = True
 
 
 @dataclass
+class _Probes:
+    """Candidates of one finding, some forty bytes each: a large set has millions."""
+
+    places: "array[int]" = field(default_factory=lambda: array("q"))
+    images: "array[int]" = field(default_factory=lambda: array("i"))
+    phrases: "array[int]" = field(default_factory=lambda: array("q"))
+    """Places in the list of phrases."""
+    patients: "array[int]" = field(default_factory=lambda: array("q"))
+    ranks: bytearray = field(default_factory=bytearray)
+    """Places in a random order: digests of `_RANK` bytes."""
+
+    def add(self, place: int, image: int, phrase: int, patient: int, rank: bytes) -> None:
+        self.places.append(place)
+        self.images.append(image)
+        self.phrases.append(phrase)
+        self.patients.append(patient)
+        self.ranks += rank
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def in_random_order(self, without: "array[int]") -> NDArray[np.int64]:
+        """Numbers of the candidates in random order, without those of these patients."""
+        order = np.argsort(np.frombuffer(bytes(self.ranks), f"S{_RANK}"), kind="stable")
+        if not without:
+            return order
+        return order[~np.isin(np.array(self.patients)[order], np.array(without))]
+
+
+@dataclass
 class ProbeCandidates:
     """Probes that the studies allow, and the reasons where they allow none."""
 
-    present: dict[str, list[SelectedProbe]] = field(default_factory=lambda: defaultdict(list))
-    absent: dict[str, list[tuple[SelectedProbe, str]]] = field(default_factory=lambda: defaultdict(list))
-    """Negative probes with their patients."""
-    affected: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    present: dict[str, _Probes] = field(default_factory=lambda: defaultdict(_Probes))
+    absent: dict[str, _Probes] = field(default_factory=lambda: defaultdict(_Probes))
+    affected: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("q")))
     """By finding, the patients in whom it is present or uncertain."""
+    patients: dict[str, int] = field(default_factory=dict)
+    """Numbers of the patients."""
+    phrases: dict[str, int] = field(default_factory=dict)
+    """Numbers of the phrases."""
     skipped: list[tuple[str, str, str]] = field(default_factory=list)
     """Study, finding and reason, for findings that are present and cannot be asked about."""
     not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By finding and reason, how many studies state its absence and give no negative probe."""
     studies: int = 0
+
+    def number_patient(self, patient: str) -> int:
+        """The number of a patient."""
+        return self.patients.setdefault(patient, len(self.patients))
+
+    def number_phrase(self, phrase: str) -> int:
+        """The number of a phrase."""
+        return self.phrases.setdefault(phrase, len(self.phrases))
+
+
+class SelectedProbes(Sequence[SelectedProbe]):
+    """The probes of a benchmark, in the order of the studies; each is made when it is asked for."""
+
+    def __init__(self, targets: Sequence[str], phrases: Sequence[str], rows: NDArray[np.void]) -> None:
+        self._targets = targets
+        self._phrases = phrases
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> SelectedProbe: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[SelectedProbe, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> SelectedProbe | tuple[SelectedProbe, ...]:
+        """One probe, or a tuple of neighbours."""
+        if isinstance(at, slice):
+            return tuple(map(self._make, self._rows[at].tolist()))
+        return self._make(self._rows[at].tolist())
+
+    def _make(self, row: tuple[int, int, int, int, bool, bool]) -> SelectedProbe:
+        place, target, image, phrase, present, yes_first = row
+        return SelectedProbe(place, self._targets[target], image, self._phrases[phrase], present, yes_first)
 
 
 def find_candidates(studies: Iterable[tuple[int, Study]], options: GroundOptions) -> ProbeCandidates:
@@ -60,39 +147,57 @@ def find_candidates(studies: Iterable[tuple[int, Study]], options: GroundOptions
         candidates.studies += 1
         by_name: dict[str, set[str]] = defaultdict(set)
         for finding in study.findings:
-            by_name[finding.name].add(finding.certainty)
+            by_name[sys.intern(finding.name)].add(finding.certainty)
         for name, certainties in by_name.items():
             if options.targets and name not in options.targets:
                 continue
             if certainties == {"absent"}:
                 _add_absent(candidates, place, study, name, options)
                 continue
-            candidates.affected[name].add(study.patient)
+            candidates.affected[name].append(candidates.number_patient(study.patient))
             if "present" in certainties:
                 _add_present(candidates, (place, study), name, certainties, options)
     return candidates
 
 
-def select_probes(candidates: ProbeCandidates, options: GroundOptions) -> list[SelectedProbe]:
+def select_probes(candidates: ProbeCandidates, options: GroundOptions) -> SelectedProbes:
     """The probes of a benchmark, in the order of the studies: as many of each finding as requested."""
-    selected: list[SelectedProbe] = []
-    for name in sorted(candidates.present):
-        present = _sample_probes(candidates.present[name], options, options.per_target)
-        free = [
-            probe for probe, patient in candidates.absent[name] if patient not in candidates.affected[name]
-        ]
+    targets = sorted(candidates.present)
+    rows = [np.empty(0, _ROW)]
+    for number, name in enumerate(targets):
+        chosen = candidates.present[name].in_random_order(array("q"))[: options.per_target]
+        present = _make_rows(candidates.present[name], chosen, number, is_present=True)
+        free = candidates.absent[name].in_random_order(candidates.affected[name])
         dropped = len(candidates.absent[name]) - len(free)
         if dropped:
             candidates.not_absent[name, ELSEWHERE] += dropped
-        absent = _sample_probes(free, options, round(options.absent * len(present)))
-        if options.ask == "phrase" and present:
+        free = free[: round(options.absent * len(present))]
+        absent = _make_rows(candidates.absent[name], free, number, is_present=False)
+        if options.ask == "phrase" and len(present):
             # A sentence that is true of another patient.
-            absent = [
-                replace(probe, phrase=present[n % len(present)].phrase) for n, probe in enumerate(absent)
-            ]
-        for side in (present, absent):
-            selected += [replace(probe, yes_first=n % 2 == 0) for n, probe in enumerate(side)]
-    return sorted(selected)
+            absent["phrase"] = np.resize(present["phrase"], len(absent))
+        rows += [present, absent]
+    joined = np.concatenate(rows)
+    order = np.lexsort((joined["image"], joined["target"], joined["place"]))
+    return SelectedProbes(targets, list(candidates.phrases), joined[order])
+
+
+def _make_rows(
+    probes: _Probes, chosen: NDArray[np.int64], target: int, *, is_present: bool
+) -> NDArray[np.void]:
+    rows = np.empty(len(chosen), _ROW)
+    rows["place"] = np.array(probes.places, np.int64)[chosen]
+    rows["target"] = target
+    rows["image"] = np.array(probes.images, np.int64)[chosen]
+    rows["phrase"] = np.array(probes.phrases, np.int64)[chosen]
+    rows["present"] = is_present
+    rows["yes_first"] = np.arange(len(chosen)) % 2 == 0
+    return rows
+
+
+def image_at(study: Study, place: int) -> Image:
+    """The image of a study at this place among its images, sorted by key."""
+    return sorted(study.images, key=lambda image: image.key)[place]
 
 
 def images_of(study: Study, options: GroundOptions) -> list[Image]:
@@ -107,7 +212,7 @@ def _add_present(
     certainties: set[str],
     options: GroundOptions,
 ) -> None:
-    place, study = study_at
+    _, study = study_at
     if "uncertain" in certainties:
         candidates.skipped.append((study.id, name, UNCERTAIN))
         return
@@ -125,11 +230,12 @@ def _add_present(
     phrases = [name] if options.ask == "finding" else list(dict.fromkeys(_find_phrases(study, name)))
     if not phrases:
         candidates.skipped.append((study.id, name, NO_PHRASE))
-    candidates.present[name] += [
-        SelectedProbe(place, study.id, name, image.key, phrase, present=True)
-        for image in there
-        for phrase in phrases
-    ]
+    probes = candidates.present[name]
+    for image in there:
+        for phrase in phrases:
+            _add_probe(
+                candidates, probes, study_at, target=name, image=image, phrase=phrase, seed=options.seed
+            )
 
 
 def _add_absent(
@@ -142,8 +248,16 @@ def _add_absent(
     elif any(other.name in confusing and other.certainty != "absent" for other in study.findings):
         candidates.not_absent[name, ALIKE] += 1
     else:
-        probe = SelectedProbe(place, study.id, name, images[0].key, name, present=False)
-        candidates.absent[name].append((probe, study.patient))
+        probes = candidates.absent[name]
+        _add_probe(
+            candidates,
+            probes,
+            (place, study),
+            target=name,
+            image=images[0],
+            phrase=name,
+            seed=options.seed,
+        )
 
 
 def _find_phrases(study: Study, name: str) -> Iterator[str]:
@@ -159,13 +273,23 @@ def _find_phrases(study: Study, name: str) -> Iterator[str]:
             yield study.report.quote(sentence).strip()
 
 
-def _sample_probes(
-    probes: list[SelectedProbe], options: GroundOptions, most: int | None
-) -> list[SelectedProbe]:
-    """A random sample that depends on the seed alone; a smaller sample is the beginning of a larger one."""
-
-    def rank(probe: SelectedProbe) -> str:
-        text = f"{options.seed}/{probe.target}/{probe.place}/{probe.image}/{probe.phrase}"
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    return sorted(probes, key=rank)[:most]
+def _add_probe(
+    candidates: ProbeCandidates,
+    to: _Probes,
+    study_at: tuple[int, Study],
+    *,
+    target: str,
+    image: Image,
+    phrase: str,
+    seed: int,
+) -> None:
+    place, study = study_at
+    # A random order that depends on the seed alone, so that a smaller sample is the beginning of a larger one.
+    text = f"{seed}/{target}/{place}/{image.key}/{phrase}"
+    to.add(
+        place,
+        sorted(other.key for other in study.images).index(image.key),
+        candidates.number_phrase(phrase),
+        candidates.number_patient(study.patient),
+        hashlib.sha256(text.encode()).digest()[:_RANK],
+    )

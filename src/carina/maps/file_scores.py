@@ -25,6 +25,8 @@ from carina.models.frame import Frame
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
+from carina.store.frames import read_frame
+from carina.store.layout import lock_output
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
 
@@ -109,9 +111,7 @@ class MapScores(Result):
 
     def to_frame(self) -> "pl.DataFrame":
         """One row a map, one column a metric variant."""
-        import polars as pl  # noqa: PLC0415 - slow to import
-
-        return pl.read_parquet(self.directory / "scores.parquet", glob=False)
+        return read_frame(self.directory / "scores.parquet", "score the maps again with carina score-maps")
 
     def _summary(self) -> Mapping[str, object]:
         return {"scored_maps": self.scores.scored, "metric_variants": len(self.scores.variants)}
@@ -175,43 +175,42 @@ def score_maps(
         4
     """
     directory, source = as_path(out), as_path(maps)
-    if directory.exists() and not directory.is_dir():
-        raise CarinaError(f"{directory}: expected a directory for the scores, found a file")
     truths = read_regions(as_path(regions))
     tuned = None if thresholds is None else read_thresholds(thresholds)
     tuned_cutoffs = None if cutoffs is None else read_thresholds(cutoffs)
-    with progress("Maps", _count_files(source)) as advance:
-        scored, scorer = score_map_files(
-            source,
-            truths,
-            list(variants) if variants else profile,
-            geometry=geometry,
-            patients=None if patients is None else as_path(patients),
-            split=split,
-            tuned=tuned,
-            cutoffs=tuned_cutoffs,
-            replicates=replicates,
-            seed=seed,
-            on_error=on_error,
-            advance=advance,
-        )
-    about = {
-        "maps": source,
-        "regions": as_path(regions),
-        "profile": None if variants else profile,
-        "geometry": geometry,
-        "split": split,
-        "thresholds": tuned,
-        "cutoffs": tuned_cutoffs,
-        "replicates": replicates,
-        "seed": seed,
-    }
-    files = write_scores(scored, directory, about)
-    for target, select in ((tune, scorer.tune), (tune_cutoffs, scorer.tune_cutoffs)):
-        if target is not None:
-            write_thresholds(target, select())
-            files.append(as_path(target))
-    return MapScores(directory, scored, tuple(files))
+    with lock_output(directory, "the scores"):
+        with progress("Maps", _count_files(source)) as advance:
+            scored, scorer = score_map_files(
+                source,
+                truths,
+                list(variants) if variants else profile,
+                geometry=geometry,
+                patients=None if patients is None else as_path(patients),
+                split=split,
+                tuned=tuned,
+                cutoffs=tuned_cutoffs,
+                replicates=replicates,
+                seed=seed,
+                on_error=on_error,
+                advance=advance,
+            )
+        about = {
+            "maps": source,
+            "regions": as_path(regions),
+            "profile": None if variants else profile,
+            "geometry": geometry,
+            "split": split,
+            "thresholds": tuned,
+            "cutoffs": tuned_cutoffs,
+            "replicates": replicates,
+            "seed": seed,
+        }
+        files = write_scores(scored, directory, about)
+        for target, select in ((tune, scorer.tune), (tune_cutoffs, scorer.tune_cutoffs)):
+            if target is not None:
+                write_thresholds(target, select())
+                files.append(as_path(target))
+        return MapScores(directory, scored, tuple(files))
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from PIL.TiffImagePlugin import TiffImageFile
 
 from carina.models.frame import Frame, Map
+from carina.store.documents import check_regular
 from carina.store.errors import CarinaError
 from carina.studies import read_header, read_pixels
-from carina.studies.pixels import MAX_BYTES, MAX_PIXELS
+from carina.studies.pixels import MAX_BYTES, MAX_PIXELS, has_several_pages
 
 SUFFIXES: Final = (".npy", ".npz", ".png", ".tif", ".tiff")
 GEOMETRIES: Final = "whole, letterbox:LONGEST, letterbox:LONGEST:SIDE or crop:SHORTEST:SIDE"
@@ -66,9 +67,7 @@ def read_map(path: Path) -> MapFile:
 
 
 def _read_file(path: Path) -> MapFile:
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise CarinaError(f"{path}: {size:,} bytes, more than the limit of {MAX_BYTES:,}")
+    check_regular(path, max_bytes=MAX_BYTES)
     match path.suffix.lower():
         case ".npy":
             with path.open("rb") as file:
@@ -191,6 +190,10 @@ def _read_array(path: Path, file: IO[bytes]) -> NDArray[Any]:
     number = math.prod(shape)
     if number > MAX_PIXELS:
         raise CarinaError(f"{path}: {number:,} numbers, more than the limit of {MAX_PIXELS:,}")
+    if number * dtype.itemsize > MAX_BYTES:
+        raise CarinaError(
+            f"{path}: {number:,} numbers of {dtype}, more than the limit of {MAX_BYTES:,} bytes"
+        )
     content = file.read(number * dtype.itemsize)
     if len(content) != number * dtype.itemsize:
         raise CarinaError(f"{path}: truncated: {len(content):,} of {number * dtype.itemsize:,} bytes")
@@ -204,7 +207,7 @@ def _read_float_tiff(path: Path) -> NDArray[Any] | None:
         with warnings.catch_warnings(action="error"), TiffImageFile(path) as image:
             if image.mode != "F":
                 return None
-            if getattr(image, "n_frames", 1) != 1:
+            if has_several_pages(image):
                 raise CarinaError(f"{path}: expected one map, found several pages")
             if image.width * image.height > MAX_PIXELS:
                 raise CarinaError(f"{path}: {image.width} x {image.height} pixels, more than {MAX_PIXELS:,}")

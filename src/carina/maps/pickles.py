@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
+from carina.store.layout import lock_output
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
 from carina.studies.pixels import MAX_BYTES
@@ -88,7 +89,11 @@ def _convert(source: Path, out: Path, advance: Callable[[int], object]) -> Conve
         raise CarinaError(
             f"{source}: found several pickles called {sorted(repeated)[0]} in different folders; rename all but one"
         )
-    out.mkdir(parents=True, exist_ok=True)
+    with lock_output(out, "the converted maps"):
+        return _convert_files(paths, out, advance)
+
+
+def _convert_files(paths: Sequence[Path], out: Path, advance: Callable[[int], object]) -> ConvertedPickles:
     refused = {
         str(path): f"{path.stat().st_size:,} bytes, more than the limit of {MAX_BYTES:,}"
         for path in paths
@@ -142,8 +147,6 @@ def _run_child(pairs: Sequence[tuple[Path, Path]], advance: Callable[[int], obje
             advance(1)
         code = child.wait()
     if len(reasons) < len(pairs) and (reasons or code < 0):
-        _, target = pairs[len(reasons)]
-        target.unlink(missing_ok=True)
         reasons.append("exceeded a limit on memory, time or size, which ended the process that read it")
         advance(1)
     return reasons

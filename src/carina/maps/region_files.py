@@ -1,20 +1,18 @@
 """Read regions from files: the segmentations and annotations of CheXlocalize, and COCO's JSON."""
 
-import csv
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 from PIL import Image, ImageDraw
 
 from carina.maps.pointing import Box
+from carina.store.documents import read_csv, read_json
 from carina.store.errors import CarinaError, RegionError
 from carina.studies import Region
-from carina.studies.pixels import MAX_BYTES
 from carina.studies.rle import check_size
 
 FINDING_SYNONYMS: Final = {"Airspace Opacity": "Lung Opacity"}
@@ -41,14 +39,7 @@ def read_regions(path: Path) -> Regions:
     Raises:
         CarinaError: The file cannot be read, or is not in one of the two layouts.
     """
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise CarinaError(f"{path}: more than the limit of {MAX_BYTES:,} bytes")
-        content = msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise CarinaError(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise CarinaError(f"{path}: not JSON, or nested too deeply: {error}") from error
+    content: object = read_json(path, Any, what="JSON")
     if not isinstance(content, dict) or not content:
         raise CarinaError(f"{path}: expected a JSON object in the layout of CheXlocalize or COCO")
     if "annotations" in content and "images" in content:
@@ -74,13 +65,7 @@ def find_patients(images: Collection[str], table: Path | None) -> dict[str, str]
     """
     if table is None:
         return {name: match[1] if (match := _CHEXPERT_PATIENT.match(name)) else name for name in images}
-    try:
-        with table.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as error:
-        raise CarinaError(f"{table}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CarinaError(f"{table}: not a CSV file: {error}") from error
+    rows = read_csv(table)
     if not rows or not {"id", "patient"} <= set(rows[0]):
         raise CarinaError(f"{table}: expected columns id and patient")
     known = {row["id"]: row["patient"] for row in rows}

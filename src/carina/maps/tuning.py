@@ -11,6 +11,7 @@ from carina.maps.counts import MaskCounts
 from carina.maps.rules import SelectedThreshold
 from carina.maps.thresholds import select_threshold
 from carina.maps.variants import Variant
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.results import Location, as_path
@@ -174,15 +175,10 @@ def read_thresholds(path: Location) -> Thresholds:
     Example:
         >>> read_thresholds("regions.json")
         Traceback (most recent call last):
-        carina.store.errors.CarinaError: regions.json: expected tuned thresholds as JSON: ...
+        carina.store.errors.CarinaError: regions.json: not tuned thresholds: ...
     """
     file = as_path(path)
-    try:
-        thresholds = msgspec.json.decode(file.read_bytes(), type=Thresholds)
-    except OSError as error:
-        raise CarinaError(f"{file}: cannot be read: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
-        raise CarinaError(f"{file}: expected tuned thresholds as JSON: {error}") from error
+    thresholds = read_json(file, Thresholds, what="tuned thresholds")
     for variant, by_finding in thresholds.chosen.items():
         if ALL_FINDINGS not in by_finding:
             raise CarinaError(

@@ -9,6 +9,7 @@ runs one. As a program it first limits its own memory, time and file size.
 import io
 import json
 import math
+import os
 import pickle
 import resource
 import sys
@@ -297,6 +298,19 @@ def _limit_resources(files: int) -> None:
         resource.setrlimit(kind, (allowed, allowed))
 
 
+def _write_map(target: Path, arrays: dict[str, Array]) -> None:
+    # As `carina.store.files.replacing`, which this process cannot import: it sees no module but numpy and its own.
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def main() -> None:
     """Read pairs of paths as JSON from standard input; write one line of JSON for each as soon as it is done."""
     pairs = json.load(sys.stdin)
@@ -304,7 +318,7 @@ def main() -> None:
     for source, target in pairs:
         reason = None
         try:
-            np.savez(target, **read_map(Path(source).read_bytes()))  # type: ignore[arg-type]
+            _write_map(Path(target), read_map(Path(source).read_bytes()))
         except RefusedPickleError as refused:
             reason = f"holds {refused}"
         except OSError as error:

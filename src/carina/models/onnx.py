@@ -33,10 +33,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from carina.models.fingerprint import fingerprint_of
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError, install
 
 DESCRIPTION: Final = "carina.json"
 MODEL: Final = "model.onnx"
+MAX_INPUT_SIDE: Final = 4_096
+"""Side of a model's input in pixels: several times that of the largest classifiers in use."""
 _MAJOR: Final = "1."
 _PROVIDERS: Final = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
@@ -56,8 +59,8 @@ class InputSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     fit: Literal["stretch", "pad"] = "stretch"
 
     def __post_init__(self) -> None:
-        if min(self.size) < 1:
-            raise ValueError("`size` must be height and width, 1 or more each")
+        if not 1 <= min(self.size) <= max(self.size) <= MAX_INPUT_SIDE:
+            raise ValueError(f"`size` must be height and width, 1 to {MAX_INPUT_SIDE:,} each")
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) not in (1, self.channels):
                 raise ValueError(
@@ -105,14 +108,9 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 def read_description(path: Path) -> Description:
     """Read a folder's `carina.json`."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Description)
-    except FileNotFoundError:
-        raise CarinaError(
-            f"{path}: missing; write one that describes the classifier's input and outputs"
-        ) from None
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: {error}") from error
+    return read_json(
+        path, Description, missing="missing; write one that describes the classifier's input and outputs"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +160,12 @@ class FindingClassifier:
         inputs = [prepare(png, self.description.input) for png in pngs]
         grid = self.description.grid
         outputs = [self.description.output, *([grid.output] if grid is not None else [])]
-        results = self._session.run(outputs, {self._input.name: np.stack([values for values, _ in inputs])})
+        batch = np.stack([values for values, _ in inputs])
+        try:
+            results = self._session.run(outputs, {self._input.name: batch})
+        except Exception as error:  # onnxruntime has many kinds, all of which are about this model
+            line = next(iter(str(error).splitlines()), "") or type(error).__name__
+            raise CarinaError(f"{self._path / MODEL}: cannot be run: {line}") from error
         expected = (len(pngs), len(self.description.findings))
         for name, values, rank in zip(outputs, results, (2, 4), strict=False):
             if values.ndim != rank or values.shape[:2] != expected or not np.isfinite(values).all():

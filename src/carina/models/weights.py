@@ -4,13 +4,13 @@ Only safetensors: a pickle runs whatever code its author put into it.
 """
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
 
@@ -66,17 +66,23 @@ class Checkpoint:
             "".join(f"{sha256(file)}  {file.name}\n" for file in there).encode()
         ).hexdigest()
 
+    def check_settings(self) -> None:
+        """Refuse sizes that no model has, before a library allocates them."""
+        for name in (CONFIG, PREPARED, PROCESSOR):
+            if (self.path / name).exists():
+                read_settings(self.path / name)
+
     @cached_property
     def config(self) -> dict[str, Any]:
-        return _read_object(self.path / CONFIG)
+        return read_settings(self.path / CONFIG)
 
     @cached_property
     def preparation(self) -> dict[str, Any]:
         """How images are prepared for the model."""
         if (self.path / PREPARED).is_file():
-            return _read_object(self.path / PREPARED)
+            return read_settings(self.path / PREPARED)
         if (self.path / PROCESSOR).is_file():
-            nested = _read_object(self.path / PROCESSOR).get("image_processor")
+            nested = read_settings(self.path / PROCESSOR).get("image_processor")
             if isinstance(nested, dict):
                 return nested
         raise CarinaError(f"{self.path / PREPARED}: missing; it says how images are prepared for the model")
@@ -86,7 +92,7 @@ def _weight_files(path: Path) -> tuple[Path, ...]:
     if (path / WEIGHTS).is_file():
         return (path / WEIGHTS,)
     if (path / INDEX).is_file():
-        parts = _read_object(path / INDEX).get("weight_map")
+        parts = read_settings(path / INDEX).get("weight_map")
         if not isinstance(parts, dict) or not parts:
             raise CarinaError(f"{path / INDEX}: expected a field 'weight_map' that names the parts")
         files = tuple(path / name for name in sorted({Path(str(part)).name for part in parts.values()}))
@@ -104,8 +110,49 @@ def _weight_files(path: Path) -> tuple[Path, ...]:
     )
 
 
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: not a JSON object: {error}") from error
+MAX_LAYERS: Final = 1_000
+"""Several times the deepest models in use; each layer takes milliseconds to create, even without weights."""
+MAX_SIDE: Final = 65_536
+"""Side of an image or a patch in pixels: several times the largest radiographs."""
+MAX_WIDTH: Final = 2**24
+"""Any other length, such as that of a vocabulary, of which the largest in use have 2^18 words."""
+_LAYERS: Final = ("layers", "layer", "depth", "blocks")
+_SIDES: Final = ("image_size", "patch_size", "height", "width", "edge", "crop_size", "resolution", "side")
+_WIDTHS: Final = ("size", "dim", "heads", "channels", "embeddings", "features")
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Read a file of settings of a model: a JSON object whose sizes a model can have.
+
+    Sizes are checked before a library creates a model from them, which could take hours or all memory.
+
+    Raises:
+        CarinaError: The file cannot be read, is not a JSON object, or holds a size that no model has.
+    """
+    settings = read_json(path, dict[str, Any], what="a JSON object")
+    for place, number in _sizes(settings, ""):
+        name = place.rpartition(".")[2]
+        most = (
+            MAX_LAYERS
+            if name.endswith(_LAYERS)
+            else MAX_SIDE
+            if name.endswith(_SIDES)
+            else MAX_WIDTH
+            if name.endswith(_WIDTHS)
+            else None
+        )
+        if most is not None and abs(number) > most:
+            raise CarinaError(f"{path}: {place} is {number}; expected at most {most:,}")
+    return settings
+
+
+def _sizes(value: object, place: str) -> Iterator[tuple[str, int | float]]:
+    """Numbers of nested settings, with the names that lead to them."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _sizes(inner, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _sizes(inner, place)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield place, value

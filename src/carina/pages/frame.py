@@ -1,8 +1,8 @@
 """The frame of every page: head, colours for light, dark and print, top bar, footer and scripts.
 
 A page is one HTML file that opens from disk without a network. Its content security policy allows only the scripts
-that the frame put there and images that the page itself holds. Report text comes from outside, so templates are filled
-with escaping on.
+and the style sheet that the frame put there and images that the page itself holds. Report text comes from outside, so
+templates are filled with escaping on.
 
     html = render_page("case.html.j2", values, title=case.id, styles=("case.css",), scripts=("answers.js",))
 """
@@ -20,6 +20,8 @@ from markupsafe import Markup
 PACKAGE: Final = "carina.pages"
 SCRIPT: Final = "frame.js"
 """On every page, before the page's own scripts."""
+STYLE: Final = "frame.css"
+"""On every page, before the page's own style sheets."""
 
 COLOURS: Final[Mapping[str, tuple[str, str]]] = {
     "bg": ("#f3f4f6", "#111316"),
@@ -52,8 +54,7 @@ class Frame:
     """What the frame's template needs besides the values of the page."""
 
     title: str
-    colours: Markup
-    styles: tuple[str, ...]
+    style: Markup
     scripts: tuple[Markup, ...]
     policy: str
 
@@ -74,20 +75,21 @@ def render_page(
         template: Name of the template.
         values: What the template is filled with; `frame` is taken.
         title: Title of the browser tab, before "· Carina".
-        styles: Names of style sheets, after those of the frame. They are templates too.
-        scripts: Names of scripts, run after the page is read. They are not templates: pass data in the page, as
-            `<script type="application/json">` or as attributes.
+        styles: Names of style sheets, after those of the frame.
+        scripts: Names of scripts, run after the page is read. Neither they nor the style sheets are templates: pass
+            data in the page, as `<script type="application/json">` or as attributes.
         packages: Python packages whose `templates` folders are searched before that of `carina.pages`.
         colours: Further CSS variables, as in `COLOURS`.
     """
     environment = template_environment(tuple(packages))
-    texts = [_script(environment, name) for name in (SCRIPT, *scripts)]
+    texts = [f"\n{_source(environment, name).strip()}\n" for name in (SCRIPT, *scripts)]
+    sheets = "".join(_source(environment, name).removesuffix("\n") for name in (STYLE, *styles))
+    style = f"\n{colour_rules(colours)}\n{sheets}\n"
     frame = Frame(
         title=title,
-        colours=colour_rules(colours),
-        styles=tuple(styles),
+        style=Markup(style),  # noqa: S704 - style sheets of this package
         scripts=tuple(Markup(text) for text in texts),  # noqa: S704 - scripts of this package
-        policy=security_policy(texts),
+        policy=security_policy(texts, style),
     )
     return environment.get_template(template).render({**values, "frame": frame})
 
@@ -119,18 +121,33 @@ def colour_rules(more: Mapping[str, tuple[str, str]] | None = None) -> Markup:
     return Markup(rules)  # noqa: S704 - colours of this package
 
 
-def security_policy(scripts: Sequence[str]) -> str:
-    """A content security policy for one page: its own scripts by their hashes, its own images, no network."""
-    digests = (base64.b64encode(sha256(text.encode()).digest()).decode("ascii") for text in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+def security_policy(scripts: Sequence[str], style: str) -> str:
+    """A content security policy for one page: its own scripts, style sheet and images, and no network.
+
+    Scripts and the style sheet are allowed by the hashes of their texts, so that nothing that a report, an answer or a
+    file name holds can become one of them. Style attributes are allowed, because every bar, box and outline has a
+    position or a colour of its own, and a policy would have to list each; they can load nothing, for the policy allows
+    no address. Browsers that do not know rules for attributes apart use `style-src`.
+
+    Args:
+        scripts: The texts of the script elements.
+        style: The text of the style element.
+    """
+    allowed = " ".join(map(_source_hash, scripts)) or "'none'"
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        f"style-src-elem {_source_hash(style)}; style-src-attr 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def _script(environment: Environment, name: str) -> str:
-    """A script as it stands in the page, within its own lines."""
+def _source_hash(text: str) -> str:
+    """The expression of a policy that allows an element with exactly this text."""
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode('ascii')}'"
+
+
+def _source(environment: Environment, name: str) -> str:
+    """A script or a style sheet, as it stands in its file."""
     assert environment.loader is not None  # noqa: S101 - made above
     text, _, _ = environment.loader.get_source(environment, name)
-    return f"\n{text.strip()}\n"
+    return text

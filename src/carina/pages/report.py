@@ -21,6 +21,7 @@ from carina.pages.map_comparison.page import render_map_comparison
 from carina.pages.run_comparison.case_browser import browser_data, select_cases
 from carina.pages.run_comparison.figures import run_figures, style_runs
 from carina.pages.run_comparison.page import render_run_comparison
+from carina.pages.words import join_names
 from carina.runs.analysis.read import find_runs, read_runs
 from carina.runs.analysis.run_analysis import analyse_group
 from carina.runs.analysis.run_groups import RunGroup, group_runs
@@ -29,6 +30,8 @@ from carina.runs.prices import TABLE, read_prices
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
+from carina.store.layout import lock_output
+from carina.store.names import safe_name
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_pandas, as_path
 
@@ -61,6 +64,8 @@ class Report(Result):
     """Figures by name, as their files are named: `percept-headline`, `trek-reach` ..."""
     files: tuple[Path, ...]
     """Everything that was written."""
+    notices: tuple[str, ...] = ()
+    """Sentences about runs that are not finished or not compared with checksums; the pages say so too."""
 
     @property
     def path(self) -> Path:
@@ -113,6 +118,7 @@ class _Parts:
     tables: dict[str, ReportTable] = field(default_factory=dict)
     parquet: dict[str, ReportTable] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
 
 
 @check_arguments
@@ -131,7 +137,8 @@ def report(
     Writes `report.html` for runs of `carina run` and `ground.html` for runs of `carina explain`; the latter are joined
     with the answers of the former about the same studies. Beside the pages are `tables/*.csv`, `tables.parquet` and
     `ground.parquet` with every number, and `figures/` with the charts as SVG and PNG. Everything is computed before
-    anything is written, and the same runs give the same bytes.
+    anything is written, and the same runs give the same bytes. A run whose last call was interrupted is reported as far
+    as it goes; the pages and `notices` say what is missing.
 
     Args:
         runs: Runs, or directories that hold runs.
@@ -156,8 +163,6 @@ def report(
         True
     """
     directory = as_path(out)
-    if directory.exists() and not directory.is_dir():
-        raise CarinaError(f"{directory}: is a file, expected a directory for the report")
     given = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     paths = find_runs([as_path(run) for run in given])
     map_paths = [path for path in paths if is_maps(path)]
@@ -167,23 +172,25 @@ def report(
     image_path = None if images is None else as_path(images)
 
     groups: list[RunGroup] = []
-    with progress("Runs", len(paths)) as advance:
-        if run_paths or not map_paths:
-            groups = group_runs(read_runs(run_paths), benchmarks=bench_paths, images=image_path)
-            _compare_runs(parts, groups, cases, None if prices is None else as_path(prices), advance)
-        if map_paths:
-            named = [
-                *(open_benchmark(path, image_path) for path in bench_paths),
-                *(one.bench for one in groups),
-            ]
-            _compare_maps(parts, map_paths, groups, named, images=image_path, advance=advance)
-    return _write(parts, directory)
+    with lock_output(directory, "the report", folders=(TABLES, FIGURES)):
+        with progress("Runs", len(paths)) as advance:
+            if run_paths or not map_paths:
+                groups = group_runs(read_runs(run_paths), benchmarks=bench_paths, images=image_path)
+                _compare_runs(parts, groups, cases, None if prices is None else as_path(prices), advance)
+            if map_paths:
+                named = [
+                    *(open_benchmark(path, image_path) for path in bench_paths),
+                    *(one.bench for one in groups),
+                ]
+                _compare_maps(parts, map_paths, groups, named, images=image_path, advance=advance)
+        return _write(parts, directory)
 
 
 def _compare_runs(
     parts: _Parts, groups: Sequence[RunGroup], cases: int, prices: Path | None, advance: Callable[[], None]
 ) -> None:
     known = read_prices(prices or TABLE)
+    parts.notices += _run_notices(groups)
     analyses = [analyse_group(group, known, advance) for group in groups]
     styles = [style_runs(group.runs) for group in groups]
     figures = [run_figures(*each) for each in zip(analyses, styles, _prefixes(groups), strict=True)]
@@ -192,6 +199,17 @@ def _compare_runs(
     parts.tables |= run_tables(analyses)
     parts.parquet[RUN_PARQUET] = long_table(analyses)
     parts.figures |= {figure.name: figure for each in figures for figure in each.values()}
+
+
+def _run_notices(groups: Sequence[RunGroup]) -> list[str]:
+    """What is missing, one sentence a run, and what was not checked, with all runs of which it is true."""
+    runs = {run.path: run for group in groups for run in group.runs}
+    notices = [f"{path}: {text}" for path, run in runs.items() for text in run.unfinished]
+    unchecked: dict[str, list[str]] = {}
+    for path, run in runs.items():
+        for text in run.unchecked:
+            unchecked.setdefault(text, []).append(str(path))
+    return notices + [f"{join_names(paths)}: {text}" for text, paths in unchecked.items()]
 
 
 def _compare_maps(
@@ -204,6 +222,7 @@ def _compare_maps(
     advance: Callable[[], None],
 ) -> None:
     runs = read_maps_runs(paths)
+    parts.notices += [f"{run.path}: {text}" for run in runs for text in run.unchecked]
     groups = group_maps_runs(runs, find_benchmarks(runs, named, images))
     analyses = [analyse_maps(group, run_groups, advance) for group in groups]
     styles = [style_maps_runs(group.runs) for group in groups]
@@ -218,7 +237,7 @@ def _compare_maps(
 
 def _prefixes(groups: Sequence[RunGroup]) -> list[str]:
     """A prefix for the figures of each group: its protocol, numbered where that comes twice."""
-    protocols = [group.protocol for group in groups]
+    protocols = [safe_name(group.protocol) for group in groups]
     return [
         protocol if protocols.count(protocol) == 1 else f"{protocol}-{protocols[: place + 1].count(protocol)}"
         for place, protocol in enumerate(protocols)
@@ -235,7 +254,6 @@ def _write(parts: _Parts, directory: Path) -> Report:
         contents[directory / FIGURES / f"{name}.png"] = figure.png("light")
     pages = {directory / name: html.encode() for name, html in parts.pages.items()}
     for name, table in parts.parquet.items():
-        directory.mkdir(parents=True, exist_ok=True)
         table.write_parquet(directory / name)
     for path, content in (contents | pages).items():
         write_bytes(path, content)
@@ -245,4 +263,5 @@ def _write(parts: _Parts, directory: Path) -> Report:
         tables={name: table.to_frame() for name, table in parts.tables.items()},
         figures=dict(parts.figures),
         files=(*contents, *(directory / name for name in parts.parquet), *pages),
+        notices=tuple(parts.notices),
     )

@@ -11,6 +11,7 @@ from carina.cases import open_benchmark
 from carina.pages.audit import write_audit
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
+from carina.store.layout import lock_output
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path, image_directory
 
@@ -67,8 +68,6 @@ def audit(
     """
     directory = as_path(bench)
     target = as_path(out) if out is not None else _benchmark_directory(directory) / DIRECTORY
-    if target.exists() and not target.is_dir():
-        raise CarinaError(f"{target}: is a file; pass a directory for the audit")
     if not 0 <= fail_level <= warn_level <= 1:
         raise CarinaError(
             f"fail_level, warn_level: expected 0 <= fail_level <= warn_level <= 1, found {fail_level} and {warn_level}"
@@ -88,9 +87,11 @@ def audit(
         warn_level=warn_level,
         fail_level=fail_level,
     )
-    with progress("Cases", len(open_benchmark(directory, options.images))) as advance:
-        record = audit_benchmark(directory, options, workers=workers, progress=advance)
-    written = write_audit(record, target, title=_benchmark_directory(directory).resolve().name)
+    number = len(open_benchmark(directory, options.images))
+    with lock_output(target, "the audit"):
+        with progress("Cases", number) as advance:
+            record = audit_benchmark(directory, options, workers=workers, progress=advance)
+        written = write_audit(record, target, title=_benchmark_directory(directory).resolve().name)
     return AuditResult(directory=target, audit=record, page=written.html)
 
 

@@ -1,10 +1,9 @@
 """Facts of a study as short texts with units, and the file names of pages."""
 
-import re
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from typing import Final
 
+from carina.store.names import safe_name
 from carina.studies.model import Finding, Image, Location, Measure, Quality, Study
 
 SEXES: Final = {"F": "female", "M": "male", "O": "other"}
@@ -100,7 +99,4 @@ def page_name(record_id: str) -> str:
 
     A safe form ends in a hash of the id, so that two ids never share a page.
     """
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", record_id) and record_id not in _RESERVED_NAMES:
-        return record_id
-    safe = re.sub(r"[^A-Za-z0-9_-]+", "_", record_id)[:60].strip("_-")
-    return f"{safe or 'study'}-{sha256(record_id.encode()).hexdigest()[:10]}"
+    return safe_name(record_id, reserved=_RESERVED_NAMES, otherwise="study")

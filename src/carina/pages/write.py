@@ -38,7 +38,7 @@ from carina.pages.words import page_name
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
-from carina.store.layout import layout_of, what_is
+from carina.store.layout import lock_output, what_is
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
 from carina.studies import Studies, open_studies
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 INDEX: Final = "index.html"
 CONTACT_SHEET: Final = "contact-sheet.png"
+_TITLE: Final = "the pages"
 LIMIT: Final = 24
 """Studies or cases with a page, unless another number is given."""
 
@@ -143,7 +144,7 @@ def show(
         >>> pages.path.name
         'index.html'
     """
-    target = _check_target(as_path(out))
+    target = as_path(out)
     if limit < 1:
         raise CarinaError(f"limit: expected 1 or more, found {limit}")
     opened = _open_set(location, images)
@@ -180,7 +181,8 @@ def write_study_page(studies: StudySet, study: Study, out: Path, *, links: Study
         >>> write_study_page(studies, studies["p000000-s1"], Path("pages")).html.name
         'p000000-s1.html'
     """
-    return _write_study(load_study(studies, study), out, links or _existing_links(study, out))
+    with lock_output(out, _TITLE):
+        return _write_study(load_study(studies, study), out, links or _existing_links(study, out))
 
 
 def write_study_pages(
@@ -218,6 +220,7 @@ def write_study_pages(
     cards: list[StudyCard] = []
     pages: list[Page] = []
     with (
+        lock_output(out, _TITLE),
         progress("Pages", len(names)) as advance,
         _contact_sheet(out / CONTACT_SHEET, len(names), with_lateral=with_lateral) as add_tile,
     ):
@@ -234,8 +237,8 @@ def write_study_pages(
             pages.append(_write_study(content, out, links))
             del content  # before the next one is read
             advance(1)
-    index = out / INDEX
-    write_bytes(index, render_study_index(cards, title=title, total=len(studies)).encode())
+        index = out / INDEX
+        write_bytes(index, render_study_index(cards, title=title, total=len(studies)).encode())
     return Pages(html=index, png=out / CONTACT_SHEET, pages=tuple(pages), noun="study", total=len(studies))
 
 
@@ -264,9 +267,9 @@ def write_case_page(
         >>> write_case_page(bench, bench["c-7db117ee228a361f"], Path("pages")).html.name
         'c-7db117ee228a361f.html'
     """
-    links = links or CaseLinks(index=_existing(out, INDEX))
-    html, image = _render_case(cases, case, views or Views(cases), links)
-    return _write_page(case.id, html, image, out)
+    with lock_output(out, _TITLE):
+        links = links or CaseLinks(index=_existing(out, INDEX))
+        return _write_case(cases, case, out, views or Views(cases), links)
 
 
 def write_case_pages(
@@ -301,7 +304,7 @@ def write_case_pages(
     cards: list[CaseCard] = []
     pages: list[Page] = []
     only_conversations = bool(names)
-    with progress("Pages", len(names)) as advance:
+    with lock_output(out, _TITLE), progress("Pages", len(names)) as advance:
         for place, case in enumerate(islice(cases, limit)):
             links = CaseLinks(
                 index=INDEX,
@@ -309,27 +312,18 @@ def write_case_pages(
                 next=names[place + 1] if place + 1 < len(names) else None,
             )
             cards.append(make_case_card(rendered, case))
-            pages.append(write_case_page(cases, case, out, views=rendered, links=links))
+            pages.append(_write_case(cases, case, out, rendered, links))
             only_conversations = only_conversations and is_conversation(case)
             advance(1)
-    sources = cases.manifest.sources
-    if only_conversations:
-        entries = list_conversations(cases, cards)
-        html = render_conversation_index(entries, cards, title=title, total=len(cases), sources=sources)
-    else:
-        html = render_benchmark_index(cards, count_strata(cases), title=title, sources=sources)
-    index = out / INDEX
-    write_bytes(index, html.encode())
+        sources = cases.manifest.sources
+        if only_conversations:
+            entries = list_conversations(cases, cards)
+            html = render_conversation_index(entries, cards, title=title, total=len(cases), sources=sources)
+        else:
+            html = render_benchmark_index(cards, count_strata(cases), title=title, sources=sources)
+        index = out / INDEX
+        write_bytes(index, html.encode())
     return Pages(html=index, pages=tuple(pages), noun="case", total=len(cases))
-
-
-def _check_target(out: Path) -> Path:
-    if out.exists() and not out.is_dir():
-        raise CarinaError(f"{out}: is a file, expected a directory for the pages")
-    layout = layout_of(out)
-    if layout is not None:
-        raise CarinaError(f"{out}: is a {layout.title}; choose another directory for the pages")
-    return out
 
 
 def _open_set(location: Location, images: Location | None) -> Studies | Benchmark:
@@ -384,6 +378,11 @@ def _existing_links(study: Study, out: Path) -> StudyLinks:
 
 def _write_study(content: StudyContent, out: Path, links: StudyLinks) -> Page:
     return _write_page(content.study.id, render_study(content, links), draw_study_summary(content), out)
+
+
+def _write_case(cases: CaseSet, case: Case, out: Path, views: RenderedViews, links: CaseLinks) -> Page:
+    html, image = _render_case(cases, case, views, links)
+    return _write_page(case.id, html, image, out)
 
 
 def _render_case(cases: CaseSet, case: Case, views: RenderedViews, links: CaseLinks) -> tuple[str, Rgb]:

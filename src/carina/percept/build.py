@@ -14,6 +14,7 @@ from carina import models
 from carina.cases import (
     Benchmark,
     Case,
+    Manifest,
     Provenance,
     open_benchmark,
     write_part,
@@ -35,6 +36,7 @@ from carina.percept.attribute_steps import location_step_name
 from carina.percept.build_report import CellReport, PerceptBuildReport
 from carina.percept.candidates import Candidate, Candidates, find_candidates
 from carina.percept.deformers import DeformerSource, SegmenterDeformers, warp_deformer
+from carina.percept.journal import FILE as JOURNAL
 from carina.percept.journal import Journal
 from carina.percept.lesions import LESIONS
 from carina.percept.records import LesionAnalysis, Outcome, Skipped
@@ -164,7 +166,7 @@ def _build(
     progress: Callable[[int], object],
 ) -> None:
     provenance = _provenance(studies, directory, options)
-    with open_build(studies, directory, provenance) as build:
+    with open_build(studies, directory, provenance, notes=(JOURNAL,)) as build:
         if read_finished(build, PerceptBuildReport) is not None:
             progress(analyses_needed(options.per_cell) * len(options.targets))
             return
@@ -179,10 +181,12 @@ def _build(
             report, parts = _assemble(
                 narrowed, found, analyses, options, directory=directory, fingerprint=provenance.fingerprint
             )
+
+        def write_beside(_manifest: Manifest) -> None:
             write_report(directory, report)
             _write_skipped(directory, [*found.skipped, *analyses.skipped])
-            build.close(parts)
-            journal.remove()
+
+        build.close(parts, write_beside)
 
 
 def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) -> Provenance:

@@ -42,11 +42,6 @@ class Journal:
         """Keep an outcome, so that it survives the end of this process."""
         self._append(msgspec.json.encode(outcome))
 
-    def remove(self) -> None:
-        """Remove the file: the benchmark is complete."""
-        self._log.close()
-        self._path.unlink()
-
     def _append(self, record: bytes) -> None:
         try:
             self._log.append([record])

@@ -52,6 +52,8 @@ SOURCES.register(SOURCE.name, SOURCE)
 
 PART_SIZE: Final = 32
 """Studies in a part; an interrupted command makes unfinished parts again."""
+IMAGES: Final = "images"
+"""Folder of the image files in the study set."""
 WORTH_A_POOL: Final = 8
 """Number of studies below which starting processes takes longer than making the studies."""
 SPLITS: Final[tuple[tuple[Split, float], ...]] = (("train", 0.7), ("val", 0.1), ("test", 0.2))
@@ -124,7 +126,7 @@ def make_study(
 
 
 def _make_image_key(patient: PatientPlan, plan: StudyPlan, view: str) -> str:
-    return f"images/{patient.id}/{plan.id}-{view.lower()}.png"
+    return f"{IMAGES}/{patient.id}/{plan.id}-{view.lower()}.png"
 
 
 def _make_prior(patient: PatientPlan, plan: StudyPlan) -> Study | None:
@@ -295,7 +297,7 @@ def write_phantom(
         options=msgspec.to_builtins(chosen),
         sources=(SOURCE.info(),),
     )
-    with create_studies(directory, provenance) as build:
+    with create_studies(directory, provenance, beside=(IMAGES,)) as build:
         return _write_parts(build, n=n, seed=seed, options=chosen, workers=workers, progress=progress)
 
 
@@ -339,7 +341,7 @@ def _write_parts(
     listed = tuple(parts[index] for index in sorted(parts))
     if manifest and not missing and manifest.parts == listed:
         return manifest
-    remove_temporary_files(directory / "images")
+    remove_temporary_files(directory / IMAGES)
     return build.close(listed)
 
 

@@ -1,5 +1,6 @@
 """Resume, extend or refuse a run directory; read and write `run.json`."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -8,13 +9,16 @@ import msgspec
 
 from carina.runs.layout import LAYOUT
 from carina.runs.records import SCHEMA, RunInfo
+from carina.store.documents import decode_json, read_file
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.manifest import check_header
 from carina.store.resume import contents
 
 RUN_FILE: Final = LAYOUT.file
-_MAY_DIFFER: Final = frozenset({"schema", "carina", "id", "benchmark", "calls", "text_models"})
+_MAY_DIFFER: Final = frozenset(
+    {"schema", "carina", "id", "benchmark", "calls", "text_models", "case_count", "table"}
+)
 """Fields that do not decide what is asked."""
 _SELECTION: Final = frozenset({"cases", "limit", "sample_per_cell"})
 """Fields that select the cases, which may become more."""
@@ -37,19 +41,13 @@ def read_info(run: Path) -> RunInfo:
         'builtin/reader'
     """
     path = run / RUN_FILE
-    try:
-        content = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise CarinaError(f"{run}: holds no run ({RUN_FILE} is missing)") from None
-    except OSError as error:
-        raise CarinaError(f"{path}: cannot be read: {error.strerror}") from error
+    if not os.path.lexists(path):
+        raise CarinaError(f"{run}: holds no run ({RUN_FILE} is missing)")
+    content = read_file(path)
     check_header(
         path, content, kind="run", title="the description of a run", schema=SCHEMA, error_class=CarinaError
     )
-    try:
-        return msgspec.json.decode(content, type=RunInfo)
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: not the description of a run: {error}") from error
+    return decode_json(content, RunInfo, path=path, what="the description of a run")
 
 
 def write_info(run: Path, info: RunInfo) -> None:

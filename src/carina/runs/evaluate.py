@@ -56,6 +56,7 @@ def run(
     trust_remote_code: bool = False,
     device: str | None = None,
     images: Location | None = None,
+    verify_images: bool = True,
     progress: Progress = no_progress,
     notify: Notify | None = None,
 ) -> Run:
@@ -96,6 +97,8 @@ def run(
         trust_remote_code: Whether code that comes with an `hf:` model may run.
         device: Device of an in-process model: cpu, cuda, cuda:1.
         images: Directory of the images, if they have moved.
+        verify_images: Whether to compare every image file with the SHA-256 that its case states, when it is first
+            opened. False saves reading each file once more, for very large sets; the run records it.
         progress: Progress display, such as `carina.progress_bar`; none by default.
         notify: Called with a sentence about something unexpected, such as a run that is extended; for example `print`.
 
@@ -136,6 +139,7 @@ def run(
         accept_terms=accept_terms,
         trust_remote_code=trust_remote_code,
         device=device,
+        verify_images=verify_images,
     )
     return run_model(as_path(bench), model, as_path(out), options, progress=progress, notify=notify)
 
@@ -153,7 +157,7 @@ def run_model(
     on_notice = notify or (lambda _sentence: None)
     name = parse_model_name(model, needs="chat")
     address = served_address(name.location, options.base_url) if name.is_served else None
-    bench = open_benchmark(benchmark, options.images)
+    bench = open_benchmark(benchmark, options.images, verify_images=options.verify_images)
     info = describe_run(bench, name, out, options)
     with lock_directory(out):
         info = claim_run(out, info, bench.ids, on_notice)
@@ -163,7 +167,8 @@ def run_model(
             raise CarinaError(f"{benchmark}: the benchmark has no cases to run")
         open_ids = _unfinished_cases(bench, ids, answered, options.policy)
         if open_ids:
-            info = start_call(info, name, address)
+            bench.require_sound(open_ids)
+            info = start_call(info, name, address, cases=len(ids), verify_images=options.verify_images)
             write_info(out, info)
             with progress("Cases", len(ids)) as advance:
                 advance(len(ids) - len(open_ids))

@@ -54,12 +54,16 @@ def fingerprint(bench: Benchmark) -> str:
     return hashlib.sha256("".join(part.sha256 for part in bench.manifest.parts).encode()).hexdigest()
 
 
-def start_call(info: RunInfo, model: ModelName, base_url: str | None) -> RunInfo:
-    """The run with a call that starts now."""
+def start_call(
+    info: RunInfo, model: ModelName, base_url: str | None, *, cases: int, verify_images: bool
+) -> RunInfo:
+    """The run with a call that starts now, and the number of its cases from now on."""
     versions = {"carina": __version__}
     versions |= {package: _version(package) for package in MODELS[model.kind].packages}
-    call = Call(started=_now(), base_url=without_secrets(base_url), versions=versions)
-    return msgspec.structs.replace(info, calls=(*info.calls, call))
+    call = Call(
+        started=_now(), base_url=without_secrets(base_url), versions=versions, verify_images=verify_images
+    )
+    return msgspec.structs.replace(info, calls=(*info.calls, call), case_count=cases)
 
 
 def end_call(info: RunInfo) -> RunInfo:

@@ -75,7 +75,9 @@ class TaskRun:
         # A task has one protocol; a run without a selection has all.
         whole = open_benchmark(self._bench.directory, verify=False)
         info = claim_run(self.out, info, whole.ids, _LOGGER.warning)
-        self._info = start_call(info, model, base_url)
+        self._info = start_call(
+            info, model, base_url, cases=len(self._ids), verify_images=self._options.verify_images
+        )
         write_info(self.out, self._info)
         answered = read_log(self.out)
         self._commits = Commits(self._stack.enter_context(StepLog(log_path(self.out))))

@@ -67,11 +67,14 @@ def _define(protocol: str) -> Callable[..., Any]:
             images=None if images is None else Path(images),
             accept_terms=accept_terms,
         )
-        opened = open_benchmark(bench, options.images).where(protocol=protocol)
+        opened = open_benchmark(bench, options.images, verify_images=options.verify_images).where(
+            protocol=protocol
+        )
         ids = select_cases(opened, limit=None, sample_per_stratum=sample_per_cell, seed=seed)
         ids = ids or tuple(opened.ids())
         if not ids:
             raise CarinaError(f"{bench}: the benchmark has no cases of the protocol {protocol}")
+        opened.require_sound(ids)
         task_run = None if out is None else TaskRun(Path(out), opened, options, ids)
         return Task(
             dataset=MemoryDataset([_sample(case) for case in opened.pick(ids)], name=protocol),

@@ -42,6 +42,7 @@ class RunOptions:
     trust_remote_code: bool = False
     device: str | None = None
     images: Path | None = None
+    verify_images: bool = True
 
 
 def make_options(

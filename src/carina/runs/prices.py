@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from carina.store.documents import read_yaml
 from carina.store.errors import CarinaError
 
 TABLE: Final = Path(__file__).with_name("prices.yaml")
@@ -87,10 +88,8 @@ def months_since(month: str, today: date) -> int:
 def read_prices(path: Path = TABLE) -> Prices:
     """Read a table in the layout of `prices.yaml`."""
     try:
-        found = msgspec.yaml.decode(path.read_bytes(), type=Prices, strict=False)
-    except OSError as error:
-        raise CarinaError(f"{path}: cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+        found = msgspec.convert(read_yaml(path), Prices, strict=False)
+    except msgspec.ValidationError as error:
         raise CarinaError(f"{path}: not a table of prices: {error}") from error
     if "" not in found.pictures:
         raise CarinaError(f'{path}: pictures: expected a rule for all other models, under ""')

@@ -8,6 +8,7 @@ import msgspec
 from carina.cases import Box, Step
 from carina.cases.messages import Message
 from carina.cases.model import Format, Label
+from carina.store.frames import TableInfo
 from carina.studies.model import Record
 
 History = Literal["own", "gold", "hint", "none"]
@@ -18,8 +19,9 @@ Status = Literal["ok", "refusal", "truncated", "no_answer", "out_of_range", "too
 State = Literal["answered", "incomplete", "not_reached"]
 """Whether a step was answered, failed with a transport error (neither right nor wrong), or was never asked."""
 
-SCHEMA: Final = "2.0"
-"""Schema of `run.json` and `steps.parquet`. In tables of schema 1, `history` holds what `seen_sha256` holds now."""
+SCHEMA: Final = "2.1"
+"""Schema of `run.json` and `steps.parquet`. 2.1: `run.json` states the table and the number of cases. In tables of
+schema 1, `history` holds what `seen_sha256` holds now."""
 STATUSES: Final[tuple[Status, ...]] = (
     "ok",
     "refusal",
@@ -175,6 +177,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Address of a served model, without credentials and query; None for its provider's own address."""
     versions: dict[str, str] = {}
     """Versions of Carina and of the packages that ran the model."""
+    verify_images: bool | None = None
+    """Whether image files were compared with the checksums that their cases state; None before schema 2.1."""
+
+
+class StepsTableInfo(TableInfo, frozen=True, kw_only=True):
+    """Size and checksum of `steps.parquet`."""
+
+    cases: int
+    """Number of cases whose steps it holds."""
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,6 +218,10 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """In order; two runs with different times or versions may still ask the same."""
     text_models: dict[str, str] = {}
     """Models that compared free text with the answer keys, with the shortened SHA-256 of their weights."""
+    case_count: int | None = None
+    """Number of selected cases; None in runs of earlier versions."""
+    table: StepsTableInfo | None = None
+    """The table of the steps as the last finished call has written it; None before, and in runs of earlier versions."""
 
     @property
     def started(self) -> str | None:

@@ -16,22 +16,23 @@ from carina.cases.protocol import stage_title
 from carina.runs.claim import read_info, write_info
 from carina.runs.info import end_call
 from carina.runs.log import Answered, read_log
-from carina.runs.records import Policy, RunCounts, RunInfo, StepRow
+from carina.runs.records import Policy, RunCounts, RunInfo, StepRow, StepsTableInfo
 from carina.runs.score.learned import TextScorer, text_metrics
+from carina.runs.steps_table import SCHEMA, StepsTable, run_columns
 from carina.runs.walk import Walk, resume_walk
 from carina.store.arguments import check_arguments
-from carina.store.errors import CarinaError
 from carina.store.files import replacing
+from carina.store.frames import describe_table
 from carina.store.results import Location, Result, as_path
 from carina.store.tables import to_table
 
 STEPS_FILE: Final = "steps.parquet"
+_COUNTED: Final = ("case", "state", "status", "seconds", "input_tokens", "output_tokens", "images")
+_INTERRUPTED: Final = (
+    "was interrupted or is still running; call `carina run` again with the same options to finish it"
+)
 _BLOCK: Final = 4096
 """Rows that are written at a time, so that memory does not grow with the run."""
-_ADDED_LATER: Final = frozenset(
-    {"seen_sha256", "bertscore", "chexbert_f1", "radgraph_entity_f1", "radgraph_f1"}
-)
-"""Columns that tables of earlier versions lack; they are read as null."""
 
 
 class Failure(NamedTuple):
@@ -61,8 +62,8 @@ class Run(Result):
         failures: tuple[Failure, ...] | None = None,
     ) -> None:
         self._path = path
-        self._steps_file = path.absolute() / STEPS_FILE
-        """The table, wherever the working directory is later."""
+        self.table: Final = StepsTable(path.absolute() / STEPS_FILE, info)
+        """The table on disk, wherever the working directory is later: for some of its columns or cases."""
         self._counts = counts
         self._failures = failures
         self.info: Final = info
@@ -74,21 +75,32 @@ class Run(Result):
 
     @cached_property
     def _steps(self) -> pl.DataFrame:
-        return _read_steps(self._steps_file, self.info)
+        return self.table.read(list(SCHEMA))
 
     def to_frame(self) -> pl.DataFrame:
         """One row per step, in the order of the benchmark: `model`, `history`, `blind`, then the columns of `StepRow`.
 
         Raises:
-            CarinaError: The run is not finished, or its table is damaged; the message names the file, the column and
-                the row.
+            CarinaError: The run is not finished, or its table is damaged, belongs to another run, or holds a value that
+                no step could have; the message names the file, the row and the column.
         """
         return self._steps
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Sentences about what the table lacks, or could not be compared with; none for a finished run.
+
+        A run whose last call was interrupted still has the table of the call before.
+        """
+        return (*find_interruption(self.info), *find_unchecked(self.info))
+
     def rows(self, cases: Collection[str] | None = None) -> list[StepRow]:
         """The steps as records, of all cases or of some."""
-        frame = self._steps if cases is None else self._steps.filter(pl.col("case").is_in(list(cases)))
-        return msgspec.convert(frame.select(StepRow.__struct_fields__).to_dicts(), list[StepRow])
+        return self.table.read_rows(self._columns("case")["case"].unique() if cases is None else cases)
+
+    def _columns(self, *names: str) -> pl.DataFrame:
+        """Some columns; from memory, where the whole table was read before."""
+        return self._steps.select(names) if "_steps" in self.__dict__ else self.table.read(names)
 
     def scores(self) -> pl.DataFrame:
         """Mean results by protocol and stage.
@@ -98,7 +110,8 @@ class Run(Result):
             answers in free text have a score alone), `accuracy` (share of judged steps that are right; null where none
             is judged), `score` (mean over all answered steps) and `chance` (what a random choice reaches).
         """
-        answered = self._steps.filter(pl.col("state") == "answered")
+        columns = ("protocol", "stage", "state", "correct", "score", "chance")
+        answered = self._columns(*columns).filter(pl.col("state") == "answered")
         scores = (
             answered.group_by("protocol", "stage")
             .agg(
@@ -119,7 +132,7 @@ class Run(Result):
     def failures(self) -> tuple[Failure, ...]:
         """Cases that failed with an error; the same call of `run` asks them again."""
         if self._failures is None:
-            failed = self._steps.filter(pl.col("error").is_not_null()).select("case", "error")
+            failed = self._columns("case", "error").drop_nulls("error")
             self._failures = tuple(Failure(case, reason) for case, reason in failed.rows())
         return self._failures
 
@@ -127,18 +140,18 @@ class Run(Result):
     def counts(self) -> RunCounts:
         """How many cases and steps there are, by state and status; time and tokens in total."""
         if self._counts is None:
-            self._counts = _count(self._steps, self.info)
+            self._counts = _count(self._columns(*_COUNTED), self.info)
         return self._counts
 
     def _repr_html_(self) -> str:
         shown = super()._repr_html_()
-        return shown + self.scores()._repr_html_() if self._steps_file.is_file() else shown
+        return shown + self.scores()._repr_html_() if self.table.exists() else shown
 
     def _summary(self) -> Mapping[str, object]:
         summary: dict[str, object] = {"model": self.info.model, "history": self.info.policy.history}
         if self.info.blind:
             summary["blind"] = True
-        if self._steps_file.is_file():
+        if self.table.exists():
             counts = self.counts
             summary |= {"cases": counts.cases, "answered": f"{counts.answered} of {counts.steps} steps"}
         return summary
@@ -165,94 +178,46 @@ def open_run(location: Location) -> Run:
     return Run(path, read_info(path))
 
 
-# ---- reading --------------------------------------------------------------------------------------------------------
+def count_missing_cases(info: RunInfo) -> int:
+    """Number of selected cases that the table lacks, because the call that was to add them has not ended."""
+    wanted = (
+        info.case_count if info.case_count is not None else None if info.cases is None else len(info.cases)
+    )
+    return 0 if wanted is None or info.table is None else max(0, wanted - info.table.cases)
 
 
-def _read_steps(path: Path, info: RunInfo) -> pl.DataFrame:
-    """The table of a run, checked."""
-    try:
-        # By pyarrow, which takes the path literally: polars reads brackets and stars as a pattern.
-        table = pq.read_table(path)
-    except FileNotFoundError:
-        raise CarinaError(f"{path}: missing; the run is not finished, call `carina run` again") from None
-    except (OSError, ValueError) as error:
-        raise CarinaError(f"{path}: not a Parquet file: {error}") from error
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - tells the type checker what Arrow cannot
-    frame = _with_run_columns(frame, info)
-    expected = _schema()
-    for name in _ADDED_LATER - set(frame.columns):
-        frame = frame.with_columns(pl.lit(None, expected[name]).alias(name))
-    for name, dtype in expected.items():
-        if name not in frame.columns:
-            raise CarinaError(f"{path}, column {name!r}: missing; expected the columns of a step")
-        if frame.schema[name] != dtype:
-            raise CarinaError(f"{path}, column {name!r}: expected {dtype}, found {frame.schema[name]}")
-    _check_rows(path, frame)
-    return frame.select(*expected)
+def describe_missing_cases(missing: int, cases: int) -> str:
+    """A sentence about cases that a run selected and its table lacks."""
+    return f"{missing} of its {cases} cases are missing, because its last call {_INTERRUPTED}"
 
 
-def _with_run_columns(frame: pl.DataFrame, info: RunInfo) -> pl.DataFrame:
-    """Add the columns about the run, which tables of schema 1 lack; their `history` is the SHA-256 of today."""
-    if "model" in frame.columns:
-        return frame
-    if "history" in frame.columns:
-        frame = frame.rename({"history": "seen_sha256"})
-    return frame.with_columns(**{name: pl.lit(value) for name, value in _run_columns(info).items()})
+def find_interruption(info: RunInfo) -> Iterator[str]:
+    """A sentence where the last call did not end."""
+    missing = count_missing_cases(info)
+    if missing and info.table is not None:
+        yield describe_missing_cases(missing, info.table.cases + missing)
+    elif info.calls and info.ended is None:
+        yield f"answers may be missing, because its last call, of {info.calls[-1].started}, {_INTERRUPTED}"
 
 
-def _check_rows(path: Path, frame: pl.DataFrame) -> None:
-    """Refuse rows that no step could have."""
-    record = msgspec.inspect.type_info(StepRow)
-    assert isinstance(record, msgspec.inspect.StructType)  # noqa: S101 - a record is one
-    for field in record.fields:
-        column = frame[field.encode_name]
-        is_optional = isinstance(field.type, msgspec.inspect.UnionType) and field.type.includes_none
-        if not is_optional and column.null_count():
-            row = column.is_null().arg_max()
-            raise CarinaError(f"{path}, row {row}, column {column.name!r}: expected a value, found null")
-    for name, allowed in _literals(record):
-        strange = frame[name].is_not_null() & ~frame[name].is_in(allowed)
-        if strange.any():
-            row = strange.arg_max()
-            raise CarinaError(
-                f"{path}, row {row}, column {name!r}: expected one of {', '.join(allowed)}, "
-                f"found {frame[name][row or 0]!r}"
-            )
-    repeated = frame.select("case", "number").is_duplicated()
-    if repeated.any():
-        row = repeated.arg_max() or 0
-        case, number = frame.select("case", "number").row(row)
-        raise CarinaError(
-            f"{path}, row {row}, column 'number': case {case!r} has step {number} more than once"
-        )
-
-
-def _literals(record: msgspec.inspect.StructType) -> Iterator[tuple[str, list[str]]]:
-    """Columns that hold one of a few words, and the words."""
-    for field in record.fields:
-        types = field.type.types if isinstance(field.type, msgspec.inspect.UnionType) else (field.type,)
-        for one in types:
-            if isinstance(one, msgspec.inspect.LiteralType):
-                yield field.encode_name, [str(value) for value in one.values]
-
-
-def _schema() -> Mapping[str, Any]:
-    empty = pl.from_arrow(to_table(StepRow, []))
-    assert isinstance(empty, pl.DataFrame)  # noqa: S101
-    return {"model": pl.String(), "history": pl.String(), "blind": pl.Boolean(), **empty.schema}
+def find_unchecked(info: RunInfo) -> Iterator[str]:
+    """Sentences about what could not be compared with a checksum."""
+    if info.table is None:
+        yield "run.json states no checksum of the table, so nobody can tell whether the table was changed"
+    if any(call.verify_images is False for call in info.calls):
+        yield "its images were not compared with the checksums that the cases state, as its options asked"
 
 
 def _count(steps: pl.DataFrame, info: RunInfo) -> RunCounts:
     """The counts of a run from its table."""
     cases = steps.group_by("case").agg((pl.col("state") != "incomplete").all().alias("complete"))
-    # A case without steps has no row; where cases were selected, their number is known.
-    number = len(cases) if info.cases is None else len(info.cases)
+    # A case without steps has no row, and is complete; a case that an interrupted call did not write is not.
+    written = len(cases) if info.table is None else info.table.cases
     states = Counter(steps["state"].to_list())
     statuses = Counter(steps.filter(pl.col("state") == "answered")["status"].drop_nulls().to_list())
     return RunCounts(
-        cases=number,
-        complete=int(cases["complete"].sum()) + number - len(cases),
+        cases=written + count_missing_cases(info),
+        complete=int(cases["complete"].sum()) + written - len(cases),
         steps=len(steps),
         answered=states["answered"],
         incomplete=states["incomplete"],
@@ -279,17 +244,18 @@ def close_run(
     answered = read_log(out)
     metrics = text_metrics()
     statistics = _Statistics()
-    with (
-        replacing(out / STEPS_FILE) as temporary,
-        _StepWriter(temporary, info, TextScorer(metrics, notify)) as writer,
-    ):
-        for case in bench.pick(ids):
-            rows = _rows_of_case(case, info.policy, answered)
-            writer.add(rows)
-            statistics.add(rows)
+    with replacing(out / STEPS_FILE) as temporary:
+        with StepWriter(temporary, info, TextScorer(metrics, notify)) as writer:
+            for case in bench.pick(ids):
+                rows = _rows_of_case(case, info.policy, answered)
+                writer.add(rows)
+                statistics.add(rows)
+        described = describe_table(temporary, statistics.rows)
     closed = msgspec.structs.replace(
         end_call(info) if info.calls and info.ended is None else info,
         text_models={metric.name: metric.weights for metric in metrics},
+        case_count=len(ids),
+        table=StepsTableInfo(cases=len(ids), **msgspec.structs.asdict(described)),
     )
     if closed != read_info(out):
         write_info(out, closed)
@@ -321,12 +287,17 @@ class _Statistics:
             self._sums["output"] += row.output_tokens or 0
             self._sums["images"] += row.images
 
+    @property
+    def rows(self) -> int:
+        """Number of rows that were counted."""
+        return self._states.total()
+
     def counts(self, cases: int) -> RunCounts:
         """The counts of all rows, of a run with this many cases."""
         return RunCounts(
             cases=cases,
             complete=self._complete,
-            steps=self._states.total(),
+            steps=self.rows,
             answered=self._states["answered"],
             incomplete=self._states["incomplete"],
             not_reached=self._states["not_reached"],
@@ -348,18 +319,13 @@ def _rows_of_case(case: Case, policy: Policy, answered: Answered) -> list[StepRo
     return [rows.get(row.number, row) for row in walk.rows()]
 
 
-def _run_columns(info: RunInfo) -> dict[str, str | bool]:
-    """Columns that are the same in all rows, so that tables of several runs can be concatenated."""
-    return {"model": info.model, "history": info.policy.history, "blind": info.blind}
-
-
-class _StepWriter:
+class StepWriter:
     """Writes the rows of a run block by block, each block as `finish` returns it."""
 
     def __init__(
         self, path: Path, info: RunInfo, finish: Callable[[Sequence[StepRow]], Sequence[StepRow]]
     ) -> None:
-        self._run_columns = _run_columns(info)
+        self._run_columns = run_columns(info)
         self._writer: Any = pq.ParquetWriter(
             path, self._with_run_columns(to_table(StepRow, [])).schema, compression="zstd"
         )

@@ -29,6 +29,7 @@ from carina.runs.records import OnProgress, Policy, ProgressCount, Turn
 from carina.runs.walk import Walk, resume_walks
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
+from carina.store.waiting import wait_for_result
 from carina.store.workers import in_order, send_message
 
 _GIVE_UP_AFTER: Final = 20
@@ -96,7 +97,7 @@ def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
     with ThreadPoolExecutor(max_workers=1) as thread:
         running = thread.submit(asyncio.run, begin())
         try:
-            return running.result()
+            return wait_for_result(running)
         except KeyboardInterrupt:
             task = begun.result()
             if task is not None:
@@ -248,7 +249,9 @@ def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) 
     """Run the cases of one share; returns the error that ended it, or as `_run_cases` does."""
     place, cases = share
     try:
-        bench = open_benchmark(directory, job.options.images, verify=False)
+        bench = open_benchmark(
+            directory, job.options.images, verify=False, verify_images=job.options.verify_images
+        )
         open_cases = _OpenCases(bench, cases, read_log(job.out), job.options.policy)
         with StepLog(log_path(job.out, place)) as log:
             return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))

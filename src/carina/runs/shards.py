@@ -77,7 +77,9 @@ def _with_own_answers(whole: Share) -> Share:
 
 def run_share(share: Share) -> ProgressCount:
     """Run the cases of one share, in whatever process this is."""
-    bench = open_benchmark(share.bench, share.options.images, verify=False)
+    bench = open_benchmark(
+        share.bench, share.options.images, verify=False, verify_images=share.options.verify_images
+    )
     reports: list[ProgressCount] = []
     _run_share(bench, share, reports.append)
     return ProgressCount(*(sum(column) for column in zip(*reports, strict=True)))
@@ -102,6 +104,6 @@ def _open_once(bench: Path, model: str, options: RunOptions) -> InProcessModel:
         trust_remote_code=options.trust_remote_code,
         device=options.device,
         seed=options.seed,
-        benchmark=open_benchmark(bench, options.images, verify=False),
+        benchmark=open_benchmark(bench, options.images, verify=False, verify_images=options.verify_images),
     )
     return opened

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SKIPPED: Final = "skipped.csv"
 DEFECTS: Final = "defects.csv"
+COUNTS: Final = "import.json"
 _SKIPPED_COLUMNS: Final = ("study", "target", "stage", "reason", "detail")
 _DEFECT_COLUMNS: Final = ("defect", "times", "records", "first record", "what was done")
 
@@ -148,12 +149,23 @@ class Imported(Result):
 
 
 def write_tables(imported: Imported) -> None:
-    """Write the skipped records, and the defects of a source that declares some."""
+    """Write the counts, the skipped records, and the defects of a source that declares some."""
+    content = msgspec.json.encode(imported.counts, order="deterministic")
+    write_bytes(imported.out / COUNTS, msgspec.json.format(content, indent=2) + b"\n")
     rows = (_skipped_row(item) for item in imported.skipped)
     write_bytes(imported.out / SKIPPED, _format_csv(_SKIPPED_COLUMNS, rows))
     if imported.source.defects:
         found = ((n, str(c.times), str(c.records), str(c.first), done) for n, c, done in imported.defects)
         write_bytes(imported.out / DEFECTS, _format_csv(_DEFECT_COLUMNS, found))
+
+
+def read_counts(out: Path) -> ImportCounts | None:
+    """The counts of a finished import; None where they or the list of skipped records are missing or damaged."""
+    try:
+        counts = msgspec.json.decode((out / COUNTS).read_bytes(), type=ImportCounts)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return counts if (out / SKIPPED).is_file() else None
 
 
 def _skipped_row(item: Skipped) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """From the stream of a reader to the parts of a study set or a benchmark, resumable.
 
 <out>/studies.json or <out>/bench.json    written last: until then there is nothing to open
+<out>/import.json                         numbers of records that were read and used
 <out>/skipped.csv                         records that could not be used, and why
 <out>/defects.csv                         defects of records that are used, for sources that declare them
 <out>/images/...                          copies of the images, with `copy_images`
@@ -8,7 +9,6 @@
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,12 +20,21 @@ import msgspec
 
 from carina.cases import Case
 from carina.cases import store as benchmarks
-from carina.sources._imported import ImportCounts, Imported, write_tables
+from carina.sources._imported import (
+    COUNTS,
+    DEFECTS,
+    SKIPPED,
+    ImportCounts,
+    Imported,
+    read_counts,
+    write_tables,
+)
 from carina.sources._record import SourceError
 from carina.sources._source import Call, Item, Repaired, Skipped, Source, Stream
-from carina.store import PartInfo, SetBuild
+from carina.store import PartInfo
 from carina.store.errors import CarinaError, ImageError
 from carina.store.files import remove_temporary_files, sha256, write_bytes
+from carina.store.resume import read_marker
 from carina.store.workers import in_order
 from carina.studies import Study
 from carina.studies import store as study_sets
@@ -210,29 +219,35 @@ class _State:
 def run_import(
     job: Job, on_error: OnError, workers: int, stream: Stream, progress: Callable[[int], None]
 ) -> Imported:
+    """Import a source; an interrupted import resumes, and a finished one is left as it is."""
     sets: Any = study_sets if job.source.brings == "studies" else benchmarks
     kind = study_sets.STUDIES if job.source.brings == "studies" else benchmarks.CASES
-    provenance = None
-    state = _State()
-    if (job.out / _NOTES).is_dir():
-        provenance = job.provenance(sets)
-        state = _read_finished_parts(sets, job.out, provenance)
-        progress(state.counts.records)
-    taken = _take_items(stream, state.place, kind.faults, place=str(job.path), workers=workers)
-    records = _keep_records(job, taken, state, on_error, progress)
-    first = next(records, None)
-    if first is None and not state.parts:
-        if not state.part.records:
-            raise SourceError(f"{job.path}: holds no record")
-        state.close_part()
-        return Imported(job.source, job.out, state.counts)
-    provenance = provenance or job.provenance(sets)
     create: Any = study_sets.create_studies if sets is study_sets else benchmarks.create_benchmark
-    with create(job.out, provenance) as build:
-        _refuse_finished(build, job.source.brings)
-        rest = records if first is None else chain([first], records)
-        if job.copy_images:
-            rest = _copy_images(rest, job)
+    state = _State()
+
+    def read_records() -> Iterator["Study | Case"]:
+        taken = _take_items(stream, state.place, kind.faults, place=str(job.path), workers=workers)
+        return _keep_records(job, taken, state, on_error, progress)
+
+    records: Iterator[Study | Case] | None = None
+    if read_marker(job.out) is None and not (job.out / kind.layout.file).exists():
+        # A source without a record that can be used leaves no directory behind.
+        records, is_usable = _look_ahead(read_records())
+        if not is_usable:
+            return _count_unusable(job, state)
+    provenance = job.provenance(sets)
+    with create(job.out, provenance, beside=(COUNTS, SKIPPED, DEFECTS), notes=(_NOTES,)) as build:
+        counts = None if build.finished() is None else read_counts(job.out)
+        if counts is not None:
+            progress(counts.records)
+            return Imported(job.source, job.out, counts)
+        if records is None:
+            _read_finished_parts(state, sets, job.out, provenance)
+            progress(state.counts.records)
+            records, is_usable = _look_ahead(read_records())
+            if not is_usable and not state.parts:
+                return _count_unusable(job, state)
+        rest = _copy_images(records, job) if job.copy_images else records
         while chunk := list(islice(rest, PART_SIZE)):
             index = len(state.parts)
             state.parts.append(build.write_part(index, chunk))
@@ -241,22 +256,24 @@ def run_import(
             state.close_part()
         state.close_part()
         imported = Imported(job.source, job.out, state.counts)
-        write_tables(imported)
         if job.copy_images:
             remove_temporary_files(job.out / IMAGES)
-        build.close(state.parts)
-        shutil.rmtree(job.out / _NOTES)
+        build.close(state.parts, lambda _manifest: write_tables(imported))
     return imported
 
 
-def _refuse_finished(build: SetBuild[Any, Any], noun: str) -> None:
-    """Refuse a finished set: whether the source still holds the same records is unknown."""
-    manifest = build.manifest()
-    if manifest is not None:
-        rows = sum(part.rows for part in manifest.parts)
-        raise CarinaError(
-            f"{build.directory}: already holds {rows} {noun}: choose another directory or remove this one"
-        )
+def _look_ahead(records: Iterator["Study | Case"]) -> tuple[Iterator["Study | Case"], bool]:
+    """The same records, and whether there is one; reads up to the first."""
+    first = list(islice(records, 1))
+    return chain(first, records), bool(first)
+
+
+def _count_unusable(job: Job, state: _State) -> Imported:
+    """The result of an import without a record that can be used."""
+    if not state.part.records:
+        raise SourceError(f"{job.path}: holds no record")
+    state.close_part()
+    return Imported(job.source, job.out, state.counts)
 
 
 def _keep_records(
@@ -325,8 +342,10 @@ def _copy_images(records: Iterable["Study | Case"], job: Job) -> Iterator["Study
 
 
 def _copy_image(original: Path, copy: Path, digest: str | None) -> None:
-    if copy.is_file() and sha256(copy) == (digest or sha256(original)):
-        return
+    if copy.is_file():
+        if sha256(copy) == (digest or sha256(original)):
+            return
+        raise ImageError(f"{copy}: is there already and is not a copy of {original}: move it away")
     try:
         write_bytes(copy, original.read_bytes())
     except FileNotFoundError:
@@ -338,18 +357,17 @@ def _copy_image(original: Path, copy: Path, digest: str | None) -> None:
 # ---- notes ----------------------------------------------------------------------------------------------------------
 
 
-def _read_finished_parts(sets: Any, out: Path, provenance: Any) -> _State:  # noqa: ANN401 - of one kind of set or the other
-    """The state of an interrupted import: its parts from the first on, up to the first that is not complete."""
-    state = _State()
+def _read_finished_parts(state: _State, sets: Any, out: Path, provenance: Any) -> None:  # noqa: ANN401 - of one kind of set or the other
+    """Add the parts of an interrupted import to its state, from the first on, up to the first that is not complete."""
     while True:
         index = len(state.parts)
         try:
             note = msgspec.json.decode(_note_path(out, index).read_bytes(), type=_Note)
         except (OSError, msgspec.DecodeError):
-            return state
+            return
         part = sets.finished_part(out, index, fingerprint=provenance.fingerprint)
         if part is None:
-            return state
+            return
         state.parts.append(part)
         state.place = note.place
         state.counts.merge(note.counts)

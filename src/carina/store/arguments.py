@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 
+from carina.store.documents import require_finite
 from carina.store.errors import CarinaError
 
 P = ParamSpec("P")
@@ -80,6 +81,7 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 def _check(name: str, value: object, expected: Any) -> object:  # noqa: ANN401 - a type
     value = value.item() if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 else value  # type: ignore[attr-defined]
+    require_finite(value, name)
     try:
         msgspec.convert(value, _for_msgspec(expected))
     except msgspec.ValidationError:

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,21 @@ from carina.store.errors import CarinaError
 NOT_WRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """Numbers of the errors by which the operating system refuses to write to a place."""
 
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9]+\.tmp", re.DOTALL)
+"""Names that `replacing` gives to files that are not complete: `.NAME.PID.tmp`."""
+
+
+_REMEDIES: Final = {
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+        "; free some space and run the same command again, which resumes",
+    ),
+    **dict.fromkeys(NOT_WRITABLE, "; choose another directory, or change its permissions"),
+    errno.ELOOP: "; its links lead in a circle",
+    errno.EMFILE: "; raise the limit of open files (ulimit -n)",
+}
+"""What a user can do, by number of the error."""
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -22,18 +38,44 @@ def replacing(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
+        with naming(path):
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def is_temporary(path: Path) -> bool:
+    """Whether a path has the name of a temporary file of `replacing`."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def explain_os_error(error: OSError) -> str:
+    """An error of the operating system in words: which file, what is wrong, what to do."""
+    names = (os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes))
+    place = "".join(f"{name.encode(errors='backslashreplace').decode()}: " for name in names)
+    said = " ".join(str(error.strerror or error).split())
+    return f"{place}{said}{_REMEDIES.get(error.errno or 0, '')}"
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an error of the operating system that names no file, such as a full disk, name `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
 def remove_temporary_files(folder: Path, *, is_recursive: bool = True) -> None:
     """Remove the temporary files of `replacing` that killed processes left in a folder, which no process writes now."""
-    for leftover in list((folder.rglob if is_recursive else folder.glob)(".*.[0-9]*.tmp")):
-        leftover.unlink()
+    for leftover in list((folder.rglob if is_recursive else folder.glob)(".*.tmp")):
+        if is_temporary(leftover) and not leftover.is_dir():
+            leftover.unlink()
 
 
 @contextmanager
@@ -52,6 +94,9 @@ def lock_file(path: Path, busy: CarinaError) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except Timeout:
+        raise busy from None
+    except FileNotFoundError:
+        # Another command failed at this moment and took the folder away that it had created.
         raise busy from None
     except OSError as error:
         if error.errno not in NOT_WRITABLE:

@@ -5,12 +5,14 @@ The store knows no kind by name. A package that keeps sets on disk declares thei
 `carina.sets`. Those modules are imported when a directory has to be identified.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from carina.store.errors import CarinaError
 from carina.store.registry import Registry
-from carina.store.resume import is_empty
+from carina.store.resume import is_empty, lock_directory, read_marker
 
 
 class Layout(NamedTuple):
@@ -93,6 +95,31 @@ def _match(path: Path, layouts: Callable[[], dict[str, Layout]]) -> Layout | Non
             if matches(path, layout):
                 return layout
     return None
+
+
+@contextmanager
+def lock_output(directory: Path, title: str, *, folders: Sequence[str] = ()) -> Iterator[None]:
+    """Lock a directory for files that are no set: pages, a report, scores.
+
+    Args:
+        directory: Created where it is missing.
+        title: What is written, for messages: "the report".
+        folders: Folders of the directory that are written to.
+
+    Raises:
+        CarinaError: The path is a file, the directory holds a set, or another process writes there.
+    """
+    if directory.exists() and not directory.is_dir():
+        raise CarinaError(f"{directory}: is a file, expected a directory for {title}")
+    layout = layout_of(directory)
+    if layout is not None:
+        raise CarinaError(f"{directory}: is a {layout.title}; choose another directory for {title}")
+    with lock_directory(directory, folders=folders):
+        if read_marker(directory) is not None:
+            raise CarinaError(
+                f"{directory}: holds the beginning of a set; choose another directory for {title}"
+            )
+        yield
 
 
 def part_paths(directory: Path, layout: Layout) -> Iterator[Path]:

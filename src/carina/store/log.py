@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+from carina.store.files import naming
+
 _DIGITS: Final = 8
 """Hexadecimal digits of a CRC-32, which a space separates from the record."""
 
@@ -91,7 +93,8 @@ class Log:
 
     def close(self) -> None:
         """Close the file; what was appended reaches the operating system."""
-        self._file.close()
+        with naming(self.path):
+            self._file.close()
 
     def append(self, records: Iterable[bytes]) -> None:
         """Add records, none of which holds a line feed; `flush` or `sync` brings them further."""
@@ -108,18 +111,21 @@ class Log:
 
     def flush(self) -> None:
         """Hand everything to the operating system: it survives the end of this process, not a power failure."""
-        self._file.flush()
+        with naming(self.path):
+            self._file.flush()
 
     def sync(self) -> None:
         """Return when everything that was appended is on disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with naming(self.path):
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def _line(self, record: bytes) -> bytes:
         return b"%08x %b\n" % (zlib.crc32(record), record) if self._checksums else record + b"\n"
 
     def _write(self, content: bytes) -> None:
-        self._file.write(content)
+        with naming(self.path):
+            self._file.write(content)
         self._end += len(content)
 
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
+from carina.store.documents import DECODE_ERRORS, decode_json, explain_decode_error, read_file
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.layout import Layout, has_parts, layout_of
+from carina.store.resume import read_marker
 from carina.version import __version__
 
 if TYPE_CHECKING:
@@ -105,12 +107,9 @@ def read_manifest(kind: "Kind[Any, M]", path: Path) -> M:
     """
     layout, error_class = kind.layout, kind.error
     file = manifest_path(layout, path)
-    try:
-        content = file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise error_class(_why_missing(layout, path, file)) from None
-    except OSError as error:
-        raise error_class(f"{file}: cannot be read: {error.strerror}") from error
+    if not _is_there(file):
+        raise error_class(_why_missing(layout, path, file))
+    content = read_file(file, error=error_class)
     check_header(
         file,
         content,
@@ -119,10 +118,14 @@ def read_manifest(kind: "Kind[Any, M]", path: Path) -> M:
         schema=kind.schema_version,
         error_class=error_class,
     )
+    return decode_json(content, kind.manifest, path=file, error=error_class)
+
+
+def _is_there(file: Path) -> bool:
     try:
-        return msgspec.json.decode(content, type=kind.manifest)
-    except msgspec.DecodeError as error:
-        raise error_class(f"{file}: {error}") from error
+        return file.exists()
+    except OSError:  # a name that is too long, or a folder that may not be entered: reading says which
+        return True
 
 
 def check_header(
@@ -142,8 +145,8 @@ def check_header(
     """
     try:
         header = msgspec.json.decode(content, type=_Header)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise error_class(f"{file}: not {title}: {error}") from error
+    except DECODE_ERRORS as error:
+        raise error_class(f"{file}: not {title}: {explain_decode_error(error)}") from error
     if header.kind != kind:
         raise error_class(f"{file}: holds {header.kind!r}, expected {kind!r}")
     try:
@@ -177,6 +180,6 @@ def _why_missing(layout: Layout, path: Path, file: Path) -> str:
         return f"{path}: is a {other.title}, expected a {layout.title}; {layout.made_by}"
     if not file.parent.is_dir():
         return f"{file.parent}: no such directory, expected a {layout.title}"
-    if has_parts(file.parent, layout):
-        return f"{file}: missing, but parts exist: an unfinished set. Run the command that writes it again"
+    if has_parts(file.parent, layout) or read_marker(file.parent) is not None:
+        return f"{file}: missing: an unfinished set. Run the command that writes it again"
     return f"{file}: missing, so {file.parent} is not a {layout.title}"

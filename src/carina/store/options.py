@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 
 import msgspec
 
+from carina.store.documents import require_finite
 from carina.store.errors import CarinaError
 
 _REQUIRED: Final = inspect.Parameter.empty
@@ -157,12 +158,14 @@ def _convert(owner: str, option: Option, value: object) -> Any:  # noqa: ANN401 
     if isinstance(value, list):
         value = tuple(value)
     try:
-        return msgspec.convert(value, option.annotation, strict=False, dec_hook=_decode)
+        converted = msgspec.convert(value, option.annotation, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
         detail = "" if option.choices else f" ({error})"
         raise CarinaError(
             f"{owner}, option {option.name!r} ({option.flag}): expected {option.expected}, found {value!r}{detail}"
         ) from None
+    require_finite(converted, f"{owner}, option {option.name!r} ({option.flag})")
+    return converted
 
 
 def _decode(kind: type, value: object) -> object:

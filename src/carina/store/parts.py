@@ -32,7 +32,10 @@ _BLOCK: Final = 128
 """Records that are converted to columns at a time: few enough to stay in the processor's cache."""
 _VALUES: Final = 32
 """Rows that are converted to Python values at a time, for the same reason."""
-_READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError)
+MAX_GROUP_BYTES: Final = 1_000_000_000
+"""Unpacked bytes of a row group: hundreds of times those of the sets that Carina writes."""
+_READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
+"""What reading a damaged file raises; text that is not UTF-8 is noticed when it becomes Python's."""
 
 
 def part_file(layout: Layout, index: int) -> str:
@@ -108,6 +111,16 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
             return _describe(path, file, rows=part.metadata.num_rows)
     except _READ_ERRORS:
         return None
+
+
+def read_fingerprint(path: Path) -> str | None:
+    """The fingerprint of the set that a part was written for: empty where it states none, None where it is damaged."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except _READ_ERRORS:
+        return None
+    stated: bytes = metadata.get(_FINGERPRINT_KEY, b"")
+    return stated.decode(errors="replace")
 
 
 def _make_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # noqa: ANN401 - pyarrow has no types
@@ -279,10 +292,24 @@ class PartReader(Generic[R, M]):
         )
         if wrong:
             raise self._error(f"{self.path}: not the columns of a {self._kind.noun}: {'; '.join(wrong)}")
+        self._check_unpacked_size(part.metadata)
         if part.metadata.num_rows != self.info.rows:
             raise self._error(
                 f"{self.path}: holds {part.metadata.num_rows} rows, the manifest says {self.info.rows}"
             )
+
+    def _check_unpacked_size(self, footer: Any) -> None:  # noqa: ANN401 - pyarrow has no types
+        """Refuse a small file that stands for gigabytes, before anything is unpacked."""
+        size = self.path.stat().st_size
+        if footer.num_rows > size:  # every row has an id of its own
+            raise self._error(f"{self.path}: states {footer.num_rows:,} rows in {size:,} bytes")
+        for group in range(footer.num_row_groups):
+            unpacked = footer.row_group(group).total_byte_size
+            if not 0 <= unpacked <= MAX_GROUP_BYTES:
+                raise self._error(
+                    f"{self.path}: row group {group} unpacks to {unpacked:,} bytes, more than the limit of "
+                    f"{MAX_GROUP_BYTES:,}"
+                )
 
     def record(self, row: int, values: Row) -> R:
         """The record of one row; an error names part, row, record and field."""

@@ -32,7 +32,8 @@ def as_path(location: Location) -> Path:
     """The path of a location.
 
     Raises:
-        CarinaError: It is neither a path nor an object with a path, or the path holds a NUL character.
+        CarinaError: It is neither a path nor an object with a path, or no file can be there: the path holds a NUL
+            character, is not UTF-8 text, or is a link that leads back to itself.
 
     Example:
         >>> as_path("runs/reader").name
@@ -48,6 +49,16 @@ def as_path(location: Location) -> Path:
         raise CarinaError(f"expected a path or an object that Carina returned, found {shown}")
     if "\0" in str(path):
         raise CarinaError(f"expected a path, found {str(path)!r}: a path cannot hold a NUL character")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise CarinaError(
+            f"{str(path)!r}: a name that is not UTF-8 text, which no manifest can hold; rename it or choose another"
+        ) from None
+    try:
+        path.resolve()
+    except (OSError, RuntimeError):
+        raise CarinaError(f"{path}: its links lead in a circle; remove them or choose another path") from None
     return path
 
 

@@ -44,14 +44,29 @@ class OpenSet(Generic[R, M]):
     """What all views of one opened set share: its manifest, its parts and an index of ids."""
 
     def __init__(
-        self, kind: Kind[R, M], path: Path, *, verify: bool = True, image_root: Path | None = None
+        self,
+        kind: Kind[R, M],
+        path: Path,
+        *,
+        verify: bool = True,
+        image_root: Path | None = None,
+        manifest: M | None = None,
+        verify_images: bool = True,
     ) -> None:
         self.kind = kind
-        self.manifest = read_manifest(kind, path)
+        # Given by the command that is about to write it.
+        self.manifest = read_manifest(kind, path) if manifest is None else manifest
         self.directory = manifest_path(kind.layout, path).parent
+        nouns = kind.layout.folder
+        stated, held = getattr(self.manifest.counts, nouns), sum(part.rows for part in self.manifest.parts)
+        if stated != held:
+            file = manifest_path(kind.layout, path)
+            raise kind.error(f"{file}: states {stated} {nouns}, the parts that it lists hold {held}")
         self.other_image_root = None if image_root is None else image_root.resolve()
         """Directory of the images, where it is not the one that the manifest names."""
         self.image_root = self.other_image_root or (self.directory / self.manifest.image_root).resolve()
+        self.verify_images = verify_images
+        """Whether image files are compared with their checksums when they are first opened."""
         minor = self.manifest.version[1]
         self.parts = tuple(
             PartReader(kind, self.directory, info, minor=minor, verify=verify) for info in self.manifest.parts
@@ -263,7 +278,7 @@ class View(Result, Generic[R, M]):
 
         paths = self._paths()
         frame = (
-            pl.scan_parquet(paths, glob=False)
+            pl.scan_parquet(paths, glob=False, hive_partitioning=False)
             if paths
             else pl.LazyFrame(pl.from_arrow(self._kind.schema.empty_table()))
         )
@@ -283,7 +298,9 @@ class View(Result, Generic[R, M]):
         paths = self._paths()
         if paths:
             # DuckDB takes every name for a pattern.
-            records = connection.read_parquet([glob.escape(str(path)) for path in paths])
+            records = connection.read_parquet(
+                [glob.escape(str(path)) for path in paths], hive_partitioning=False
+            )
         else:
             records = connection.from_arrow(self._kind.schema.empty_table())
         if self._filters:
@@ -299,26 +316,73 @@ class View(Result, Generic[R, M]):
 
     # Checking -----------------------------------------------------------------------------------------------
 
-    def check(self, *, images: bool) -> Iterator[Problem]:
+    def check(self, *, images: bool, ids: Collection[str] | None = None) -> Iterator[Problem]:
         """Everything wrong with the set: parts, rows, what records say of each other, regions.
 
         All records of the parts are checked, whatever the conditions of this view.
 
         Args:
             images: Whether to open every image file too, and to compare its size and checksum with the records.
+            ids: Only the records with these ids; None for all.
         """
         seen: set[str] = set()
+        wanted = None if ids is None else frozenset(ids)
         for _, part in self._readers():
-            yield from self._part_problems(part, seen, images=images)
-        nouns = self._kind.layout.folder
-        stated = getattr(self.manifest.counts, nouns)
-        if self._parts is None and stated != sum(part.rows for part in self.manifest.parts):
-            manifest = manifest_path(self._kind.layout, self.directory)
-            yield Problem(f"{manifest}: states {stated} {nouns}, its parts hold another number")
+            yield from self._part_problems(part, seen, wanted, images=images)
 
-    def _part_problems(self, part: PartReader[R, M], seen: set[str], *, images: bool) -> Iterator[Problem]:
+    def require_sound(self, ids: Collection[str] | None = None) -> None:
+        """Refuse a set in which `carina check --no-files` finds a problem, before work on its records begins.
+
+        Every command whose results an unsound record would falsify calls this. Image files are not opened: commands
+        report a missing or changed image where they use it.
+
+        Args:
+            ids: Only the records with these ids are used; None for all.
+
+        Raises:
+            CarinaError: Of the kind's class: something is wrong. The message holds the first problem and the number of
+                unsound records.
+        """
+        first: Problem | None = None
+        unsound: set[str] = set()
+        for problem in self.check(images=False, ids=ids):
+            first = first or problem
+            if problem.record is not None:
+                unsound.add(problem.record)
+        if first is None:
+            return
+        nouns = self._kind.layout.folder
+        number = f" ({len(unsound)} {nouns} have problems)" if len(unsound) > 1 else ""
+        raise self._kind.error(f"{first}{number}. {self._see_check}")
+
+    def iterate_sound(self) -> Iterator[R]:
+        """The records in order, as by iterating, up to the first in which `carina check --no-files` finds a problem.
+
+        For commands that read every record once and whose output appears only when it is complete: reading the set an
+        additional time (`require_sound`) would cost them more than this.
+
+        Raises:
+            CarinaError: Of the kind's class: a record is unsound.
+        """
+        for record in self:
+            for problem in self._record_problems(record, images=False):
+                named = f"{self.directory}: {self._kind.noun} {getattr(record, 'id', None)!r}"
+                raise self._kind.error(f"{named}{problem}. {self._see_check}")
+            yield record
+
+    @property
+    def _see_check(self) -> str:
+        return (
+            f"`carina check {self.directory}` lists all problems; correct or remove the "
+            f"{self._kind.layout.folder} that it names"
+        )
+
+    def _part_problems(
+        self, part: PartReader[R, M], seen: set[str], ids: frozenset[str] | None, *, images: bool
+    ) -> Iterator[Problem]:
         try:
-            for row, values in part.rows(self._kind.leaves):
+            keep = None if ids is None else [row["id"] in ids for _, row in part.rows(["id"])]
+            for row, values in part.rows(self._kind.leaves, keep=keep):
                 record_id = values.get("id")
                 try:
                     record = part.record(row, values)
@@ -328,13 +392,15 @@ class View(Result, Generic[R, M]):
                 if record_id in seen:
                     yield Problem(str(self._set.duplicate(part, row, str(record_id))), record_id)
                 seen.add(str(record_id))
-                place = part.place(row, record_id)
-                for fault in self._kind.faults(record):
-                    yield Problem(f"{place}: {fault}", record_id)
-                for fault in self._image_faults(record, files=images):
-                    yield Problem(f"{place}, {fault}", record_id)
+                for problem in self._record_problems(record, images=images):
+                    yield Problem(f"{part.place(row, record_id)}{problem}", record_id)
         except self._kind.error as error:
             yield Problem(str(error))
+
+    def _record_problems(self, record: R, *, images: bool) -> Iterator[str]:
+        """What is wrong with one record: the one place that decides whether a record is sound."""
+        yield from (f": {fault}" for fault in self._kind.faults(record))
+        yield from (f", {fault}" for fault in self._image_faults(record, files=images))
 
     def _image_faults(self, _record: R, *, files: bool) -> Iterable[str]:  # noqa: ARG002 - for views with images
         """What is wrong with the images of a record and, if asked, with their `files`; most records have no images."""

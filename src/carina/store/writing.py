@@ -3,9 +3,13 @@
 `Writer.create` claims a directory and locks it; its parts are written in any order by any process, and the manifest
 closes it. Until then there is nothing to open: a reader never mistakes half a set for a whole one. What is common to
 all directories that Carina writes lies in `carina.store.resume`.
+
+The finishing step is the same for every command: first the files beside the parts (lists of skipped records, reports),
+then the manifest, then the notes of the command and the marker are removed. Killed before the manifest, the command is
+repeated from the parts that are whole; killed after it, the next call removes what is left.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, islice
@@ -20,7 +24,15 @@ from carina.store.files import remove_temporary_files
 from carina.store.kind import Kind, R
 from carina.store.layout import layout_of, part_paths
 from carina.store.manifest import M, Manifest, PartInfo, Provenance, read_manifest, save_manifest
-from carina.store.resume import WAYS_OUT, claim_directory, mark_finished
+from carina.store.resume import (
+    WAYS_OUT,
+    claim_directory,
+    is_empty,
+    mark_finished,
+    mark_unfinished,
+    read_marker,
+    remove_notes,
+)
 from carina.version import __version__
 
 PART_SIZE: Final = 1024
@@ -66,13 +78,18 @@ class SetBuild(Generic[R, M]):
         """As `Writer.complete_part`."""
         return self.writer.complete_part(self.directory, index, make, fingerprint=self.fingerprint, rows=rows)
 
-    def close(self, parts: Iterable[PartInfo]) -> M:
-        """Count what the parts hold, remove parts that do not belong to the set, and write the manifest.
+    def close(self, parts: Iterable[PartInfo], write_beside: Callable[[M], object] | None = None) -> M:
+        """Count what the parts hold, remove parts of this set that are no longer wanted, and write the manifest.
 
         Records are streamed; of each a few bytes are remembered, to find duplicate ids. Parts may be written while they
         are taken from `parts`: each is counted at once.
+
+        Args:
+            parts: All parts of the set, in order.
+            write_beside: Writes the files that lie beside the parts, such as `skipped.csv`. Called with the manifest
+                before that is written, so that a set with a manifest has these files.
         """
-        return self.writer.close(self.directory, self.provenance, parts)
+        return self.writer.close(self.directory, self.provenance, parts, write_beside)
 
 
 @dataclass(frozen=True)
@@ -83,7 +100,13 @@ class Writer(Generic[R, M]):
 
     @contextmanager
     def create(
-        self, directory: Path, provenance: Provenance, *, replace: bool = False
+        self,
+        directory: Path,
+        provenance: Provenance,
+        *,
+        replace: bool = False,
+        beside: Sequence[str] = (),
+        notes: Sequence[str] = (),
     ) -> Iterator[SetBuild[R, M]]:
         """Claim a directory for a set and keep every other writer out of it until the block ends.
 
@@ -95,35 +118,91 @@ class Writer(Generic[R, M]):
             provenance: What the set is made from; its fingerprint decides what may be continued.
             replace: Give up a set, complete or begun, that was made in another way, instead of refusing it. A set of
                 another kind is refused in any case.
+            beside: Names of files and folders that the command writes beside the parts. Where one is there before the
+                set is begun, it is somebody else's, and the directory is refused.
+            notes: Names of files and folders that the command needs only until the set is complete.
 
         Raises:
-            CarinaError: Of the kind's own class: the directory holds another set, or another process writes there.
+            CarinaError: Of the kind's own class: the directory holds another set or files that are in the way, or
+                another process writes there.
         """
 
         def is_complete() -> bool:
-            return self._is_complete(directory, provenance, replace=replace)
+            return self._is_complete(directory, provenance, replace=replace, names=(*beside, *notes))
 
         with claim_directory(directory, provenance.fingerprint, is_complete, error=self.kind.error):
             yield SetBuild(self, directory, provenance)
+            if (directory / self.kind.layout.file).exists():
+                remove_temporary_files(directory / self.kind.layout.folder, is_recursive=False)
+                remove_notes(directory, notes)
+                mark_finished(directory)
 
-    def _is_complete(self, directory: Path, provenance: Provenance, *, replace: bool) -> bool:
-        """Whether the directory holds this very set; raises where it holds another one."""
+    def _is_complete(
+        self, directory: Path, provenance: Provenance, *, replace: bool, names: Iterable[str]
+    ) -> bool:
+        """Whether the directory holds this very set; raises where it holds another one, or files in the way."""
         layout, error = self.kind.layout, self.kind.error
         other = layout_of(directory)
         if other is not None and other != layout:
             raise error(
                 f"{directory}: holds a {other.title}: choose another directory for the {layout.title}"
             )
-        if replace:
-            (directory / layout.file).unlink(missing_ok=True)
-            mark_finished(directory)
         manifest = self.read_manifest(directory)
+        if replace:
+            self._give_up(directory, manifest, provenance.fingerprint)
+            manifest = None
         if manifest is not None and manifest.fingerprint != provenance.fingerprint:
             raise error(
                 f"{directory}: already holds {_rows(manifest)} {layout.folder} made in another way "
                 f"(`{manifest.command}`; {self._describe_difference(manifest, provenance)}): {WAYS_OUT}"
             )
+        self._refuse_foreign_files(directory, manifest, provenance.fingerprint, names)
         return manifest is not None
+
+    def _give_up(self, directory: Path, manifest: M | None, fingerprint: str) -> None:
+        """Remove the set in a directory, complete or begun; of the same set, only the manifest."""
+        former = read_marker(directory) if manifest is None else manifest.fingerprint
+        if former is None:
+            return
+        if former != fingerprint:
+            listed = {part.file for part in manifest.parts} if manifest else set()
+            for path in list(part_paths(directory, self.kind.layout)):
+                if self._name(path) in listed or part_files.read_fingerprint(path) == former:
+                    path.unlink()
+        mark_unfinished(directory, fingerprint)
+        (directory / self.kind.layout.file).unlink(missing_ok=True)
+
+    def _refuse_foreign_files(
+        self, directory: Path, manifest: M | None, fingerprint: str, names: Iterable[str]
+    ) -> None:
+        """Raise where the set would overwrite or remove a file that Carina did not write."""
+        marker = read_marker(directory)
+        if marker not in {None, fingerprint}:
+            return  # the beginning of another set, which `claim_directory` refuses
+        listed = {part.file for part in manifest.parts} if manifest else set()
+        stated = {
+            path: part_files.read_fingerprint(path)
+            for path in sorted(part_paths(directory, self.kind.layout))
+            if self._name(path) not in listed
+        }
+        is_begun = manifest is not None or marker is not None or fingerprint in stated.values()
+        # Where this set is begun, a part that cannot be read is a damaged one, which is made again.
+        own = {fingerprint, None} if is_begun else {fingerprint}
+        unknown = [path for path, found in stated.items() if found not in own]
+        if not is_begun:
+            unknown += [directory / name for name in names if not is_empty(directory / name)]
+        if unknown:
+            raise self._in_the_way(unknown[0])
+
+    def _in_the_way(self, path: Path) -> Exception:
+        return self.kind.error(
+            f"{path}: was not written by this command, which would overwrite or remove it: move it away or choose "
+            f"another directory for the {self.kind.layout.title}"
+        )
+
+    def _name(self, part: Path) -> str:
+        """Name of a part as manifests state it."""
+        return f"{self.kind.layout.folder}/{part.name}"
 
     def _describe_difference(self, there: Manifest, wanted: Provenance) -> str:
         """The differing settings that change the bytes, as text."""
@@ -197,14 +276,22 @@ class Writer(Generic[R, M]):
             return part
         return self.write_part(directory, index, make(), fingerprint=fingerprint)
 
-    def close(self, directory: Path, provenance: Provenance, parts: Iterable[PartInfo]) -> M:
+    def close(
+        self,
+        directory: Path,
+        provenance: Provenance,
+        parts: Iterable[PartInfo],
+        write_beside: Callable[[M], object] | None = None,
+    ) -> M:
         """As `SetBuild.close`, which keeps other writers out."""
         layout = self.kind.layout
         taken: list[PartInfo] = []
         counts = self.kind.count(self._read_counted_columns(directory, parts, taken))
         listed = {part.file for part in taken}
         for stale in list(part_paths(directory, layout)):
-            if f"{layout.folder}/{stale.name}" not in listed:
+            if self._name(stale) in listed:
+                continue
+            if part_files.read_fingerprint(stale) == provenance.fingerprint:
                 stale.unlink()
         for folder in (directory, directory / layout.folder):
             remove_temporary_files(folder, is_recursive=False)
@@ -221,8 +308,9 @@ class Writer(Generic[R, M]):
             counts=counts,
             parts=tuple(taken),
         )
+        if write_beside is not None:
+            write_beside(manifest)
         save_manifest(layout, directory, manifest)
-        mark_finished(directory)
         return manifest
 
     def write(

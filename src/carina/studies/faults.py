@@ -7,6 +7,7 @@ are not numbers.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from carina.store.errors import RegionError
 from carina.studies.model import (
@@ -20,17 +21,21 @@ from carina.studies.model import (
     Sentence,
     Study,
 )
-from carina.studies.pixels import Greyscale
+from carina.studies.pixels import MAX_PIXELS, Greyscale
 from carina.studies.region import Region
 
-BITS = range(1, 17)
-
+BITS: Final = range(1, 17)
+"""Numbers of bits that a stored value may have."""
 
 Fact = Finding | Device | Relation | Recommendation
 
 
 def faults(study: Study) -> Iterator[str]:
     """Find the problems of a study, each with the name of the field."""
+    if not study.id:
+        yield "id: empty, expected a name that no other study has"
+    if study.age is not None and study.age < 0:
+        yield f"age: {study.age}, expected 0 or more"
     yield from picture_faults(study)
     yield from _find_duplicates("images: key", [image.key for image in study.images])
     facts = _facts(study)
@@ -38,6 +43,10 @@ def faults(study: Study) -> Iterator[str]:
     yield from _find_duplicates("id", [fact.id for fact in facts])
     for found in _findings_and_devices(study):
         yield from _find_bad_numbers(f"{found.name} {found.id!r}", found.measures)
+        for drawn in found.annotations:
+            for number in (drawn.conspicuity, drawn.threshold):
+                if number is not None and not math.isfinite(number):
+                    yield f"{found.name} {found.id!r}: an annotation on {drawn.image!r} holds the number {number}"
     for relation in study.relations:
         yield from _find_unknown_ids(f"relation {relation.id!r}", (relation.subject, relation.object), ids)
     for recommendation in study.recommendations:
@@ -55,6 +64,10 @@ def picture_faults(study: Study) -> Iterator[str]:
     for image in study.images:
         if min(image.width, image.height) < 1 or image.bits not in BITS:
             yield f"images: {image.key!r} is {image.width} x {image.height} of {image.bits} bits"
+        elif wrong := size_fault(image.width, image.height):
+            yield f"images: {image.key!r}: {wrong}"
+        if image.spacing_mm and not all(math.isfinite(length) and length > 0 for length in image.spacing_mm):
+            yield f"images: {image.key!r}: spacing of {image.spacing_mm} mm, expected positive numbers"
         yield from (f"images: {image.key!r}: {fault}" for fault in greyscale_faults(image))
     for structure in study.anatomy:
         yield from _region_faults(f"anatomy {structure.name!r}", structure.image, structure.region, images)
@@ -67,6 +80,15 @@ def picture_faults(study: Study) -> Iterator[str]:
         for tip in device.tips:
             if tip.image not in images or not (math.isfinite(tip.x) and math.isfinite(tip.y)):
                 yield f"{device.name} {device.id!r}: tip at ({tip.x}, {tip.y}) of image {tip.image!r}"
+
+
+def size_fault(width: int, height: int) -> str | None:
+    """What is wrong with the stated size of an image; None for a size that an image can have."""
+    if width < 1 or height < 1:
+        return f"{width} x {height} pixels, expected 1 x 1 or more"
+    if width * height > MAX_PIXELS:
+        return f"{width} x {height} pixels, more than the limit of {MAX_PIXELS:,}"
+    return None
 
 
 def greyscale_faults(image: Greyscale) -> Iterator[str]:
@@ -136,6 +158,8 @@ def _find_sentence_problems(
     if text is None or not 0 <= sentence.start <= sentence.end <= len(text):
         yield f"{span}: the section {'is missing' if text is None else f'has {len(text)} characters'}"
     for statement in sentence.states:
+        if statement.measure is not None:
+            yield from _find_bad_numbers(span, (statement.measure,))
         if statement.kind == "quality":
             yield from _find_unknown_ids(span, (statement.about,), keys)
         elif statement.kind != "comparison":

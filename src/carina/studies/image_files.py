@@ -4,10 +4,13 @@ Serves study sets and benchmarks.
 """
 
 import stat
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +63,37 @@ class ImageView(View[R, M]):
         path = self.image_path(image)
         if not path.exists():
             raise self._image_error(image, f"is missing: no file {path}")
+        self._check_content(image, path)
         pixels = read(path)
         height, width = pixels.shape[:2]
         if (width, height) != (image.width, image.height):
             raise self._image_error(image, self._other_size(image, width, height))
         return pixels
+
+    def check_image(self, image: FiledImage) -> None:
+        """Compare an image file with the SHA-256 that the record states, once in a process.
+
+        Nothing is compared where the set was opened with `verify_images=False`, the record states no SHA-256, or there
+        is no file, which reading it reports.
+
+        Raises:
+            CarinaError: The file is not the one that the record was made for.
+        """
+        self._check_content(image, self.image_path(image))
+
+    def _check_content(self, image: FiledImage, path: Path) -> None:
+        if image.sha256 is None or not self._set.verify_images:
+            return
+        try:
+            content = _checksum(path)
+        except OSError:
+            return
+        if content != image.sha256:
+            raise self._image_error(
+                image,
+                f"is not the file that the {self._kind.noun} was made for: the SHA-256 of {path} differs; restore the "
+                "file, or turn the comparison of images off",
+            )
 
     def _image_faults(self, record: R, *, files: bool) -> Iterator[str]:
         for image in cast(_RecordWithImages, record).images:
@@ -97,11 +126,43 @@ class ImageView(View[R, M]):
 
     def _place_of(self, key: str) -> str:
         """Part, row and record of an image, for messages."""
-        for part in self._set.parts:
-            for row, values in part.rows(["id", _KEY_LEAF]):
-                if any(image["key"] == key for image in values["images"]):
-                    return part.place(row, values["id"])
-        return str(self.directory)
+        place = self._image_places.get(key)
+        if place is None:
+            return str(self.directory)
+        index, row, record = place
+        return self._set.parts[index].place(row, record)
+
+    @property
+    def _image_places(self) -> dict[str, tuple[int, int, str]]:
+        """Part, row and record of every image by key: the set is read once, however many images are missing."""
+        found = _PLACES.get(self._set)
+        if found is None:
+            found = _PLACES[self._set] = {}
+            for index, part in enumerate(self._set.parts):
+                for row, values in part.rows(["id", _KEY_LEAF]):
+                    for image in values["images"]:
+                        found.setdefault(image["key"], (index, row, values["id"]))
+        return found
+
+
+_PLACES: Final[WeakKeyDictionary[Any, dict[str, tuple[int, int, str]]]] = WeakKeyDictionary()
+"""Places of images by opened set, for as long as the set is in use."""
+_CHECKSUMS: Final[OrderedDict[tuple[Path, int, int], str]] = OrderedDict()
+"""SHA-256 of the image files that this process opened last, by path, size and time of change."""
+_MOST_CHECKSUMS: Final = 16384
+
+
+def _checksum(path: Path) -> str:
+    """SHA-256 of a file, computed once for as long as the file does not change."""
+    state = path.stat()
+    key = (path, state.st_size, state.st_mtime_ns)
+    content = _CHECKSUMS.get(key)
+    if content is None:
+        content = _CHECKSUMS[key] = sha256(path)
+        while len(_CHECKSUMS) > _MOST_CHECKSUMS:
+            with suppress(KeyError):  # another thread was faster
+                _CHECKSUMS.popitem(last=False)
+    return content
 
 
 def inside(root: Path, key: str) -> Path:

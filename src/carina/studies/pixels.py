@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 from PIL import ImageFile
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
-from PIL.TiffImagePlugin import BITSPERSAMPLE, PHOTOMETRIC_INTERPRETATION, TiffImageFile
+from PIL.TiffImagePlugin import (
+    BITSPERSAMPLE,
+    PHOTOMETRIC_INTERPRETATION,
+    SAMPLESPERPIXEL,
+    TiffImageFile,
+)
 
 from carina.store.errors import ImageError
 from carina.store.files import write_bytes
@@ -31,6 +36,9 @@ MAX_PIXELS: Final = 100_000_000
 """Five times the largest chest radiographs in use; an image with more pixels is an attack or a mistake."""
 MAX_BYTES: Final = 500_000_000
 """Above an uncompressed 16-bit image of `MAX_PIXELS`."""
+MAX_DECODED_BYTES: Final = 300_000_000
+"""Bytes of all channels of a decoded image: `MAX_PIXELS` of 8-bit colour or of 16-bit grey, or 37 million pixels of
+16-bit colour with transparency. Decoding takes about three times as much memory."""
 
 _LUMINANCE: Final = np.array([0.114, 0.587, 0.299])
 """ITU-R 601, in OpenCV's order: blue, green, red."""
@@ -40,6 +48,8 @@ _KINDS: Final[tuple[tuple[str, tuple[bytes, ...], type[ImageFile.ImageFile]], ..
     ("JPEG", (b"\xff\xd8\xff",), JpegImageFile),
     ("TIFF", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), TiffImageFile),
 )
+_PNG_CHANNELS: Final = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+"""Channels by colour type of a PNG."""
 _BAND: Final = 256
 _DICOM_MAGIC: Final = slice(128, 132)
 _DECODE_ERRORS: Final = (
@@ -68,14 +78,14 @@ def read_header(path: Path) -> Header:
         Size and depth.
 
     Raises:
-        ImageError: The file is missing, damaged, or of an unknown format.
+        ImageError: The file is missing, damaged, too large to decode, or of an unknown format.
 
     Example:
         >>> _ = write_png(Path("grey.png"), np.full((2, 3), 900, np.uint16))
         >>> read_header(Path("grey.png"))
         Header(width=3, height=2, bits=16)
     """
-    with _open_image(path, max_pixels=None) as image:
+    with _open_image(path, max_pixels=MAX_PIXELS) as image:
         return _header(path, image)
 
 
@@ -242,19 +252,32 @@ def write_png(path: Path, pixels: Pixels) -> str:
 
 
 @contextmanager
-def _open_image(path: Path, *, max_pixels: int | None) -> Iterator[ImageFile.ImageFile]:
+def _open_image(path: Path, *, max_pixels: int) -> Iterator[ImageFile.ImageFile]:
     """An image with its header read; decoding errors inside the block become an `ImageError`."""
     reader = _find_reader(path)
     try:
         # Straight to the format's reader: Image.open would try others, and warns by a process-wide limit.
         with reader(path) as image:
-            if max_pixels is not None and image.width * image.height > max_pixels:
-                raise ImageError(
-                    f"{path}: {image.width} x {image.height} pixels, more than the limit of {max_pixels:,}"
-                )
+            _check_decoded_size(path, image, max_pixels)
             yield image
     except _DECODE_ERRORS as error:
         raise ImageError(f"{path}: damaged or cut short: {error}") from error
+
+
+def _check_decoded_size(path: Path, image: ImageFile.ImageFile, max_pixels: int) -> None:
+    """Raise where the header states more pixels or bytes than are decoded here."""
+    pixels = image.width * image.height
+    if pixels > max_pixels:
+        raise ImageError(
+            f"{path}: {image.width} x {image.height} pixels, more than the limit of {max_pixels:,}"
+        )
+    channels, bits = _sample_layout(path, image)
+    decoded = pixels * channels * (2 if bits > 8 else 1)
+    if decoded > MAX_DECODED_BYTES:
+        raise ImageError(
+            f"{path}: {image.width} x {image.height} pixels of {channels} channels and {bits} bits, {decoded:,} bytes, "
+            f"more than the limit of {MAX_DECODED_BYTES:,}"
+        )
 
 
 @contextmanager
@@ -296,9 +319,9 @@ def _find_reader(path: Path) -> type[ImageFile.ImageFile]:
 
 
 def _header(path: Path, image: ImageFile.ImageFile) -> Header:
-    if getattr(image, "n_frames", 1) != 1:
-        raise ImageError(f"{path}: holds {getattr(image, 'n_frames', 1)} pages, expected one")
-    bits = _sample_bits(path, image)
+    if has_several_pages(image):
+        raise ImageError(f"{path}: holds several pages, expected one")
+    _, bits = _sample_layout(path, image)
     if bits > 16 or image.mode in ("I", "F"):
         raise ImageError(
             f"{path}: holds values of mode {image.mode}, {bits} bits; expected unsigned, up to 16 bits"
@@ -324,13 +347,23 @@ def _check_chunks(path: Path) -> None:
     raise ImageError(f"{path}: damaged or cut short: the end mark is missing")
 
 
-def _sample_bits(path: Path, image: ImageFile.ImageFile) -> int:
+def has_several_pages(image: ImageFile.ImageFile) -> bool:
+    """Whether an opened image holds more than one page or frame. Pillow's `n_frames` would read the headers of all."""
     if isinstance(image, TiffImageFile):
-        return int(max(image.tag_v2.get(BITSPERSAMPLE, (1,))))
+        return bool(image.tag_v2.next)
+    return int(getattr(image, "n_frames", 1)) != 1
+
+
+def _sample_layout(path: Path, image: ImageFile.ImageFile) -> tuple[int, int]:
+    """Number of channels, and of bits of a value."""
+    if isinstance(image, TiffImageFile):
+        bits = image.tag_v2.get(BITSPERSAMPLE, (1,))
+        return int(image.tag_v2.get(SAMPLESPERPIXEL, 1)), int(max(bits))
     if isinstance(image, PngImageFile):
         with path.open("rb") as file:
-            return file.read(25)[24]  # IHDR; Pillow shows 16-bit colour as 8
-    return 8
+            header = file.read(26)  # IHDR; Pillow shows 16-bit colour as 8
+        return _PNG_CHANNELS.get(header[25], 4), header[24]
+    return len(image.getbands()), 8
 
 
 def _grey(path: Path, image: ImageFile.ImageFile, header: Header) -> Pixels:

@@ -1,7 +1,7 @@
 """Study sets on disk: how the store keeps them, and the functions that write them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -94,7 +94,12 @@ write_studies = _WRITER.write
 
 
 def create_studies(
-    directory: Path, provenance: Provenance, *, replace: bool = False
+    directory: Path,
+    provenance: Provenance,
+    *,
+    replace: bool = False,
+    beside: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> AbstractContextManager[SetBuild[Study, Manifest]]:
     """Claim and lock a directory for a study set that is written part by part; see `carina.store.Writer.create`.
 
@@ -102,6 +107,8 @@ def create_studies(
         directory: Directory to write to.
         provenance: How the set is made.
         replace: Whether a set that is already there is replaced.
+        beside: Names of files and folders that are written beside the parts.
+        notes: Names of files and folders that are needed only until the set is complete.
 
     Returns:
         A context manager for the set, whose `close` writes the manifest.
@@ -116,4 +123,4 @@ def create_studies(
         ...     build.close([part]).counts.studies
         40
     """
-    return _WRITER.create(directory, provenance, replace=replace)
+    return _WRITER.create(directory, provenance, replace=replace, beside=beside, notes=notes)

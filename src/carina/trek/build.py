@@ -27,8 +27,9 @@ from carina.cases.building import (
     write_report,
     write_skipped,
 )
+from carina.cases.store import CASES
 from carina.reports import with_report_truth
-from carina.store import PartInfo
+from carina.store import OpenSet, PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
@@ -201,16 +202,19 @@ def _build(
                 on_error=on_error,
             )
             parts = _write_parts(job, linked, rewriter, counts, shared)
+
+            def write_beside(manifest: Manifest) -> None:
+                report = _write_skipped(studies, directory, linked, manifest, surveyed.studies)
+                if by_model is not None or counts is not None:
+                    report = msgspec.structs.replace(
+                        report,
+                        read_by_model=by_model,
+                        reworded=None if counts is None else {"reworded": counts.reworded, **counts.refused},
+                    )
+                write_report(directory, report)
+
             # Progress advances with each part, while others are being made.
-            manifest = build.close(_count_progress(parts, progress))
-        report = _write_report(studies, directory, linked, manifest, surveyed.studies)
-        if by_model is not None or counts is not None:
-            report = msgspec.structs.replace(
-                report,
-                read_by_model=by_model,
-                reworded=None if counts is None else {"reworded": counts.reworded, **counts.refused},
-            )
-        write_report(directory, report)
+            build.close(_count_progress(parts, progress), write_beside)
 
 
 def _open_pool(
@@ -264,14 +268,15 @@ def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Prov
 # ---- report ---------------------------------------------------------------------------------------------------------
 
 
-def _write_report(
+def _write_skipped(
     studies: Studies, directory: Path, linked: Neighbours, manifest: Manifest, surveyed: int
 ) -> TrekBuildReport:
     """Write the list of skipped studies and return the report.
 
     Both are found by comparing studies with cases, so that a resumed build has the same ones.
     """
-    made = open_benchmark(directory, verify=False).columns("study", "reference_study", "later_study")
+    cases = Benchmark(OpenSet(CASES, directory, verify=False, manifest=manifest))
+    made = cases.columns("study", "reference_study", "later_study")
     missing: list[tuple[str, str]] = []
     undone = pc.invert(pc.is_in(studies.columns("id").column(0), made.column("study").combine_chunks()))
     absent = np.intersect1d(linked.chosen, pc.indices_nonzero(undone).to_numpy().astype(np.int64)).tolist()

@@ -177,5 +177,5 @@ def test_keys_that_do_not_fit_cost_their_record_alone(bundle, tmp_path):
 
 def test_another_import_in_the_same_place_is_refused(bundle, tmp_path):
     bring(bundle, tmp_path / "bench")
-    with pytest.raises(CarinaError, match=r"bench: .*\b6 cases\b"):
-        bring(bundle, tmp_path / "bench")
+    with pytest.raises(CarinaError, match=r"bench: .*\b6 cases\b.* limit None, not 2"):
+        bring(bundle, tmp_path / "bench", limit=2)

@@ -36,6 +36,9 @@ class ImageSource(Protocol):
     def image_path(self, image: CaseImage) -> Path:
         """File of the image."""
 
+    def check_image(self, image: CaseImage) -> None:
+        """Raise where the file is not the one that the case was made for."""
+
 
 class Views:
     """Rendered images of views, as PNG or as arrays. Threads may share it."""
@@ -73,6 +76,7 @@ class Views:
 
     def _digest(self, image: CaseImage) -> str:
         """SHA-256 of the file as it is now; as the case states it where the file cannot be read."""
+        self._benchmark.check_image(image)
         path = self._benchmark.image_path(image)
         try:
             state = path.stat()
@@ -84,6 +88,7 @@ class Views:
 
     def _read_file(self, image: CaseImage) -> bytes | None:
         """The bytes of its file; None where that is no complete PNG, which decoding reports."""
+        self._benchmark.check_image(image)
         return _read_complete_png(self._benchmark.image_path(image))
 
 

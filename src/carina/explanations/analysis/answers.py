@@ -76,7 +76,7 @@ def point_by_maps(run: MapsRun, measure: Measure) -> Pointer:
 
 def point_by_boxes(box_run: BoxRun) -> Pointer:
     hits = box_run.scores.select("study", "finding", share="box centre")
-    sources = frozenset(box_run.run.steps["source"].unique().to_list())
+    sources = frozenset(box_run.run.index["source"])
     return Pointer(
         box_run.run.id, box_run.title, box_run.run.info.model, "boxes", sources, _hits_by_study(hits)
     )

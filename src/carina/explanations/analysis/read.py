@@ -1,34 +1,41 @@
 """Reading runs of `carina explain`: maps, their scores and checks, refused where they do not belong together."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import polars as pl
-from polars.exceptions import PolarsError
 
 from carina.explanations.checks import CHECKS, ROWS, CheckResult, Checks
 from carina.explanations.layout import LAYOUT as MAPS
 from carina.explanations.maps import Manifest, Maps, open_maps
-from carina.explanations.scoring import MODEL, SCORES, SUMMARY, Scoring, read_scoring
+from carina.explanations.scoring import (
+    MODEL,
+    SCORES,
+    SCORING,
+    SUMMARY,
+    Scoring,
+    check_finite,
+    read_map_table,
+    read_scoring,
+)
 from carina.runs.analysis.read import read_distinct
 from carina.store import what_is
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError
-from carina.store.files import sha256
+from carina.store.frames import check_table, read_frame
 
 UNTRAINED: Final = "builtin/untrained"
 """Model with random weights."""
 ORACLE: Final = "control/oracle"
 _CONTROL: Final = "control/"
-_SCORED: Final = dict.fromkeys(("source", "case", "finding", "patient"), pl.String) | {"share": pl.Float64}
+_SCORED: Final = ("source", "case", "finding", "patient", "share")
 _SUMMARISED: Final = (
-    dict.fromkeys(("source", "variant", "level", "group", "average"), pl.String)
-    | dict.fromkeys(("value", "low", "high"), pl.Float64)
-    | dict.fromkeys(("n", "patients", "replicates"), pl.Int64)
-)
+    "source", "variant", "level", "group", "average", "value", "low", "high", "n", "patients", "replicates",
+)  # fmt: skip
 """Columns that the tables have whatever the profile."""
 
 
@@ -84,6 +91,15 @@ class MapsRun:
     def benchmark(self) -> str:
         """Fingerprint of the benchmark."""
         return str(self.manifest.options.get("benchmark", ""))
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Sentences about what was not compared with a checksum."""
+        if self.manifest.options.get("verify_images") is False:
+            return (
+                "its images were not compared with the checksums that the cases state, as its options asked",
+            )
+        return ()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -157,16 +173,21 @@ def read_maps_run(path: Path) -> MapsRun:
         raise CarinaError(
             f"{path / SCORES}: belongs to other maps than {MAPS.file}; run carina explain again"
         )
-    scores, summary = _read_table(path / SCORES), _read_table(path / SUMMARY)
-    parts = tuple(part.sha256 for part in maps.manifest.parts)
-    tables = {name: sha256(path / name) for name in (SCORES, SUMMARY)}
-    if (scoring.parts, scoring.tables) != (parts, tables):
-        raise CarinaError(f"{path}: maps or tables were changed after scoring; run carina explain again")
+    stated = (maps.manifest.options.get("model"), maps.manifest.options.get("method"))
+    if (scoring.model, scoring.method) != stated:
+        raise CarinaError(
+            f"{path / SCORING}: is about {scoring.model}, {scoring.method}, but {MAPS.file} about {stated[0]}, "
+            f"{stated[1]}; run carina explain again"
+        )
     if not scoring.scored:
-        # Tables without rows have no columns either.
-        scores, summary = pl.DataFrame(schema=_SCORED), pl.DataFrame(schema=_SUMMARISED)
-    columns = [name for name in scoring.variants if scoring.scored and not _is_pooled(name)]
-    _require(path / SCORES, scores, (*_SCORED, *columns))
+        raise CarinaError(
+            f"{path}: none of its maps is of a present finding, so there are no scores to report; run carina explain "
+            "with more probes"
+        )
+    scores, summary = (read_map_table(path, name, scoring) for name in (SCORES, SUMMARY))
+    if scoring.parts != tuple(part.sha256 for part in maps.manifest.parts):
+        raise CarinaError(f"{path}: maps or tables were changed after scoring; run carina explain again")
+    _require(path / SCORES, scores, (*_SCORED, *(name for name in scoring.variants if not _is_pooled(name))))
     _require(path / SUMMARY, summary, _SUMMARISED)
     return MapsRun(
         id=path.resolve().name,
@@ -194,17 +215,18 @@ def _is_pooled(variant: str) -> bool:
 def _read_checks(directory: Path, fingerprint: str) -> CheckResult | None:
     """The results of `carina explain --check`, where there are any."""
     path = directory / CHECKS
-    try:
-        checks = msgspec.json.decode(path.read_bytes(), type=Checks)
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return None
-    except msgspec.DecodeError as error:
-        raise CarinaError(
-            f"{path}: not the checks of a run of maps: {error}; run carina explain --check again"
-        ) from error
+    checks = read_json(
+        path, Checks, what="the checks of a run of maps, as carina explain --check writes them"
+    )
     if checks.maps != fingerprint:
         raise CarinaError(f"{path}: belongs to other maps than {MAPS.file}; run carina explain --check again")
-    rows = _read_table(directory / ROWS, "check the maps again with carina explain --check")
+    remedy = "check the maps again with carina explain --check"
+    if checks.table is not None:
+        check_table(directory / ROWS, checks.table, stated_in=CHECKS, remedy=remedy)
+    rows = read_frame(directory / ROWS, remedy)
+    check_finite(directory / ROWS, rows)
     _require(directory / ROWS, rows, ("case", "patient"))
     return CheckResult(checks, rows)
 
@@ -213,12 +235,3 @@ def _require(path: Path, table: pl.DataFrame, columns: Iterable[str]) -> None:
     missing = [column for column in columns if column not in table.columns]
     if missing:
         raise CarinaError(f"{path}: no column {missing[0]!r}; run carina explain again")
-
-
-def _read_table(path: Path, remedy: str = "score the maps with carina explain") -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path)
-    except FileNotFoundError:
-        raise CarinaError(f"{path}: missing; {remedy}") from None
-    except (OSError, PolarsError) as error:
-        raise CarinaError(f"{path}: not a Parquet file: {error}") from error

@@ -76,6 +76,7 @@ def load_model(
     torch, transformers = require("torch", "transformers")
     name, path = find_model_folder(named)
     checkpoint = Checkpoint.of(path)
+    checkpoint.check_settings()
     where = _select_device(torch, device)
     if dtype is not None and dtype not in _DTYPES:
         raise CarinaError(f"dtype {dtype!r}: unknown; known are {', '.join(_DTYPES)}")

@@ -24,7 +24,8 @@ from carina.models.extra import require
 from carina.models.weights import CONFIG, WEIGHTS
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
-from carina.store.files import sha256
+from carina.store.files import replacing, sha256, write_bytes
+from carina.store.layout import lock_output
 from carina.store.results import Location, Result, as_path
 
 if TYPE_CHECKING:
@@ -132,19 +133,17 @@ def _convert(path: Path, out: Path, kind: str) -> ConvertedCheckpoint:
     with _unpack(path) as file:
         tensors = _collect_tensors(_load_tensors(file, path), path, kind)
     folder, target = (out.parent, out) if out.suffix == ".safetensors" else (out, out / WEIGHTS)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in SETTINGS:
-        if (path.parent / name).is_file() and not (folder / name).exists():
-            shutil.copyfile(path.parent / name, folder / name)
-    # Copies: tensors of a checkpoint may share memory, which safetensors does not write.
-    save.save_file(
-        {key: value.detach().clone().contiguous() for key, value in tensors.items()},
-        target,
-        metadata={"format": "pt"},
-    )
-    if not (folder / CONFIG).exists():
-        said = {"kind": kind, "source": path.name, "source_sha256": sha256(path)}
-        (folder / CONFIG).write_bytes(msgspec.json.format(msgspec.json.encode(said)) + b"\n")
+    with lock_output(folder, "the model"):
+        for name in SETTINGS:
+            if (path.parent / name).is_file() and not (folder / name).exists():
+                write_bytes(folder / name, (path.parent / name).read_bytes())
+        # Copies: tensors of a checkpoint may share memory, which safetensors does not write.
+        copies = {key: value.detach().clone().contiguous() for key, value in tensors.items()}
+        with replacing(target) as temporary:
+            save.save_file(copies, temporary, metadata={"format": "pt"})
+        if not (folder / CONFIG).exists():
+            said = {"kind": kind, "source": path.name, "source_sha256": sha256(path)}
+            write_bytes(folder / CONFIG, msgspec.json.format(msgspec.json.encode(said)) + b"\n")
     return ConvertedCheckpoint(target, kind, {key: tuple(value.shape) for key, value in tensors.items()})
 
 

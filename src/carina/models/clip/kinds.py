@@ -160,9 +160,16 @@ def _open_checkpoint(kind: str, path: Path) -> ClipModel:
     package = __name__.rpartition(".")[0]
     weights = importlib.import_module(f"{package}.state_dict").Weights.read(folder.checkpoint.files)
     module, _, function = KINDS[kind].opened_by.partition(":")
-    with _without_warnings():
-        opened = getattr(importlib.import_module(f"{package}.{module}"), function)(folder, weights)
-    return cast(ClipModel, opened)
+    open_model = getattr(importlib.import_module(f"{package}.{module}"), function)
+    try:
+        with _without_warnings():
+            return cast(ClipModel, open_model(folder, weights))
+    except (CarinaError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        # Torch, transformers and tokenizers raise many kinds of errors on foreign files; all are about this folder.
+        what = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise CarinaError(f"{folder.path}: cannot be opened as {kind}: {what}") from error
 
 
 @contextmanager

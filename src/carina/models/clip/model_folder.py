@@ -13,7 +13,17 @@ import msgspec
 
 from carina.models.clip.interface import Pretraining, PromptPair
 from carina.models.registry import ModelIdentity
-from carina.models.weights import CONFIG, INDEX, PICKLES, PREPARED, PROCESSOR, WEIGHTS, Checkpoint
+from carina.models.weights import (
+    CONFIG,
+    INDEX,
+    PICKLES,
+    PREPARED,
+    PROCESSOR,
+    WEIGHTS,
+    Checkpoint,
+    read_settings,
+)
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
 
@@ -118,19 +128,13 @@ class ModelFolder:
         """Read a file of settings; empty where there is no such file."""
         if not self.has(name):
             return {}
-        try:
-            return msgspec.json.decode((self.path / name).read_bytes(), type=dict[str, Any])
-        except msgspec.DecodeError as error:
-            raise CarinaError(f"{self.path / name}: not a JSON object: {error}") from error
+        return read_settings(self.path / name)
 
     @cached_property
     def declared(self) -> DeclaredSettings:
         if not self.has(DECLARED):
             return DeclaredSettings()
-        try:
-            settings = msgspec.json.decode((self.path / DECLARED).read_bytes(), type=DeclaredSettings)
-        except msgspec.DecodeError as error:
-            raise CarinaError(f"{self.path / DECLARED}: {error}") from error
+        settings = read_json(self.path / DECLARED, DeclaredSettings)
         for prompt in (*settings.positive, *settings.negative):
             if "{}" not in prompt:
                 raise CarinaError(

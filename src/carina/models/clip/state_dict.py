@@ -5,7 +5,7 @@ Reads safetensors alone; imported only where torch is.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,6 +96,30 @@ class Weights:
         if self._get_tensor(key).numel() != 1:
             raise self.shape_error(key, "a single number")
         return self.take(key).reshape(())
+
+    def make(self, create: Callable[[], Module]) -> Module:
+        """Create a module whose sizes come from settings, unless it needs more numbers than the checkpoint holds.
+
+        Args:
+            create: Creates the module. It is called on torch's meta device first, where a module takes no memory.
+
+        Raises:
+            CarinaError: The settings describe a larger model than the weights, or none at all.
+        """
+        try:
+            with torch.device("meta"):
+                needed = sum(own.numel() for own in create().parameters())
+        except Exception as error:
+            # Whatever torch or transformers raise on foreign sizes, the settings do not describe a model.
+            raise CarinaError(
+                f"{self.where}: the settings beside it do not describe a model: {str(error).splitlines()[:1]}"
+            ) from error
+        held = sum(tensor.numel() for tensor in self.tensors.values())
+        if needed > held:
+            raise CarinaError(
+                f"{self.where}: holds {held:,} numbers, the settings beside it describe a model of {needed:,}"
+            )
+        return create()
 
     def fill(self, module: nn.Module, keys: KeyMap) -> None:
         """Load a module's weights."""

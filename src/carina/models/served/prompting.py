@@ -17,6 +17,7 @@ from carina.models.served.cache import AnswerCache
 from carina.models.served.records import Prompt, key_of
 from carina.models.served.service import ServedModel
 from carina.store.errors import CarinaError
+from carina.store.waiting import wait_for_result
 
 AHEAD: Final = 4
 """Prompts read ahead per connection: a slow answer must not leave the other connections idle."""
@@ -80,9 +81,9 @@ def _in_order(sender: "_Sender", prompts: Iterable[Prompt], *, ahead: int) -> Re
         for prompt in prompts:
             pending.append(sender.submit(prompt))
             while pending and (pending[0].done() or len(pending) >= ahead):
-                yield pending.popleft().result()
+                yield wait_for_result(pending.popleft())
         while pending:
-            yield pending.popleft().result()
+            yield wait_for_result(pending.popleft())
     finally:
         sender.close()
 

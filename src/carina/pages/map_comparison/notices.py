@@ -28,6 +28,9 @@ def _group_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
     yield from _missing_control_notices(analysis)
     yield from _tuning_notices(analysis)
     yield from _missing_benchmark_notices(analysis)
+    yield from (
+        Notice("note", f"{run.title}: {text}.") for run in analysis.group.runs for text in run.unchecked
+    )
 
 
 def _control_notices(analysis: MapsAnalysis) -> Iterator[Notice]:

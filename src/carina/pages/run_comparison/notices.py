@@ -9,6 +9,7 @@ from carina.pages.run_comparison.cells import (
     format_points,
     format_points_interval,
 )
+from carina.pages.words import join_names
 from carina.runs.analysis.comparisons import AgainstBlind
 from carina.runs.analysis.counts import UNPARSED
 from carina.runs.analysis.estimates import Difference, Estimate
@@ -40,6 +41,7 @@ def run_notices(analysis: RunAnalysis) -> list[Notice]:
     """Notices about a group of runs, warnings first."""
     group = analysis.group
     notices = [
+        *_unfinished_notices(analysis),
         *_unanswered_notices(analysis),
         *_incomplete_notices(analysis),
         *_blind_baseline_notices(analysis),
@@ -72,6 +74,20 @@ def run_notices(analysis: RunAnalysis) -> list[Notice]:
 def sort_notices(notices: list[Notice]) -> list[Notice]:
     """Warnings before notes."""
     return sorted(notices, key=lambda item: item.level != "warning")
+
+
+def _unfinished_notices(analysis: RunAnalysis) -> list[Notice]:
+    """Runs whose last call did not end, and what could not be compared with checksums."""
+    notices = [
+        Notice("warning", f"{_run_name(run)}: {text}.")
+        for run in analysis.group.runs
+        for text in run.unfinished
+    ]
+    unchecked: dict[str, list[str]] = {}
+    for run in analysis.group.runs:
+        for text in run.unchecked:
+            unchecked.setdefault(text, []).append(_run_name(run))
+    return notices + [Notice("note", f"{join_names(names)}: {text}.") for text, names in unchecked.items()]
 
 
 def _unanswered_notices(analysis: RunAnalysis) -> list[Notice]:

@@ -43,7 +43,8 @@ def render_run_comparison(
     Returns:
         The HTML of the page, which needs no other file.
     """
-    notices = sort_notices([one for analysis in analyses for one in run_notices(analysis)])
+    # A run of several protocols is in several groups.
+    notices = sort_notices(list(dict.fromkeys(one for analysis in analyses for one in run_notices(analysis))))
     groups = [_group_values(*parts) for parts in zip(analyses, styles, figures, strict=True)]
     protocols = [analysis.group.protocol for analysis in analyses]
     for group in groups:

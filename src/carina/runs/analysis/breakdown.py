@@ -99,7 +99,7 @@ def break_down(run: ComparedRun, outcomes: Outcomes, dimension: Dimension) -> li
     by = [name for name in ("case", "step") if name in dimension.members.columns]
     units = {ACCURACY: outcomes.closed, SUCCESS: outcomes.cases}
     tables = {
-        metric: units[metric].join(dimension.members, on=by)
+        metric: units[metric].select(*by, "unit", "cluster", "value", "chance").join(dimension.members, on=by)
         for metric in breakdown_metrics(outcomes.protocol, dimension)
     }
     return [

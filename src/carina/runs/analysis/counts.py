@@ -137,7 +137,7 @@ def count_parsing(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
     estimates = [
         _count(run, ("state", state, "steps"), count, rows.height) for state, count in states.items()
     ]
-    cases = rows["case"].n_unique()
+    cases = rows["case"].n_unique() + run.missing.get(outcomes.protocol, 0)
     estimates.append(_count(run, ("state", "complete", "cases"), len(outcomes.complete), cases))
     answered = rows.filter(pl.col("state") == "answered")
     for status in STATUSES:

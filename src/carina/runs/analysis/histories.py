@@ -9,11 +9,12 @@ import polars as pl
 from carina.runs.analysis.estimates import Difference, apply_holm, difference_between
 from carina.runs.analysis.measures import Measure
 from carina.runs.analysis.outcomes import Outcomes
-from carina.runs.analysis.read import ComparedRun, model_name
+from carina.runs.analysis.read import ComparedRun, model_name, sort_steps
 
 COMPARED: Final = (("own", "gold"), ("own", "none"), ("hint", "own"))
 """First minus second: propagation of a model's errors, worth of its conversation, gain by hints."""
-_ANSWER_COLUMNS: Final = ("state", "status", "answer", "label", "boxes", "text")
+_STATE_COLUMNS: Final = ("case", "number", "protocol", "step", "state", "status")
+_ANSWER_COLUMNS: Final = ("answer", "label", "boxes", "text")
 """Columns that are equal where two runs give the same answers."""
 
 
@@ -86,9 +87,24 @@ def _runs_of_one_model(
 
 def count_identical_answers(one: ComparedRun, other: ComparedRun, protocol: str) -> int | None:
     """Number of answers of two runs, where every one of them is the same in both; None otherwise."""
-    answers = [
-        run.steps.filter(pl.col("protocol") == protocol).select("case", "step", *_ANSWER_COLUMNS)
+    states = [
+        sort_steps(run.table.read(_STATE_COLUMNS).filter(pl.col("protocol") == protocol)).drop("number")
         for run in (one, other)
     ]
-    count = answers[0].filter(pl.col("state") == "answered").height
-    return count if count and answers[0].equals(answers[1], null_equal=True) else None
+    count = states[0].filter(pl.col("state") == "answered").height
+    if not count or not states[0].equals(states[1], null_equal=True):
+        return None
+    digests = [_digest_answers(run, protocol) for run in (one, other)]
+    return count if digests[0].equals(digests[1]) else None
+
+
+def _digest_answers(run: ComparedRun, protocol: str) -> pl.DataFrame:
+    """A number for each answer, equal where answers are equal: the answers themselves would fill the memory."""
+    columns = ("case", "number", "protocol", *_ANSWER_COLUMNS)
+    digests = [pl.DataFrame(schema={"case": pl.String, "number": pl.Int64, "digest": pl.Int64})]
+    for batch in run.table.read_batches(columns):
+        own = batch.filter(pl.col("protocol") == protocol)
+        answers = own.select(_ANSWER_COLUMNS).iter_rows()
+        digest = pl.Series("digest", [hash(str(answer)) for answer in answers], dtype=pl.Int64)
+        digests.append(own.select("case", "number", digest))
+    return pl.concat(digests).sort("case", "number")

@@ -13,13 +13,20 @@ from typing import Final
 import polars as pl
 
 from carina.cases.protocol import find_protocol
+from carina.runs.analysis.read import TEXT_SCORES, sort_steps
 
 CLOSED: Final = ("choice", "yes_no", "boxes", "map")
 """Formats that always have a right answer; free text is mostly only more or less similar to its key."""
-_TEXT_COLUMNS: Final = (
-    "prompt", "hint", "seen_sha256", "views", "raw", "answer", "boxes", "text", "gold", "error",
+_UNIT_COLUMNS: Final = (
+    "case", "study", "source", "target", "path", "number", "step", "stage", "task", "format", "multiple", "state",
+    "gold_options", "gold_label", "kinds", "overlap", "f1", "iou", "rouge", "entity_f1", "attribute_f1", "chance",
+    *TEXT_SCORES,
 )  # fmt: skip
-"""Columns that only the case browser needs."""
+_COUNTED_COLUMNS: Final = (
+    "case", "step", "stage", "task", "path", "patient", "state", "status", "obeyed", "seconds", "input_tokens",
+    "output_tokens", "images",
+)  # fmt: skip
+"""Columns that outcomes, and counts of all steps, are made of: as few as possible, because runs are long."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ class Outcomes:
 
 def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> Outcomes:
     """The outcomes of a run's steps of one protocol; `keys` are the right answers in words (`CaseFacts.keys`)."""
-    rows = steps.filter(pl.col("protocol") == protocol).drop(_TEXT_COLUMNS).sort("case", "number")
+    rows = sort_steps(steps.filter(pl.col("protocol") == protocol))
     # Some questions are answered in free text and yet have one right answer, such as the view.
     closed = pl.col("format").is_in(CLOSED) | pl.col("correct").is_not_null()
     answered = pl.col("state") == "answered"
@@ -115,7 +122,9 @@ def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> O
         .then(pl.col("score").fill_null(0.0))
         .otherwise(0.0)
     )
-    units = rows.join(keys, on=["case", "step"], how="left", maintain_order="left").with_columns(
+    units = rows.join(keys, on=["case", "step"], how="left", maintain_order="left").select(
+        *_UNIT_COLUMNS,
+        "key",
         cluster=pl.coalesce("patient", pl.concat_str(pl.lit("case "), "case")),
         closed=closed,
         value=value,
@@ -123,4 +132,4 @@ def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> O
         question=pl.concat_str("task", pl.lit(", "), "format"),
         pattern=pl.concat_list(pl.concat_str(pl.lit("\t"), "key")),
     )
-    return Outcomes(protocol, units.filter(pl.col("state") != "incomplete"), rows)
+    return Outcomes(protocol, units.filter(pl.col("state") != "incomplete"), rows.select(_COUNTED_COLUMNS))

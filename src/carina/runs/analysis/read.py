@@ -1,18 +1,18 @@
 """The runs of a comparison, opened by `carina.runs.open_run`, with ids and names that differ."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import Field, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
-import msgspec
 import polars as pl
 
 from carina.runs.claim import RUN_FILE
 from carina.runs.layout import LAYOUT
 from carina.runs.records import RunInfo, StepRow
-from carina.runs.results import open_run
+from carina.runs.results import find_interruption, find_unchecked, open_run
+from carina.runs.steps_table import StepsTable
 from carina.store.errors import CarinaError
 from carina.store.layout import LAYOUTS, layout_of
 
@@ -23,6 +23,13 @@ TEXT_SCORES: Final = {
     "radgraph_f1": "RadGraph F1",
 }
 """Scores of free text that a run has only where the models that compute them were installed: column and title."""
+ANALYSIS_COLUMNS: Final = (
+    "case", "study", "patient", "protocol", "source", "target", "path", "number", "step", "stage", "task", "format",
+    "multiple", "state", "status", "gold_options", "gold_label", "kinds", "correct", "score", "overlap", "f1", "iou",
+    "rouge", "entity_f1", "attribute_f1", "obeyed", "chance", "seconds", "input_tokens", "output_tokens", "images",
+    *TEXT_SCORES,
+)  # fmt: skip
+"""Columns that the analysis needs of every step; the others, which hold long texts, are read for single cases."""
 BLIND_MODELS: Final = ("builtin/majority", "builtin/random")
 """Models that never see an image."""
 ORACLE: Final = "builtin/oracle"
@@ -38,8 +45,16 @@ class ComparedRun:
     """Its own id; where several runs of a report share one, with the folder that it lies in."""
     path: Path
     info: RunInfo
-    steps: pl.DataFrame
-    """Columns of `StepRow`, sorted by case and number."""
+    table: StepsTable
+    """Its steps, on disk."""
+    index: pl.DataFrame
+    """`case`, `protocol` and `source`: once each."""
+    unfinished: tuple[str, ...] = ()
+    """Sentences about what the table lacks, because a call was interrupted."""
+    unchecked: tuple[str, ...] = ()
+    """Sentences about what could not be compared with a checksum."""
+    missing: Mapping[str, int] = field(default_factory=dict)
+    """By protocol: number of cases that were selected and have no row, because a call was interrupted."""
     suffix: str = ""
     """Distinguishes it from another run of the same model and history on the same benchmark."""
 
@@ -69,12 +84,35 @@ class ComparedRun:
 
     def cases(self, protocol: str) -> set[str]:
         """Ids of its cases of one protocol."""
-        return set(self.steps.filter(pl.col("protocol") == protocol)["case"].unique())
+        return set(self.index.filter(pl.col("protocol") == protocol)["case"])
+
+    @property
+    def protocols(self) -> set[str]:
+        """Protocols of its cases; none for a run without a single step."""
+        return set(self.index["protocol"])
+
+    @property
+    def steps(self) -> pl.DataFrame:
+        """`ANALYSIS_COLUMNS` of all steps, sorted by case and number; read from disk each time."""
+        return sort_steps(self.table.read(ANALYSIS_COLUMNS))
 
     def rows(self, cases: Iterable[str]) -> list[StepRow]:
-        """The steps of some cases, as records."""
-        selected: Any = self.steps.filter(pl.col("case").is_in(list(cases))).to_dicts()
-        return msgspec.convert(selected, list[StepRow])
+        """The steps of some cases as records, read from disk, in order of case and number."""
+        return sorted(self.table.read_rows(list(cases)), key=lambda row: (row.case, row.number))
+
+
+def sort_steps(steps: pl.DataFrame) -> pl.DataFrame:
+    """Steps in order of case and number; the same table where they are in order, else sorted column by column.
+
+    Sorting the table at once would hold it twice in memory.
+    """
+    case, number = steps["case"], steps["number"]
+    is_after = (case > case.shift()) | ((case == case.shift()) & (number >= number.shift()))
+    if is_after.all():
+        return steps
+    order = steps.select(pl.arg_sort_by("case", "number")).to_series()
+    left = steps.clone()
+    return pl.DataFrame([left.drop_in_place(name).gather(order) for name in steps.columns])
 
 
 def model_name(info: RunInfo) -> str:
@@ -98,8 +136,16 @@ def read_run(path: Path) -> ComparedRun:
     if not (path / RUN_FILE).exists():
         raise CarinaError(f"{path}: no {RUN_FILE} and no {LAYOUTS['maps'].file}, {_EXPECTED_RUN}")
     run = open_run(path)
-    steps = run.to_frame().select(StepRow.__struct_fields__).sort("case", "number")
-    return ComparedRun(id=run.info.id, path=path, info=run.info, steps=steps)
+    index = run.table.read(("case", "protocol", "source")).unique(maintain_order=True)
+    return ComparedRun(
+        id=run.info.id,
+        path=path,
+        info=run.info,
+        table=run.table,
+        index=index,
+        unfinished=tuple(find_interruption(run.info)),
+        unchecked=tuple(find_unchecked(run.info)),
+    )
 
 
 def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:

@@ -1,5 +1,6 @@
 """Groups of runs that are compared with each other: runs of one protocol on one benchmark."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from carina.runs.analysis.case_facts import CaseFacts, collect_case_facts
 from carina.runs.analysis.outcomes import Outcomes, derive_outcomes
 from carina.runs.analysis.read import ComparedRun
 from carina.runs.info import fingerprint
+from carina.runs.results import describe_missing_cases
 from carina.store.errors import CarinaError
 
 HISTORIES = ("own", "gold", "hint", "none")
@@ -64,18 +66,17 @@ def group_runs(
     groups = []
     for wanted in dict.fromkeys(run.info.fingerprint for run in runs):
         own = [run for run in runs if run.info.fingerprint == wanted]
-        bench = moved.get(wanted) or _open_benchmark_of(own[0], images)
-        for run in own:
-            _check_cases(run, bench)
+        bench = moved.get(wanted) or _open_benchmark_of(own[0], images, verify_images=_verify_images(own))
+        own = [_with_missing_cases(run, bench) for run in own]
         ordered = sorted(own, key=lambda run: (HISTORIES.index(run.history), run.is_oracle, run.is_baseline))
-        protocols = {name for run in own for name in run.steps["protocol"].unique()}
+        protocols = {name for run in own for name in run.protocols}
         groups += [_group(name, bench, ordered) for name in sorted(protocols or _declared_protocols(bench))]
     return _name_orders(groups)
 
 
 def _group(protocol: str, bench: Benchmark, runs: Iterable[ComparedRun]) -> RunGroup:
     # A run without a single step belongs to every protocol of its benchmark.
-    own = [run for run in runs if run.steps.is_empty() or protocol in run.steps["protocol"].unique()]
+    own = [run for run in runs if not run.protocols or protocol in run.protocols]
     held = {case for run in own for case in run.cases(protocol)}
     cases = tuple(case for case in bench.ids() if case in held)
     facts = collect_case_facts(bench, cases)
@@ -103,12 +104,17 @@ def _describe_order(facts: CaseFacts) -> str:
     return f"{'shuffled' if counts['shuffled'] else 'staged'} order"
 
 
-def _open_benchmark_of(run: ComparedRun, images: Path | None) -> Benchmark:
+def _verify_images(runs: Sequence[ComparedRun]) -> bool:
+    """Whether to compare images with their checksums: not where a run was told not to."""
+    return all(call.verify_images is not False for run in runs for call in run.info.calls)
+
+
+def _open_benchmark_of(run: ComparedRun, images: Path | None, *, verify_images: bool) -> Benchmark:
     if not run.benchmark.is_dir():
         raise CarinaError(
             f"{run.path}: its benchmark is not at {run.info.benchmark}; give its present directory with --bench"
         )
-    bench = open_benchmark(run.benchmark, images)
+    bench = open_benchmark(run.benchmark, images, verify_images=verify_images)
     if fingerprint(bench) != run.info.fingerprint:
         raise CarinaError(
             f"{run.path}: was run on benchmark {run.info.fingerprint[:12]}, but {run.info.benchmark} is now "
@@ -117,10 +123,21 @@ def _open_benchmark_of(run: ComparedRun, images: Path | None) -> Benchmark:
     return bench
 
 
-def _check_cases(run: ComparedRun, bench: Benchmark) -> None:
-    unknown = sorted(set(run.steps["case"].unique()) - set(bench.ids()))
+def _with_missing_cases(run: ComparedRun, bench: Benchmark) -> ComparedRun:
+    """The run with the number of selected cases that its table lacks; every case of its table must be known."""
+    ids, held = bench.ids(), set(run.index["case"])
+    missing = Counter(
+        case.protocol
+        for case in bench.pick(set(ids if run.info.cases is None else run.info.cases) & set(ids) - held)
+        if case.steps
+    )
+    unknown = sorted(held - set(ids))
     if unknown:
         raise CarinaError(
             f"{run.path}: case {unknown[0]!r} is not in the benchmark {bench.directory}; expected the benchmark "
             "that was run"
         )
+    if not missing:
+        return run
+    sentence = describe_missing_cases(missing.total(), len(held) + missing.total())
+    return replace(run, missing=dict(missing), unfinished=(sentence,))

@@ -23,6 +23,7 @@ from carina.runs.score.learned.weights import (
     short_sha256,
     tokenizer_in,
 )
+from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 
 WEIGHTS: Final = "weights.th"
@@ -119,10 +120,7 @@ def _entity_relations(entities: Sequence[Entity]) -> frozenset[object]:
 
 
 def _read_config(path: Path) -> _Config:
-    try:
-        config = msgspec.json.decode(path.read_bytes(), type=_Config)
-    except msgspec.DecodeError as error:
-        raise CarinaError(f"{path}: not the configuration of a RadGraph: {error}") from error
+    config = read_json(path, _Config, what="the configuration of a RadGraph")
     if config.model.modules.coref.coref_prop:
         raise CarinaError(
             f"{path}: coref_prop is not 0: spans that learn from coreference are not computed here"

@@ -1,0 +1,375 @@
+"""Every command that writes a directory: one writer at a time, one finishing step, no leftovers, no file lost."""
+
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from carina.cli import app
+from carina.store import writing
+from carina.store.files import lock_file
+from carina.store.resume import LOCK, UNFINISHED, CarinaError, lock_directory
+from carina.studies import Region
+
+RUNNER = CliRunner()
+
+
+def carina(words: str) -> object:
+    return RUNNER.invoke(app, words.split())
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Inputs of all commands."""
+    root = tmp_path_factory.mktemp("home")
+    before = Path.cwd()
+    os.chdir(root)
+    for words in (
+        "phantom -n 6 --seed 2 --size 64 --workers 1 -o studies",
+        "build percept studies --per-cell 1 --target edema --workers 1 -o percept",
+        "build trek studies --workers 1 -o trek",
+        "build ground studies --workers 1 -o probes",
+        "run percept --model builtin/reader -o run",
+        "export trek --to chat --layout swift --pictures copy --workers 1 -o chat",
+    ):
+        result = carina(words)
+        assert result.exit_code == 0, result.output
+    (root / "maps").mkdir()
+    name = "patient0_study1_view1_frontal"
+    np.save(root / "maps" / f"{name}_Edema_map.npy", np.random.default_rng(1).random((16, 16)))
+    region = Region.from_box(4, 4, 8, 8, height=16, width=16).to_coco()
+    (root / "regions.json").write_text(json.dumps({name: {"Edema": region}}))
+    (root / "pickles").mkdir()
+    (root / "pickles" / f"{name}_Edema_map.pkl").write_bytes(pickle.dumps({"map": np.zeros((2, 2))}))
+    os.chdir(before)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def inside(home, monkeypatch):
+    """The working directory, beside which every command has a new output."""
+    monkeypatch.chdir(home)
+
+
+SETS = {
+    "phantom": "phantom -n 3 --seed 2 --size 64 --workers 1 -o",
+    "import": "import swift-chat chat --images chat --copy-images --workers 1 -o",
+    "percept": "build percept studies --per-cell 1 --target edema --workers 1 -o",
+    "trek": "build trek studies --workers 1 -o",
+    "ground": "build ground studies --workers 1 -o",
+    "explain": "explain probes --model builtin/asymmetry --limit 2 --no-controls --workers 1 -o",
+}
+EXPORTS = {
+    "chat": "export percept --to chat --workers 1 -o",
+    "chexpercept": "export percept --to chexpercept --workers 1 -o",
+    "hf": "export percept --to hf --pictures copy --workers 1 -o",
+}
+PAGES = {
+    "report": "report run -o",
+    "show": "show studies --limit 1 -o",
+    "show one": "show studies p000000-s1 -o",
+    "audit": "audit percept --no-files --workers 1 -o",
+    "score-maps": "score-maps --maps maps --regions regions.json --geometry whole --replicates 5 -o",
+    "convert-pickles": "convert-pickles pickles -o",
+}
+RUN = {"run": "run percept --model builtin/reader --limit 1 -o"}
+ALL = SETS | EXPORTS | PAGES | RUN
+
+
+def files(directory):
+    return {
+        str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+    }
+
+
+def hidden(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob(".*"))
+
+
+def call(words, out):
+    result = carina(f"{words} {out}")
+    assert result.exit_code == 0, result.output + result.stderr
+    return result
+
+
+# ---- one writer -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ALL.values(), ids=ALL)
+def test_a_second_call_at_the_same_time_gets_one_sentence(words, tmp_path):
+    out = tmp_path / "out"
+    busy = CarinaError("busy")
+    held = lock_file(tmp_path / ".out.lock", busy) if "export" in words else lock_directory(out)
+    with held:
+        result = carina(f"{words} {out}")
+    assert result.exit_code == 2, result.output
+    sentence = result.stderr.splitlines()[-1]
+    assert sentence.startswith(f"Error: {out}: another")
+    assert not out.exists() or list(out.iterdir()) == []
+
+
+def test_a_second_demo_at_the_same_time_gets_one_sentence(tmp_path):
+    with lock_directory(tmp_path):
+        result = carina(f"demo -o {tmp_path}")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith(f"Error: {tmp_path}: another")
+
+
+def test_maps_are_scored_while_no_other_command_can_write_to_them(tmp_path, monkeypatch):
+    scored = []
+
+    def score(_bench, maps, **_):
+        with pytest.raises(CarinaError, match="another process is writing here"):
+            lock_directory(maps.directory).__enter__()
+        scored.append(maps.directory)
+
+    monkeypatch.setattr("carina.explanations.map_run.score_map_run", score)
+    for _ in range(2):  # the maps are made, and then complete already
+        call(SETS["explain"], tmp_path / "out")
+    assert scored == [tmp_path / "out"] * 2
+
+
+@pytest.mark.parametrize("held", ["studies", "percept", "run"])
+@pytest.mark.parametrize("words", PAGES.values(), ids=PAGES)
+def test_pages_and_scores_are_not_mixed_with_a_set(words, held):
+    before = files(Path(held))
+    result = carina(f"{words} {held}")
+    assert result.exit_code == 2
+    assert f"Error: {held}: is a " in result.stderr
+    assert files(Path(held)) == before
+
+
+@pytest.mark.parametrize("words", PAGES.values(), ids=PAGES)
+def test_pages_and_scores_are_not_mixed_with_the_beginning_of_a_set(words, tmp_path):
+    (tmp_path / UNFINISHED).write_text("of a build")
+    result = carina(f"{words} {tmp_path}")
+    assert result.exit_code == 2
+    assert f"Error: {tmp_path}: holds the beginning of a set" in result.stderr
+
+
+def test_an_audit_is_written_into_its_benchmark():
+    assert carina("audit percept --no-files --workers 1").exit_code == 0
+    assert sorted(path.name for path in Path("percept/audit").iterdir()) == ["audit.html", "audit.json"]
+
+
+def test_a_report_that_fails_leaves_no_directory(tmp_path):
+    assert carina(f"report probes -o {tmp_path / 'new' / 'report'}").exit_code == 2
+    assert not (tmp_path / "new").exists()
+
+
+# ---- the finishing step ---------------------------------------------------------------------------------------------
+
+BESIDE = {
+    "phantom": {"images"},
+    "import": {"import.json", "skipped.csv", "defects.csv", "images"},
+    "percept": {"build.json", "skipped.csv"},
+    "trek": {"build.json", "skipped.csv"},
+    "ground": {"build.json", "skipped.csv"},
+    "explain": {"skipped.csv"},
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_manifest_comes_after_everything_else_and_a_killed_command_is_finished_by_the_next(
+    name, tmp_path, monkeypatch
+):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    call(SETS[name], whole)
+
+    def kill(_layout, directory, _manifest):
+        assert BESIDE[name] <= {path.name for path in directory.iterdir()}
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writing, "save_manifest", kill)
+        assert carina(f"{SETS[name]} {out}").exit_code == 130
+    call(SETS[name], out)
+    assert files(out) == files(whole)
+    assert hidden(out) == []
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_command_that_was_killed_after_its_manifest_is_cleaned_up_by_the_next(name, tmp_path):
+    out = tmp_path / "out"
+    call(SETS[name], out)
+    whole = files(out)
+    (manifest,) = (
+        path for path in out.glob("*.json") if "fingerprint" in path.read_text() and path.stem != "scoring"
+    )
+    (out / UNFINISHED).write_text(json.loads(manifest.read_text())["fingerprint"])
+    (out / LOCK).touch()
+    if name == "percept":
+        (out / ".journal").write_text("outcomes")
+    if name == "import":
+        (out / ".import").mkdir()
+        (out / ".import" / "00000.json").write_text("{}")
+    call(SETS[name], out)
+    assert hidden(out) == []
+    assert files(out) == whole
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if "skipped.csv" in BESIDE[name]])
+def test_a_list_of_skipped_records_that_is_missing_is_written_again(name, tmp_path):
+    out = tmp_path / "out"
+    call(SETS[name], out)
+    whole = files(out)
+    (out / "skipped.csv").unlink()
+    call(SETS[name], out)
+    assert files(out) == whole
+
+
+def test_a_finished_import_is_left_as_it_is_and_says_the_same(tmp_path):
+    words = f"{SETS['import']} {tmp_path / 'out'} --json"
+    first, second = carina(words), carina(words)
+    assert first.exit_code == second.exit_code == 0
+    assert json.loads(first.stdout)["cases"] > 0
+    assert second.stdout == first.stdout
+
+
+# ---- leftovers ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ALL.values(), ids=ALL)
+def test_a_successful_call_removes_what_killed_calls_left(words, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / LOCK).touch()
+    for name in (".index.html.99.tmp", ".run.json.123.tmp", ".steps.parquet.7.tmp"):
+        (out / name).write_text("half")
+    call(words, out)
+    assert hidden(tmp_path) == []
+    (out / ".run.json.123.tmp").write_text("half")
+    if (
+        "export" not in words
+    ):  # an export is not written in place: whatever lies in a finished one is not its own
+        call(words, out)
+        assert hidden(tmp_path) == []
+
+
+def test_temporary_files_in_the_folders_of_a_report_are_removed(tmp_path):
+    for folder in ("tables", "figures"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / ".a.csv.99.tmp").write_text("half")
+        (tmp_path / folder / ".mine.tmp").write_text("of the user")
+    call(PAGES["report"], tmp_path)
+    assert hidden(tmp_path) == ["figures/.mine.tmp", "tables/.mine.tmp"]
+
+
+# ---- foreign files --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b"my notes", None], ids=["no table", "a table"])
+@pytest.mark.parametrize("name", SETS)
+def test_a_part_that_this_command_did_not_write_is_neither_removed_nor_overwritten(name, content, tmp_path):
+    folder = tmp_path / {"phantom": "studies", "explain": "maps"}.get(name, "cases")
+    folder.mkdir()
+    own = folder / "part-00007.parquet"
+    if content is None:
+        pq.write_table(pq.read_table("studies/studies/part-00000.parquet").replace_schema_metadata(), own)
+        content = own.read_bytes()
+    own.write_bytes(content)
+    result = carina(f"{SETS[name]} {tmp_path}")
+    assert result.exit_code == 2
+    assert f"{own}: was not written by this command" in result.stderr
+    assert files(tmp_path) == {str(own.relative_to(tmp_path)): content}
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("phantom", "images/mine.png"),
+        ("import", "skipped.csv"),
+        ("percept", "build.json"),
+        ("percept", ".journal"),
+        ("trek", "skipped.csv"),
+        ("ground", "skipped.csv"),
+        ("explain", "skipped.csv"),
+    ],
+)
+def test_a_file_of_the_user_is_not_overwritten_by_the_files_beside_the_parts(name, file, tmp_path):
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text("mine")
+    result = carina(f"{SETS[name]} {tmp_path}")
+    assert result.exit_code == 2
+    assert f"{tmp_path / Path(file).parts[0]}: was not written by this command" in result.stderr
+    assert files(tmp_path) == {file: b"mine"}
+
+
+def test_a_file_of_the_user_in_the_hidden_directory_of_an_export_is_kept(tmp_path):
+    (tmp_path / ".out.partial").mkdir()
+    (tmp_path / ".out.partial" / "notes").write_text("mine")
+    result = carina(f"{EXPORTS['chat']} {tmp_path / 'out'}")
+    assert result.exit_code == 2
+    assert f"{tmp_path / '.out.partial'}: holds files that Carina did not write" in result.stderr
+    assert files(tmp_path) == {".out.partial/notes": b"mine"}
+
+
+def test_a_copied_image_does_not_overwrite_another_one(tmp_path):
+    image = sorted(path for path in Path("chat/images").rglob("*.png"))[0].relative_to("chat")
+    (tmp_path / "images" / image).parent.mkdir(parents=True)
+    (tmp_path / "images" / image).write_text("mine")
+    result = carina(f"{SETS['import']} {tmp_path}")
+    assert result.exit_code == 2
+    assert f"{tmp_path / 'images' / image}: is there already" in result.stderr
+    assert (tmp_path / "images" / image).read_text() == "mine"
+
+
+# ---- damaged exports ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing"])
+@pytest.mark.parametrize("name", EXPORTS)
+def test_every_damaged_file_of_an_export_is_named_by_the_next_call(name, damage, tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS[name], out)
+    call(EXPORTS[name], out)
+    whole = files(out)
+    assert any(path.endswith(".png") for path in whole)
+    for path, content in whole.items():
+        if path == "carina.json":
+            continue
+        if damage == "changed":
+            (out / path).write_bytes(bytes([content[0] ^ 1]) + content[1:])
+        else:
+            (out / path).unlink()
+        result = carina(f"{EXPORTS[name]} {out}")
+        assert result.exit_code == 2, path
+        reason = "was changed since it was exported" if damage == "changed" else "is missing"
+        assert f"Error: {out / path}: {reason}" in result.stderr
+        (out / path).write_bytes(content)
+    call(EXPORTS[name], out)
+    assert files(out) == whole
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_that_was_killed_after_it_got_its_name_is_cleaned_up_by_the_next(name, tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS[name], out)
+    whole = files(out)
+    (out / UNFINISHED).write_text("fingerprint")
+    (out / ".parts").mkdir()
+    (out / ".parts" / "00000.json").write_text("{}")
+    (tmp_path / ".out.lock").touch()
+    call(EXPORTS[name], out)
+    assert hidden(tmp_path) == []
+    assert files(out) == whole
+
+
+def test_an_export_of_which_only_the_notes_are_left_is_made_again(tmp_path, monkeypatch):
+    """A note of a finished part must not outlive the records of the part."""
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    call(EXPORTS["chexpercept"], whole)
+
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("carina.store.resume.remove_notes", kill)
+        assert carina(f"{EXPORTS['chexpercept']} {out}").exit_code == 130
+    call(EXPORTS["chexpercept"], out)
+    assert files(out) == files(whole)
