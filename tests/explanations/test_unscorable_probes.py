@@ -59,10 +59,11 @@ def test_missing_images_are_looked_up_in_one_pass(tmp_path, monkeypatch):
         cases = [probe(place, "mass", present=True)[0] for place in range(number)]
         write_benchmark(folder, cases, Provenance(command="made by hand"), part_size=2)
         bench = open_benchmark(folder)
+        read = list(bench)
         scans.clear()
         with monkeypatch.context() as patched:
             patched.setattr(PartReader, "rows", count)
-            for case in bench:
+            for case in read:
                 with pytest.raises(
                     CarinaError, match=rf"case {case.id!r}, image '{case.images[0].key}' is missing"
                 ):

@@ -67,8 +67,9 @@ def test_a_run_with_nothing_to_score_is_refused(probes, tiny, tmp_path):
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
-@pytest.mark.parametrize(("table", "column"), [("scores", "share"), ("summary", "high")])
-def test_a_number_that_is_not_finite_is_refused(probes, tiny, tmp_path, table, column, value):
+@pytest.mark.parametrize("place", [("scores", "share"), ("summary", "high")])
+def test_a_number_that_is_not_finite_is_refused(probes, tiny, tmp_path, place, value):
+    table, column = place
     run = tiny.explained(tmp_path / "run", probes, controls=())
     path = run / f"{table}.parquet"
     changed = pl.when(pl.int_range(pl.len()) == 1).then(value).otherwise(pl.col(column)).alias(column)

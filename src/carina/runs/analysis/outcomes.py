@@ -121,7 +121,9 @@ def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> O
         .then(pl.col("score").fill_null(0.0))
         .otherwise(0.0)
     )
-    units = rows.join(keys, on=["case", "step"], how="left", maintain_order="left").select(
+    # Joined by itself: a join of all columns would copy them.
+    key = rows.select("case", "step").join(keys, on=["case", "step"], how="left", maintain_order="left")["key"]
+    units = rows.with_columns(key).select(
         *_UNIT_COLUMNS,
         *(name for name in TEXT_SCORES if rows[name].null_count() < rows.height),
         "key",
