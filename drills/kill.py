@@ -34,7 +34,7 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 import numpy as np
 import pyarrow.parquet as pq
 
-from carina.cli import main as run_command
+from carina.program import main as run_command
 from carina.studies import Region
 from common import CARINA, Tally, main
 
