@@ -24,7 +24,7 @@ def case(number, *, patient="p", split="test"):
     )
 
 
-@pytest.mark.parametrize(("buffer", "longest", "things"), [(32, 128, 1000), (8192, 1 << 18, 20_000)])
+@pytest.mark.parametrize(("buffer", "longest", "things"), [(32, 128, 1000), (8192, 1 << 16, 20_000)])
 def test_the_first_number_of_each_thing_is_found_among_many(monkeypatch, buffer, longest, things):
     monkeypatch.setattr(first_seen, "_BUFFER", buffer)
     monkeypatch.setattr(first_seen, "_LONGEST", longest)

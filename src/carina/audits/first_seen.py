@@ -24,7 +24,7 @@ from carina.cases.model import Case
 
 _BUFFER: Final = 8192
 """Digests that are collected before they are sorted and written."""
-_LONGEST: Final = 1 << 18
+_LONGEST: Final = 1 << 16
 """Digests of the longest run that is merged with another one."""
 _BLOCK: Final = 512
 """Digests that are read at a time."""
