@@ -11,9 +11,11 @@ rather than the seconds that an import takes, and a crash ends nothing but the o
 import argparse
 import ctypes
 import gc
+import importlib
 import json
 import os
 import pickle
+import pkgutil
 import random
 import resource
 import shutil
@@ -24,21 +26,37 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from PIL import Image
 
+import carina
 import mutations
+from carina.audits import list_gates
+from carina.cli import app
+from carina.runs.prices import TABLE
+from carina.studies import Region, write_png
 from common import INPUT_COMMANDS, LIMIT_BYTES, LIMIT_SECONDS, Tally, main
 
 INPUTS: Final = 5_000
-SHORT: Final = 300
+SHORT: Final = 120
 WORK: Final = "work"
 """Name of the folder in which a command runs; everything outside of it is outside."""
 REFUSED: Final = 2
 CRASHED: Final = 70
+_NOT_IMPORTED: Final = ("carina.runs.inspect", "carina.models.served", "carina.maps.unpickle")
+"""Modules with costly extras that no command here uses, and the program of a process of its own."""
+_NEED_TORCH: Final = (
+    "carina.explanations.methods",
+    "carina.models.chat",
+    "carina.models.clip",
+    "carina.models.sam",
+    "carina.runs.score.learned",
+)
 _TESTS: Final = Path(__file__).parent.parent / "tests"
 
 _READABLE: Final = tuple(
@@ -133,8 +151,6 @@ def _be_command(arguments: Sequence[str], folder: Path, said: Path, seen: Path) 
         os.environ["TMPDIR"] = str(folder / "tmp")
         tempfile.tempdir = None
         sys.addaudithook(_make_hook(str(folder), report))
-        from carina.cli import app
-
         try:
             app(list(arguments), prog_name="carina")
             code = 0
@@ -245,7 +261,7 @@ def _fill(commands: Sequence[str], name: str) -> tuple[str, ...]:
 
 _PROBES: Final = (
     *_fill(_BENCH, "probes"),
-    "explain probes --model builtin/asymmetry -o out --workers 1 --limit 4",
+    "explain probes --model control/centre -o out --workers 1",
 )
 _PERCEPT: Final = (*_fill(_BENCH, "percept"), "export percept --to chexpercept -o out --workers 1",
                    "run percept --model builtin/random -o out --history gold")  # fmt: skip
@@ -324,8 +340,6 @@ def make_inputs(root: Path, *, with_models: bool) -> None:
             raise SystemExit(f"carina {' '.join(words)} exits with {outcome.code}: {outcome.text}")
     _make_map_files(root)
     (root / "limits.yaml").write_text(_some_limits())
-    from carina.runs.prices import TABLE
-
     shutil.copy(TABLE, root / "prices.yaml")
     outcome = run_forked(
         f"{_SCORES[0].replace('-o out', '-o tuned')} --split val --profile chexlocalize --tune thresholds.json".split(),
@@ -339,8 +353,6 @@ def make_inputs(root: Path, *, with_models: bool) -> None:
 
 
 def _some_limits() -> str:
-    from carina.audits import list_gates
-
     lines = []
     for info in list_gates(["percept"]):
         numbers = {
@@ -357,8 +369,6 @@ def _some_limits() -> str:
 
 def _make_map_files(root: Path) -> None:
     """Maps of two images and two findings in every format, with their regions in two layouts."""
-    from carina.studies import Region, write_png
-
     folder, pickles = root / "files", root / "pickles"
     folder.mkdir()
     pickles.mkdir()
@@ -387,8 +397,6 @@ def _make_map_files(root: Path) -> None:
             case 2:
                 write_png(folder / f"{name}_Edema_map.png", (values * 255).astype(np.uint8))
             case 3:
-                from PIL import Image
-
                 Image.fromarray(values).save(folder / f"{name}_Edema_map.tif")
         with (pickles / f"{name}_Edema_map.pkl").open("wb") as file:
             pickle.dump({"map": values, "prob": 0.5, "task": "Edema", "gt": 1, "cxr_dims": (20, 24)}, file)
@@ -402,17 +410,14 @@ def _make_models(root: Path) -> None:
     """Tiny random models in the published layouts, as the tests make them."""
     for folder in ("models/clip", "models/in_process"):
         sys.path.insert(0, str(_TESTS / folder))
-    import tiny
-    import tiny_clip
-
-    tiny_clip.save("clip", root / "clip")
-    tiny.save_tiny("llava", root / "llava")
+    importlib.import_module("tiny_clip").save("clip", root / "clip")
+    importlib.import_module("tiny").save_tiny("llava", root / "llava")
     _make_classifier(root / "onnx")
 
 
 def _make_classifier(folder: Path) -> None:
-    from onnx import TensorProto, helper
-
+    onnx = importlib.import_module("onnx")
+    helper, number = onnx.helper, onnx.TensorProto.FLOAT
     nodes = [
         helper.make_node("GlobalAveragePool", ["image"], ["mean4"]),
         helper.make_node("Flatten", ["mean4"], ["mean"]),
@@ -421,8 +426,8 @@ def _make_classifier(folder: Path) -> None:
     graph = helper.make_graph(
         nodes,
         "brightness",
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 1, 8, 8])],
-        [helper.make_tensor_value_info("p", TensorProto.FLOAT, ["batch", 1])],
+        [helper.make_tensor_value_info("image", number, ["batch", 1, 8, 8])],
+        [helper.make_tensor_value_info("p", number, ["batch", 1])],
     )
     folder.mkdir()
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -441,7 +446,14 @@ def _copy_links(source: Path, target: Path) -> None:
 
 
 def judge(
-    target: Target, command: str, words: str, outcome: Outcome, folder: Path, tally: Tally, seen: Counter[str]
+    target: Target,
+    command: str,
+    words: str,
+    outcome: Outcome,
+    *,
+    folder: Path,
+    tally: Tally,
+    seen: Counter[str],
 ) -> None:
     """Count what came of a damaged input, and note every broken promise once for each place in the program."""
     place = f"{target.name}: {words}: carina {command}"
@@ -482,7 +494,7 @@ def judge(
 
 def drill(folder: Path, tally: Tally, given: argparse.Namespace) -> None:
     """Damage one file at a time, and run one command on it."""
-    _import_everything()
+    _import_everything(with_models=not given.short)
     base = folder / "base"
     base.mkdir()
     make_inputs(base, with_models=not given.short)
@@ -497,7 +509,7 @@ def drill(folder: Path, tally: Tally, given: argparse.Namespace) -> None:
     slowest = largest = 0.0
     total = SHORT if given.short else INPUTS
     for number in range(given.first, min(total, given.first + (given.inputs or total))):
-        draw = random.Random(f"{given.seed} {number}")
+        draw = random.Random(f"{given.seed} {number}")  # noqa: S311 - nothing secret
         target = draw.choices(targets, weights)[0]
         work = folder / WORK
         _copy_links(base, work)
@@ -512,9 +524,8 @@ def drill(folder: Path, tally: Tally, given: argparse.Namespace) -> None:
         tally.count("inputs")
         tally.count(f"  {target.name}")
         slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.bytes)
-        judge(
-            target, command, f"input {number}, {path.relative_to(work)}, {words}", outcome, work, tally, seen
-        )
+        damaged = f"input {number}, {path.relative_to(work)}, {words}"
+        judge(target, command, damaged, outcome, folder=work, tally=tally, seen=seen)
         shutil.rmtree(work)
         after = (
             sorted(path.name for path in folder.iterdir() if path != work),
@@ -527,26 +538,16 @@ def drill(folder: Path, tally: Tally, given: argparse.Namespace) -> None:
     tally.count("largest, MB", round(largest / 1e6))
 
 
-def _import_everything() -> None:
+def _import_everything(*, with_models: bool) -> None:
     """Import what the commands import when they run, so that forked processes need not."""
-    import importlib
-    import pkgutil
-
-    import carina
-
+    left_out = _NOT_IMPORTED if with_models else (*_NOT_IMPORTED, *_NEED_TORCH)
     for module in pkgutil.walk_packages(carina.__path__, "carina."):
-        if not module.name.startswith(
-            ("carina.runs.inspect", "carina.models.served", "carina.maps.unpickle")
-        ):
-            try:
+        if not module.name.startswith(left_out):
+            with suppress(ImportError):  # of an extra that is not installed
                 importlib.import_module(module.name)
-            except ImportError:
-                pass  # an extra that is not installed
-    import cv2
-    import torch
-
-    cv2.setNumThreads(1)
-    torch.set_num_threads(1)
+    importlib.import_module("cv2").setNumThreads(1)
+    if with_models:
+        importlib.import_module("torch").set_num_threads(1)
     gc.freeze()
 
 

@@ -34,17 +34,17 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 import numpy as np
 import pyarrow.parquet as pq
 
-from carina.cli import main as run_command
+from carina.program import main as run_command
 from carina.studies import Region
 from common import CARINA, Tally, main
 
 INPUTS: Final = "../../inputs"
 """Where a call finds the inputs, relative to its own folder; the same for all calls, since it is part of some files."""
 POINTS: Final = 20
-LAST: Final = 6
-"""Events at the end that are always among the points: there, the directory is finished."""
+ENDS: Final = tuple(range(12))
+"""Events that are always among the points, counted from the last: there, the directory is finished."""
 SHORT_POINTS: Final = 3
-SHORT_LAST: Final = 2
+SHORT_ENDS: Final = (1, 5)
 RANDOM_KILLS: Final = 20
 SHORT_RANDOM_KILLS: Final = 1
 LIMIT: Final = 120
@@ -323,24 +323,21 @@ def compare(tally: Tally, what: str, folder: Path, expected: dict[str, str]) -> 
 # ---- the drill ------------------------------------------------------------------------------------------------------
 
 
-def choose_points(ended: Ended, number: int, last: int) -> list[tuple[Kind, int]]:
-    """Points at which to kill: the first event, the last ones, others at equal distances; then any audit events."""
+def choose_points(ended: Ended, number: int, ends: Sequence[int]) -> list[tuple[Kind, int]]:
+    """Points at which to kill: some near the end, others at equal distances; then any audit events."""
     if ended.writes <= number:
-        chosen: set[int] = set(range(1, ended.writes + 1))
+        chosen = set(range(1, ended.writes + 1))
     else:
-        chosen = set(range(ended.writes - last + 1, ended.writes + 1))
-        spread = number - last
-        chosen |= (
-            {1 + place * (ended.writes - last) // spread for place in range(spread)}
-            if spread > 1
-            else {2 * ended.writes // 3}
-        )
+        rest = ended.writes - len(ends)
+        spread = number - len(ends)
+        chosen = {ended.writes - end for end in ends}
+        chosen |= {1 + place * rest // spread for place in range(spread)} if spread > 1 else {rest // 2}
     points: list[tuple[Kind, int]] = [("write", place) for place in sorted(chosen)]
     missing = max(0, number - len(points))
     return points + [("any", 1 + (place + 1) * ended.events // (missing + 2)) for place in range(missing)]
 
 
-def drill_command(base: Path, tally: Tally, command: Writing, number: int, last: int) -> None:
+def drill_command(base: Path, tally: Tally, command: Writing, number: int, ends: Sequence[int]) -> None:
     """Kill one command at each of its points, run it again, and compare."""
     calls = base / "calls"
     whole = _make_folder(calls, "whole")
@@ -357,7 +354,7 @@ def drill_command(base: Path, tally: Tally, command: Writing, number: int, last:
             f"{command.name}: a second call exits with {repeated.code}: {repeated.errors.strip()[-300:]}"
         )
     compare(tally, f"{command.name}, called twice", whole, expected)
-    points = choose_points(unbroken, number, last)
+    points = choose_points(unbroken, number, ends)
     for kind, place in points:
         what = f"{command.name}, killed at {'file-system' if kind == 'write' else 'audit'} event {place}"
         folder = _make_folder(calls, "killed")
@@ -448,10 +445,10 @@ def drill(folder: Path, tally: Tally, options: argparse.Namespace) -> None:
         import_module(name)
     is_short = options.short
     make_inputs(folder / "inputs", with_checkpoint=not is_short)
-    number, last = (SHORT_POINTS, SHORT_LAST) if is_short else (POINTS, LAST)
+    number, ends = (SHORT_POINTS, SHORT_ENDS) if is_short else (POINTS, ENDS)
     for command in COMMANDS:
         if options.only in command.name and not (is_short and command.is_slow):
-            drill_command(folder, tally, command, number, last)
+            drill_command(folder, tally, command, number, ends)
             tally.count("commands")
     chance = random.Random(options.seed)  # noqa: S311 - not a secret
     for command in WITH_WORKERS:

@@ -146,23 +146,25 @@ def other_value(old: object, draw: random.Random, *, same_type: bool) -> Any:
             lambda: draw.choice(TEXTS),
             lambda: old[: len(old) // 2],
             lambda: old + old,
-            lambda: old.upper(),
+            old.upper,
             lambda: old + "x",
         )
         return draw.choice(kinds)()
-    if isinstance(old, list):
-        made = list(old)
-        how = draw.randrange(4)
-        if how == 0:
-            return []
-        if how == 1 and made:
-            made.append(copy.deepcopy(draw.choice(made)))
-        elif how == 2 and made:
-            made.pop(draw.randrange(len(made)))
-        else:
-            draw.shuffle(made)
-        return made
-    return None
+    return _other_list(old, draw) if isinstance(old, list) else None
+
+
+def _other_list(old: list[Any], draw: random.Random) -> list[Any]:
+    made = list(old)
+    how = draw.randrange(4)
+    if how == 0:
+        made.clear()
+    elif how == 1 and made:
+        made.append(copy.deepcopy(draw.choice(made)))
+    elif how == 2 and made:
+        made.pop(draw.randrange(len(made)))
+    else:
+        draw.shuffle(made)
+    return made
 
 
 def change_value(value: Any, draw: random.Random, *, same_type: bool = False) -> str:
@@ -426,11 +428,13 @@ def damage_array(path: Path, draw: random.Random) -> str:
     array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
     if path.suffix == ".npz":
         packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            with archive.open("map.npy", "w") as file:
-                file.write(array)
-                for _ in range(60 if how == "bomb" else 0):
-                    file.write(bytes(10_000_000))
+        with (
+            zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive,
+            archive.open("map.npy", "w") as file,
+        ):
+            file.write(array)
+            for _ in range(60 if how == "bomb" else 0):
+                file.write(bytes(10_000_000))
         array = packed.getvalue()
     replace_file(path, array)
     return f"array: {how} {shape} {dtype}"

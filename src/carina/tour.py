@@ -17,6 +17,7 @@ from carina.explanations.maps import open_maps
 from carina.explanations.scoring import score_map_run
 from carina.ground import build_ground
 from carina.pages import Pages, write_case_pages, write_study_pages
+from carina.pages.output import lock_pages
 from carina.pages.report import Report
 from carina.pages.report import report as write_report
 from carina.pages.start import Command, Link, RunEntry, Tile, preview_uri, render_start
@@ -28,7 +29,6 @@ from carina.runs.evaluate import run_model
 from carina.runs.options import RunOptions
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.files import write_bytes
-from carina.store.layout import lock_output
 from carina.store.progress import Advance, Progress, no_progress
 from carina.store.results import Location, Result, as_path
 from carina.store.workers import in_order
@@ -183,7 +183,7 @@ def demo(
     """
     target = as_path(out)
     setup = _Setup(out=target, seed=seed, workers=workers or os.cpu_count() or 1, progress=progress)
-    with lock_output(target, "the demo"):
+    with lock_pages(target, "the demo", [START]):
         return _make_demo(setup, studies=studies, size=size, per_cell=per_cell)
 
 

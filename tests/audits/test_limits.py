@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from carina.audits import list_gates
+from carina.audits.benchmark import load_limits
 from carina.audits.gate import GATES
 from carina.store.errors import CarinaError
 
@@ -58,3 +59,11 @@ def test_defaults_of_a_protocol_apply_to_benchmarks_of_this_protocol_only():
 def test_values_that_are_not_shares_are_refused_with_gate_and_limit(value):
     with pytest.raises(CarinaError, match=r"^limits\.yaml: answer-position.*margin"):
         GATES["answer-position"].read_limits({"margin": value}, ["trek"], where="limits.yaml")
+
+
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf"])
+def test_a_file_with_a_limit_that_is_not_finite_is_refused_with_file_and_key(tmp_path, number):
+    path = tmp_path / "limits.yaml"
+    path.write_text(f"answer-position: {{margin: {number}}}\n")
+    with pytest.raises(CarinaError, match=r"limits\.yaml: answer-position\.margin: expected a finite number"):
+        load_limits(path)

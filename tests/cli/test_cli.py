@@ -1,5 +1,7 @@
 """The program as a whole: help, version, exit codes."""
 
+import errno
+import os
 import re
 import subprocess
 import sys
@@ -192,7 +194,7 @@ def test_a_command_that_failed_keeps_its_exit_code_and_a_fault_its_traceback() -
 def test_an_error_of_the_file_system_is_one_sentence(tmp_path):
     (tmp_path / "studies").write_text("in the way")
     result = CliRunner().invoke(app, ["phantom", "-n", "1", "--size", "32", "-o", str(tmp_path)])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stderr.startswith("Error: ")
     assert "studies" in result.stderr
 
@@ -202,3 +204,27 @@ def test_help_lists_commands_in_the_order_of_the_work():
     names = [line.split()[0] for line in listed if line.strip()]
     wanted = ["phantom", "import", "build", "audit", "run", "report"]
     assert [name for name in names if name in wanted] == wanted
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [
+        (errno.ENOSPC, 1, "free some space and run the same command again"),
+        (errno.EROFS, 2, "choose another directory"),
+        (errno.EACCES, 2, "choose another directory"),
+    ],
+)
+def test_an_error_of_the_operating_system_names_the_file_and_what_to_do(
+    tmp_path, monkeypatch, number, code, words
+):
+    """A full disk is an error of `write`, which knows no file name."""
+
+    def refuse(_path, _content):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", refuse)
+    result = CliRunner().invoke(app, ["phantom", "-n", "1", "--size", "64", "-o", str(tmp_path / "out")])
+    assert result.exit_code == code
+    assert str(tmp_path / "out") in result.stderr
+    assert os.strerror(number) in result.stderr
+    assert words in result.stderr

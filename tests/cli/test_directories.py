@@ -130,7 +130,7 @@ def test_maps_are_scored_while_no_other_command_can_write_to_them(tmp_path, monk
 
     monkeypatch.setattr("carina.explanations.map_run.score_map_run", score)
     for _ in range(2):  # the maps are made, and then complete already
-        call(SETS["explain"], tmp_path / "out")
+        carina(f"{SETS['explain']} {tmp_path / 'out'}")
     assert scored == [tmp_path / "out"] * 2
 
 
@@ -289,6 +289,7 @@ def test_a_part_that_this_command_did_not_write_is_neither_removed_nor_overwritt
         ("trek", "skipped.csv"),
         ("ground", "skipped.csv"),
         ("explain", "skipped.csv"),
+        ("explain", "scoring.json"),
     ],
 )
 def test_a_file_of_the_user_is_not_overwritten_by_the_files_beside_the_parts(name, file, tmp_path):
@@ -298,6 +299,23 @@ def test_a_file_of_the_user_is_not_overwritten_by_the_files_beside_the_parts(nam
     assert result.exit_code == 2
     assert f"{tmp_path / Path(file).parts[0]}: was not written by this command" in result.stderr
     assert files(tmp_path) == {file: b"mine"}
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("report", "report.html"),
+        ("show", "index.html"),
+        ("show one", "p000000-s1.html"),
+        ("audit", "audit.html"),
+    ],
+)
+def test_a_page_of_the_user_is_not_overwritten(name, page, tmp_path):
+    (tmp_path / page).write_text("<title>Mine</title>")
+    result = carina(f"{PAGES[name]} {tmp_path}")
+    assert result.exit_code == 2
+    assert f"Error: {tmp_path / page}: was not written by Carina" in result.stderr
+    assert files(tmp_path) == {page: b"<title>Mine</title>"}
 
 
 def test_a_file_of_the_user_in_the_hidden_directory_of_an_export_is_kept(tmp_path):

@@ -259,13 +259,14 @@ def bench(tmp_path_factory):
         Anatomy(name=f"{side} lung", image="0.png", region=region, annotator="a")
         for side, region in (("right", box(5, 5, 20, 30)), ("left", box(35, 5, 20, 30)))
     ]
-    broken = finding("pleural effusion", drawn(Region.full(9, 9)))
-    ill = [study(0, EFFUSION, anatomy=tuple(lungs)), study(1, EFFUSION), study(2, broken)]
+    # Two annotators who agree on no pixel.
+    apart = finding("pleural effusion", drawn(LEFT, "a"), drawn(RIGHT, "b"))
+    ill = [study(0, EFFUSION, anatomy=tuple(lungs)), study(1, EFFUSION), study(2, apart)]
     write_studies(
         root / "studies", [*ill, *(study(n, NO_EFFUSION) for n in range(3, 8))], Provenance(command="test")
     )
     studies = open_studies(root / "studies")
-    return root, studies, build_ground(studies, root / "bench", workers=1)
+    return root, studies, build_ground(studies, root / "bench", fusion="intersection", workers=1)
 
 
 def test_cases_are_consistent_and_state_their_facts(bench):
@@ -298,17 +299,17 @@ def test_a_study_that_cannot_be_used_is_listed_and_the_others_are_built(bench):
     (target,) = built.build_report.targets
     assert target.left_out == {"its regions are empty or do not fit the image": 1}
     assert "s2,pleural effusion,its regions" in (root / "bench" / "skipped.csv").read_text()
-    with pytest.raises(CarinaError, match=r"study s2, pleural effusion: image 2\.png: .*9 x 9"):
-        build_ground(studies, root / "stopped", workers=1, on_error="stop")
+    with pytest.raises(CarinaError, match=r"study s2, pleural effusion: 2\.png: no pixel .*intersection"):
+        build_ground(studies, root / "stopped", fusion="intersection", workers=1, on_error="stop")
 
 
 def test_any_number_of_workers_gives_the_same_bytes_and_a_second_call_changes_nothing(bench):
     root, studies, _ = bench
-    build_ground(studies, root / "two", workers=2)
+    build_ground(studies, root / "two", fusion="intersection", workers=2)
     for path in sorted((root / "bench").rglob("*.*")):
         assert path.read_bytes() == (root / "two" / path.relative_to(root / "bench")).read_bytes(), path
     before = {path: path.stat().st_mtime_ns for path in (root / "two").rglob("*.parquet")}
-    build_ground(studies, root / "two", workers=1)
+    build_ground(studies, root / "two", fusion="intersection", workers=1)
     assert before == {path: path.stat().st_mtime_ns for path in (root / "two").rglob("*.parquet")}
 
 
@@ -341,7 +342,7 @@ def test_memory_does_not_grow_with_the_number_of_studies(tmp_path, monkeypatch):
 def test_a_build_that_sorts_on_disk_gives_the_same_bytes_and_leaves_nothing_else(bench, monkeypatch):
     root, studies, _ = bench
     monkeypatch.setattr(build, "sort_on_disk", partial(sort_on_disk, run=1))
-    build_ground(studies, root / "sorted", workers=1)
+    build_ground(studies, root / "sorted", fusion="intersection", workers=1)
     files = {path.relative_to(root / "bench") for path in (root / "bench").rglob("*")}
     assert {path.relative_to(root / "sorted") for path in (root / "sorted").rglob("*")} == files
     for path in files:

@@ -109,6 +109,20 @@ def test_a_score_of_7_5_is_not_reported(finished, tmp_path):
     assert not (tmp_path / "report").exists()
 
 
+def test_a_protocol_that_is_a_path_stays_inside_the_report(finished, tmp_path):
+    table = pl.read_parquet(finished.path / "steps.parquet", glob=False)
+    moved = table.with_columns(protocol=pl.lit("../../../x"))
+    moved.write_parquet(finished.path / "steps.parquet")
+    forget_checksum(finished.path)
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    out = tmp_path / "a" / "b" / "report"
+    written = report([finished.path], out)
+    new = {path for path in tmp_path.rglob("*") if path.is_file()} - before
+    assert new == set(written.files)
+    assert all(out in path.parents for path in new)
+    assert any(path.name.startswith("x-") and path.suffix == ".svg" for path in new)
+
+
 def test_a_box_with_an_unknown_frame_or_an_infinite_corner_is_refused(finished):
     table = pl.read_parquet(finished.path / "steps.parquet")
     row = table.with_row_index().filter(pl.col("format") == "boxes")["index"][0]

@@ -31,6 +31,8 @@ def sample(
     ("wrong", "expected"),
     [
         ({"n": 0}, "n: expected a whole number of at least 1, found 0"),
+        ({"n": 1, "share": float("nan")}, "share: expected a finite number, found nan"),
+        ({"n": 1, "weights": {"a": float("inf")}}, "weights: a: expected a finite number, found inf"),
         ({"n": "5"}, "n: expected a whole number of at least 1, found '5'"),
         ({"n": 2.5}, "n: expected a whole number of at least 1, found 2.5"),
         ({"n": True}, "n: expected a whole number of at least 1, found True"),
@@ -80,3 +82,11 @@ def test_what_is_no_path_is_shown_in_the_error():
             as_path(wrong)
     with pytest.raises(CarinaError, match=r"'a\\x00b': a path cannot hold a NUL character"):
         as_path("a\0b")
+
+
+def test_a_path_at_which_no_file_can_be_is_refused(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(CarinaError, match=r"loop: its links lead in a circle"):
+        as_path(tmp_path / "loop")
+    with pytest.raises(CarinaError, match=r"not UTF-8 text"):
+        as_path(tmp_path / "\udcff")

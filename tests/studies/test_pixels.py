@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image as Pillow
+from PIL.TiffImagePlugin import TiffImageFile
 
 from carina.cases import case_image
 from carina.store.errors import ImageError
@@ -121,9 +122,9 @@ def test_an_orientation_tag_moves_no_pixel(tmp_path):
     assert read_pixels(tmp_path / "a.jpg").shape == GREY8.shape
 
 
-def bomb(width, height):
+def bomb(width, height, *, bits=8, colour=0):
     """A PNG of a few bytes that says it is huge."""
-    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
     data = b"IDAT" + zlib.compress(b"\0" * 100)
     chunks = b"".join(
         struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
@@ -140,6 +141,27 @@ def test_a_decompression_bomb_is_refused_from_its_header(tmp_path):
             ImageError, match=r"bomb\.png: 60000 x 60000 pixels, more than the limit of 100,000,000"
         ):
             read(path)
+
+
+def test_bytes_of_all_channels_are_limited_from_the_header(tmp_path):
+    """9900 x 9900 pixels of 16-bit colour with transparency are within the limit of pixels, and 784 MB decoded."""
+    (tmp_path / "deep.png").write_bytes(bomb(9_900, 9_900, bits=16, colour=6))
+    for read in (read_header, read_pixels):
+        with pytest.raises(
+            ImageError, match=r"deep\.png: 9900 x 9900 .* 784,080,000 bytes, more than the limit"
+        ):
+            read(tmp_path / "deep.png")
+
+
+def test_the_pages_of_a_tiff_are_not_counted_one_by_one(tmp_path, monkeypatch):
+    """Counting reads the header of every page, of which a small file can hold hundreds of thousands."""
+    pages = [Pillow.fromarray(GREY8)] * 3
+    pages[0].save(tmp_path / "pages.tif", save_all=True, append_images=pages[1:])
+    monkeypatch.setattr(
+        TiffImageFile, "n_frames", property(lambda _image: pytest.fail("the pages were counted"))
+    )
+    with pytest.raises(ImageError, match=r"pages\.tif: holds several pages, expected one"):
+        read_header(tmp_path / "pages.tif")
 
 
 def test_the_caller_sets_the_limit_of_pixels(tmp_path):

@@ -28,6 +28,7 @@ from carina.explanations.maps import (
     store_frame,
 )
 from carina.explanations.probe import make_probe, read_grey_pixels
+from carina.explanations.scoring import SCORES, SCORING, SUMMARY
 from carina.ground import PRESENT
 from carina.store import OpenSet, PartInfo
 from carina.store.errors import CarinaError, MapsError
@@ -116,7 +117,7 @@ def make_maps(
     selected = select_probes(bench, options.limit)
     provenance = _provenance(bench, explainer, options, len(selected))
     _keep_open(provenance.fingerprint, model, options.method, explainer)
-    with create_maps(out, provenance, beside=(SKIPPED,)) as build:
+    with create_maps(out, provenance, beside=(SKIPPED, SCORES, SUMMARY, SCORING)) as build:
         finished = build.finished()
         if finished is not None and finished.counts.maps == len(selected) and (out / SKIPPED).is_file():
             progress(len(selected))

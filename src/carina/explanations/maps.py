@@ -18,6 +18,7 @@ from carina.models.frame import Frame, Map
 from carina.store import Kind, OpenSet, View, Writer
 from carina.store.errors import MapsError
 from carina.studies.model import Record
+from carina.studies.pixels import MAX_PIXELS
 from carina.studies.vocabulary import Split
 
 _VERSION: Final = (1, 0)
@@ -68,7 +69,13 @@ class LocalisationMap(Record, frozen=True, kw_only=True):
 
     @property
     def values(self) -> Map:
-        """The grid as the model gave it."""
+        """The grid as the model gave it.
+
+        Raises:
+            MapsError: The grid holds more or fewer numbers than the record states.
+        """
+        for fault in _faults(self):
+            raise MapsError(f"map {self.id!r}: {fault}")
         below = np.frombuffer(self.grid, "<f2").reshape(self.rows, self.columns).astype(np.float64)
         return np.asarray(self.highest - self.range * below, np.float32)
 
@@ -153,11 +160,21 @@ def _count(batches: Iterable[Any]) -> Counts:
 
 
 def _faults(record: LocalisationMap) -> Iterator[str]:
-    if len(record.grid) != 2 * record.rows * record.columns:
+    if min(record.rows, record.columns) < 1:
+        yield f"grid: {record.rows} x {record.columns} cells, expected 1 x 1 or more"
+    elif len(record.grid) != 2 * record.rows * record.columns:
         yield (
             f"grid: holds {len(record.grid)} bytes, expected {2 * record.rows * record.columns} for "
             f"{record.rows} x {record.columns} numbers of 16 bits"
         )
+    for name in ("highest", "range", "score", "against"):
+        number = getattr(record, name)
+        if number is not None and not math.isfinite(number):
+            yield f"{name}: {number}, expected a finite number"
+    placed = record.placed
+    sizes = (placed.height, placed.width, placed.rows, placed.columns, placed.side)
+    if min(sizes) < 1 or max(sizes) > MAX_PIXELS or placed.height * placed.width > MAX_PIXELS:
+        yield f"placed: a frame of {placed.height} x {placed.width} in a square of {placed.side} pixels"
 
 
 MAPS: Final = Kind(

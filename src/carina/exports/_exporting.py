@@ -69,7 +69,7 @@ def export(
     """Write a benchmark in the format of another tool.
 
     The directory appears when it is complete. An interrupted export resumes with the first part that is not finished; a
-    directory that already holds the same export is not changed.
+    directory that already holds the same export is compared with its checksums and not changed.
 
     Args:
         bench: Directory of a benchmark, or an opened one.
@@ -84,7 +84,8 @@ def export(
         The folder, with its counts and the checksums of its files.
 
     Raises:
-        CarinaError: The export, an option, the benchmark or an image is wrong, or `out` holds something else.
+        CarinaError: The export, an option, the benchmark or an image is wrong, or `out` holds something else or the
+            same export with a file that was changed or removed.
 
     Example:
         >>> export("bench", "conversations", to="word")

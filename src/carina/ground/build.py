@@ -175,16 +175,16 @@ def _build(
                 found.skipped += unfit
                 progress(len(made))
             cases = map(_DECODER.decode, sorting.read())
-            parts = (
+            parts = [
                 build.write_part(index, islice(cases, PART_SIZE))
                 for index in range(-(-len(sorting) // PART_SIZE))
-            )
+            ]
 
-            def write_beside(manifest: Manifest) -> None:
-                write_report(directory, _make_report(found, manifest))
-                write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
+        def write_beside(manifest: Manifest) -> None:
+            write_report(directory, _make_report(found, manifest))
+            write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
 
-            build.close(parts, write_beside)
+        build.close(parts, write_beside)
 
 
 def _resolve_targets(studies: Studies, options: GroundOptions) -> GroundOptions:

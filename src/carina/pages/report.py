@@ -18,6 +18,7 @@ from carina.pages.map_comparison.figures import map_figures
 from carina.pages.map_comparison.figures import style_runs as style_maps_runs
 from carina.pages.map_comparison.gallery import make_galleries
 from carina.pages.map_comparison.page import render_map_comparison
+from carina.pages.output import lock_pages
 from carina.pages.run_comparison.case_browser import browser_data, select_cases
 from carina.pages.run_comparison.figures import run_figures, style_runs
 from carina.pages.run_comparison.page import render_run_comparison
@@ -30,7 +31,6 @@ from carina.runs.prices import TABLE, read_prices
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
-from carina.store.layout import lock_output
 from carina.store.names import safe_name
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_pandas, as_path
@@ -172,7 +172,7 @@ def report(
     image_path = None if images is None else as_path(images)
 
     groups: list[RunGroup] = []
-    with lock_output(directory, "the report", folders=(TABLES, FIGURES)):
+    with lock_pages(directory, "the report", (RUN_PAGE, MAP_PAGE), folders=(TABLES, FIGURES)):
         with progress("Runs", len(paths)) as advance:
             if run_paths or not map_paths:
                 groups = group_runs(read_runs(run_paths), benchmarks=bench_paths, images=image_path)

@@ -21,6 +21,7 @@ from carina.pages.conversation import is_conversation, load_conversation, render
 from carina.pages.conversation_index import list_conversations, render_conversation_index
 from carina.pages.conversation_summary import draw_conversation_summary
 from carina.pages.figures import png_bytes
+from carina.pages.output import lock_pages
 from carina.pages.sets import CaseSet, RenderedViews, StudySet
 from carina.pages.study import StudyContent, StudyLinks, load_study, render_study
 from carina.pages.study_index import (
@@ -38,7 +39,7 @@ from carina.pages.words import page_name
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
-from carina.store.layout import lock_output, what_is
+from carina.store.layout import what_is
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
 from carina.studies import Studies, open_studies
@@ -181,7 +182,7 @@ def write_study_page(studies: StudySet, study: Study, out: Path, *, links: Study
         >>> write_study_page(studies, studies["p000000-s1"], Path("pages")).html.name
         'p000000-s1.html'
     """
-    with lock_output(out, _TITLE):
+    with lock_pages(out, _TITLE, [f"{page_name(study.id)}.html"]):
         return _write_study(load_study(studies, study), out, links or _existing_links(study, out))
 
 
@@ -220,7 +221,7 @@ def write_study_pages(
     cards: list[StudyCard] = []
     pages: list[Page] = []
     with (
-        lock_output(out, _TITLE),
+        lock_pages(out, _TITLE, [INDEX]),
         progress("Pages", len(names)) as advance,
         _contact_sheet(out / CONTACT_SHEET, len(names), with_lateral=with_lateral) as add_tile,
     ):
@@ -267,7 +268,7 @@ def write_case_page(
         >>> write_case_page(bench, bench["c-7db117ee228a361f"], Path("pages")).html.name
         'c-7db117ee228a361f.html'
     """
-    with lock_output(out, _TITLE):
+    with lock_pages(out, _TITLE, [f"{page_name(case.id)}.html"]):
         links = links or CaseLinks(index=_existing(out, INDEX))
         return _write_case(cases, case, out, views or Views(cases), links)
 
@@ -304,7 +305,7 @@ def write_case_pages(
     cards: list[CaseCard] = []
     pages: list[Page] = []
     only_conversations = bool(names)
-    with lock_output(out, _TITLE), progress("Pages", len(names)) as advance:
+    with lock_pages(out, _TITLE, [INDEX]), progress("Pages", len(names)) as advance:
         for place, case in enumerate(islice(cases, limit)):
             links = CaseLinks(
                 index=INDEX,

@@ -119,7 +119,8 @@ def import_source(
 ) -> Imported:
     """Import a source as studies or as cases, whichever it brings, and report what was skipped.
 
-    An interrupted import resumes with the first part that is not finished. The arguments are those of `import_studies`.
+    An interrupted import resumes with the first part that is not finished; a finished one is left as it is. The
+    arguments are those of `import_studies`.
 
     Returns:
         Counts, skipped records and defects. Where no record can be used, nothing is written and it `is_empty`.

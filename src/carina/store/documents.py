@@ -22,6 +22,8 @@ MAX_BYTES: Final = 500_000_000
 """Largest file that is read whole: several times the largest published file of annotations."""
 MAX_YAML_BYTES: Final = 1_000_000
 """Largest YAML file: several hundred times a list of all limits or prices."""
+MAX_YAML_DEPTH: Final = 20
+"""Levels of a YAML file, of which limits and prices have three. The time of the parser grows with their square."""
 DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for content that is not JSON, not of the expected type, not UTF-8, or nested too deeply."""
 
@@ -142,9 +144,13 @@ def read_yaml(path: Path) -> Any:  # noqa: ANN401 - what the file holds
     content = read_file(path, max_bytes=MAX_YAML_BYTES)
     try:
         text = content.decode()
-        # An alias is refused: nine lines of them can stand for gigabytes.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise CarinaError(f"{path}: holds an alias (*name); write the values out")
+        depth = 0
+        for event in yaml.parse(text, yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent):  # nine lines of them can stand for gigabytes
+                raise CarinaError(f"{path}: holds an alias (*name); write the values out")
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_YAML_DEPTH:
+                raise CarinaError(f"{path}: nested too deeply, more than {MAX_YAML_DEPTH} levels")
         value = yaml.safe_load(text)
     except UnicodeDecodeError as problem:
         raise CarinaError(f"{path}: not YAML: {explain_decode_error(problem)}") from problem

@@ -116,7 +116,8 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
 def read_fingerprint(path: Path) -> str | None:
     """The fingerprint of the set that a part was written for: empty where it states none, None where it is damaged."""
     try:
-        metadata = pq.read_schema(path).metadata or {}
+        with pq.ParquetFile(path) as part:
+            metadata = part.schema_arrow.metadata or {}
     except _READ_ERRORS:
         return None
     stated: bytes = metadata.get(_FINGERPRINT_KEY, b"")

@@ -10,6 +10,7 @@ import pytest
 from carina.cases import open_benchmark
 from carina.explanations.analysis.maps_groups import find_benchmark
 from carina.explanations.analysis.read import read_maps_run
+from carina.explanations.map_run import open_map_run
 from carina.explanations.scoring import read_scoring
 from carina.pages.report import report
 from carina.store.errors import CarinaError
@@ -55,14 +56,61 @@ def rescored(run, **changes):
     (run / "scoring.json").write_bytes(msgspec.json.encode(made))
 
 
-def test_a_run_with_nothing_to_score_says_so(probes, tiny, tmp_path):
+def test_a_run_with_nothing_to_score_is_refused(probes, tiny, tmp_path):
     run = tiny.explained(tmp_path / "none", probes, tune_on=None, controls=())
     for name in ("scores", "summary"):
         pl.DataFrame([]).write_parquet(run / f"{name}.parquet")
     rescored(run, scored=0, sensitivity=())
-    assert read_maps_run(run).own.is_empty()
-    text = text_of(report([run], tmp_path / "out"))
-    assert "No map of a present finding was scored" in text
+    with pytest.raises(CarinaError, match="none: none of its maps is of a present finding"):
+        report([run], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("place", [("scores", "share"), ("summary", "high")])
+def test_a_number_that_is_not_finite_is_refused(probes, tiny, tmp_path, place, value):
+    table, column = place
+    run = tiny.explained(tmp_path / "run", probes, controls=())
+    path = run / f"{table}.parquet"
+    changed = pl.when(pl.int_range(pl.len()) == 1).then(value).otherwise(pl.col(column)).alias(column)
+    pl.read_parquet(path).with_columns(changed).write_parquet(path)
+    rescored(run)
+    with pytest.raises(
+        CarinaError, match=rf"{table}\.parquet, row 1, column '{column}': expected a finite number"
+    ):
+        report([run], tmp_path / "out")
+
+
+def test_scores_of_another_model_are_refused(probes, tiny, tmp_path):
+    run = tiny.explained(tmp_path / "run", probes, controls=())
+    rescored(run, model="lab/other")
+    with pytest.raises(
+        CarinaError, match=r"scoring\.json: is about lab/other, .* but maps\.json about lab/good"
+    ):
+        read_maps_run(run)
+
+
+def test_the_scores_of_the_run_itself_are_read_whatever_its_name(probes, tiny, tmp_path):
+    """As a pattern, `m[1]` stands for `m1`, and `a*b` for `a-b`."""
+    names = ("m1", "m[1]", "a-b", "a*b", "qq", "q?")
+    runs = []
+    for number, name in enumerate(names):
+        run = tiny.explained(tmp_path / name, probes, controls=())
+        for table, column in (("scores", "share"), ("summary", "value")):
+            path = run / f"{table}.parquet"
+            pl.read_parquet(path, glob=False).with_columns(pl.lit(number / 10).alias(column)).write_parquet(
+                path
+            )
+        rescored(run)
+        runs.append(run)
+    for number, run in enumerate(runs):
+        read, opened = read_maps_run(run), open_map_run(run)
+        for scores in (read.scores, opened.to_frame()):
+            assert scores["share"].unique().to_list() == [number / 10]
+        for summary in (read.summary, opened.summary()):
+            assert summary["value"].unique().to_list() == [number / 10]
+        assert len(opened.maps.table(["id"]).collect()) == len(opened.maps)
+        assert len(opened.maps.sql("SELECT id FROM maps").pl()) == len(opened.maps)
 
 
 def test_tables_that_lack_a_column_are_refused(probes, tiny, tmp_path):

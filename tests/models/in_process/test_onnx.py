@@ -9,7 +9,7 @@ import pytest
 from carina import models
 from carina.cases import Option, Step
 from carina.models import Reply
-from carina.models.onnx import InputSpec, prepare
+from carina.models.onnx import FindingClassifier, InputSpec, prepare
 from carina.runs.classifier import OnnxModel
 from carina.store.errors import CarinaError
 
@@ -296,3 +296,26 @@ def test_outputs_that_are_not_finite_are_refused(opened, turn, grey):
 
 def test_unknown_devices_are_refused(saved):
     assert refused(saved(), device="abacus").startswith("device 'abacus': onnxruntime does not have it")
+
+
+def test_a_failure_of_onnxruntime_names_the_model(saved, monkeypatch, png):
+    path = saved()
+    classifier = FindingClassifier.open(str(path))
+
+    class Broken:
+        def run(self, *_):
+            raise RuntimeError("[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION\nNon-zero status code")
+
+    monkeypatch.setattr(classifier, "_session", Broken())
+    with pytest.raises(CarinaError, match=r"model\.onnx: cannot be run: \[ONNXRuntimeError\] : 6"):
+        classifier.predict([png(np.zeros((4, 4), np.uint8))])
+
+
+@pytest.mark.parametrize("size", [[0, 4], [2**31, 4], [4, 10**6]])
+def test_an_input_of_a_size_that_no_classifier_has_is_refused(saved, size):
+    path = saved()
+    content = json.loads((path / "carina.json").read_text())
+    content["input"]["size"] = size
+    (path / "carina.json").write_text(json.dumps(content))
+    with pytest.raises(CarinaError, match=r"carina\.json: `size` must be"):
+        FindingClassifier.open(str(path))

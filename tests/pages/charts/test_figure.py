@@ -28,7 +28,9 @@ from carina.pages.charts import (
     stacked_bar_chart,
 )
 from carina.pages.charts.bars import ink_on_bar
+from carina.pages.charts.intervals import _difference_ticks
 from carina.pages.charts.text import cut_text, text_width, wrap_text
+from carina.store.errors import CarinaError
 
 ONE = SeriesStyle("one <of> two & more", "s1", "circle")
 OTHER = SeriesStyle("other", "s2", "square", None, "hollow")
@@ -415,3 +417,30 @@ def test_long_labels_of_rows_continue_in_the_next_line():
     # The mark of a value stands at the height of its row's mark.
     heights = [float(one.attrib["y"]) for one in elements(svg, "use")]
     assert heights[:2] == pytest.approx(heights[2:])
+
+
+@pytest.mark.parametrize("strange", [float("inf"), float("-inf"), float("nan")])
+def test_a_number_that_is_not_finite_is_refused_before_anything_is_drawn(strange):
+    """An axis that reaches to infinity has no ticks and no end."""
+    for make in (
+        lambda: Interval(strange),
+        lambda: Interval(0.5, 0.4, strange),
+        lambda: Reference("chance", strange),
+        lambda: Trace(ONE, [(0.0, strange)]),
+        lambda: Trace(ONE, [(0.0, 0.0)], band=[(0.0, 0.0, strange)]),
+        lambda: LinePanel("panel", [], (0.0, strange), {}),
+        lambda: LinePanel("panel", [], (0.0, 1.0), {}, y_top=strange),
+        lambda: Dot("dot", 0.5, strange, ONE),
+        lambda: stacked_bar_chart("bars", {"a": {"x": strange}}, {"x": "x"}, SERIES, title="Bars", note=""),
+    ):
+        with pytest.raises(CarinaError, match=r"chart, .*: expected finite numbers"):
+            make()
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 1e-300, 0.0])
+def test_an_axis_of_any_finite_range_has_five_ticks(value):
+    ticks = _difference_ticks(
+        [IntervalPanel("Difference", {"a": {"a": Interval(value, -abs(value), abs(value))}})]
+    )
+    assert len(ticks) == 5
+    assert max(ticks) >= abs(value)

@@ -118,8 +118,9 @@ def _answers(group: RunGroup, run: ComparedRun, about: pl.DataFrame) -> pl.DataF
     steps = group.outcomes[run.id].closed
     return (
         steps.filter(~pl.col("format").is_in(_POINTING))
-        .select("case", "step", "study", "source", "cluster", "value")
+        .select("case", "step", "cluster", "value")
         .join(about, on=["case", "step"])
+        .join(run.index.select("case", "study", "source"), on="case")
     )
 
 

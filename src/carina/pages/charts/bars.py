@@ -9,6 +9,7 @@ from carina.cases.draw import Colour, ink_on
 from carina.pages.charts.canvas import LEFT, WIDTH, Canvas
 from carina.pages.charts.figure import Figure
 from carina.pages.charts.intervals import label_rows, label_width, list_shares
+from carina.pages.charts.numbers import require_finite
 from carina.pages.charts.style import COLOURS, SeriesStyle
 from carina.pages.charts.text import SMALL, text_width
 
@@ -35,6 +36,8 @@ def stacked_bar_chart(
         title: Title of the chart.
         note: What the bars mean.
     """
+    for own in shares.values():
+        require_finite(title, own.values())
     last = list(parts)[-1]
     roles = {
         part: "good" if part == last else f"e{min(8, place)}" for place, part in enumerate(parts, start=1)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from carina.pages.charts.canvas import LEFT, LINE, WIDTH, Canvas
 from carina.pages.charts.figure import Figure
+from carina.pages.charts.numbers import require_finite
 from carina.pages.charts.style import SeriesStyle
 from carina.pages.charts.text import TEXT, text_width, wrap_text
 
@@ -29,6 +30,9 @@ class Interval:
     low: float | None = None
     high: float | None = None
 
+    def __post_init__(self) -> None:
+        require_finite("a value with its interval", (self.value, self.low, self.high))
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -38,6 +42,9 @@ class Reference:
     value: float
     is_dashed: bool = False
     """Dashes; otherwise a line with a triangle at its upper end."""
+
+    def __post_init__(self) -> None:
+        require_finite(self.name, (self.value,))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Lines that coincide are drawn as stripes of their colours with their marks side 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
 import polars as pl
@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 
 from carina.pages.charts.canvas import ACROSS, AXIS, CHANCE, GAP, LEFT, LINE, WIDTH, Box, Canvas, panels_width
 from carina.pages.charts.figure import Figure
+from carina.pages.charts.numbers import require_finite
 from carina.pages.charts.style import SeriesStyle
 from carina.pages.charts.text import SMALL, TEXT, cut_text, wrap_text
 from carina.pages.words import join_names
@@ -43,6 +44,11 @@ class Trace:
     is_smooth: bool = False
     """Whether the line has so many points that only a few get a mark."""
 
+    def __post_init__(self) -> None:
+        start = () if self.start is None else (self.start,)
+        for places in (self.points, start, self.band, self.whiskers, self.highlights):
+            require_finite(self.style.name, chain.from_iterable(places))
+
 
 @dataclass(frozen=True)
 class LinePanel:
@@ -60,6 +66,10 @@ class LinePanel:
     has_diagonal: bool = False
     weight: float = 1.0
     """Width relative to the other panels of its row."""
+
+    def __post_init__(self) -> None:
+        numbers = (*self.x_range, *self.x_ticks, self.y_top, *chain.from_iterable(self.chance), self.weight)
+        require_finite(self.title, numbers)
 
 
 def line_chart(

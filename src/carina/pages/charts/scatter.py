@@ -10,6 +10,7 @@ from matplotlib.transforms import Affine2D, Bbox
 
 from carina.pages.charts.canvas import ACROSS, AXIS, GAP, LEFT, LINE, Box, Canvas, panels_width
 from carina.pages.charts.figure import Figure
+from carina.pages.charts.numbers import require_finite
 from carina.pages.charts.style import SeriesStyle
 from carina.pages.charts.text import SMALL, TEXT, cut_text, text_width, wrap_text
 
@@ -30,6 +31,9 @@ class Dot:
     style: SeriesStyle
     x_interval: tuple[float, float] | None = None
     y_interval: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        require_finite(self.name, (self.x, self.y, *(self.x_interval or ()), *(self.y_interval or ())))
 
 
 @dataclass(frozen=True)

@@ -102,19 +102,18 @@ def estimate_tasks(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
         estimates.append(
             estimate_share(run, weight_groups(steps), level="task", name=task, metric="accuracy")
         )
-        gold = steps.with_columns(key=pl.coalesce("gold_label", pl.col("gold_options").list.join("+")))
-        single = gold.filter(~pl.col("multiple") & (pl.col("key") != ""))
+        single = steps.filter(~pl.col("multiple") & (pl.col("gold") != ""))
         if not single.is_empty():
             estimates.append(
                 estimate_share(
                     run,
-                    weight_groups(single, "key"),
+                    weight_groups(single, "gold"),
                     level="task",
                     name=task,
                     metric="mean recall over classes",
                 )
             )
-            most = max(single.group_by("key").len()["len"].to_list()) / single.height
+            most = max(single.group_by("gold").len()["len"].to_list()) / single.height
             estimates.append(_count(run, ("task", task, "best constant answer"), most, single.height))
         several = steps.filter("multiple")
         if not several.is_empty():

@@ -18,9 +18,8 @@ from carina.runs.analysis.read import TEXT_SCORES, sort_steps
 CLOSED: Final = ("choice", "yes_no", "boxes", "map")
 """Formats that always have a right answer; free text is mostly only more or less similar to its key."""
 _UNIT_COLUMNS: Final = (
-    "case", "study", "source", "target", "path", "number", "step", "stage", "task", "format", "multiple", "state",
-    "gold_options", "gold_label", "kinds", "overlap", "f1", "iou", "rouge", "entity_f1", "attribute_f1", "chance",
-    *TEXT_SCORES,
+    "case", "target", "path", "number", "step", "stage", "task", "format", "multiple", "state",
+    "gold_label", "kinds", "overlap", "f1", "iou", "rouge", "entity_f1", "attribute_f1", "chance",
 )  # fmt: skip
 _COUNTED_COLUMNS: Final = (
     "case", "step", "stage", "task", "path", "patient", "state", "status", "obeyed", "seconds", "input_tokens",
@@ -122,9 +121,15 @@ def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> O
         .then(pl.col("score").fill_null(0.0))
         .otherwise(0.0)
     )
-    units = rows.join(keys, on=["case", "step"], how="left", maintain_order="left").select(
+    # Joined by itself: a join of all columns would copy them.
+    key = rows.select("case", "step").join(keys, on=["case", "step"], how="left", maintain_order="left")[
+        "key"
+    ]
+    units = rows.with_columns(key).select(
         *_UNIT_COLUMNS,
+        *(name for name in TEXT_SCORES if rows[name].null_count() < rows.height),
         "key",
+        gold=pl.coalesce("gold_label", pl.col("gold_options").list.join("+")),
         cluster=pl.coalesce("patient", pl.concat_str(pl.lit("case "), "case")),
         closed=closed,
         value=value,

@@ -24,7 +24,7 @@ TEXT_SCORES: Final = {
 }
 """Scores of free text that a run has only where the models that compute them were installed: column and title."""
 ANALYSIS_COLUMNS: Final = (
-    "case", "study", "patient", "protocol", "source", "target", "path", "number", "step", "stage", "task", "format",
+    "case", "patient", "protocol", "target", "path", "number", "step", "stage", "task", "format",
     "multiple", "state", "status", "gold_options", "gold_label", "kinds", "correct", "score", "overlap", "f1", "iou",
     "rouge", "entity_f1", "attribute_f1", "obeyed", "chance", "seconds", "input_tokens", "output_tokens", "images",
     *TEXT_SCORES,
@@ -48,7 +48,7 @@ class ComparedRun:
     table: StepsTable
     """Its steps, on disk."""
     index: pl.DataFrame
-    """`case`, `protocol` and `source`: once each."""
+    """`case`, `protocol`, `study` and `source`: once each."""
     unfinished: tuple[str, ...] = ()
     """Sentences about what the table lacks, because a call was interrupted."""
     unchecked: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def read_run(path: Path) -> ComparedRun:
     if not (path / RUN_FILE).exists():
         raise CarinaError(f"{path}: no {RUN_FILE} and no {LAYOUTS['maps'].file}, {_EXPECTED_RUN}")
     run = open_run(path)
-    index = run.table.read(("case", "protocol", "source")).unique(maintain_order=True)
+    index = run.table.read(("case", "protocol", "study", "source")).unique(maintain_order=True)
     return ComparedRun(
         id=run.info.id,
         path=path,
