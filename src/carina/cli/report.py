@@ -96,6 +96,6 @@ def report(
             err=True,
         )
         for notice in written.notices:
-            typer.echo(notice, err=True)
+            print_line(notice, err=True)
     if open_:
         written.open()
