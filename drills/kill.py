@@ -116,7 +116,7 @@ COMMANDS: Final = (
 WITH_WORKERS: Final = (
     _writing("phantom, 2 workers", "phantom -n 40 --seed 2 --size 64 --workers 2 -o out", is_slow=True),
     _writing("run --processes 2", "run @percept --model builtin/reader --processes 2 -o out"),
-    _writing("build trek, 2 workers", "build trek @studies --workers 2 --part-size 4 -o out", is_slow=True),
+    _writing("export chat, 2 workers", "export @percept --to chat --workers 2 -o out", is_slow=True),
     _writing(
         "explain, 2 workers", "explain @probes --model builtin/asymmetry --workers 2 -o out", is_slow=True
     ),

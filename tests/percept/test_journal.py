@@ -96,10 +96,3 @@ def test_a_file_that_is_no_journal_is_replaced(tmp_path, content):
     assert known(tmp_path, [skipped(1)]) == [False]
     written(tmp_path, [skipped(1)])
     assert known(tmp_path, [skipped(1)]) == [True]
-
-
-def test_the_journal_is_removed_when_the_benchmark_is_complete(tmp_path):
-    with Journal(tmp_path, STAMP) as journal:
-        journal.add(skipped(1))
-        journal.remove()
-    assert list(tmp_path.iterdir()) == []
