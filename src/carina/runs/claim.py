@@ -73,8 +73,7 @@ def claim_run(
         CarinaError: The directory holds another run, or other files.
     """
     path = out / RUN_FILE
-    # A temporary file that a killed call left is ignored.
-    others = [each for each in contents(out) if each != path and not each.name.startswith(f".{RUN_FILE}.")]
+    others = [each for each in contents(out) if each != path]
     if not path.exists() and others:
         raise CarinaError(f"{out}: is not empty and holds no run; choose another directory")
     if not any(each.stat().st_size for each in others):
