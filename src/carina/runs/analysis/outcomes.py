@@ -122,7 +122,9 @@ def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> O
         .otherwise(0.0)
     )
     # Joined by itself: a join of all columns would copy them.
-    key = rows.select("case", "step").join(keys, on=["case", "step"], how="left", maintain_order="left")["key"]
+    key = rows.select("case", "step").join(keys, on=["case", "step"], how="left", maintain_order="left")[
+        "key"
+    ]
     units = rows.with_columns(key).select(
         *_UNIT_COLUMNS,
         *(name for name in TEXT_SCORES if rows[name].null_count() < rows.height),
