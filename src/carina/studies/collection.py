@@ -42,7 +42,9 @@ _FRAME: Final = (
 
 
 @check_arguments
-def open_studies(location: Location, images: Location | None = None, *, verify: bool = True) -> "Studies":
+def open_studies(
+    location: Location, images: Location | None = None, *, verify: bool = True, verify_images: bool = True
+) -> "Studies":
     """Open a study set; only its manifest is read.
 
     Args:
@@ -50,6 +52,8 @@ def open_studies(location: Location, images: Location | None = None, *, verify: 
         images: Directory of the images, if they have moved.
         verify: Whether to compare each part with its checksum when it is first read; False for a set that was
             verified before.
+        verify_images: Whether to compare each image file with the SHA-256 that its study states, when it is first
+            opened.
 
     Returns:
         The study set; studies are read when they are asked for.
@@ -65,7 +69,8 @@ def open_studies(location: Location, images: Location | None = None, *, verify: 
     if isinstance(location, Studies) and images is None:
         return location
     root = None if images is None else as_path(images)
-    return Studies(OpenSet(STUDIES, as_path(location), verify=verify, image_root=root))
+    opened = OpenSet(STUDIES, as_path(location), verify=verify, image_root=root, verify_images=verify_images)
+    return Studies(opened)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

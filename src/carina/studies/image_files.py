@@ -59,15 +59,16 @@ class ImageView(View[R, M]):
             raise self._image_error(image, str(error)) from error
 
     def _read_image(self, image: FiledImage, read: Callable[[Path], Read]) -> Read:
-        """An image as `read` returns it; raises where its size is not that of the record."""
+        """An image as `read` returns it; raises where size or SHA-256 are not those of the record."""
         path = self.image_path(image)
         if not path.exists():
             raise self._image_error(image, f"is missing: no file {path}")
-        self._check_content(image, path)
         pixels = read(path)
         height, width = pixels.shape[:2]
         if (width, height) != (image.width, image.height):
             raise self._image_error(image, self._other_size(image, width, height))
+        # Last, because a damaged file and another size are described better by what was found.
+        self._check_content(image, path)
         return pixels
 
     def check_image(self, image: FiledImage) -> None:

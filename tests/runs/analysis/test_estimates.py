@@ -123,14 +123,14 @@ def test_opposing_paths_give_sensitivity_and_specificity(analysis):
 
 def test_intervals_equal_those_of_carina_stats(analysis):
     steps = analysis.group.outcomes["alpha"].steps
-    wanted = mean_interval(steps["value"].to_numpy(), steps["patient"].to_list(), replicates=REPLICATES)
+    wanted = mean_interval(steps["value"].to_numpy(), steps["cluster"].to_list(), replicates=REPLICATES)
     found = value(analysis, "alpha", "micro")
     assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high))
     first = steps.filter(pl.col("stage") == 1)
     wanted = balanced_accuracy(
         first["value"].to_numpy(),
         (first["path"] == "LF").to_list(),
-        first["patient"].to_list(),
+        first["cluster"].to_list(),
         replicates=REPLICATES,
     )
     found = value(analysis, "alpha", "stage", "1", "balanced accuracy")

@@ -223,11 +223,11 @@ def _read_checks(directory: Path, fingerprint: str) -> CheckResult | None:
     if checks.maps != fingerprint:
         raise CarinaError(f"{path}: belongs to other maps than {MAPS.file}; run carina explain --check again")
     remedy = "check the maps again with carina explain --check"
+    rows = read_frame(directory / ROWS, remedy)
+    _require(directory / ROWS, rows, ("case", "patient"))
     if checks.table is not None:
         check_table(directory / ROWS, checks.table, stated_in=CHECKS, remedy=remedy)
-    rows = read_frame(directory / ROWS, remedy)
     check_finite(directory / ROWS, rows)
-    _require(directory / ROWS, rows, ("case", "patient"))
     return CheckResult(checks, rows)
 
 
