@@ -237,13 +237,14 @@ def test_a_benchmark_without_cases_is_refused(tmp_path):
         run_model(tmp_path / "empty", "builtin/random", tmp_path / "run", RunOptions())
 
 
-def test_a_case_without_steps_counts_as_complete(tmp_path):
+def test_a_case_without_steps_is_refused_before_anything_is_asked(tmp_path):
     from carina.cases import Provenance, write_benchmark
 
     bare = msgspec.structs.replace(CASES[0], id="bare", steps=())
     write_benchmark(tmp_path / "bench", [bare, CASES[0]], Provenance(command="test"))
-    result = run_model(tmp_path / "bench", "builtin/oracle", tmp_path / "run", RunOptions())
-    assert (result.counts.cases, result.counts.complete, result.counts.steps) == (2, 2, 1)
+    with pytest.raises(CarinaError, match=r"case 'bare': steps: empty.*carina check"):
+        run_model(tmp_path / "bench", "builtin/oracle", tmp_path / "run", RunOptions())
+    assert not (tmp_path / "run/run.json").exists()
 
 
 def test_a_lone_surrogate_in_an_answer_does_not_end_a_run(bench, tmp_path, use_model):
