@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from carina.ground.options import GroundOptions
 from carina.studies import Image, Study
+from carina.studies.faults import is_sound_image
 from carina.studies.lookalikes import looks_like, may_be_called
 
 FRONTAL: Final = ("PA", "AP", "unknown")
@@ -202,7 +203,11 @@ def image_at(study: Study, place: int) -> Image:
 
 def images_of(study: Study, options: GroundOptions) -> list[Image]:
     """Images of a study that may be asked about."""
-    return [image for image in study.images if options.lateral or image.view in FRONTAL]
+    return [
+        image
+        for image in study.images
+        if (options.lateral or image.view in FRONTAL) and is_sound_image(image)
+    ]
 
 
 def _add_present(

@@ -39,6 +39,7 @@ from carina.percept.records import (
 from carina.percept.rules import Ineligible, Rules
 from carina.percept.truth import TruthSource, masks_as_drawn
 from carina.store.seeding import rng
+from carina.studies.faults import is_sound_image
 from carina.studies.model import Image, Study
 from carina.studies.region import Mask, Region
 
@@ -50,6 +51,8 @@ def frontal_image(study: Study) -> Image:
     """The image that is asked about: the first frontal one."""
     for image in study.images:
         if image.view in FRONTAL:
+            if not is_sound_image(image):
+                raise Ineligible("unsound image", f"{image.key}: carina check says what is wrong")
             return image
     raise Ineligible(
         "no frontal image", f"views: {', '.join(image.view for image in study.images) or 'none'}"

@@ -62,13 +62,7 @@ def picture_faults(study: Study) -> Iterator[str]:
     """Find the problems that prevent a study from being drawn: in images, regions and tips."""
     images = {image.key: image for image in study.images}
     for image in study.images:
-        if min(image.width, image.height) < 1 or image.bits not in BITS:
-            yield f"images: {image.key!r} is {image.width} x {image.height} of {image.bits} bits"
-        elif wrong := size_fault(image.width, image.height):
-            yield f"images: {image.key!r}: {wrong}"
-        if image.spacing_mm and not all(math.isfinite(length) and length > 0 for length in image.spacing_mm):
-            yield f"images: {image.key!r}: spacing of {image.spacing_mm} mm, expected positive numbers"
-        yield from (f"images: {image.key!r}: {fault}" for fault in greyscale_faults(image))
+        yield from (f"images: {image.key!r}{fault}" for fault in image_faults(image))
     for structure in study.anatomy:
         yield from _region_faults(f"anatomy {structure.name!r}", structure.image, structure.region, images)
     for found in _findings_and_devices(study):
@@ -80,6 +74,22 @@ def picture_faults(study: Study) -> Iterator[str]:
         for tip in device.tips:
             if tip.image not in images or not (math.isfinite(tip.x) and math.isfinite(tip.y)):
                 yield f"{device.name} {device.id!r}: tip at ({tip.x}, {tip.y}) of image {tip.image!r}"
+
+
+def image_faults(image: Image) -> Iterator[str]:
+    """Find what is wrong with the description of an image; builds leave out a study for it."""
+    if min(image.width, image.height) < 1 or image.bits not in BITS:
+        yield f" is {image.width} x {image.height} of {image.bits} bits"
+    elif wrong := size_fault(image.width, image.height):
+        yield f": {wrong}"
+    if image.spacing_mm and not all(math.isfinite(length) and length > 0 for length in image.spacing_mm):
+        yield f": spacing of {image.spacing_mm} mm, expected positive numbers"
+    yield from (f": {fault}" for fault in greyscale_faults(image))
+
+
+def is_sound_image(image: Image) -> bool:
+    """Whether the description of an image contradicts neither itself nor what an image can be."""
+    return not any(True for _ in image_faults(image))
 
 
 def size_fault(width: int, height: int) -> str | None:

@@ -19,6 +19,7 @@ from carina.store import PartInfo
 from carina.store.errors import CarinaError
 from carina.store.workers import Pool
 from carina.studies import Studies, Study
+from carina.studies.faults import is_sound_image
 from carina.trek.conversation import make_conversation
 from carina.trek.language import Language, load_language
 from carina.trek.neighbours import NONE, Neighbours
@@ -231,6 +232,8 @@ def reason_to_skip(study: Study) -> str | None:
     """Why there can be no conversation about a study (with the findings of its report); None where there can be one."""
     if not study.images:
         return "no image"
+    if not all(map(is_sound_image, study.images)):
+        return "unsound image"
     return None if study.findings or study.devices else "no finding is stated, present or absent"
 
 
