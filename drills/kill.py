@@ -294,7 +294,7 @@ def digest_files(folder: Path) -> dict[str, str]:
 def _read_without_times(path: Path) -> bytes:
     if path.name == "run.json":
         record = json.loads(path.read_bytes())
-        for name in ("calls", "tables", "id"):
+        for name in ("calls", "table", "id"):
             record.pop(name, None)
         return json.dumps(record, sort_keys=True).encode()
     if path.name == "steps.parquet":
@@ -330,7 +330,7 @@ def choose_points(ended: Ended, number: int, ends: Sequence[int]) -> list[tuple[
     else:
         rest = ended.writes - len(ends)
         spread = number - len(ends)
-        chosen = {ended.writes - end for end in ends}
+        chosen = {ended.writes - end for end in ends if end < ended.writes}
         chosen |= {1 + place * rest // spread for place in range(spread)} if spread > 1 else {rest // 2}
     points: list[tuple[Kind, int]] = [("write", place) for place in sorted(chosen)]
     missing = max(0, number - len(points))

@@ -79,7 +79,7 @@ def test_thresholds_of_the_scored_split_are_refused(tmp_path: Path) -> None:
         filled(Scorer([IOU], split="test", tuned=Thresholds("val", {})), [("a", "mass", 2)])
     bad = tmp_path / "bad.json"
     for text, message in (
-        ("{", "expected tuned thresholds"),
+        ("{", "not tuned thresholds"),
         ('{"split":"v","chosen":{"x":{}}}', "x: lacks the threshold of all"),
         ('{"split":"v","chosen":{"x":{"":1}}}', "lacks the digests of the images"),
     ):

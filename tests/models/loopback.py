@@ -4,11 +4,13 @@ The client is the real one. A script is a function from a request to what is sen
 `Answer` anything else that a service can do.
 """
 
+import asyncio
 import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -55,6 +57,12 @@ class Answer:
 
 HANG = 300.0
 """Seconds after which a test that waits gives up; no test depends on how fast the machine is."""
+
+
+def in_a_loop(work: Coroutine):
+    """What a coroutine returns, on a thread of its own: a browser's loop may be running on this one."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

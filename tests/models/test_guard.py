@@ -1,6 +1,5 @@
 """What a server on a loopback port may not do: send requests on, answer without end, count tokens without sense."""
 
-import asyncio
 import gzip
 import json
 import socket
@@ -59,7 +58,7 @@ def reply_of(url, *, model=loopback.MODEL, stay_local=False, retries=0, seconds=
         finally:
             await served.close()
 
-    return asyncio.run(answer())
+    return loopback.in_a_loop(answer())
 
 
 # ---- where requests go ----------------------------------------------------------------------------------------------
@@ -138,10 +137,10 @@ def test_a_connection_that_reached_another_machine_is_refused_before_anything_is
     stream = SimpleNamespace(get_extra_info=lambda _: (host, 80))
     checking = _refuse_other_peers("connection.connect_tcp.complete", {"return_value": stream})
     if not is_refused:
-        asyncio.run(checking)
+        loopback.in_a_loop(checking)
         return
     with pytest.raises(AnotherHostError, match="not to this machine"):
-        asyncio.run(checking)
+        loopback.in_a_loop(checking)
 
 
 def test_the_address_that_a_connection_reached_is_checked(monkeypatch):

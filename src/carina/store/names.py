@@ -34,7 +34,7 @@ def safe_name(name: str, *, reserved: Collection[str] = (), otherwise: str = "un
 
     Example:
         >>> safe_name("trek"), safe_name("../../x")
-        ('trek', 'x-f87d21e0de')
+        ('trek', 'x-9cdf6a5010')
     """
     is_plain = len(name) <= LONGEST and _PLAIN.fullmatch(name) and not name.endswith(".")
     if is_plain and not (_HASHED.fullmatch(name) or _DEVICES.fullmatch(name) or name in reserved):

@@ -1,6 +1,5 @@
 """Whole runs of a served model: a real client, a service on a loopback port that also misbehaves, a real log."""
 
-import asyncio
 import gc
 import json
 import logging
@@ -11,7 +10,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 from PIL import Image as Pil
-from tests.models.loopback import KEY, MODEL, Answer, failing, serving
+from tests.models.loopback import KEY, MODEL, Answer, failing, in_a_loop, serving
 from tests.runs.conftest import CASES, SIZE
 from tests.runs.served.scripted_model import RIGHT, pictures, pixels, serving_model, turn
 from typer.testing import CliRunner
@@ -59,12 +57,6 @@ def unbroken(bench, tmp_path_factory):
         out = tmp_path_factory.mktemp("unbroken") / "run"
         result = run(bench, out, scripted)
     return out, result, scripted
-
-
-def in_a_loop(work):
-    """What a coroutine returns, on a thread of its own: a browser's loop may be running on this one."""
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, work).result()
 
 
 def conversations(scripted):

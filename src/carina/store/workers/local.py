@@ -395,7 +395,13 @@ def _prepare_process() -> None:
 
 
 def _exit(*_: object) -> None:
-    """End through the `finally` blocks of the running task, which remove its temporary files."""
+    """End through the `finally` blocks of the running task, which remove its temporary files.
+
+    Nothing is printed any more: an event loop would report its tasks, which end in the middle of their work.
+    """
+    with suppress(OSError):
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, sys.stderr.fileno())
     raise SystemExit(128 + signal.SIGTERM)
 
 
