@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 
-.PHONY: help demo test browser coverage lint docs pictures snippets constraints install-checked verify-pins \
+.PHONY: help demo test browser drills coverage lint docs pictures snippets constraints install-checked verify-pins \
 	audit-dependencies format clean
 .DEFAULT_GOAL := help
 
@@ -37,6 +37,11 @@ demo: $(VENV)/.installed-light  ## Make phantom studies and examinations, examin
 test: lint browser  ## Set up everything, check style and types, build the docs, run every test
 	$(MAKE) --no-print-directory docs
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+# Not part of the tests, which run a short version of each: about two hours on two cores.
+drills: $(VENV)/.installed-dev  ## Kill, interrupt, damage and deceive every command, and count what breaks
+	@for drill in kill signals server determinism fuzz; do \
+	  echo "== $$drill" && $(BIN)/python drills/$$drill.py || failed=1; done; exit $${failed:-0}
 
 # Apart, because counting lines takes a third of the time again.
 coverage: $(VENV)/.installed-dev  ## Run every test and tell which lines none of them reaches

@@ -142,13 +142,13 @@ INPUT_COMMANDS: tuple[tuple[str, ...], ...] = (
 """Commands that make small inputs for every other command, in this order."""
 
 
-def make_inputs(root: Path) -> Path:
+def make_inputs(root: Path, commands: Sequence[tuple[str, ...]] = INPUT_COMMANDS) -> Path:
     """Small inputs for every command below `root`: studies, three benchmarks, a run of each kind.
 
     Returns:
         `root`, with `studies`, `percept`, `trek`, `probes`, `runs/reader`, `runs/majority` and `maps/asymmetry`.
     """
-    for arguments in INPUT_COMMANDS:
+    for arguments in commands:
         outcome = run_carina(*arguments, cwd=root, seconds=600)
         if outcome.code != 0:
             raise SystemExit(f"carina {' '.join(arguments)} exits with {outcome.code}: {outcome.errors}")
