@@ -249,6 +249,7 @@ def test_a_compressed_answer_is_read(pack, encoding):
 @pytest.mark.parametrize(
     ("content", "encoding"),
     [(b"no gzip", "gzip"), (gzip.compress(completion())[:-9], "gzip"), (completion(), "br"), (b"", "gzip")],
+    ids=["other bytes", "cut off", "another encoding", "nothing"],
 )
 def test_an_answer_that_cannot_be_decompressed_is_a_transport_error(content, encoding):
     with serving(lambda _: packed(content, encoding)) as service:
@@ -263,7 +264,10 @@ def test_an_answer_that_cannot_be_decompressed_is_a_transport_error(content, enc
         ("1,", "application/json", True),
         ("[", "application/json", True),
         ("[],", "text/event-stream", True),
-        ("[],\n", "text/event-stream", False),
+        ("[],\n", "text/event-stream", True),
+        ("[],\r", "text/event-stream", True),
+        ("[],\n\n", "text/event-stream", False),
+        ("[],\n\n", "text/event-stream+json", True),
     ],
 )
 def test_an_answer_of_too_many_values_is_refused_before_it_is_parsed(values, kind, is_refused):

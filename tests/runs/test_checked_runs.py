@@ -252,3 +252,32 @@ def test_the_comparison_of_images_can_be_turned_off_and_is_stated(two, tmp_path)
     written = report([tmp_path / "run"], tmp_path / "report")
     assert "not compared with the checksums" in written.notices[0]
     assert "not compared with the checksums" in written.pages[0].read_text()
+
+
+# ---- the log --------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_of_another_run_is_refused(bench, finished, tmp_path):
+    other = run(bench.directory, "builtin/oracle", tmp_path / "other" / "random")
+    shutil.copy(other.path / "steps-00.jsonl", finished.path)
+    with pytest.raises(CarinaError, match=r"steps-00\.jsonl, line 1: an answer of another run"):
+        run(bench.directory, "builtin/random", finished.path)
+
+
+def test_an_impossible_number_in_the_log_is_refused(bench, finished):
+    log = finished.path / "steps-00.jsonl"
+    first, *others = log.read_bytes().splitlines(keepends=True)
+    row = msgspec.json.decode(first)
+    row["row"]["score"] = 7.5
+    log.write_bytes(b"".join([msgspec.json.encode(row) + b"\n", *others]))
+    with pytest.raises(CarinaError, match=r"steps-00\.jsonl, line 1: .*score is 7\.5, expected 0 to 1"):
+        run(bench.directory, "builtin/random", finished.path)
+
+
+def test_a_table_that_is_replaced_while_the_run_is_open_is_compared_again(bench, finished, tmp_path):
+    other = run(bench.directory, "builtin/majority", tmp_path / "runs" / "majority")
+    opened = open_run(finished.path)
+    opened.scores()
+    shutil.copy(other.path / "steps.parquet", finished.path)
+    with pytest.raises(CarinaError, match=r"steps\.parquet"):
+        opened.rows([CASES[0].id])

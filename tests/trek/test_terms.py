@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("inspect_ai", reason="the extra served is not installed")
 
+from carina.models.served.terms import refuse_restricted
 from carina.store.errors import CarinaError
 from carina.studies import Provenance, SourceInfo, Study, open_studies, write_studies
 from carina.trek import build_trek
@@ -35,3 +36,24 @@ def test_data_of_a_build_stays_here_unless_its_terms_are_open_or_accepted(tmp_pa
     assert choose_model(here, "--extractor", restricted, accept_terms=False).stay_local
     assert not choose_model(there, "--extractor", restricted, accept_terms=True).stay_local
     assert not choose_model(there, "--extractor", free, accept_terms=False).stay_local
+
+
+@pytest.mark.parametrize(
+    ("licence", "is_open"),
+    [
+        ("CC0-1.0", True),
+        ("CC BY-NC 4.0", True),
+        ("MIT", True),
+        ("Apache-2.0", True),
+        ("BSD 3-Clause", True),
+        ("MIT-LCP credentialed health data use agreement", False),
+        ("CCDA restricted", False),
+        ("Apaches of the hospital only", False),
+        ("", False),
+    ],
+)
+def test_only_whole_names_of_open_licences_count(licence, is_open):
+    stays = refuse_restricted(
+        [SourceInfo(name="x", licence=licence)], "ollama/tiny", base_url=None, accept_terms=False
+    )
+    assert stays is not is_open

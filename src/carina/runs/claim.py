@@ -1,5 +1,6 @@
 """Resume, extend or refuse a run directory; read and write `run.json`."""
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -48,6 +49,20 @@ def read_info(run: Path) -> RunInfo:
         path, content, kind="run", title="the description of a run", schema=SCHEMA, error_class=CarinaError
     )
     return decode_json(content, RunInfo, path=path, what="the description of a run")
+
+
+def identify_run(info: RunInfo) -> str:
+    """A short name of what a run asks: model, options and benchmark. Every line of its log states it.
+
+    Without the fingerprint of weights, which runs of earlier versions lack.
+    """
+    asked = {
+        name: value
+        for name, value in msgspec.to_builtins(info).items()
+        if name not in _MAY_DIFFER and name not in _SELECTION and name != "weights"
+    }
+    asked["selection"] = {name: value for name, value in info.selection.items() if name not in _SELECTION}
+    return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()[:16]
 
 
 def write_info(run: Path, info: RunInfo) -> None:

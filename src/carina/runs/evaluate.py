@@ -9,7 +9,7 @@ from carina.cases import Benchmark, Case, open_benchmark
 from carina.models import ModelName, parse_model_name
 from carina.models.registry import count_processes
 from carina.models.served.address import served_address
-from carina.runs.claim import claim_run, write_info
+from carina.runs.claim import claim_run, identify_run, write_info
 from carina.runs.info import describe_run, start_call
 from carina.runs.log import Answered, read_log
 from carina.runs.options import HistoryName, RunOptions, make_options
@@ -161,7 +161,7 @@ def run_model(
     info = describe_run(bench, name, out, options)
     with lock_directory(out):
         info = claim_run(out, info, bench.ids, on_notice)
-        answered = read_log(out, repair=True)
+        answered = read_log(out, identify_run(info), repair=True)
         ids = info.cases if info.cases is not None else tuple(bench.ids())
         if not ids:
             raise CarinaError(f"{benchmark}: the benchmark has no cases to run")

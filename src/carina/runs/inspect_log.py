@@ -14,7 +14,7 @@ from inspect_ai.model._generate_config import active_generate_config
 
 from carina.cases import Benchmark, open_benchmark
 from carina.models import ModelName, Reply, Sampling, parse_model_name
-from carina.runs.claim import claim_run, write_info
+from carina.runs.claim import claim_run, identify_run, write_info
 from carina.runs.commits import Commits
 from carina.runs.in_process import log_entry
 from carina.runs.info import describe_run, start_call
@@ -79,8 +79,9 @@ class TaskRun:
             info, model, base_url, cases=len(self._ids), verify_images=self._options.verify_images
         )
         write_info(self.out, self._info)
-        answered = read_log(self.out)
-        self._commits = Commits(self._stack.enter_context(StepLog(log_path(self.out))))
+        run = identify_run(self._info)
+        answered = read_log(self.out, run)
+        self._commits = Commits(self._stack.enter_context(StepLog(log_path(self.out), run)))
         return answered
 
 

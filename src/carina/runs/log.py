@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Self
 import msgspec
 
 from carina.runs.records import StepRow
+from carina.runs.steps_table import find_range_problem
 from carina.store.errors import CarinaError
 from carina.store.log import Log, read_lines, read_record
 
@@ -20,6 +21,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     row: StepRow
     text: str | None = None
+    run: str = ""
+    """What the run asks, as `identify_run` names it; empty in logs of earlier versions."""
 
     @property
     def reply(self) -> str | None:
@@ -30,8 +33,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class StepLog:
     """Appends entries to one file, for one process."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, run: str = "") -> None:
         self.path = path
+        self._run = run
         self._log = Log(path)
 
     def __enter__(self) -> Self:
@@ -42,7 +46,7 @@ class StepLog:
 
     def append(self, entries: Iterable[Entry]) -> None:
         """Add entries; `sync` brings them to disk."""
-        self._log.append(map(_ENCODER.encode, entries))
+        self._log.append(_ENCODER.encode(msgspec.structs.replace(entry, run=self._run)) for entry in entries)
 
     def sync(self) -> None:
         """Return when everything that was appended is on disk."""
@@ -58,14 +62,17 @@ def log_path(run: Path, process: int = 0) -> Path:
     return run / f"steps-{process:02d}.jsonl"
 
 
-def read_log(run: Path, *, repair: bool = False) -> "LoggedAnswers":
+def read_log(directory: Path, run: str = "", *, repair: bool = False) -> "LoggedAnswers":
     """What earlier calls have brought to disk, from all processes.
 
-    `repair` removes a last line that was cut off; for a caller that holds the lock of the run.
+    Args:
+        directory: Directory of the run.
+        run: What the run asks, as `identify_run` names it; lines of another run are refused. Empty for any.
+        repair: Remove a last line that was cut off; for a caller that holds the lock of the run.
     """
     places: dict[str, list[_Place]] = {}
-    for path in sorted(run.glob("steps-*.jsonl")):
-        for case, place in _places(path, repair=repair):
+    for path in sorted(directory.glob("steps-*.jsonl")):
+        for case, place in _places(path, run, repair=repair):
             places.setdefault(case, []).append(place)
     return LoggedAnswers(places)
 
@@ -105,9 +112,13 @@ class _Place(NamedTuple):
 
     def read(self) -> Entry:
         try:
-            return _ENTRY.decode(read_record(self.path, self.start))
+            entry = _ENTRY.decode(read_record(self.path, self.start))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise _not_an_entry(self.path, self.number, error) from error
+        problem = find_range_problem(entry.row)
+        if problem is not None:
+            raise _not_an_entry(self.path, self.number, problem)
+        return entry
 
 
 class _Case(msgspec.Struct):
@@ -118,6 +129,7 @@ class _Line(msgspec.Struct):
     """The part of a line that is needed to find it again."""
 
     row: _Case
+    run: str = ""
 
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -125,14 +137,22 @@ _ENTRY: Final = msgspec.json.Decoder(Entry)
 _LINE: Final = msgspec.json.Decoder(_Line)
 
 
-def _places(path: Path, *, repair: bool) -> Iterator[tuple[str, _Place]]:
+def _places(path: Path, run: str, *, repair: bool) -> Iterator[tuple[str, _Place]]:
     for line in read_lines(path, repair=repair):
         try:
-            case = _LINE.decode(line.record or b"").row.case
+            found = _LINE.decode(line.record or b"")
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise _not_an_entry(path, line.number, error) from error
-        yield case, _Place(path, line.number, line.start)
+        if run and found.run and found.run != run:
+            raise CarinaError(
+                f"{path}, line {line.number}: an answer of another run, with another model, benchmark or options; "
+                "restore the log of this run, or remove the file to have its questions asked again"
+            )
+        yield found.row.case, _Place(path, line.number, line.start)
 
 
-def _not_an_entry(path: Path, number: int, error: Exception) -> CarinaError:
-    return CarinaError(f"{path}, line {number}: not an answered step ({error})")
+def _not_an_entry(path: Path, number: int, problem: object) -> CarinaError:
+    return CarinaError(
+        f"{path}, line {number}: not an answered step ({problem}); restore the file, or remove the line to have its "
+        "question asked again"
+    )

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from carina.cases import Benchmark, Case
 from carina.cases.protocol import stage_title
-from carina.runs.claim import read_info, write_info
+from carina.runs.claim import identify_run, read_info, write_info
 from carina.runs.info import end_call
 from carina.runs.log import Answered, read_log
 from carina.runs.records import Policy, RunCounts, RunInfo, StepRow, StepsTableInfo
@@ -241,7 +241,7 @@ def close_run(
     notify: Callable[[str], object] = lambda _sentence: None,
 ) -> Run:
     """Write the table of all steps in the order of the benchmark, and end the call in `run.json`."""
-    answered = read_log(out)
+    answered = read_log(out, identify_run(info))
     metrics = text_metrics()
     statistics = _Statistics()
     with replacing(out / STEPS_FILE) as temporary:

@@ -20,6 +20,7 @@ from carina.models import Reply
 from carina.models.served import ChatMessage, ServedModel
 from carina.models.served.terms import refuse_restricted
 from carina.models.served.usage import MOST_TOKENS
+from carina.runs.claim import identify_run, read_info
 from carina.runs.commits import Commits
 from carina.runs.images import CaseImages
 from carina.runs.in_process import log_entry
@@ -66,7 +67,7 @@ def run_served(
     if options.processes > 1 and len(cases) > 1:
         refused = _run_processes(job, bench.directory, cases, progress)
     else:
-        with StepLog(log_path(out)) as log:
+        with StepLog(log_path(out), identify_run(read_info(out))) as log:
             refused = _run_in_loop(
                 _run_cases(job, bench, _OpenCases(bench, cases, answered, options.policy), log, progress)
             )
@@ -253,7 +254,7 @@ def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) 
             directory, job.options.images, verify=False, verify_images=job.options.verify_images
         )
         open_cases = _OpenCases(bench, cases, read_log(job.out), job.options.policy)
-        with StepLog(log_path(job.out, place)) as log:
+        with StepLog(log_path(job.out, place), identify_run(read_info(job.out))) as log:
             return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
     except CarinaError as error:
         return str(error)

@@ -11,6 +11,7 @@ from typing import Final
 
 from carina.cases import Benchmark, open_benchmark
 from carina.models.registry import open_model
+from carina.runs.claim import identify_run, read_info
 from carina.runs.images import CaseImages
 from carina.runs.in_process import InProcessModel, run_batches
 from carina.runs.log import Answered, StepLog, log_path
@@ -90,7 +91,7 @@ def _run_share(bench: Benchmark, share: Share, progress: OnProgress) -> None:
     model = _open_once(share.bench, share.model, options)
     images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
     walks = resume_walks(bench, share.cases, share.answered, options.policy)
-    with StepLog(log_path(share.out, share.number)) as log:
+    with StepLog(log_path(share.out, share.number), identify_run(read_info(share.out))) as log:
         run_batches(walks, model, images, log, progress=progress)
 
 

@@ -35,6 +35,15 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
 keep sums exact."""
 
 
+def find_range_problem(row: StepRow) -> str | None:
+    """What is wrong with the numbers of a step; None where each is in its range."""
+    for name, (lowest, highest) in RANGES.items():
+        value = getattr(row, name)
+        if value is not None and not lowest - _ROUNDING <= value <= highest + _ROUNDING:
+            return f"{name} is {value}, expected {lowest:g} to {highest:g}"
+    return None
+
+
 def run_columns(info: RunInfo) -> dict[str, str | bool]:
     """Columns that are the same in all rows, so that tables of several runs can be concatenated."""
     return {"model": info.model, "history": info.policy.history, "blind": info.blind}
@@ -46,7 +55,8 @@ class StepsTable:
     def __init__(self, path: Path, info: RunInfo) -> None:
         self.path = path
         self._info = info
-        self._is_checked = False
+        self._checked: tuple[int, int, int] | None = None
+        """What the operating system says of the file that was compared with `run.json`."""
 
     def exists(self) -> bool:
         """Whether the run has a table, which is written at the end of the first call."""
@@ -97,11 +107,13 @@ class StepsTable:
         if not self.exists():
             raise CarinaError(f"{self.path}: missing; the run is not finished, call `carina run` again")
         with open_table(self.path, _REPAIR) as file:
-            if not self._is_checked:
+            about = self.path.stat()
+            version = (about.st_ino, about.st_size, about.st_mtime_ns)
+            if self._checked != version:
                 self._check_columns(file)
                 if self._info.table is not None:
                     check_table(self.path, self._info.table, stated_in="run.json", remedy=_CHANGED)
-                self._is_checked = True
+                self._checked = version
             yield file
 
     def _batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:

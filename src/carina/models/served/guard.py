@@ -13,6 +13,7 @@ The clients of the OpenAI layout (`openai`, `openai-api`, `ollama`, `vllm`, `sgl
 be guarded. Those of other providers cannot: `guard_connections` says so, and restricted data is refused there.
 """
 
+import re
 import sys
 import zlib
 from collections.abc import Callable
@@ -37,6 +38,8 @@ _WITHOUT_NETWORK: Final = ("mockllm",)
 """Providers of inspect-ai that contact nobody."""
 _LONGEST_ADDRESS: Final = 80
 """Characters of an address that messages show."""
+_EVENT_END: Final = re.compile(rb"(?:\r\n|\r|\n){2,}")
+"""An empty line, which ends an event of a stream."""
 _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 
 
@@ -184,7 +187,8 @@ class _Guard:
             )
 
     async def _read(self, request: Any, response: Any) -> bytes:  # noqa: ANN401
-        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        media_type = response.headers.get("content-type", "").partition(";")[0]
+        is_stream = media_type.strip().lower() == "text/event-stream"
         limit = LARGEST_STREAM if is_stream else LARGEST_ANSWER
         too_large = AnswerTooLargeError(
             f"answer too large: {_show(request.url)} sent more than {limit // 2**20} MiB for one question"
@@ -210,7 +214,7 @@ class _Guard:
                 raise self.flavour.DecodingError(f"the answer is not valid {name}: {error}") from None
             if len(content) > limit:
                 raise too_large
-        for event in content.split(b"\n") if is_stream else [content]:
+        for event in _EVENT_END.split(content) if is_stream else [content]:
             if sum(map(event.count, (b",", b"[", b"{"))) > MOST_VALUES:
                 raise AnswerTooLargeError(
                     f"answer too large: {_show(request.url)} sent more than {MOST_VALUES:,} values for one question"

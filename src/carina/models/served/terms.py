@@ -1,5 +1,6 @@
 """Which data may be sent to a served model: without the user's word, that of restricted sources stays here."""
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -7,17 +8,11 @@ from carina.models.served.address import is_on_this_machine
 from carina.store.errors import CarinaError
 from carina.studies import SourceInfo
 
-_OPEN_LICENCES: Final = (
-    "cc",
-    "public domain",
-    "mit",
-    "apache",
-    "bsd",
-    "synthetic",
-    "none needed",
-    "open data",
+_OPEN_LICENCE: Final = re.compile(
+    r"(?:cc[ -]?0|cc[ -]by|creative commons|public domain|mit(?: licen[cs]e)?$|apache\b|bsd\b|synthetic\b|none needed\b"
+    r"|open data\b)"
 )
-"""How licences begin that allow data to be passed on."""
+"""How licences begin that allow data to be passed on. MIT stands alone: it is also the beginning of names of places."""
 
 
 def refuse_restricted(
@@ -42,9 +37,7 @@ def refuse_restricted(
     """
     if accept_terms:
         return False
-    restricted = [
-        source for source in sources if not source.licence.strip().lower().startswith(_OPEN_LICENCES)
-    ]
+    restricted = [source for source in sources if not _OPEN_LICENCE.match(source.licence.strip().lower())]
     if restricted and not is_on_this_machine(model, base_url):
         raise CarinaError(
             f"source {restricted[0].name}: its terms are {restricted[0].licence!r}, and {model} is served by another "

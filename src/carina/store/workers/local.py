@@ -98,7 +98,7 @@ class _Processes:
         self._context = _WorkerContext()
         self._most = workers
         self._workers: list[_Worker] = []
-        with _delay_interrupts(), _block_interrupts(), _leave_out_current_directory():
+        with _starting():
             self._tasks = self._context.Queue()
             self._first_wanted = self._context.RawValue("q", 0)
         self._tasks.cancel_join_thread()  # tasks that nobody takes any more are dropped
@@ -153,7 +153,7 @@ class _Processes:
                 except (EOFError, OSError):
                     process = running.pop(results)
                     process.join()
-                    self._is_broken = process.exitcode != 0
+                    self._is_broken |= process.exitcode != 0
 
     def stop(self) -> None:
         """End all workers that are still there; those that do not end by themselves soon are killed."""
@@ -179,7 +179,7 @@ class _Processes:
         return number
 
     def _start_worker(self, function: bytes | None) -> None:
-        with _delay_interrupts(), _block_interrupts(), _leave_out_current_directory():
+        with _starting():
             results, sending = self._context.Pipe(duplex=False)
             process = self._context.Process(
                 target=_work, args=(self._tasks, sending, self._first_wanted, function)
@@ -202,13 +202,14 @@ class _Processes:
         """Wait for the workers; deliver their messages and keep their results."""
         for results in _wait_for(worker.results for worker in self._workers):
             try:
-                outcome: _Outcome = pickle.loads(results.recv_bytes())  # noqa: S301 - from our own worker
+                packed = results.recv_bytes()
             except (EOFError, OSError):
                 self._is_broken = True
                 raise CarinaError(
                     "a worker process ended unexpectedly: it was killed, or memory ran out. Run the same command again "
                     "to resume, with fewer workers if memory is short"
                 ) from None
+            outcome: _Outcome = pickle.loads(packed)  # noqa: S301 - from our own worker
             if outcome.number not in self._wanted:
                 continue
             if not outcome.is_message:
@@ -269,6 +270,19 @@ class _WorkerContext(SpawnContext):
     """Processes are spawned, not forked: threads of numerical libraries do not survive a fork."""
 
     Process = _WorkerProcess
+
+
+_start_lock: Final = threading.Lock()
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Start processes in the block: they see no Ctrl-C, and import nothing from the current directory.
+
+    One thread at a time, because the block changes what belongs to the whole process: environment and main module.
+    """
+    with _delay_interrupts(), _start_lock, _block_interrupts(), _leave_out_current_directory():
+        yield
 
 
 @contextmanager
