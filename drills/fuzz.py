@@ -522,6 +522,8 @@ def drill(folder: Path, tally: Tally, given: argparse.Namespace) -> None:
             print(number, target.name, path.relative_to(work), words, command, flush=True)
         outcome = run_forked(command.split(), work)
         tally.count("inputs")
+        if not given.short and not (number + 1) % 250:
+            print(f"{number + 1} of {total}", file=sys.stderr, flush=True)
         tally.count(f"  {target.name}")
         slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.bytes)
         damaged = f"input {number}, {path.relative_to(work)}, {words}"

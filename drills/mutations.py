@@ -308,7 +308,10 @@ def damage_columns(path: Path, draw: random.Random) -> str:
     else:
         table = table.set_column(at, name, pa.nulls(table.num_rows, table.schema.field(at).type))
     made = io.BytesIO()
-    pq.write_table(table, made)
+    try:
+        pq.write_table(table, made)
+    except pa.ArrowException:  # nulls in a field within the column that allows none
+        return damage_bytes(path, draw)
     replace_file(path, made.getvalue())
     return f"columns: {how} {name}"
 
