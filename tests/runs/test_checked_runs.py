@@ -240,6 +240,15 @@ def test_swapped_images_of_equal_size_are_not_scored(two, tmp_path):
         report([tmp_path / "right"], tmp_path / "report")
 
 
+def test_a_case_whose_image_was_changed_is_left_out_of_the_report(two, tmp_path):
+    run(two.directory, "builtin/reader", tmp_path / "run")
+    (two.directory / "b.png").write_bytes((two.directory / "a.png").read_bytes())
+    written = report([tmp_path / "run"], tmp_path / "report")
+    (notice,) = [notice for notice in written.notices if "case browser" in notice]
+    assert "image 'b.png' is not the file" in notice
+    assert "a.png" not in notice.replace("b.png", "")
+
+
 def test_the_comparison_of_images_can_be_turned_off_and_is_stated(two, tmp_path):
     swap(two)
     arguments = ["run", str(two.directory), "--model", "builtin/reader", "-o", str(tmp_path / "run")]
@@ -281,3 +290,18 @@ def test_a_table_that_is_replaced_while_the_run_is_open_is_compared_again(bench,
     shutil.copy(other.path / "steps.parquet", finished.path)
     with pytest.raises(CarinaError, match=r"steps\.parquet"):
         opened.rows([CASES[0].id])
+
+
+# ---- a report of several runs ---------------------------------------------------------------------------------------
+
+
+def test_a_run_that_never_finished_a_call_does_not_hold_up_the_others(finished, tmp_path):
+    begun = finished.path.parent / "begun"
+    begun.mkdir()
+    shutil.copy(finished.path / "run.json", begun)
+    written = report([finished.path.parent], tmp_path / "report", cases=0)
+    assert [notice for notice in written.notices if "left out" in notice] == [
+        f"{begun}: left out, because no call of `carina run` has finished there"
+    ]
+    with pytest.raises(CarinaError, match=r"steps\.parquet: missing"):
+        report([begun], tmp_path / "alone")

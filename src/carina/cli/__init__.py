@@ -99,7 +99,9 @@ class _Commands(TyperGroup):
             print_line(f"Error: {explain_os_error(error)}", fg=typer.colors.RED, err=True)
             raise typer.Exit(2 if error.errno in _WRONG_PLACE else 1) from None
         except KeyboardInterrupt:
-            print_line("\nInterrupted. Running the same command again resumes.", err=True)
+            print_line(
+                "\nInterrupted. Run the same command again to finish; what is complete is kept.", err=True
+            )
             raise typer.Exit(130) from None
 
 

@@ -23,8 +23,8 @@ def check(
     """Check a study set or benchmark for damage.
 
     Reads every part and row, and opens every image. Prints one line per problem, and exits with code 1 if there are
-    any. `carina build`, `run`, `explain` and `export` refuse studies or cases in which --no-files finds a problem, and
-    `carina audit` fails for such cases.
+    any. `carina run`, `explain` and `export` refuse a benchmark in which --no-files finds a problem, and `carina audit`
+    fails. `carina build` leaves out studies that it cannot use, and lists them.
 
     \b
     Examples:

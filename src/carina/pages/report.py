@@ -164,10 +164,10 @@ def report(
     """
     directory = as_path(out)
     given = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
-    paths = find_runs([as_path(run) for run in given])
+    parts = _Parts()
+    paths = find_runs([as_path(run) for run in given], parts.notices.append)
     map_paths = [path for path in paths if is_maps(path)]
     run_paths = [path for path in paths if path not in map_paths]
-    parts = _Parts()
     bench_paths = [as_path(path) for path in benchmarks]
     image_path = None if images is None else as_path(images)
 
@@ -194,7 +194,7 @@ def _compare_runs(
     analyses = [analyse_group(group, known, advance) for group in groups]
     styles = [style_runs(group.runs) for group in groups]
     figures = [run_figures(*each) for each in zip(analyses, styles, _prefixes(groups), strict=True)]
-    browser = browser_data(groups, styles, select_cases(groups, cases))
+    browser = browser_data(groups, styles, select_cases(groups, cases), parts.notices.append)
     parts.pages[RUN_PAGE] = render_run_comparison(analyses, styles, figures, browser)
     parts.tables |= run_tables(analyses)
     parts.parquet[RUN_PARQUET] = long_table(analyses)

@@ -203,9 +203,9 @@ def find_interruption(info: RunInfo) -> Iterator[str]:
 def find_unchecked(info: RunInfo) -> Iterator[str]:
     """Sentences about what could not be compared with a checksum."""
     if info.table is None:
-        yield "run.json states no checksum of the table, so nobody can tell whether the table was changed"
+        yield "run.json states no checksum of the table, so a change of the table cannot be noticed"
     if any(call.verify_images is False for call in info.calls):
-        yield "its images were not compared with the checksums that the cases state, as its options asked"
+        yield "its images were not compared with the checksums that the cases state (--no-verify-images)"
 
 
 def _count(steps: pl.DataFrame, info: RunInfo) -> RunCounts:

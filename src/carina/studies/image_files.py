@@ -93,7 +93,7 @@ class ImageView(View[R, M]):
             raise self._image_error(
                 image,
                 f"is not the file that the {self._kind.noun} was made for: the SHA-256 of {path} differs; restore the "
-                "file, or turn the comparison of images off",
+                "file. `carina run` and `carina explain` use it all the same with --no-verify-images",
             )
 
     def _image_faults(self, record: R, *, files: bool) -> Iterator[str]:

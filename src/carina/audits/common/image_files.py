@@ -44,7 +44,7 @@ class ImageFiles(Gate[NoLimits]):
         self._every = max(1, (context.cases or 0) // wanted)
         self._checked = FirstSeen()
         self._all_missing = True
-        self._n = self._views = self._rendered = 0
+        self._n = self._views = self._rendered = self._without_checksum = 0
 
     def see(self, case: Case) -> None:
         if self._source is None:
@@ -65,6 +65,7 @@ class ImageFiles(Gate[NoLimits]):
         fault = _find_fault(source, image)
         if known is None:
             self._checked.first(image.key, _SOUND if fault is None else _FAULTY)
+            self._without_checksum += image.sha256 is None
             self._all_missing = self._all_missing and fault is not None and fault.endswith(_MISSING)
         return fault
 
@@ -83,13 +84,18 @@ class ImageFiles(Gate[NoLimits]):
             self._n,
             self._objections,
             threshold="every image file exists, with its size and checksum; every view of the sample can be rendered",
-            good=f"All {len(self._checked)} images exist and are unchanged; {self._rendered} of {self._views} views "
-            "were rendered as a test.",
+            good=f"All {len(self._checked)} images exist{self._describe_checksums()}; {self._rendered} of "
+            f"{self._views} views were rendered as a test.",
             bad="No image was found: the image root is missing or wrong; pass the directory of the images."
             if self._all_missing
             else "Some cases cannot be shown; restore their images, or remove these cases.",
             unit="cases with checked images",
         )
+
+    def _describe_checksums(self) -> str:
+        if not self._without_checksum:
+            return " and are unchanged"
+        return f", but for {self._without_checksum} the cases state no checksum, so a change would not be noticed"
 
 
 def _find_fault(source: ImageSource, image: CaseImage) -> str | None:

@@ -97,7 +97,7 @@ class MapsRun:
         """Sentences about what was not compared with a checksum."""
         if self.manifest.options.get("verify_images") is False:
             return (
-                "its images were not compared with the checksums that the cases state, as its options asked",
+                "its images were not compared with the checksums that the cases state (--no-verify-images)",
             )
         return ()
 

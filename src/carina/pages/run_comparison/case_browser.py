@@ -4,7 +4,7 @@ import base64
 import hashlib
 import io
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from carina.pages.run_comparison.labels import PATH_MEANINGS, STATUSES
 from carina.runs.analysis.read import ComparedRun
 from carina.runs.analysis.run_groups import RunGroup
 from carina.runs.records import StepRow
+from carina.store.errors import CarinaError
 
 LARGEST: Final = Size(width=512, height=512)
 _QUALITY: Final = 82
@@ -115,8 +116,19 @@ def browser_data(
     groups: Sequence[RunGroup],
     styles: Sequence[Mapping[str, SeriesStyle]],
     selected: Sequence[Sequence[str]],
+    notify: Callable[[str], object] = lambda _sentence: None,
 ) -> Json:
-    """Runs, cases and images for the page's script; `styles` and `selected` are those of each group."""
+    """Runs, cases and images for the page's script.
+
+    Args:
+        groups: Groups of runs.
+        styles: Styles of the runs of each group.
+        selected: Ids of the cases to show, of each group.
+        notify: Called with a sentence about a case that is left out, because an image of it cannot be shown.
+
+    Raises:
+        CarinaError: No case of a group can be shown: the directory of the images is wrong.
+    """
     images = ImageStore()
     runs, cases = [], []
     for place, (group, style, wanted) in enumerate(zip(groups, styles, selected, strict=True)):
@@ -132,12 +144,21 @@ def browser_data(
         ]
         rows = {run.id: _rows_by_step(run, wanted, group.protocol) for run in group.runs}
         views = Views(group.bench)
+        problems: list[CarinaError] = []
         for case in group.bench.pick(list(wanted)):
-            rendered = {
-                view: images.add(views.array(case, view), describe_view(case, case.view(view)))
-                for view in dict.fromkeys(view for step in case.steps for view in step.shows)
-            }
+            try:
+                rendered = {
+                    view: images.add(views.array(case, view), describe_view(case, case.view(view)))
+                    for view in dict.fromkeys(view for step in case.steps for view in step.shows)
+                }
+            except CarinaError as problem:
+                problems.append(problem)
+                continue
             cases.append(_case(group, case, rows, rendered) | {"group": place})
+        if problems and len(problems) == len(wanted):
+            raise problems[0]
+        for left_out in problems:
+            notify(f"a case is left out of the case browser: {left_out}")
     return {
         "groups": [group.title for group in groups],
         "paths": {code: {"name": name, "meaning": PATH_MEANINGS[code]} for code, name in PATH_TITLES.items()},

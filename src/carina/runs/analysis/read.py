@@ -11,7 +11,7 @@ import polars as pl
 from carina.runs.claim import RUN_FILE
 from carina.runs.layout import LAYOUT
 from carina.runs.records import RunInfo, StepRow
-from carina.runs.results import find_interruption, find_unchecked, open_run
+from carina.runs.results import STEPS_FILE, find_interruption, find_unchecked, open_run
 from carina.runs.steps_table import StepsTable
 from carina.store.errors import CarinaError
 from carina.store.layout import LAYOUTS, layout_of
@@ -155,14 +155,23 @@ def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
     return read_distinct(paths, read_run, lambda run: (run.info.fingerprint, run.model, run.history))
 
 
-def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """Directories of runs in the order given; a directory that contains runs is replaced by them."""
+def find_runs(paths: Sequence[Path], notify: Callable[[str], object] = lambda _sentence: None) -> list[Path]:
+    """Directories of runs in the order given; a directory that contains runs is replaced by them.
+
+    Args:
+        paths: Directories of runs, or of directories of runs.
+        notify: Called with a sentence about each contained run that is left out because it has no answers yet.
+    """
     runs: list[Path] = []
     # A run of questions or a run of maps.
     files = (RUN_FILE, LAYOUTS["maps"].file)
     for path in paths:
         is_run = any((path / file).exists() for file in files)
         held = [] if is_run else sorted(each.parent for file in files for each in path.glob(f"*/{file}"))
+        begun = [run for run in held if (run / RUN_FILE).exists() and not (run / STEPS_FILE).exists()]
+        for run in begun if len(begun) < len(held) else ():
+            notify(f"{run}: left out, because no call of `carina run` has finished there")
+            held.remove(run)
         runs += held or [path]
     return runs
 

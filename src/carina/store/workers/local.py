@@ -207,7 +207,7 @@ class _Processes:
                 self._is_broken = True
                 raise CarinaError(
                     "a worker process ended unexpectedly: it was killed, or memory ran out. Run the same command again "
-                    "to resume, with fewer workers if memory is short"
+                    "to resume, with fewer workers or processes if memory is short"
                 ) from None
             outcome: _Outcome = pickle.loads(packed)  # noqa: S301 - from our own worker
             if outcome.number not in self._wanted:
@@ -281,7 +281,7 @@ def _starting() -> Iterator[None]:
 
     One thread at a time, because the block changes what belongs to the whole process: environment and main module.
     """
-    with _delay_interrupts(), _start_lock, _block_interrupts(), _leave_out_current_directory():
+    with _delay_interrupts(), _start_lock, _block_interrupts(), _environment_of_workers():
         yield
 
 
@@ -329,17 +329,23 @@ def _block_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _leave_out_current_directory() -> Iterator[None]:
-    """Start Python processes that import nothing from the current directory, where a user keeps downloaded files."""
-    before = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
+def _environment_of_workers() -> Iterator[None]:
+    """Start Python processes that import nothing from the current directory, where a user keeps downloaded files.
+
+    The process that removes the semaphores of a command that was ended at once does so without a warning.
+    """
+    warnings = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), "ignore:resource_tracker")))
+    wanted = {"PYTHONSAFEPATH": "1", "PYTHONWARNINGS": warnings}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["PYTHONSAFEPATH"]
-        else:
-            os.environ["PYTHONSAFEPATH"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 # ---- in a worker ----------------------------------------------------------------------------------------------------
