@@ -318,6 +318,67 @@ def test_a_page_of_the_user_is_not_overwritten(name, page, tmp_path):
     assert files(tmp_path) == {page: b"<title>Mine</title>"}
 
 
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("report", "tables/headline.csv"),
+        ("report", "tables.parquet"),
+        ("report", "figures/percept-headline.svg"),
+        ("show", "contact-sheet.png"),
+        ("show", "p000000-s1.png"),
+        ("show", "p000000-s1.html"),
+        ("show one", "p000000-s1.png"),
+        ("audit", "audit.json"),
+        ("score-maps", "scores.csv"),
+        ("score-maps", "scores.parquet"),
+        ("score-maps", "summary.csv"),
+        ("score-maps", "scores.json"),
+    ],
+)
+def test_a_file_of_the_user_is_not_overwritten_by_the_files_beside_pages(name, file, tmp_path):
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text("mine")
+    result = carina(f"{PAGES[name]} {tmp_path}")
+    assert result.exit_code == 2
+    assert f"Error: {tmp_path / file}: was not written by Carina" in result.stderr
+    assert files(tmp_path) == {file: b"mine"}
+    (tmp_path / file).unlink()
+    os.mkfifo(tmp_path / file)
+    assert carina(f"{PAGES[name]} {tmp_path}").exit_code == 2
+    assert (tmp_path / file).is_fifo()
+
+
+@pytest.mark.parametrize("name", ["report", "show", "show one", "audit", "score-maps"])
+def test_files_of_an_interrupted_call_are_overwritten_by_the_next(name, tmp_path, monkeypatch):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    call(PAGES[name], whole)
+    replace, written = Path.replace, []
+
+    def kill(path, target):
+        if written and target.name != ".carina.files":
+            raise KeyboardInterrupt
+        written.extend([target] if target.name != ".carina.files" else [])
+        return replace(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", kill)
+        assert carina(f"{PAGES[name]} {out}").exit_code == 130
+    assert len(written) == 1
+    assert written[0].is_file()
+    call(PAGES[name], out)
+    call(PAGES[name], out)
+    assert files(out) == files(whole)
+    assert hidden(out) == []
+
+
+def test_the_description_of_something_else_is_not_overwritten_by_a_run(tmp_path):
+    (tmp_path / "run.json").write_text('{"important": 1}')
+    result = carina(f"{RUN['run']} {tmp_path}")
+    assert result.exit_code == 2
+    assert f"Error: {tmp_path / 'run.json'}: " in result.stderr
+    assert files(tmp_path) == {"run.json": b'{"important": 1}'}
+
+
 def test_a_file_of_the_user_in_the_hidden_directory_of_an_export_is_kept(tmp_path):
     (tmp_path / ".out.partial").mkdir()
     (tmp_path / ".out.partial" / "notes").write_text("mine")

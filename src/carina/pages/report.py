@@ -3,6 +3,7 @@
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from carina.pages.map_comparison.figures import map_figures
 from carina.pages.map_comparison.figures import style_runs as style_maps_runs
 from carina.pages.map_comparison.gallery import make_galleries
 from carina.pages.map_comparison.page import render_map_comparison
-from carina.pages.output import lock_pages
+from carina.pages.output import claim_pages, lock_pages
 from carina.pages.run_comparison.case_browser import browser_data, select_cases
 from carina.pages.run_comparison.figures import run_figures, style_runs
 from carina.pages.run_comparison.page import render_run_comparison
@@ -41,6 +42,7 @@ TABLES: Final = "tables"
 FIGURES: Final = "figures"
 RUN_PARQUET: Final = "tables.parquet"
 MAP_PARQUET: Final = "ground.parquet"
+_TITLE: Final = "the report"
 CASES: Final = 60
 """Cases of the browser, unless another number is given."""
 
@@ -120,6 +122,12 @@ class _Parts:
     figures: dict[str, Figure] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
+    @property
+    def names(self) -> list[str]:
+        """Paths of all files, within the directory of the report."""
+        figures = [f"{FIGURES}/{name}.{ending}" for name in self.figures for ending in ("svg", "png")]
+        return [*(f"{TABLES}/{name}.csv" for name in self.tables), *figures, *self.parquet, *self.pages]
+
 
 @check_arguments
 def report(
@@ -172,18 +180,21 @@ def report(
     image_path = None if images is None else as_path(images)
 
     groups: list[RunGroup] = []
-    with lock_pages(directory, "the report", (RUN_PAGE, MAP_PAGE), folders=(TABLES, FIGURES)):
+    with lock_pages(directory, _TITLE, (RUN_PAGE, MAP_PAGE), folders=(TABLES, FIGURES)):
         with progress("Runs", len(paths)) as advance:
             if run_paths or not map_paths:
                 groups = group_runs(read_runs(run_paths), benchmarks=bench_paths, images=image_path)
                 _compare_runs(parts, groups, cases, None if prices is None else as_path(prices), advance)
+            files = dict.fromkeys(parts.names, RUN_PAGE)
             if map_paths:
                 named = [
                     *(open_benchmark(path, image_path) for path in bench_paths),
                     *(one.bench for one in groups),
                 ]
                 _compare_maps(parts, map_paths, groups, named, images=image_path, advance=advance)
-        return _write(parts, directory)
+        files = dict.fromkeys(parts.names, MAP_PAGE) | files
+        with claim_pages(directory, _TITLE, files):
+            return _write(parts, directory)
 
 
 def _compare_runs(
@@ -238,10 +249,15 @@ def _compare_maps(
 def _prefixes(groups: Sequence[RunGroup]) -> list[str]:
     """A prefix for the figures of each group: its protocol, numbered where that comes twice."""
     protocols = [safe_name(group.protocol) for group in groups]
-    return [
-        protocol if protocols.count(protocol) == 1 else f"{protocol}-{protocols[: place + 1].count(protocol)}"
-        for place, protocol in enumerate(protocols)
-    ]
+    taken = {protocol for protocol in protocols if protocols.count(protocol) == 1}
+    prefixes: list[str] = []
+    for protocol in protocols:
+        names = (
+            [protocol] if protocols.count(protocol) == 1 else (f"{protocol}-{number}" for number in count(1))
+        )
+        prefixes.append(next(name for name in names if name == protocol or name not in taken))
+        taken.add(prefixes[-1])
+    return prefixes
 
 
 def _write(parts: _Parts, directory: Path) -> Report:
