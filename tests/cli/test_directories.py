@@ -425,6 +425,66 @@ def test_every_damaged_file_of_an_export_is_named_by_the_next_call(name, damage,
     assert files(out) == whole
 
 
+@pytest.mark.parametrize(
+    "name", ["/dev/zero", "../../../../../../../etc/hostname", "images/../../x", "a//b", "", "a\0b", "./a"]
+)
+@pytest.mark.parametrize("digest", ["", "0" * 64])
+def test_a_list_of_an_export_that_leads_out_of_it_is_refused(name, digest, tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS["chat"], out)
+    manifest = json.loads((out / "carina.json").read_text())
+    for change in ({"files": {name: digest}}, {"pictures": [name]}):
+        (out / "carina.json").write_text(json.dumps(manifest | change))
+        result = carina(f"{EXPORTS['chat']} {out}")
+        assert result.exit_code == 2
+        assert (
+            f"Error: {out / 'carina.json'}: lists {name!r}, which is no path within the export"
+            in result.stderr
+        )
+
+
+@pytest.mark.parametrize("digest", ["", "0", "G" * 64, "0" * 63, "0" * 65])
+def test_a_file_of_an_export_is_listed_with_its_whole_checksum(digest, tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS["chat"], out)
+    manifest = json.loads((out / "carina.json").read_text())
+    (name, whole), *_ = manifest["files"].items()
+    for change in ({"files": {name: digest or whole[:32]}}, {"pictures": [f"images/{digest[:31]}.png"]}):
+        (out / "carina.json").write_text(json.dumps(manifest | change))
+        result = carina(f"{EXPORTS['chat']} {out}")
+        assert result.exit_code == 2
+        assert "which is no SHA-256" in result.stderr
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_whose_list_leaves_files_out_is_not_complete(name, tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS[name], out)
+    manifest = json.loads((out / "carina.json").read_text())
+    changes = [{"files": {}}]
+    changes += [
+        {"files": {each: digest for each, digest in manifest["files"].items() if each != left_out}}
+        for left_out in manifest["files"]
+    ]
+    changes += [{"pictures": manifest["pictures"][1:]}] if "pictures" in manifest else []
+    for change in changes:
+        (out / "carina.json").write_text(json.dumps(manifest | change))
+        result = carina(f"{EXPORTS[name]} {out}")
+        assert result.exit_code == 2, change
+        assert f"Error: {out / 'carina.json'}: does not list " in result.stderr
+
+
+def test_a_pipe_in_place_of_a_file_of_an_export_is_not_read(tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS["chat"], out)
+    (file, *_) = json.loads((out / "carina.json").read_text())["files"]
+    (out / file).unlink()
+    os.mkfifo(out / file)
+    result = carina(f"{EXPORTS['chat']} {out}")
+    assert result.exit_code == 2
+    assert f"Error: {out / file}: is not a regular file" in result.stderr
+
+
 @pytest.mark.parametrize("name", EXPORTS)
 def test_an_export_that_was_killed_after_it_got_its_name_is_cleaned_up_by_the_next(name, tmp_path):
     out = tmp_path / "out"
