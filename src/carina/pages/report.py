@@ -1,7 +1,7 @@
 """`carina report`: compare runs, and write pages, tables and figures."""
 
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -120,6 +120,8 @@ class _Parts:
     tables: dict[str, ReportTable] = field(default_factory=dict)
     parquet: dict[str, ReportTable] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
+    prefixes: list[str] = field(default_factory=list)
+    """Beginnings of the names of the figures, one for each group of runs that answered questions."""
     notices: list[str] = field(default_factory=list)
 
     @property
@@ -204,7 +206,8 @@ def _compare_runs(
     parts.notices += _run_notices(groups)
     analyses = [analyse_group(group, known, advance) for group in groups]
     styles = [style_runs(group.runs) for group in groups]
-    figures = [run_figures(*each) for each in zip(analyses, styles, _prefixes(groups), strict=True)]
+    parts.prefixes += _number_repeated([safe_name(group.protocol) for group in groups])
+    figures = [run_figures(*each) for each in zip(analyses, styles, parts.prefixes, strict=True)]
     browser = browser_data(groups, styles, select_cases(groups, cases))
     parts.pages[RUN_PAGE] = render_run_comparison(analyses, styles, figures, browser)
     parts.tables |= run_tables(analyses)
@@ -237,7 +240,9 @@ def _compare_maps(
     groups = group_maps_runs(runs, find_benchmarks(runs, named, images))
     analyses = [analyse_maps(group, run_groups, advance) for group in groups]
     styles = [style_maps_runs(group.runs) for group in groups]
-    prefixes = ["ground" if len(groups) == 1 else f"ground-{place + 1}" for place in range(len(groups))]
+    # Answers about the same benchmark have the name of its protocol, which is "ground" too.
+    prefix = "ground-maps" if "ground" in parts.prefixes else "ground"
+    prefixes = _number_repeated([prefix] * len(groups), parts.prefixes)
     figures = [map_figures(*each) for each in zip(analyses, styles, prefixes, strict=True)]
     galleries = [make_galleries(group) for group in groups]
     parts.pages[MAP_PAGE] = render_map_comparison(analyses, styles, figures, galleries)
@@ -246,18 +251,16 @@ def _compare_maps(
     parts.figures |= {figure.name: figure for each in figures for figure in each.values()}
 
 
-def _prefixes(groups: Sequence[RunGroup]) -> list[str]:
-    """A prefix for the figures of each group: its protocol, numbered where that comes twice."""
-    protocols = [safe_name(group.protocol) for group in groups]
-    taken = {protocol for protocol in protocols if protocols.count(protocol) == 1}
-    prefixes: list[str] = []
-    for protocol in protocols:
-        names = (
-            [protocol] if protocols.count(protocol) == 1 else (f"{protocol}-{number}" for number in count(1))
-        )
-        prefixes.append(next(name for name in names if name == protocol or name not in taken))
-        taken.add(prefixes[-1])
-    return prefixes
+def _number_repeated(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+    """Different names: those that come twice, or are taken, are numbered with numbers that give no other name."""
+    alone = {name for name in names if names.count(name) == 1 and name not in taken}
+    used = {*alone, *taken}
+    numbered: list[str] = []
+    for name in names:
+        choices = (f"{name}-{number}" for number in count(1))
+        numbered.append(name if name in alone else next(each for each in choices if each not in used))
+        used.add(numbered[-1])
+    return numbered
 
 
 def _write(parts: _Parts, directory: Path) -> Report:
