@@ -379,6 +379,71 @@ def test_the_description_of_something_else_is_not_overwritten_by_a_run(tmp_path)
     assert files(tmp_path) == {"run.json": b'{"important": 1}'}
 
 
+@pytest.mark.parametrize(
+    ("words", "link"),
+    [
+        (PAGES["report"], "tables"),
+        (PAGES["report"], "figures"),
+        (SETS["phantom"], "studies"),
+        (SETS["phantom"], "images"),
+        (SETS["import"], "images"),
+        (SETS["percept"], "cases"),
+        (SETS["explain"], "maps"),
+    ],
+)
+def test_nothing_is_written_through_a_link_that_leads_out_of_the_directory(words, link, tmp_path):
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    out.mkdir()
+    outside.mkdir()
+    (out / link).symlink_to("../outside")
+    result = carina(f"{words} {out}")
+    assert result.exit_code == 2
+    assert f"Error: {out / link}: is a link that leads out of {out}" in result.stderr
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["steps-00.jsonl", "steps.parquet", "run.json"])
+def test_a_run_does_not_follow_a_link_out_of_its_directory(name, tmp_path):
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    call(RUN["run"], out)
+    outside.write_text("")
+    (out / name).unlink(missing_ok=True)
+    (out / name).symlink_to("../outside")
+    result = carina(f"{RUN['run']} {out}")
+    assert result.exit_code == 2
+    assert f"Error: {out / name}: is a link that leads out of {out}" in result.stderr
+    assert outside.read_text() == ""
+
+
+@pytest.mark.parametrize("link", [".out.partial", ".out.partial/images"])
+def test_an_export_is_not_written_through_a_link(link, tmp_path):
+    outside = tmp_path / "elsewhere" / "outside"
+    outside.mkdir(parents=True)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / link).parent.mkdir(exist_ok=True)
+    (tmp_path / "there" / link).symlink_to(outside)
+    result = carina(f"{EXPORTS['chat']} {tmp_path / 'there' / 'out'}")
+    assert result.exit_code == 2
+    assert f"Error: {tmp_path / 'there' / link}: is a link that leads out of" in result.stderr
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", ALL.values(), ids=ALL)
+def test_the_directory_itself_may_be_a_link(words, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to("disk")
+    call(words, tmp_path / "out")
+    call(words, tmp_path / "out")
+    assert (tmp_path / "out").is_symlink()
+    assert any((tmp_path / "disk").iterdir())
+
+
+def test_pages_are_written_beside_links_of_the_user(tmp_path):
+    (tmp_path / "data").symlink_to("/")
+    call(PAGES["show one"], tmp_path)
+    assert (tmp_path / "data").is_symlink()
+
+
 def test_a_file_of_the_user_in_the_hidden_directory_of_an_export_is_kept(tmp_path):
     (tmp_path / ".out.partial").mkdir()
     (tmp_path / ".out.partial" / "notes").write_text("mine")
