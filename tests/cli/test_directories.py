@@ -318,6 +318,132 @@ def test_a_page_of_the_user_is_not_overwritten(name, page, tmp_path):
     assert files(tmp_path) == {page: b"<title>Mine</title>"}
 
 
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("report", "tables/headline.csv"),
+        ("report", "tables.parquet"),
+        ("report", "figures/percept-headline.svg"),
+        ("show", "contact-sheet.png"),
+        ("show", "p000000-s1.png"),
+        ("show", "p000000-s1.html"),
+        ("show one", "p000000-s1.png"),
+        ("audit", "audit.json"),
+        ("score-maps", "scores.csv"),
+        ("score-maps", "scores.parquet"),
+        ("score-maps", "summary.csv"),
+        ("score-maps", "scores.json"),
+    ],
+)
+def test_a_file_of_the_user_is_not_overwritten_by_the_files_beside_pages(name, file, tmp_path):
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text("mine")
+    result = carina(f"{PAGES[name]} {tmp_path}")
+    assert result.exit_code == 2
+    assert f"Error: {tmp_path / file}: was not written by Carina" in result.stderr
+    assert files(tmp_path) == {file: b"mine"}
+    (tmp_path / file).unlink()
+    os.mkfifo(tmp_path / file)
+    assert carina(f"{PAGES[name]} {tmp_path}").exit_code == 2
+    assert (tmp_path / file).is_fifo()
+
+
+@pytest.mark.parametrize("name", ["report", "show", "show one", "audit", "score-maps"])
+def test_files_of_an_interrupted_call_are_overwritten_by_the_next(name, tmp_path, monkeypatch):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    call(PAGES[name], whole)
+    replace, written = Path.replace, []
+
+    def kill(path, target):
+        if written and target.name != ".carina.files":
+            raise KeyboardInterrupt
+        written.extend([target] if target.name != ".carina.files" else [])
+        return replace(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", kill)
+        assert carina(f"{PAGES[name]} {out}").exit_code == 130
+    assert len(written) == 1
+    assert written[0].is_file()
+    call(PAGES[name], out)
+    call(PAGES[name], out)
+    assert files(out) == files(whole)
+    assert hidden(out) == []
+
+
+def test_the_description_of_something_else_is_not_overwritten_by_a_run(tmp_path):
+    (tmp_path / "run.json").write_text('{"important": 1}')
+    result = carina(f"{RUN['run']} {tmp_path}")
+    assert result.exit_code == 2
+    assert f"Error: {tmp_path / 'run.json'}: " in result.stderr
+    assert files(tmp_path) == {"run.json": b'{"important": 1}'}
+
+
+@pytest.mark.parametrize(
+    ("words", "link"),
+    [
+        (PAGES["report"], "tables"),
+        (PAGES["report"], "figures"),
+        (SETS["phantom"], "studies"),
+        (SETS["phantom"], "images"),
+        (SETS["import"], "images"),
+        (SETS["percept"], "cases"),
+        (SETS["explain"], "maps"),
+    ],
+)
+def test_nothing_is_written_through_a_link_that_leads_out_of_the_directory(words, link, tmp_path):
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    out.mkdir()
+    outside.mkdir()
+    (out / link).symlink_to("../outside")
+    result = carina(f"{words} {out}")
+    assert result.exit_code == 2
+    assert f"Error: {out / link}: is a link that leads out of {out}" in result.stderr
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["steps-00.jsonl", "steps.parquet", "run.json"])
+def test_a_run_does_not_follow_a_link_out_of_its_directory(name, tmp_path):
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    call(RUN["run"], out)
+    outside.write_text("")
+    (out / name).unlink(missing_ok=True)
+    (out / name).symlink_to("../outside")
+    result = carina(f"{RUN['run']} {out}")
+    assert result.exit_code == 2
+    assert f"Error: {out / name}: is a link that leads out of {out}" in result.stderr
+    assert outside.read_text() == ""
+
+
+@pytest.mark.parametrize("link", [".out.partial", ".out.partial/images"])
+def test_an_export_is_not_written_through_a_link(link, tmp_path):
+    outside = tmp_path / "elsewhere" / "outside"
+    outside.mkdir(parents=True)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / link).parent.mkdir(exist_ok=True)
+    (tmp_path / "there" / link).symlink_to(outside)
+    result = carina(f"{EXPORTS['chat']} {tmp_path / 'there' / 'out'}")
+    assert result.exit_code == 2
+    assert f"Error: {tmp_path / 'there' / link}: is a link that leads out of" in result.stderr
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", ALL.values(), ids=ALL)
+def test_the_directory_itself_may_be_a_link(words, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to("disk")
+    call(words, tmp_path / "out")
+    call(words, tmp_path / "out")
+    assert (tmp_path / "out").is_symlink()
+    assert any((tmp_path / "disk").iterdir())
+
+
+def test_pages_are_written_beside_links_of_the_user(tmp_path):
+    (tmp_path / "data").symlink_to("/")
+    call(PAGES["show one"], tmp_path)
+    assert (tmp_path / "data").is_symlink()
+
+
 def test_a_file_of_the_user_in_the_hidden_directory_of_an_export_is_kept(tmp_path):
     (tmp_path / ".out.partial").mkdir()
     (tmp_path / ".out.partial" / "notes").write_text("mine")
@@ -362,6 +488,66 @@ def test_every_damaged_file_of_an_export_is_named_by_the_next_call(name, damage,
         (out / path).write_bytes(content)
     call(EXPORTS[name], out)
     assert files(out) == whole
+
+
+@pytest.mark.parametrize(
+    "name", ["/dev/zero", "../../../../../../../etc/hostname", "images/../../x", "a//b", "", "a\0b", "./a"]
+)
+@pytest.mark.parametrize("digest", ["", "0" * 64])
+def test_a_list_of_an_export_that_leads_out_of_it_is_refused(name, digest, tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS["chat"], out)
+    manifest = json.loads((out / "carina.json").read_text())
+    for change in ({"files": {name: digest}}, {"pictures": [name]}):
+        (out / "carina.json").write_text(json.dumps(manifest | change))
+        result = carina(f"{EXPORTS['chat']} {out}")
+        assert result.exit_code == 2
+        assert (
+            f"Error: {out / 'carina.json'}: lists {name!r}, which is no path within the export"
+            in result.stderr
+        )
+
+
+@pytest.mark.parametrize("digest", ["", "0", "G" * 64, "0" * 63, "0" * 65])
+def test_a_file_of_an_export_is_listed_with_its_whole_checksum(digest, tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS["chat"], out)
+    manifest = json.loads((out / "carina.json").read_text())
+    (name, whole), *_ = manifest["files"].items()
+    for change in ({"files": {name: digest or whole[:32]}}, {"pictures": [f"images/{digest[:31]}.png"]}):
+        (out / "carina.json").write_text(json.dumps(manifest | change))
+        result = carina(f"{EXPORTS['chat']} {out}")
+        assert result.exit_code == 2
+        assert "which is no SHA-256" in result.stderr
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_whose_list_leaves_files_out_is_not_complete(name, tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS[name], out)
+    manifest = json.loads((out / "carina.json").read_text())
+    changes = [{"files": {}}]
+    changes += [
+        {"files": {each: digest for each, digest in manifest["files"].items() if each != left_out}}
+        for left_out in manifest["files"]
+    ]
+    changes += [{"pictures": manifest["pictures"][1:]}] if "pictures" in manifest else []
+    for change in changes:
+        (out / "carina.json").write_text(json.dumps(manifest | change))
+        result = carina(f"{EXPORTS[name]} {out}")
+        assert result.exit_code == 2, change
+        assert f"Error: {out / 'carina.json'}: does not list " in result.stderr
+
+
+def test_a_pipe_in_place_of_a_file_of_an_export_is_not_read(tmp_path):
+    out = tmp_path / "out"
+    call(EXPORTS["chat"], out)
+    (file, *_) = json.loads((out / "carina.json").read_text())["files"]
+    (out / file).unlink()
+    os.mkfifo(out / file)
+    result = carina(f"{EXPORTS['chat']} {out}")
+    assert result.exit_code == 2
+    assert f"Error: {out / file}: is not a regular file" in result.stderr
 
 
 @pytest.mark.parametrize("name", EXPORTS)

@@ -6,9 +6,10 @@ few cases, whatever their number.
 """
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -25,7 +26,7 @@ from carina.cases.model import Case
 from carina.cases.render import RENDER_VERSION, Views
 from carina.exports import _pictures
 from carina.store import SourceInfo
-from carina.store.documents import decode_json, read_file
+from carina.store.documents import check_regular, decode_json, read_file
 from carina.store.errors import BenchmarkError
 from carina.store.files import replacing, sha256, write_bytes
 from carina.store.resume import is_empty, partial_directory
@@ -38,6 +39,10 @@ UNSPLIT: Final = "unsplit"
 """Name of the split of cases that have none."""
 PARTS: Final = ".parts"
 """Folder for notes of finished parts, and for files that a format needs until the end."""
+_AGAIN: Final = "remove the directory and export again"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_PICTURE_STEM: Final = re.compile(rf"[0-9a-f]{{{_pictures.NAME_DIGITS},64}}")
+"""The name of a picture, without ending: the first digits of its SHA-256."""
 
 Item = TypeVar("Item")
 """What a format makes of a case."""
@@ -158,6 +163,8 @@ class Format(ABC, Generic[Item]):
     """Whether it renders views, which is faster with several processes."""
     by_split: bool = True
     """Whether the cases of each split have files of their own."""
+    closing: tuple[str, ...] = ()
+    """Names of the files that `close` writes."""
 
     @abstractmethod
     def prepare(self, bench: Benchmark, views: Views, folder: Path, case: Case) -> Item:
@@ -201,9 +208,38 @@ class Format(ABC, Generic[Item]):
             pictures=written.pictures or msgspec.UNSET,
         )
 
+    def find_missing(
+        self, files: Collection[str], pictures: Collection[str], stated: int, parts: int
+    ) -> str | None:
+        """Compare the lists of a manifest with what every export in this format holds.
+
+        Args:
+            files: Paths of the files that the manifest lists.
+            pictures: Paths of the pictures that it lists.
+            stated: Number of pictures that it states.
+            parts: Number of parts of the benchmark.
+
+        Returns:
+            What the manifest does not list, in words; None where nothing is missing.
+        """
+        for name in self.closing:
+            if name not in files:
+                return name
+        stems = [Path(name).stem for name in files]
+        for part in range(parts):
+            if not any(f"-{part:05d}" in stem for stem in stems):
+                return f"a file of part {part:05d}"
+        return None if len(pictures) == stated else f"{stated:,} pictures"
+
     def close(self, folder: Path, manifest: Any) -> list[Path]:  # noqa: ANN401, ARG002 - of `make_manifest`; for subclasses
         """Write the files that describe or join the whole; returns their paths."""
         return []
+
+
+class _StatedCounts(msgspec.Struct, frozen=True):
+    """The counts of a manifest that are compared with its lists."""
+
+    pictures: int = 0
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -211,6 +247,7 @@ class _Header(msgspec.Struct, frozen=True):
 
     kind: str
     fingerprint: str
+    counts: _StatedCounts = _StatedCounts()
     files: dict[str, str] = {}
     pictures: tuple[str, ...] = ()
 
@@ -263,7 +300,7 @@ def write_folder(
     if not len(bench):
         raise BenchmarkError(f"{bench.directory}: holds no case to export")
     fingerprint = _make_fingerprint(bench, form)
-    is_complete = partial(_is_complete, out, form.kind, fingerprint)
+    is_complete = partial(_is_complete, out, form, fingerprint, len(bench.manifest.parts))
     with partial_directory(out, fingerprint, is_complete, error=BenchmarkError, notes=(PARTS,)) as folder:
         if folder is None:
             progress(len(bench))
@@ -315,11 +352,11 @@ def _make_fingerprint(bench: Benchmark, form: Format[Any]) -> str:
 # ---- the directory --------------------------------------------------------------------------------------------------
 
 
-def _is_complete(out: Path, kind: str, fingerprint: str) -> bool:
+def _is_complete(out: Path, form: Format[Any], fingerprint: str, parts: int) -> bool:
     """Whether the folder already holds the same export, with every file as it was written.
 
     Raises:
-        BenchmarkError: Something else is there, or a file was changed or removed.
+        BenchmarkError: Something else is there, a file was changed or removed, or the manifest was changed.
     """
     if is_empty(out):
         return False
@@ -327,27 +364,39 @@ def _is_complete(out: Path, kind: str, fingerprint: str) -> bool:
     with suppress(BenchmarkError):
         content = read_file(out / MANIFEST, error=BenchmarkError)
         found = decode_json(content, _Header, path=out / MANIFEST, error=BenchmarkError)
-    if found is None or (found.kind, found.fingerprint) != (kind, fingerprint):
+    if found is None or (found.kind, found.fingerprint) != (form.kind, fingerprint):
         raise BenchmarkError(f"{out}: holds something else already: choose another directory, or remove it")
-    for name, digest in found.files.items():
+    digests = found.files | {name: Path(name).stem for name in found.pictures}
+    for name, digest in digests.items():
+        _check_entry(out / MANIFEST, name, digest, _SHA256 if name in found.files else _PICTURE_STEM)
+    missing = form.find_missing(found.files, found.pictures, found.counts.pictures, parts)
+    if missing is not None:
+        raise BenchmarkError(f"{out / MANIFEST}: does not list {missing}; {_AGAIN}")
+    for name, digest in digests.items():
         _check_file(out / name, digest)
-    for name in found.pictures:
-        _check_file(out / name, Path(name).stem)
     return True
+
+
+def _check_entry(manifest: Path, name: str, digest: str, form: re.Pattern[str]) -> None:
+    """Check that an entry of a manifest is a plain path within the folder, with a checksum that decides."""
+    names = name.split("/")
+    if "\0" in name or "\\" in name or any(each in {"", ".", ".."} for each in names):
+        raise BenchmarkError(f"{manifest}: lists {name!r}, which is no path within the export; {_AGAIN}")
+    if not form.fullmatch(digest):
+        raise BenchmarkError(f"{manifest}: lists {name!r} with {digest!r}, which is no SHA-256; {_AGAIN}")
 
 
 def _check_file(path: Path, digest: str) -> None:
     """Compare a file with the first digits of its SHA-256, or all of them."""
     try:
+        check_regular(path, error=BenchmarkError, max_bytes=None)
         problem = None if sha256(path).startswith(digest) else "was changed since it was exported"
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         problem = "is missing"
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
     if problem is not None:
-        raise BenchmarkError(
-            f"{path}: {problem}; {MANIFEST} states another content. Remove the directory and export again"
-        )
+        raise BenchmarkError(f"{path}: {problem}; {MANIFEST} states another content. {_AGAIN.capitalize()}")
 
 
 # ---- parts ----------------------------------------------------------------------------------------------------------

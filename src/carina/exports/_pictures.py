@@ -10,7 +10,7 @@ from carina.store.files import write_bytes
 
 PictureMode = Literal["none", "copy", "embed"]
 FOLDER: Final = "images"
-_NAME_DIGITS: Final = 32
+NAME_DIGITS: Final = 32
 """Hex digits of the SHA-256 in the name of a picture: 128 bits, so that no two pictures have the same name."""
 
 
@@ -35,7 +35,7 @@ def name_picture(case: Case, view_id: str) -> str:
 
 def write_picture(folder: Path, content: bytes) -> str:
     """Write a picture below `folder`, if it is not there yet; returns its path relative to `folder`."""
-    name = hashlib.sha256(content).hexdigest()[:_NAME_DIGITS]
+    name = hashlib.sha256(content).hexdigest()[:NAME_DIGITS]
     path = f"{FOLDER}/{name[:2]}/{name}.png"
     # A file with its final name is complete, and its name is a checksum of its content.
     if not (folder / path).is_file():

@@ -27,6 +27,7 @@ from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
 from carina.store.frames import read_frame
 from carina.store.layout import lock_output
+from carina.store.loose_files import claim_files, is_plain_file
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
 
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 
 _Advance = Callable[[int], object]
 _NAME_END: Final = "_map"
+_FILES: Final = ("scores.csv", "scores.parquet", "summary.csv", "scores.json")
+"""Files of the scores, in the order in which they are written."""
+_UNMATCHED: Final = "maps without an image"
+"""A field of every `scores.json`, by which it is recognised."""
 """Last part of the name of a map file that names its finding."""
 
 
@@ -178,7 +183,10 @@ def score_maps(
     truths = read_regions(as_path(regions))
     tuned = None if thresholds is None else read_thresholds(thresholds)
     tuned_cutoffs = None if cutoffs is None else read_thresholds(cutoffs)
-    with lock_output(directory, "the scores"):
+    with (
+        lock_output(directory, "the scores"),
+        claim_files(directory, "the scores", _FILES, lambda _name: _has_scores(directory)),
+    ):
         with progress("Maps", _count_files(source)) as advance:
             scored, scorer = score_map_files(
                 source,
@@ -505,7 +513,7 @@ def write_scores(scored: FileScores, out: Path, about: Mapping[str, object]) -> 
     for name in names if scored.rows else ():
         if name in scored.rows[0].values:
             columns[name] = [row.values[name] for row in scored.rows]
-    paths = [out / name for name in ("scores.csv", "scores.parquet", "summary.csv", "scores.json")]
+    paths = [out / name for name in _FILES]
     _write_csv(paths[0], list(columns), zip(*columns.values(), strict=True))
     with replacing(paths[1]) as temporary:
         pq.write_table(pa.table(columns), temporary, compression="zstd")
@@ -515,7 +523,7 @@ def write_scores(scored: FileScores, out: Path, about: Mapping[str, object]) -> 
         "scored": scored.scored,
         "variants": scored.variants,
         "chosen on the scored images": scored.thresholds,
-        "maps without an image": scored.maps_without_image,
+        _UNMATCHED: scored.maps_without_image,
         "maps without a finding": scored.maps_without_finding,
         "regions without a map": scored.regions_without_map,
         "counted without a region": scored.counted_without_region,
@@ -524,6 +532,12 @@ def write_scores(scored: FileScores, out: Path, about: Mapping[str, object]) -> 
     }
     write_bytes(paths[3], msgspec.json.format(msgspec.json.encode(content, enc_hook=str), indent=2) + b"\n")
     return paths
+
+
+def _has_scores(directory: Path) -> bool:
+    """Whether a directory holds the file that is written last, as an earlier call wrote it."""
+    path = directory / _FILES[-1]
+    return is_plain_file(path) and f'"{_UNMATCHED}":'.encode() in path.read_bytes()
 
 
 def _write_csv(path: Path, headings: Sequence[str], rows: Any) -> None:  # noqa: ANN401 - tuples of anything

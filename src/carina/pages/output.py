@@ -1,12 +1,15 @@
-"""The directory of pages: one writer at a time, no set, and no page of somebody else under the same name."""
+"""The directory of pages: one writer at a time, no set, and no file of somebody else under the same name."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from carina.store.errors import CarinaError
 from carina.store.layout import lock_output
+from carina.store.loose_files import claim_files, explain_foreign, is_plain_file
 
 _END_OF_TITLE: Final = "· Carina</title>".encode()
 """In every page that `carina.pages.frame` renders."""
@@ -30,9 +33,25 @@ def lock_pages(
     """
     with lock_output(directory, title, folders=folders):
         for page in (directory / name for name in names):
-            if page.exists() and not (page.is_file() and _END_OF_TITLE in page.read_bytes()):
-                raise CarinaError(
-                    f"{page}: was not written by Carina and would be overwritten: move it away or choose another "
-                    f"directory for {title}"
-                )
+            if os.path.lexists(page) and not _is_page(page):
+                raise CarinaError(explain_foreign(page, title))
         yield
+
+
+def claim_pages(directory: Path, title: str, files: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Claim all files that are written to a locked directory of pages.
+
+    Args:
+        directory: Locked by `lock_pages`.
+        title: What is written, for messages: "the report".
+        files: For each file the page that is written after it. Where a page of Carina is there, so is its file.
+
+    Raises:
+        CarinaError: A file is in the way that Carina did not write.
+    """
+    is_page = cache(lambda page: _is_page(directory / page))
+    return claim_files(directory, title, files, lambda name: is_page(files[name]))
+
+
+def _is_page(path: Path) -> bool:
+    return is_plain_file(path) and _END_OF_TITLE in path.read_bytes()

@@ -1,8 +1,9 @@
 """`carina report`: compare runs, and write pages, tables and figures."""
 
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from carina.pages.map_comparison.figures import map_figures
 from carina.pages.map_comparison.figures import style_runs as style_maps_runs
 from carina.pages.map_comparison.gallery import make_galleries
 from carina.pages.map_comparison.page import render_map_comparison
-from carina.pages.output import lock_pages
+from carina.pages.output import claim_pages, lock_pages
 from carina.pages.run_comparison.case_browser import browser_data, select_cases
 from carina.pages.run_comparison.figures import run_figures, style_runs
 from carina.pages.run_comparison.page import render_run_comparison
@@ -41,6 +42,7 @@ TABLES: Final = "tables"
 FIGURES: Final = "figures"
 RUN_PARQUET: Final = "tables.parquet"
 MAP_PARQUET: Final = "ground.parquet"
+_TITLE: Final = "the report"
 CASES: Final = 60
 """Cases of the browser, unless another number is given."""
 
@@ -118,7 +120,15 @@ class _Parts:
     tables: dict[str, ReportTable] = field(default_factory=dict)
     parquet: dict[str, ReportTable] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
+    prefixes: list[str] = field(default_factory=list)
+    """Beginnings of the names of the figures, one for each group of runs that answered questions."""
     notices: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """Paths of all files, within the directory of the report."""
+        figures = [f"{FIGURES}/{name}.{ending}" for name in self.figures for ending in ("svg", "png")]
+        return [*(f"{TABLES}/{name}.csv" for name in self.tables), *figures, *self.parquet, *self.pages]
 
 
 @check_arguments
@@ -172,18 +182,21 @@ def report(
     image_path = None if images is None else as_path(images)
 
     groups: list[RunGroup] = []
-    with lock_pages(directory, "the report", (RUN_PAGE, MAP_PAGE), folders=(TABLES, FIGURES)):
+    with lock_pages(directory, _TITLE, (RUN_PAGE, MAP_PAGE), folders=(TABLES, FIGURES)):
         with progress("Runs", len(paths)) as advance:
             if run_paths or not map_paths:
                 groups = group_runs(read_runs(run_paths), benchmarks=bench_paths, images=image_path)
                 _compare_runs(parts, groups, cases, None if prices is None else as_path(prices), advance)
+            files = dict.fromkeys(parts.names, RUN_PAGE)
             if map_paths:
                 named = [
                     *(open_benchmark(path, image_path) for path in bench_paths),
                     *(one.bench for one in groups),
                 ]
                 _compare_maps(parts, map_paths, groups, named, images=image_path, advance=advance)
-        return _write(parts, directory)
+        files = dict.fromkeys(parts.names, MAP_PAGE) | files
+        with claim_pages(directory, _TITLE, files):
+            return _write(parts, directory)
 
 
 def _compare_runs(
@@ -193,7 +206,8 @@ def _compare_runs(
     parts.notices += _run_notices(groups)
     analyses = [analyse_group(group, known, advance) for group in groups]
     styles = [style_runs(group.runs) for group in groups]
-    figures = [run_figures(*each) for each in zip(analyses, styles, _prefixes(groups), strict=True)]
+    parts.prefixes += _number_repeated([safe_name(group.protocol) for group in groups])
+    figures = [run_figures(*each) for each in zip(analyses, styles, parts.prefixes, strict=True)]
     browser = browser_data(groups, styles, select_cases(groups, cases), parts.notices.append)
     parts.pages[RUN_PAGE] = render_run_comparison(analyses, styles, figures, browser)
     parts.tables |= run_tables(analyses)
@@ -226,7 +240,9 @@ def _compare_maps(
     groups = group_maps_runs(runs, find_benchmarks(runs, named, images))
     analyses = [analyse_maps(group, run_groups, advance) for group in groups]
     styles = [style_maps_runs(group.runs) for group in groups]
-    prefixes = ["ground" if len(groups) == 1 else f"ground-{place + 1}" for place in range(len(groups))]
+    # Answers about the same benchmark have the name of its protocol, which is "ground" too.
+    prefix = "ground-maps" if "ground" in parts.prefixes else "ground"
+    prefixes = _number_repeated([prefix] * len(groups), parts.prefixes)
     figures = [map_figures(*each) for each in zip(analyses, styles, prefixes, strict=True)]
     galleries = [make_galleries(group) for group in groups]
     parts.pages[MAP_PAGE] = render_map_comparison(analyses, styles, figures, galleries)
@@ -235,13 +251,16 @@ def _compare_maps(
     parts.figures |= {figure.name: figure for each in figures for figure in each.values()}
 
 
-def _prefixes(groups: Sequence[RunGroup]) -> list[str]:
-    """A prefix for the figures of each group: its protocol, numbered where that comes twice."""
-    protocols = [safe_name(group.protocol) for group in groups]
-    return [
-        protocol if protocols.count(protocol) == 1 else f"{protocol}-{protocols[: place + 1].count(protocol)}"
-        for place, protocol in enumerate(protocols)
-    ]
+def _number_repeated(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+    """Different names: those that come twice, or are taken, are numbered with numbers that give no other name."""
+    alone = {name for name in names if names.count(name) == 1 and name not in taken}
+    used = {*alone, *taken}
+    numbered: list[str] = []
+    for name in names:
+        choices = (f"{name}-{number}" for number in count(1))
+        numbered.append(name if name in alone else next(each for each in choices if each not in used))
+        used.add(numbered[-1])
+    return numbered
 
 
 def _write(parts: _Parts, directory: Path) -> Report:

@@ -1,7 +1,7 @@
 """Pages of study sets and benchmarks as files: `show`, and the writers of single pages and of whole sets."""
 
 import webbrowser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,7 +21,7 @@ from carina.pages.conversation import is_conversation, load_conversation, render
 from carina.pages.conversation_index import list_conversations, render_conversation_index
 from carina.pages.conversation_summary import draw_conversation_summary
 from carina.pages.figures import png_bytes
-from carina.pages.output import lock_pages
+from carina.pages.output import claim_pages, lock_pages
 from carina.pages.sets import CaseSet, RenderedViews, StudySet
 from carina.pages.study import StudyContent, StudyLinks, load_study, render_study
 from carina.pages.study_index import (
@@ -182,7 +182,8 @@ def write_study_page(studies: StudySet, study: Study, out: Path, *, links: Study
         >>> write_study_page(studies, studies["p000000-s1"], Path("pages")).html.name
         'p000000-s1.html'
     """
-    with lock_pages(out, _TITLE, [f"{page_name(study.id)}.html"]):
+    files = _page_files([page_name(study.id)])
+    with lock_pages(out, _TITLE, ()), claim_pages(out, _TITLE, files):
         return _write_study(load_study(studies, study), out, links or _existing_links(study, out))
 
 
@@ -218,10 +219,12 @@ def write_study_pages(
     for study in islice(studies, limit):
         names[study.id] = f"{page_name(study.id)}.html"
         with_lateral |= has_lateral(study)
+    files = {INDEX: INDEX, CONTACT_SHEET: INDEX} | _page_files(page_name(name) for name in names)
     cards: list[StudyCard] = []
     pages: list[Page] = []
     with (
-        lock_pages(out, _TITLE, [INDEX]),
+        lock_pages(out, _TITLE, ()),
+        claim_pages(out, _TITLE, files),
         progress("Pages", len(names)) as advance,
         _contact_sheet(out / CONTACT_SHEET, len(names), with_lateral=with_lateral) as add_tile,
     ):
@@ -268,7 +271,8 @@ def write_case_page(
         >>> write_case_page(bench, bench["c-7db117ee228a361f"], Path("pages")).html.name
         'c-7db117ee228a361f.html'
     """
-    with lock_pages(out, _TITLE, [f"{page_name(case.id)}.html"]):
+    files = _page_files([page_name(case.id)])
+    with lock_pages(out, _TITLE, ()), claim_pages(out, _TITLE, files):
         links = links or CaseLinks(index=_existing(out, INDEX))
         return _write_case(cases, case, out, views or Views(cases), links)
 
@@ -301,11 +305,17 @@ def write_case_pages(
         (2, 17)
     """
     rendered = views or Views(cases)
-    names = [f"{page_name(case.id)}.html" for case in islice(cases, limit)]
+    stems = [page_name(case.id) for case in islice(cases, limit)]
+    names = [f"{stem}.html" for stem in stems]
+    files = {INDEX: INDEX} | _page_files(stems)
     cards: list[CaseCard] = []
     pages: list[Page] = []
     only_conversations = bool(names)
-    with lock_pages(out, _TITLE, [INDEX]), progress("Pages", len(names)) as advance:
+    with (
+        lock_pages(out, _TITLE, ()),
+        claim_pages(out, _TITLE, files),
+        progress("Pages", len(names)) as advance,
+    ):
         for place, case in enumerate(islice(cases, limit)):
             links = CaseLinks(
                 index=INDEX,
@@ -375,6 +385,11 @@ def _existing_links(study: Study, out: Path) -> StudyLinks:
         prior=_existing(out, f"{page_name(study.prior)}.html") if study.prior else None,
         follow_up=_existing(out, f"{page_name(study.later)}.html") if study.later else None,
     )
+
+
+def _page_files(stems: Iterable[str]) -> dict[str, str]:
+    """The files of pages of studies or cases, each with the page that is written after it."""
+    return {f"{stem}.{ending}": f"{stem}.html" for stem in stems for ending in ("png", "html")}
 
 
 def _write_study(content: StudyContent, out: Path, links: StudyLinks) -> Page:

@@ -89,12 +89,14 @@ def claim_run(
     """
     path = out / RUN_FILE
     others = [each for each in contents(out) if each != path]
-    if not path.exists() and others:
-        raise CarinaError(f"{out}: is not empty and holds no run; choose another directory")
+    if not os.path.lexists(path):
+        if others:
+            raise CarinaError(f"{out}: is not empty and holds no run; choose another directory")
+        return info
+    existing = read_info(out)
     if not any(each.stat().st_size for each in others):
         # No step was answered yet, so a call that failed at its start decides nothing.
         return info
-    existing = read_info(out)
     different = "; ".join(_differences(msgspec.to_builtins(info), msgspec.to_builtins(existing)))
     if different:
         raise CarinaError(f"{out}: holds another run ({different}); choose another directory for this one")

@@ -107,14 +107,15 @@ def lock_output(directory: Path, title: str, *, folders: Sequence[str] = ()) -> 
         folders: Folders of the directory that are written to.
 
     Raises:
-        CarinaError: The path is a file, the directory holds a set, or another process writes there.
+        CarinaError: The path is a file, the directory holds a set, another process writes there, or one of the folders
+            is a link that leads out of the directory.
     """
     if directory.exists() and not directory.is_dir():
         raise CarinaError(f"{directory}: is a file, expected a directory for {title}")
     layout = layout_of(directory)
     if layout is not None:
         raise CarinaError(f"{directory}: is a {layout.title}; choose another directory for {title}")
-    with lock_directory(directory, folders=folders):
+    with lock_directory(directory, folders=folders, is_shared=True):
         if read_marker(directory) is not None:
             raise CarinaError(
                 f"{directory}: holds the beginning of a set; choose another directory for {title}"

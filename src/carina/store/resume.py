@@ -30,7 +30,11 @@ WAYS_OUT: Final = "choose another directory or remove this one"
 
 @contextmanager
 def lock_directory(
-    directory: Path, error: type[CarinaError] = CarinaError, *, folders: Sequence[str] = ()
+    directory: Path,
+    error: type[CarinaError] = CarinaError,
+    *,
+    folders: Sequence[str] = (),
+    is_shared: bool = False,
 ) -> Iterator[None]:
     """Create a directory where it is missing, and keep every other writer out of it until the block ends.
 
@@ -41,23 +45,44 @@ def lock_directory(
         directory: Created where it is missing.
         error: Class of the errors to raise.
         folders: Folders of the directory in which temporary files are looked for, too.
+        is_shared: Whether the directory may hold other things, so that only `folders` must not lead out of it. The
+            files that are written beside them have the names that `carina.store.loose_files` claims.
 
     Raises:
-        CarinaError: Of the class `error`: another process is writing there, the path is a file, or the directory
-            cannot be created or, when the block writes to it, not be written to.
+        CarinaError: Of the class `error`: another process is writing there, the path is a file, the directory cannot
+            be created or, when the block writes to it, not be written to, or a link in it leads out of it.
     """
     created = _make_directory(directory, error)
     busy = error(f"{directory}: another process is writing here")
     try:
         with _explain_unwritable(directory, error), lock_file(directory / LOCK, busy):
+            inner = [directory / name for name in folders]
+            refuse_links(directory, inner if is_shared else directory.iterdir(), error)
             yield
-            for folder in (directory, *(directory / name for name in folders)):
+            for folder in (directory, *inner):
                 remove_temporary_files(folder, is_recursive=False)
     except BaseException:
         with suppress(OSError):
             for path in created:
                 path.rmdir()
         raise
+
+
+def refuse_links(directory: Path, paths: Iterable[Path], error: type[CarinaError]) -> None:
+    """Refuse links through which a command would write outside of its directory; the directory itself may be one.
+
+    Args:
+        directory: The directory to write to.
+        paths: Files and folders in it.
+        error: Class of the error to raise.
+    """
+    root = directory.resolve()
+    for path in sorted(paths):
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
+            raise error(
+                f"{path}: is a link that leads out of {directory}, where nothing may be written: remove the link or "
+                "choose another directory"
+            )
 
 
 def _make_directory(directory: Path, error: type[CarinaError]) -> list[Path]:
@@ -202,7 +227,9 @@ def _finish_partial(target: Path, notes: Sequence[str]) -> None:
 
 def _empty_partial(partial: Path, fingerprint: str, error: type[CarinaError]) -> None:
     """Create the hidden directory of an export, or remove what an export with another fingerprint wrote there."""
+    refuse_links(partial.parent, [partial], error)
     _make_directory(partial, error)
+    refuse_links(partial, partial.iterdir(), error)
     marker = read_marker(partial)
     if marker is None and contents(partial):
         raise error(

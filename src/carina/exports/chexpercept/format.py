@@ -9,7 +9,7 @@
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -117,6 +117,7 @@ class BundleFormat(Format[Record]):
         self._keys: Keys = keys
         # Names that reveal the answer would make separate keys pointless.
         self._hides_names = neutral_names or keys == "separate"
+        self.closing = (layout.RECORDS, layout.KEYS) if keys == "separate" else (layout.RECORDS,)
         self.options = {"neutral_names": neutral_names, "keys": keys}
         self.arguments = f"{' --neutral-names' if neutral_names else ''} --keys {keys}"
 
@@ -170,12 +171,20 @@ class BundleFormat(Format[Record]):
             files=written.files,
         )
 
+    def find_missing(
+        self,
+        files: Collection[str],
+        pictures: Collection[str],  # noqa: ARG002 - they are among the files
+        stated: int,
+        parts: int,  # noqa: ARG002 - their records are joined
+    ) -> str | None:
+        missing = next((name for name in self.closing if name not in files), None)
+        return missing or (None if len(files) - len(self.closing) == stated else f"{stated:,} pictures")
+
     def close(self, folder: Path, _manifest: BundleManifest) -> list[Path]:
         """Join the records of all parts."""
         names: set[str] = set()
-        files = [folder / layout.RECORDS]
-        if self._keys == "separate":
-            files.append(folder / layout.KEYS)
+        files = [folder / name for name in self.closing]
         with (
             _open_json_object(folder / layout.RECORDS, is_wanted=True) as records,
             _open_json_object(folder / layout.KEYS, is_wanted=self._keys == "separate") as keys,

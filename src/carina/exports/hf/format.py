@@ -87,6 +87,7 @@ class HubFormat(Format[_Row]):
     """How the folder is written."""
 
     kind = "carina/hf"
+    closing = (CARD, CROISSANT)
 
     def __init__(self, name: str, counts: store.Counts, *, has_answers: bool, pictures: PictureMode) -> None:
         self._name = name
@@ -112,7 +113,7 @@ class HubFormat(Format[_Row]):
         write_bytes(folder / CARD, make_card(self._name, manifest, self._counts).encode())
         described = msgspec.json.encode(make_croissant(self._name, manifest))
         write_bytes(folder / CROISSANT, msgspec.json.format(described, indent=2) + b"\n")
-        return [folder / CARD, folder / CROISSANT]
+        return [folder / name for name in self.closing]
 
 
 # ---- rows -----------------------------------------------------------------------------------------------------------
