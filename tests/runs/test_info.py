@@ -17,6 +17,7 @@ from carina.runs import info as run_description
 from carina.runs import read_info
 from carina.runs.info import describe_run, start_call
 from carina.runs.options import RunOptions
+from carina.store.errors import CarinaError
 
 
 @pytest.fixture
@@ -133,3 +134,14 @@ def test_run_json_lists_the_calls(bench, tmp_path):
             "verify_images": True,
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("case_count", -5), ("case_count", 10**30), ("benchmark", "bench\0mark")]
+)
+def test_a_value_that_no_run_can_have_is_refused_with_its_field(bench, tmp_path, field, value):
+    run(bench, tmp_path / "run", limit=1)
+    path = tmp_path / "run" / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+    with pytest.raises(CarinaError, match=rf"run\.json: .*{field}"):
+        read_info(tmp_path / "run")

@@ -1,6 +1,7 @@
 """Files that users give: one sentence for whatever is wrong with them, and nothing that waits or fills the memory."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from carina.store.documents import (
     read_csv,
     read_file,
     read_json,
+    read_stored_path,
     read_yaml,
     require_finite,
 )
@@ -106,3 +108,32 @@ def test_numbers_that_are_not_finite_are_named():
     require_finite({"a": [1, 2.5, "nan", None]}, "x")
     with pytest.raises(CarinaError, match=r"x: a\.1: .* inf"):
         require_finite({"a": [1, float("inf")]}, "x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["gate: 0x" + "F" * 6000, "? 0x" + "F" * 6000 + "\n: 1", "gate: " + "9" * 5000, "gate: !!int 1:30"],
+)
+def test_a_number_of_thousands_of_digits_or_in_base_60_is_refused_with_its_place(tmp_path, text):
+    (tmp_path / "limits.yaml").write_text(f"first: 1\n{text}\n")
+    with pytest.raises(CarinaError, match=r"limits\.yaml: not YAML: a number .*line 2") as caught:
+        read_yaml(tmp_path / "limits.yaml")
+    assert len(str(caught.value)) < 300
+
+
+def test_numbers_with_colons_are_text_and_other_numbers_what_they_were(tmp_path):
+    (tmp_path / "limits.yaml").write_text("a: 1:30\nb: 1:30.5\nc: -12\nd: 1.5e+3\ne: 0x1F\nf: 1_000\n")
+    assert read_yaml(tmp_path / "limits.yaml") == {
+        "a": "1:30",
+        "b": "1:30.5",
+        "c": -12,
+        "d": 1500.0,
+        "e": 31,
+        "f": 1000,
+    }
+
+
+def test_a_stored_path_with_a_nul_character_is_refused_with_its_field():
+    with pytest.raises(CarinaError, match=r"bench\.json: image_root: .*NUL"):
+        read_stored_path("a\0b", where="bench.json: image_root")
+    assert read_stored_path("../a", where="") == Path("../a")

@@ -1,7 +1,10 @@
 """The append-only log: records come back as they were, and damage costs no more than the lines it touches."""
 
+import os
+
 import pytest
 
+from carina.store.errors import CarinaError
 from carina.store.log import Log, read_lines, read_record
 
 RECORDS = [b"first", b"", b"\xff\x00 bytes", b"last"]
@@ -88,3 +91,21 @@ def test_synced_records_are_in_the_file(tmp_path):
         log.append([b"two"])
         log.sync()
         assert records(log.path) == [b"one", b"two"]
+
+
+def test_a_line_above_the_limit_is_refused_with_file_and_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("carina.store.log.MAX_LINE_BYTES", 10)
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"123456789\n0123456789\n")  # 10 and 11 bytes with their line feeds
+    with pytest.raises(CarinaError, match=r"log\.jsonl, line 2: longer than the limit of 10 bytes"):
+        list(read_lines(path))
+
+
+def test_a_log_that_is_no_regular_file_is_refused_with_its_path(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("pipe", "zero"):
+        with pytest.raises(CarinaError, match=f"{name}: is not a regular file"):
+            list(read_lines(tmp_path / name))
+        with pytest.raises(CarinaError, match=f"{name}: is not a regular file"):
+            Log(tmp_path / name)

@@ -1,6 +1,7 @@
 """Reading no more than is asked for: fields left out inside of records, and records by place and id."""
 
 import dataclasses
+import json
 import shutil
 
 import msgspec
@@ -295,3 +296,11 @@ def test_picked_records_meet_the_conditions(opened):
     assert list(masses.pick(["s100", "s2"])) == [STUDIES[2], STUDIES[100]]
     with pytest.raises(StudySetError, match="no study 's3' that matches"):
         masses.pick(["s2", "s3"])
+
+
+def test_an_image_root_with_a_nul_character_is_refused_with_its_manifest(directory, tmp_path):
+    shutil.copytree(directory, tmp_path / "set")
+    manifest = tmp_path / "set/studies.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"image_root": "a\0b"}))
+    with pytest.raises(StudySetError, match=r"studies\.json: image_root: .*NUL"):
+        open_studies(tmp_path / "set")

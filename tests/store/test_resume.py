@@ -18,6 +18,7 @@ from carina.store.resume import (
     lock_directory,
     mark_finished,
     partial_directory,
+    read_marker,
 )
 
 HOLD = (
@@ -222,3 +223,22 @@ def test_a_complete_export_is_freed_of_what_a_killed_command_left(tmp_path):
     with partial(out, check=lambda: True, notes=("notes",)):
         pass
     assert (out / "notes").is_dir()
+
+
+def test_a_marker_that_is_no_regular_file_is_refused_instead_of_waited_for(tmp_path):
+    os.mkfifo(tmp_path / UNFINISHED)
+    with pytest.raises(CarinaError, match=r"\.unfinished: is not a regular file"):
+        read_marker(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("make", "found"), [(lambda lock: lock.symlink_to("x"), "a link"), (os.mkfifo, "not a reg")]
+)
+def test_something_else_with_the_name_of_the_lock_is_refused_by_name(tmp_path, make, found):
+    make(tmp_path / LOCK)
+    with (
+        pytest.raises(CarinaError, match=rf"\.carina\.lock: is {found}.*remove it"),
+        lock_directory(tmp_path),
+    ):
+        pass
+    assert os.path.lexists(tmp_path / LOCK)

@@ -153,7 +153,7 @@ def read_limits(
         if GATES[name] not in gates:
             raise CarinaError(f"{where}: {name}: this gate is not among those to run; remove its limits")
         if not isinstance(values, Mapping):
-            raise CarinaError(f"{where}: {name}: expected limits by name, found {values!r}")
+            raise CarinaError(f"{where}: {name}: expected limits by name, found {type(values).__name__}")
     protocols = bench.manifest.counts.protocols
     return {info.name: info.read_limits(stated.get(info.name, {}), protocols, where=where) for info in gates}
 

@@ -9,7 +9,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 import numpy as np
@@ -65,6 +65,9 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[float | None, ...]
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `scoring.json`: settings and results of the scoring of a run."""
 
@@ -81,13 +84,13 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     """Tuned thresholds by source."""
     recognition: tuple[Recognition, ...]
     sensitivity: tuple[Curve, ...]
-    scored: int
+    scored: _Count
     """Number of scored maps of present findings."""
-    tuned: int = 0
+    tuned: _Count = 0
     """Number of maps of present findings on which thresholds were tuned."""
-    shared: int = 0
+    shared: _Count = 0
     """Number of maps of other splits that are not scored because thresholds were tuned on the same patients."""
-    blank: int = 0
+    blank: _Count = 0
     """Number of scored maps without a finite number."""
     parts: tuple[str, ...]
     """SHA-256 of the parts of the maps."""
@@ -474,9 +477,14 @@ def read_scoring(directory: Path) -> Scoring:
     """Read the scoring of a run.
 
     Raises:
-        CarinaError: The file is missing or damaged.
+        CarinaError: The file is missing or damaged, or names a profile that there is not.
     """
     path = directory / SCORING
-    return read_json(
+    scoring = read_json(
         path, Scoring, what="the scoring of maps", missing="missing; score the maps with carina explain"
     )
+    try:
+        find_variants(scoring.profile)
+    except CarinaError as error:
+        raise CarinaError(f"{path}: {error} Run carina explain again.") from error
+    return scoring

@@ -10,7 +10,7 @@ import msgspec
 
 from carina.runs.layout import LAYOUT
 from carina.runs.records import SCHEMA, RunInfo
-from carina.store.documents import decode_json, read_file
+from carina.store.documents import decode_json, read_file, read_stored_path
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.manifest import check_header
@@ -48,7 +48,9 @@ def read_info(run: Path) -> RunInfo:
     check_header(
         path, content, kind="run", title="the description of a run", schema=SCHEMA, error_class=CarinaError
     )
-    return decode_json(content, RunInfo, path=path, what="the description of a run")
+    info = decode_json(content, RunInfo, path=path, what="the description of a run")
+    read_stored_path(info.benchmark, where=f"{path}: benchmark")
+    return info
 
 
 def identify_run(info: RunInfo) -> str:

@@ -1,7 +1,7 @@
 """Records of a run: what a model is asked, what it answers, and what is stored. Records only."""
 
 from collections.abc import Callable
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -181,10 +181,14 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Whether image files were compared with the checksums that their cases state; None before schema 2.1."""
 
 
+CaseCount = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
+"""A number of cases; a thousand times as many as the largest benchmark has."""
+
+
 class StepsTableInfo(TableInfo, frozen=True, kw_only=True):
     """Size and checksum of `steps.parquet`."""
 
-    cases: int
+    cases: CaseCount
     """Number of cases whose steps it holds."""
 
 
@@ -218,7 +222,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """In order; two runs with different times or versions may still ask the same."""
     text_models: dict[str, str] = {}
     """Models that compared free text with the answer keys, with the shortened SHA-256 of their weights."""
-    case_count: int | None = None
+    case_count: CaseCount | None = None
     """Number of selected cases; None in runs of earlier versions."""
     table: StepsTableInfo | None = None
     """The table of the steps as the last finished call has written it; None before, and in runs of earlier versions."""

@@ -81,6 +81,29 @@ def check_regular(
         raise error(f"{path}: {about.st_size:,} bytes, more than the limit of {max_bytes:,}")
 
 
+def read_stored_path(text: str, *, where: str, error: type[CarinaError] = CarinaError) -> Path:
+    """The path that a file of Carina states.
+
+    Args:
+        text: The stated path.
+        where: File and field that state it, for messages: "bench/bench.json: image_root".
+        error: Class of the errors to raise.
+
+    Returns:
+        The path, relative to whatever the field says.
+
+    Raises:
+        CarinaError: Of the class `error`: no file can have this path.
+
+    Example:
+        >>> read_stored_path("../studies", where="bench/bench.json: image_root").name
+        'studies'
+    """
+    if "\0" in text:
+        raise error(f"{where}: expected a path, found {text!r}: a path cannot hold a NUL character")
+    return Path(text)
+
+
 def read_json(
     path: Path,
     kind: type[T],
@@ -141,6 +164,8 @@ def read_yaml(path: Path) -> Any:  # noqa: ANN401 - what the file holds
     """
     import yaml  # noqa: PLC0415 - few commands read YAML
 
+    from carina.store.yaml_loader import PlainLoader  # noqa: PLC0415 - imports yaml
+
     content = read_file(path, max_bytes=MAX_YAML_BYTES)
     try:
         text = content.decode()
@@ -151,7 +176,7 @@ def read_yaml(path: Path) -> Any:  # noqa: ANN401 - what the file holds
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_YAML_DEPTH:
                 raise CarinaError(f"{path}: nested too deeply, more than {MAX_YAML_DEPTH} levels")
-        value = yaml.safe_load(text)
+        value = yaml.load(text, PlainLoader)  # noqa: S506 - a safe loader
     except UnicodeDecodeError as problem:
         raise CarinaError(f"{path}: not YAML: {explain_decode_error(problem)}") from problem
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as problem:

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -88,7 +89,15 @@ def lock_file(path: Path, busy: CarinaError) -> Iterator[None]:
     Args:
         path: The lock file; its folder exists.
         busy: Raised where another process, or another block of this one, holds the lock.
+
+    Raises:
+        CarinaError: Of the class of `busy`: something that is not a regular file has the name of the lock file.
     """
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        if not stat.S_ISREG(mode):
+            found = "a link" if stat.S_ISLNK(mode) else "not a regular file"
+            raise type(busy)(f"{path}: is {found}, where Carina puts its lock file; remove it")
     # Not bound to a thread: an event loop may leave the block in another thread than it entered it.
     lock = FileLock(path, thread_local=False)
     try:

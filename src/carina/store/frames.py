@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from carina.store.documents import check_regular
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
+from carina.store.unpacked_size import MAX_TABLE_COLUMN_BYTES, find_oversize
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,12 +42,17 @@ def open_table(path: Path, remedy: str) -> Iterator[Any]:
         remedy: What to do where the file is missing or damaged, as the end of a sentence.
 
     Raises:
-        CarinaError: The file is missing, or is no complete Parquet file.
+        CarinaError: The file is missing, is no complete Parquet file, or unpacks to more than a limit.
     """
     try:
         check_regular(path, max_bytes=None)
         # An opened file instead of a path, so that nobody interprets the path.
         with path.open("rb") as file, pq.ParquetFile(file, page_checksum_verification=True) as table:
+            wrong = find_oversize(
+                table.metadata, path.stat().st_size, max_column_bytes=MAX_TABLE_COLUMN_BYTES
+            )
+            if wrong:
+                raise CarinaError(f"{path}: {wrong}; {remedy}")
             yield table
     except (FileNotFoundError, NotADirectoryError):
         raise CarinaError(f"{path}: missing; {remedy}") from None
@@ -70,7 +76,7 @@ def read_frame(path: Path, remedy: str, columns: Sequence[str] | None = None) ->
         The rows of the file.
 
     Raises:
-        CarinaError: The file is missing, or is no complete Parquet file.
+        CarinaError: The file is missing, is no complete Parquet file, or unpacks to more than a limit.
 
     Example:
         >>> read_frame(Path("maps/asymmetry/scores.parquet"), "score the maps again").height > 0

@@ -12,11 +12,16 @@ import os
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+from carina.store.documents import check_regular
+from carina.store.errors import CarinaError
 from carina.store.files import naming
 
+MAX_LINE_BYTES: Final = 64_000_000
+"""Longest line of a log: hundreds of times the longest answer of a model."""
 _DIGITS: Final = 8
 """Hexadecimal digits of a CRC-32, which a space separates from the record."""
 
@@ -48,10 +53,19 @@ def read_lines(path: Path, *, repair: bool = False, checksums: bool = False) -> 
         path: The log.
         repair: Remove a last line that was cut off; for the only process that writes the log.
         checksums: Whether the log was written with checksums.
+
+    Raises:
+        CarinaError: The path is not a regular file, or a line is longer than `MAX_LINE_BYTES`.
     """
     start = 0
+    check_regular(path, max_bytes=None)
     with path.open("r+b" if repair else "rb") as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(iter(partial(file.readline, MAX_LINE_BYTES + 1), b""), start=1):
+            if len(line) > MAX_LINE_BYTES:
+                raise CarinaError(
+                    f"{path}, line {number}: longer than the limit of {MAX_LINE_BYTES:,} bytes; the file is damaged, "
+                    "move it away"
+                )
             if not line.endswith(b"\n"):
                 if repair:
                     file.truncate(start)
@@ -69,6 +83,9 @@ class Log:
         keep: Number of bytes to keep of a file that exists; None for all. Whatever follows is removed.
         checksums: Whether each line states the CRC-32 of its record.
         private: Whether a new file is readable by its owner alone.
+
+    Raises:
+        CarinaError: The path is not a regular file.
     """
 
     def __init__(
@@ -78,6 +95,8 @@ class Log:
         self._checksums = checksums
         self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            check_regular(path, max_bytes=None)
         if private:
             path.touch(mode=0o600, exist_ok=True)
         self._file = path.open("ab")

@@ -24,6 +24,7 @@ from carina.store.layout import Layout
 from carina.store.manifest import M, PartInfo
 from carina.store.resume import mark_unfinished
 from carina.store.tables import Misfit, to_table
+from carina.store.unpacked_size import MAX_COLUMN_BYTES, find_oversize, rows_at_a_time
 
 _NAME: Final = re.compile(r"part-\d{5,}\.parquet")
 _SCHEMA_KEY: Final = b"carina.schema"
@@ -32,8 +33,6 @@ _BLOCK: Final = 128
 """Records that are converted to columns at a time: few enough to stay in the processor's cache."""
 _VALUES: Final = 32
 """Rows that are converted to Python values at a time, for the same reason."""
-MAX_GROUP_BYTES: Final = 1_000_000_000
-"""Unpacked bytes of a row group: hundreds of times those of the sets that Carina writes."""
 _READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
 """What reading a damaged file raises; text that is not UTF-8 is noticed when it becomes Python's."""
 
@@ -85,7 +84,7 @@ def _write(kind: Kind[R, M], directory: Path, file: str, table: Any, fingerprint
         pq.write_table(
             table.replace_schema_metadata(metadata),
             temporary,
-            row_group_size=kind.row_group,
+            row_group_size=_rows_per_group(table, kind.row_group),
             compression="zstd",
             compression_level=3,
             use_dictionary=kind.with_dictionary,
@@ -93,6 +92,12 @@ def _write(kind: Kind[R, M], directory: Path, file: str, table: Any, fingerprint
             write_page_checksum=True,
         )
         return _describe(temporary, file, rows=table.num_rows)
+
+
+def _rows_per_group(table: Any, usual: int) -> int:  # noqa: ANN401 - pyarrow has no types
+    """Rows of a row group: fewer than usual where records are so large that a reader would refuse the group."""
+    per_row: int = table.nbytes // max(1, table.num_rows) + 1
+    return max(1, min(usual, MAX_COLUMN_BYTES // 2 // per_row))
 
 
 def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint: str) -> PartInfo | None:
@@ -105,6 +110,8 @@ def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint:
             if metadata.get(_FINGERPRINT_KEY) != fingerprint.encode() or not part.schema_arrow.equals(
                 kind.schema
             ):
+                return None
+            if find_oversize(part.metadata, path.stat().st_size, max_column_bytes=MAX_COLUMN_BYTES):
                 return None
             for group in range(part.num_row_groups):
                 part.read_row_group(group, use_threads=False)
@@ -261,9 +268,12 @@ class PartReader(Generic[R, M]):
             for rows, groups in _select_row_groups(part.metadata, keep):
                 # In batches, because a part written by another tool may be a single huge row group.
                 batches = part.iter_batches(
-                    self._kind.row_group, row_groups=groups, columns=leaves, use_threads=False
+                    rows_at_a_time(part.metadata, groups, self._kind.row_group),
+                    row_groups=groups,
+                    columns=leaves,
+                    use_threads=False,
                 )
-                yield from _keep_rows(rows, batches, keep)
+                yield from _keep_rows(rows, self._limit(batches), keep)
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
@@ -304,13 +314,22 @@ class PartReader(Generic[R, M]):
         size = self.path.stat().st_size
         if footer.num_rows > size:  # every row has an id of its own
             raise self._error(f"{self.path}: states {footer.num_rows:,} rows in {size:,} bytes")
-        for group in range(footer.num_row_groups):
-            unpacked = footer.row_group(group).total_byte_size
-            if not 0 <= unpacked <= MAX_GROUP_BYTES:
+        wrong = find_oversize(footer, size, max_column_bytes=MAX_COLUMN_BYTES)
+        if wrong:
+            raise self._error(f"{self.path}: {wrong}; write the part with smaller row groups")
+
+    def _limit(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The batches, as long as their values are not much larger than the footer states."""
+        rows = size = 0
+        for batch in batches:
+            rows += batch.num_rows
+            size += batch.nbytes
+            limit = 2 * MAX_COLUMN_BYTES * -(-rows // self._kind.row_group)
+            if size > limit:
                 raise self._error(
-                    f"{self.path}: row group {group} unpacks to {unpacked:,} bytes, more than the limit of "
-                    f"{MAX_GROUP_BYTES:,}"
+                    f"{self.path}: {rows:,} rows unpack to more than the limit of {limit:,} bytes"
                 )
+            yield batch
 
     def record(self, row: int, values: Row) -> R:
         """The record of one row; an error names part, row, record and field."""

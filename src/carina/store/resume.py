@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from carina.store.documents import check_regular
 from carina.store.errors import CarinaError
 from carina.store.files import NOT_WRITABLE, is_temporary, lock_file, remove_temporary_files, write_bytes
 
@@ -25,6 +26,8 @@ LOCK: Final = ".carina.lock"
 """Lies in a directory while a command writes there; left behind by a killed process, it means nothing."""
 UNFINISHED: Final = ".unfinished"
 """Marker file of an unfinished directory: the fingerprint of what is being written."""
+_MAX_MARKER_BYTES: Final = 10_000
+"""Size of a marker file, of which a fingerprint takes 64 bytes."""
 WAYS_OUT: Final = "choose another directory or remove this one"
 
 
@@ -150,9 +153,15 @@ def mark_finished(directory: Path) -> None:
 
 
 def read_marker(directory: Path) -> str | None:
-    """The fingerprint of what an unfinished directory is being made into; None for a directory without the marker."""
+    """The fingerprint of what an unfinished directory is being made into; None for a directory without the marker.
+
+    Raises:
+        CarinaError: The marker is not a regular file, or too large for one.
+    """
+    path = directory / UNFINISHED
     try:
-        return (directory / UNFINISHED).read_text(encoding="utf-8", errors="replace")
+        check_regular(path, max_bytes=_MAX_MARKER_BYTES)
+        return path.read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):
         return None
 

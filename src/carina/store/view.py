@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, cast
 import pyarrow as pa
 
 from carina.store.columns import Row, field_of, within
+from carina.store.documents import read_stored_path
 from carina.store.errors import CarinaError
 from carina.store.filters import Choice, Column, Filter
 from carina.store.kind import Kind, R
@@ -64,7 +65,9 @@ class OpenSet(Generic[R, M]):
             raise kind.error(f"{file}: states {stated} {nouns}, the parts that it lists hold {held}")
         self.other_image_root = None if image_root is None else image_root.resolve()
         """Directory of the images, where it is not the one that the manifest names."""
-        self.image_root = self.other_image_root or (self.directory / self.manifest.image_root).resolve()
+        where = f"{manifest_path(kind.layout, path)}: image_root"
+        stated_root = read_stored_path(self.manifest.image_root, where=where, error=kind.error)
+        self.image_root = self.other_image_root or (self.directory / stated_root).resolve()
         self.verify_images = verify_images
         """Whether image files are compared with their checksums when they are first opened."""
         minor = self.manifest.version[1]

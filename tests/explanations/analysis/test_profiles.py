@@ -173,3 +173,18 @@ def test_a_benchmark_is_found_beside_its_runs_or_where_it_is_named(explained, pr
     named = open_benchmark(probes.directory)
     assert find_benchmark(wanted, tmp_path, [named]) is named
     assert find_benchmark(wanted, tmp_path / "far" / "away" / "run", []) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"scored": 1_000_000_000}, "counts more maps"),
+        ({"scored": -1}, "scored"),
+        ({"profile": "../../x"}, "profile '../../x': unknown"),
+    ],
+)
+def test_a_scoring_that_contradicts_the_maps_is_refused(probes, tiny, tmp_path, changes, words):
+    run = tiny.explained(tmp_path / "run", probes, tune_on=None, controls=())
+    rescored(run, **changes)
+    with pytest.raises(CarinaError, match=rf"scoring\.json: .*{words}"):
+        read_maps_run(run)

@@ -179,6 +179,12 @@ def read_maps_run(path: Path) -> MapsRun:
             f"{path / SCORING}: is about {scoring.model}, {scoring.method}, but {MAPS.file} about {stated[0]}, "
             f"{stated[1]}; run carina explain again"
         )
+    stated_maps, present = scoring.scored + scoring.tuned + scoring.shared, maps.manifest.counts.present
+    if stated_maps > present or scoring.blank > present:
+        raise CarinaError(
+            f"{path / SCORING}: counts more maps of present findings than the {present} of {MAPS.file}; run carina "
+            "explain again"
+        )
     if not scoring.scored:
         raise CarinaError(
             f"{path}: none of its maps is of a present finding, so there are no scores to report; run carina explain "
