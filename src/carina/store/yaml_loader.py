@@ -21,7 +21,7 @@ class PlainLoader(yaml.SafeLoader):
         """The tag of a value; a number in base 60 is text."""
         if kind is yaml.ScalarNode and implicit[0] and _BASE_60.fullmatch(value):
             return self.DEFAULT_SCALAR_TAG
-        tag: str = super().resolve(kind, value, implicit)
+        tag: str = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
         return tag
 
 
