@@ -21,6 +21,7 @@ def main() -> None:
         signal.getsignal(signal.SIGINT) is signal.default_int_handler
     ):  # not where interrupts are ignored: nohup, &
         signal.signal(signal.SIGINT, _interrupt)
+        sys.unraisablehook = _repeat_lost_interrupt
     try:
         from carina.cli import app  # noqa: PLC0415 - takes a moment, in which Ctrl-C may come
 
@@ -28,6 +29,17 @@ def main() -> None:
     except KeyboardInterrupt:
         # Before a command began, or while the last one was ending.
         sys.exit(INTERRUPTED)
+
+
+def _repeat_lost_interrupt(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Repeat a Ctrl-C that came while Python was cleaning up something, where it prints and drops all exceptions."""
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
+        return
+    from carina.store.waiting import interrupt_soon  # noqa: PLC0415 - rarely needed
+
+    signal.signal(signal.SIGINT, _interrupt)
+    interrupt_soon()
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

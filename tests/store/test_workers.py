@@ -340,3 +340,27 @@ def test_the_second_interrupt_is_left_to_the_operating_system():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
+
+
+LOST = """
+import signal, sys
+import carina.cli, carina.program
+
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)  # Python prints and drops what is raised here
+
+def work(**_):
+    Dropped()
+    signal.pause()
+
+carina.cli.app = work
+carina.program.main()
+"""
+
+
+def test_an_interrupt_while_python_cleans_up_is_not_lost():
+    done = subprocess.run(
+        [sys.executable, "-c", LOST], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (130, "")

@@ -5,7 +5,6 @@ of its own. The process that shares out the work has no thread that waits for an
 hold: an interrupt at any moment ends in killed workers, never in waiting for them.
 """
 
-import _thread
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -27,12 +26,11 @@ from multiprocessing.util import Finalize
 from typing import Any, Final, NamedTuple
 
 from carina.store.errors import CarinaError
+from carina.store.waiting import interrupt_soon
 from carina.store.workers.pool import Listener, Pool, Result, Task, sending_to
 
 _GRACE: Final = 5.0
 """Seconds that an interrupted worker has to remove its temporary files before it is killed."""
-_AGAIN: Final = 0.01
-"""Seconds after which an interrupt is repeated that came at a moment when it could not be raised."""
 
 
 @contextmanager
@@ -303,16 +301,7 @@ def _delay_interrupts() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, handler)
         if received:
-            again = threading.Timer(_AGAIN, _interrupt_main_thread)
-            again.daemon = True
-            again.start()
-
-
-def _interrupt_main_thread() -> None:
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    else:  # Windows
-        _thread.interrupt_main()
+            interrupt_soon()
 
 
 @contextmanager
