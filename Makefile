@@ -38,7 +38,7 @@ test: lint browser  ## Set up everything, check style and types, build the docs,
 	$(MAKE) --no-print-directory docs
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-# Not part of the tests, which run a short version of each: about two hours on two cores.
+# Not part of the tests, which run a short version of each: in full they take hours.
 drills: $(VENV)/.installed-dev  ## Kill, interrupt, damage and deceive every command, and count what breaks
 	@for drill in kill signals server determinism fuzz; do \
 	  echo "== $$drill" && $(BIN)/python drills/$$drill.py || failed=1; done; exit $${failed:-0}
