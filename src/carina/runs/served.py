@@ -68,7 +68,7 @@ def run_served(
         refused = _run_processes(job, bench.directory, cases, progress)
     else:
         with StepLog(log_path(out), identify_run(read_info(out))) as log:
-            refused = _run_in_loop(
+            refused = _run_in_thread(
                 _run_cases(job, bench, _OpenCases(bench, cases, answered, options.policy), log, progress)
             )
     if refused:
@@ -78,17 +78,12 @@ def run_served(
         )
 
 
-def _run_in_loop(work: Coroutine[Any, Any, int]) -> int:
-    """Run to the end; in another thread where an event loop is running in this one, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    return _run_in_thread(work)
-
-
 def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
-    """Run to the end in another thread; an interrupt of this one cancels the work, which keeps its answers."""
+    """Run to the end in another thread; an interrupt of this one cancels the work, which keeps its answers.
+
+    Ctrl-C is raised in the main thread, wherever it is: inside a task it would leave the other tasks of the event loop
+    behind with errors that nobody takes. And in a notebook an event loop is already running in this thread.
+    """
     begun: Future[asyncio.Task[int] | None] = Future()
 
     async def begin() -> int:
