@@ -5,6 +5,7 @@ import pytest
 from tests.runs.analysis import small_runs
 
 from carina.pages.report import report
+from carina.runs.analysis.case_facts import collect_case_facts
 from carina.runs.analysis.read import read_runs
 from carina.runs.analysis.run_analysis import analyse_group
 from carina.runs.analysis.run_groups import group_runs
@@ -33,6 +34,12 @@ def prices():
 def analysis(runs, prices):
     (group,) = group_runs(read_runs(runs))
     return analyse_group(group, prices)
+
+
+@pytest.fixture(scope="session")
+def keys(analysis):
+    """The right answers of the small runs' benchmark, in words."""
+    return collect_case_facts(analysis.group.bench, analysis.group.cases)[1]
 
 
 @pytest.fixture(scope="session")

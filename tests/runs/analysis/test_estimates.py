@@ -344,9 +344,10 @@ def test_many_groups_of_one_patient_each_still_have_an_interval(runs):
     assert 0.6 < found.high < 0.9
 
 
-def test_a_stage_of_a_single_path_has_no_balanced_accuracy(analysis, runs):
+def test_a_stage_of_a_single_path_has_no_balanced_accuracy(analysis, runs, keys):
     run = read_run(runs[0])
-    part = derive_outcomes(run.steps.filter(pl.col("path") != "LF"), "percept", analysis.group.facts.keys)
+    steps = run.read_steps()
+    part = derive_outcomes(steps.filter(pl.col("path") != "LF"), "percept", keys)
     told = {measure.key[:2]: measure.estimate(run, part) for measure in analysis.measures}
     assert told["stage", "1"].value is None
     # Nor does it count in the mean over stages.
@@ -355,11 +356,12 @@ def test_a_stage_of_a_single_path_has_no_balanced_accuracy(analysis, runs):
 
 @settings(max_examples=25)
 @given(shuffled=st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_no_estimate(shuffled, analysis, runs):
+def test_the_order_of_rows_changes_no_estimate(shuffled, analysis, runs, keys):
     run = read_run(runs[2])
-    order = list(range(run.steps.height))
+    steps = run.read_steps()
+    order = list(range(steps.height))
     shuffled.shuffle(order)
-    found = derive_outcomes(run.steps[order], "percept", analysis.group.facts.keys)
+    found = derive_outcomes(steps[order], "percept", keys)
     for measure in analysis.measures:
         assert measure.estimate(run, found) == analysis.headline["beta", measure.key]
     assert reach_by_stage(run, found) == analysis.reach["stages"][1]

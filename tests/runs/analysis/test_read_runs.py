@@ -28,7 +28,7 @@ def test_a_run_is_read_with_model_history_and_steps(runs):
         False,
         False,
     )
-    assert run.steps.height == 22
+    assert run.read_steps().height == 22
     assert run.benchmark.name == "bench"
     assert [row.step for row in run.rows(["c-RF1"])] == ["1", "2", "4a", "4c"]
     assert read_run(runs[3]).is_baseline
@@ -92,7 +92,7 @@ def test_a_run_without_columns_of_text_scores_is_read(copied):
     pl.read_parquet(path).drop("bertscore", "chexbert_f1", "radgraph_entity_f1", "radgraph_f1").write_parquet(
         path
     )
-    assert read_run(copied[0]).steps["bertscore"].is_null().all()
+    assert read_run(copied[0]).read_steps()["bertscore"].is_null().all()
 
 
 def test_a_run_without_steps_has_the_protocol_of_its_benchmark(copied):

@@ -31,7 +31,7 @@ def lesion_dimensions(bench: Benchmark | None, runs: Sequence[MapsRun]) -> list[
     if bench is None:
         return []
     cases = {case for run in runs for case in run.own["case"]}
-    known = {one.title: one for one in collect_case_facts(bench, cases).dimensions}
+    known = {one.title: one for one in collect_case_facts(bench, cases)[0].dimensions}
     return [known[title] for title in LESION_DIMENSIONS if title in known]
 
 

@@ -43,13 +43,13 @@ def estimate_formats(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
     estimates = []
     for name, metric, column in _FORMAT_SCORES:
         steps = outcomes.steps.filter(pl.col("format") == name)
-        if column not in steps.columns or (column in TEXT_SCORES and steps[column].is_null().all()):
+        if column in TEXT_SCORES and (column not in steps.columns or steps[column].is_null().all()):
             continue
         value = pl.col("value")
         if column != "value":
             # A step that was not reached matches nothing; whether its key has entities to match is not known.
             missed = (pl.col("state") == "not_reached") & (pl.col("multiple") | (column in _ALWAYS))
-            value = pl.when(missed).then(0.0).otherwise(pl.col(column))
+            value = pl.when(missed).then(0.0).otherwise(outcomes.score(column))
         if metric.startswith("IoU at least"):
             value = (value >= float(metric.split()[-1])).cast(pl.Float64)
         if metric in ("balanced accuracy", "accuracy", "exact"):
@@ -118,7 +118,7 @@ def estimate_tasks(run: ComparedRun, outcomes: Outcomes) -> list[Estimate]:
         several = steps.filter("multiple")
         if not several.is_empty():
             is_answered = pl.col("state") == "answered"
-            overlap = pl.when(is_answered).then(pl.col("overlap").fill_null(0.0)).otherwise(0.0)
+            overlap = pl.when(is_answered).then(outcomes.score("overlap").fill_null(0.0)).otherwise(0.0)
             rows = several.with_columns(value=overlap, chance=pl.lit(None, pl.Float64))
             estimates.append(
                 estimate_share(run, weight_groups(rows), level="task", name=task, metric="overlap (Jaccard)")

@@ -19,8 +19,10 @@ CLOSED: Final = ("choice", "yes_no", "boxes", "map")
 """Formats that always have a right answer; free text is mostly only more or less similar to its key."""
 _UNIT_COLUMNS: Final = (
     "case", "target", "path", "number", "step", "stage", "task", "format", "multiple", "state",
-    "gold_label", "kinds", "overlap", "f1", "iou", "rouge", "entity_f1", "attribute_f1", "chance",
+    "gold_label", "kinds", "chance",
 )  # fmt: skip
+_SCORES: Final = ("overlap", "f1", "iou", "rouge", "entity_f1", "attribute_f1", *TEXT_SCORES)
+"""Scores that outcomes have only where the run has them."""
 _COUNTED_COLUMNS: Final = (
     "case", "step", "stage", "task", "path", "patient", "state", "status", "obeyed", "seconds", "input_tokens",
     "output_tokens", "images",
@@ -43,6 +45,10 @@ class Outcomes:
     """Steps that were answered or not reached; also `step`, `number`, `stage`, `task`, `format`, `closed`."""
     all_steps: pl.DataFrame
     """Every step, also those that ended in a transport error."""
+
+    def score(self, name: str) -> pl.Expr:
+        """A score of the steps; null in all of them where the run does not have it."""
+        return pl.col(name) if name in self.steps.columns else pl.lit(None, pl.Float64)
 
     @cached_property
     def closed(self) -> pl.DataFrame:
@@ -108,7 +114,7 @@ class Outcomes:
 
 
 def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> Outcomes:
-    """The outcomes of a run's steps of one protocol; `keys` are the right answers in words (`CaseFacts.keys`)."""
+    """The outcomes of a run's steps of one protocol; `keys` are the right answers in words, by case and step."""
     rows = sort_steps(steps.filter(pl.col("protocol") == protocol))
     # Some questions are answered in free text and yet have one right answer, such as the view.
     closed = pl.col("format").is_in(CLOSED) | pl.col("correct").is_not_null()
@@ -127,14 +133,16 @@ def derive_outcomes(steps: pl.DataFrame, protocol: str, keys: pl.DataFrame) -> O
     ]
     units = rows.with_columns(key).select(
         *_UNIT_COLUMNS,
-        *(name for name in TEXT_SCORES if rows[name].null_count() < rows.height),
+        *(name for name in _SCORES if rows[name].null_count() < rows.height),
         "key",
-        gold=pl.coalesce("gold_label", pl.col("gold_options").list.join("+")),
+        gold=pl.coalesce(pl.col("gold_label").cast(pl.String), pl.col("gold_options").list.join("+")).cast(
+            pl.Categorical
+        ),
         cluster=pl.coalesce("patient", pl.concat_str(pl.lit("case "), "case")),
         closed=closed,
         value=value,
         unit=pl.concat_str("case", pl.lit("/"), "step"),
-        question=pl.concat_str("task", pl.lit(", "), "format"),
+        question=pl.concat_str("task", pl.lit(", "), "format").cast(pl.Categorical),
         pattern=pl.concat_list(pl.concat_str(pl.lit("\t"), "key")),
     )
     return Outcomes(protocol, units.filter(pl.col("state") != "incomplete"), rows.select(_COUNTED_COLUMNS))

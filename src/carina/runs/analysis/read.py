@@ -30,6 +30,8 @@ ANALYSIS_COLUMNS: Final = (
     *TEXT_SCORES,
 )  # fmt: skip
 """Columns that the analysis needs of every step; the others, which hold long texts, are read for single cases."""
+CATEGORIES: Final = ("protocol", "target", "path", "task", "format", "state", "status", "gold_label")
+"""Columns that repeat few words: as categories they take a quarter of the memory."""
 BLIND_MODELS: Final = ("builtin/majority", "builtin/random")
 """Models that never see an image."""
 ORACLE: Final = "builtin/oracle"
@@ -91,10 +93,14 @@ class ComparedRun:
         """Protocols of its cases; none for a run without a single step."""
         return set(self.index["protocol"])
 
-    @property
-    def steps(self) -> pl.DataFrame:
-        """`ANALYSIS_COLUMNS` of all steps, sorted by case and number; read from disk each time."""
-        return sort_steps(self.table.read(ANALYSIS_COLUMNS))
+    def read_steps(self) -> pl.DataFrame:
+        """`ANALYSIS_COLUMNS` of all steps, sorted by case and number; columns of a few words as categories."""
+        steps = self.table.read(ANALYSIS_COLUMNS)
+        # Column by column, because the whole would be held twice.
+        columns = [steps.drop_in_place(name) for name in ANALYSIS_COLUMNS]
+        for place, column in enumerate(columns):
+            columns[place] = column.cast(pl.Categorical) if column.name in CATEGORIES else column.rechunk()
+        return sort_steps(pl.DataFrame(columns))
 
     def rows(self, cases: Iterable[str]) -> list[StepRow]:
         """The steps of some cases as records, read from disk, in order of case and number."""

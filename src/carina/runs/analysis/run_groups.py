@@ -79,8 +79,8 @@ def _group(protocol: str, bench: Benchmark, runs: Iterable[ComparedRun]) -> RunG
     own = [run for run in runs if not run.protocols or protocol in run.protocols]
     held = {case for run in own for case in run.cases(protocol)}
     cases = tuple(case for case in bench.ids() if case in held)
-    facts = collect_case_facts(bench, cases)
-    outcomes = {run.id: derive_outcomes(run.steps, protocol, facts.keys) for run in own}
+    facts, keys = collect_case_facts(bench, cases)
+    outcomes = {run.id: derive_outcomes(run.read_steps(), protocol, keys) for run in own}
     return RunGroup(protocol, bench, tuple(own), outcomes, cases, facts)
 
 
