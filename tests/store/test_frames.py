@@ -61,6 +61,14 @@ def test_a_damaged_page_is_refused(tmp_path):
         read_frame(path, "make it again")
 
 
+def test_a_name_of_a_column_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "table.parquet"
+    pl.DataFrame({"number": [1, 2]}).write_parquet(path)
+    path.write_bytes(path.read_bytes().replace(b"number", b"\xe8umber"))
+    with pytest.raises(CarinaError, match=r"table\.parquet: not a Parquet file.*utf-8.*make it again"):
+        read_frame(path, "make it again")
+
+
 def test_a_missing_table_and_a_directory_are_refused(tmp_path):
     with pytest.raises(CarinaError, match=r"table\.parquet: missing; make it again"):
         read_frame(tmp_path / "table.parquet", "make it again")

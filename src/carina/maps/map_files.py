@@ -23,6 +23,8 @@ from carina.studies.pixels import MAX_BYTES, MAX_PIXELS, has_several_pages
 SUFFIXES: Final = (".npy", ".npz", ".png", ".tif", ".tiff")
 GEOMETRIES: Final = "whole, letterbox:LONGEST, letterbox:LONGEST:SIDE or crop:SHORTEST:SIDE"
 _MAX_HEADER_BYTES: Final = 4096
+_MAX_SIDE: Final = 20_000
+"""Rows or columns of a map; longer ones would take gigabytes to lay over an image."""
 _HEADER_READERS: Final = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -221,6 +223,11 @@ def _to_map(path: Path, values: NDArray[Any]) -> Map:
     flat = values.reshape(values.shape[-2:]) if values.ndim > 2 and set(values.shape[:-2]) == {1} else values
     if flat.ndim != 2 or not flat.size:
         raise CarinaError(f"{path}: expected rows and columns, found an array of shape {values.shape}")
+    if max(flat.shape) > _MAX_SIDE:
+        rows, columns = flat.shape
+        raise CarinaError(
+            f"{path}: {rows:,} rows and {columns:,} columns, more than the limit of {_MAX_SIDE:,}"
+        )
     with np.errstate(over="ignore"):
         checked = flat.astype(np.float32)
     if np.isinf(checked).any():

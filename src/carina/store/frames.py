@@ -22,7 +22,7 @@ from carina.store.unpacked_size import MAX_TABLE_COLUMN_BYTES, find_oversize
 if TYPE_CHECKING:
     import polars as pl
 
-_READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError)
+_READ_ERRORS: Final = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
 
 
 class TableInfo(msgspec.Struct, frozen=True, kw_only=True):

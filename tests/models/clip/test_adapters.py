@@ -300,6 +300,16 @@ def test_a_missing_tokenizer_is_named_with_its_source(copied, kind, files, expec
         open_clip_model(name)
 
 
+def test_a_token_number_beyond_the_weights_is_an_error(copied):
+    path, name = copied("chexzero")
+    settings = json.loads((path / "tokenizer.json").read_text())
+    vocabulary = settings["model"]["vocab"]
+    vocabulary[min(vocabulary)] = 65536
+    (path / "tokenizer.json").write_text(json.dumps(settings))
+    with pytest.raises(CarinaError, match="its tokenizer knows 65537 tokens, its weights"):
+        open_clip_model(name)
+
+
 def test_a_tokenizer_of_another_model_is_an_error(copied):
     path, name = copied("biomedclip")
     with (path / "vocab.txt").open("a") as file:

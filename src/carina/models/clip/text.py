@@ -60,9 +60,10 @@ def _load_tokenizer(kind: Any, folder: ModelFolder) -> Any:  # noqa: ANN401
 
 def check_vocabulary(folder: ModelFolder, tokenizer: Any, rows: int) -> None:  # noqa: ANN401
     """Check that every token has an embedding."""
-    if len(tokenizer) > rows:
+    most = max(tokenizer.get_vocab().values(), default=-1) + 1
+    if most > rows:
         raise CarinaError(
-            f"{folder.path}: its tokenizer knows {len(tokenizer)} tokens, its weights {rows}; is it of another model?"
+            f"{folder.path}: its tokenizer knows {most} tokens, its weights {rows}; is it of another model?"
         )
 
 
