@@ -169,7 +169,7 @@ def test_a_stated_size_beyond_the_limit_is_refused_before_it_is_read(tmp_path: P
 def test_a_map_with_a_side_that_no_image_has_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((1, 20_001), np.float32))
     with pytest.raises(
-        CarinaError, match="a[.]npy: 1 rows and 20,001 columns, more than the limit of 20,000"
+        CarinaError, match=r"a[.]npy: 1 rows and 20,001 columns, more than the limit of 20,000"
     ):
         read_map(tmp_path / "a.npy")
 
