@@ -41,7 +41,7 @@ def test_the_manifest_is_indented_json(directory):
     assert written.pop("fingerprint") == MADE.fingerprint
     assert written == {
         "kind": "carina/studies",
-        "schema": "1.1",
+        "schema": "1.2",
         "carina": carina.__version__,
         "command": "carina phantom -n 1",
         "seed": 7,

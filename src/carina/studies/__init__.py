@@ -5,6 +5,7 @@ from carina.studies.collection import Studies, open_studies
 from carina.studies.model import (
     Anatomy,
     Annotation,
+    Assessed,
     Device,
     Finding,
     Image,
@@ -36,6 +37,7 @@ from carina.studies.store import (
 __all__ = [
     "Anatomy",
     "Annotation",
+    "Assessed",
     "Counts",
     "Device",
     "Finding",

@@ -16,6 +16,7 @@ from carina.studies.vocabulary import (
     Distribution,
     Drawn,
     RelationKind,
+    Scope,
     Section,
     Severity,
     Sex,
@@ -92,6 +93,8 @@ class Annotation(Record, frozen=True, kw_only=True):
     region: Region
     drawn: Drawn
     annotator: str
+    automatic: bool = False
+    """Whether a program drew it: never expert truth."""
     conspicuity: float | None = None
     """Contrast-to-noise ratio of the region against its surround, where it is known."""
     threshold: float | None = None
@@ -124,6 +127,8 @@ class Finding(Record, frozen=True, kw_only=True):
     id: str
     name: str
     certainty: Certainty
+    label: str | None = None
+    """Its name in the source, where that differs."""
     location: Location | None = None
     severity: Severity | None = None
     distribution: Distribution | None = None
@@ -151,6 +156,8 @@ class Device(Record, frozen=True, kw_only=True):
     id: str
     name: str
     certainty: Certainty
+    label: str | None = None
+    """Its name in the source, where that differs."""
     side: Side | None = None
     position: Literal["adequate", "malpositioned"] | None = None
     site: str | None = None
@@ -169,6 +176,8 @@ class Anatomy(Record, frozen=True, kw_only=True):
     image: str
     region: Region
     annotator: str
+    automatic: bool = False
+    """Whether a program drew it: never expert truth."""
 
 
 class Relation(Record, frozen=True, kw_only=True):
@@ -242,6 +251,20 @@ class Report(Record, frozen=True, kw_only=True):
         return text[sentence.start : sentence.end]
 
 
+class Assessed(Record, frozen=True, kw_only=True):
+    """What was looked for in a study.
+
+    What was looked for and is not recorded is absent. Of everything else nothing is known, unless it is recorded.
+    """
+
+    findings: Scope = "unknown"
+    devices: Scope = "unknown"
+    listed: tuple[str, ...] = ()
+    """Names of the findings and devices of the closed list, where either is "listed"."""
+    text: bool = False
+    """Whether the report was read, by a person or a program, so that what it states is among the findings."""
+
+
 class Study(Record, frozen=True, kw_only=True):
     """Everything that is known about one examination of one patient.
 
@@ -270,6 +293,7 @@ class Study(Record, frozen=True, kw_only=True):
     sex: Sex | None = None
     indication: str | None = None
     images: tuple[Image, ...]
+    assessed: Assessed = Assessed()
     findings: tuple[Finding, ...] = ()
     devices: tuple[Device, ...] = ()
     anatomy: tuple[Anatomy, ...] = ()

@@ -19,6 +19,9 @@ Sex = Literal["F", "M", "O"]
 Drawn = Literal["mask", "polygon", "box"]
 """How an annotator marked a region; a box is looser than a mask, and a score must know which it had."""
 
+Scope = Literal["every", "listed", "unknown"]
+"""What was looked for: whatever shows, the names of a closed list, or nobody says."""
+
 Section = Literal["indication", "comparison", "technique", "findings", "impression", "recommendation"]
 SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
 
