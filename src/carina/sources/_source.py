@@ -278,7 +278,7 @@ def list_sources() -> SourceList:
         about each study.
 
     Example:
-        >>> [source.name for source in list_sources()]
-        ['chexpercept', 'phantom', 'swift-chat']
+        >>> "nih" in [source.name for source in list_sources()]
+        True
     """
     return SourceList(tuple(SOURCES.entries().values()))

@@ -1,0 +1,266 @@
+"""A study in the making: what most readers do with images, labels and drawn regions, done once."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+
+from msgspec import Meta
+from numpy.typing import ArrayLike
+
+from carina.sources._record import RecordError
+from carina.sources._source import Repaired
+from carina.store.errors import CarinaError, RegionError
+from carina.studies.image_files import inside
+from carina.studies.model import Annotation, Assessed, Device, Finding, Image, Study
+from carina.studies.pixels import read_header
+from carina.studies.region import Region
+from carina.studies.terms import find_term
+from carina.studies.vocabulary import Certainty, Drawn, View
+
+MissingImages: TypeAlias = Annotated[
+    Literal["skip", "keep"],
+    Meta(description="A study without its image file: skip it, or keep what was annotated."),
+]
+"""An option of readers that know the size of an image without opening it."""
+DEFECTS: Final[Mapping[str, str]] = {
+    "region": "a box, polygon or mask with impossible numbers, without area or outside its image is left out",
+    "conflict": "a label that contradicts one that is trusted more is left out",
+}
+"""Defects that a draft counts, for the decorator of a source."""
+
+
+@dataclass
+class _Thing:
+    """A finding or a device in the making."""
+
+    name: str
+    label: str
+    certainty: Certainty
+    is_device: bool
+    annotations: list[Annotation] = field(default_factory=list)
+
+
+class _Drawing(NamedTuple):
+    """What is known about a region beside its pixels."""
+
+    label: str
+    image: str
+    drawn: Drawn
+    annotator: str
+    certainty: Certainty
+    automatic: bool
+
+
+class StudyDraft:
+    """Collects what a source says about one study.
+
+    Several statements about one finding become one `Finding`, with an annotation for every region that anybody drew.
+    Where statements contradict each other, the first counts: begin with the one that is trusted most. What cannot be
+    used is counted as a defect and left out, so that the rest of the study is kept.
+
+    Args:
+        study_id: Id of the study.
+        patient: Id of the patient.
+        source: Name of the source.
+        number: Number of the record in its file, from 1.
+
+    Example:
+        >>> draft = StudyDraft("s1", patient="p1", source="mine", number=1)
+        >>> draft.images.append(Image(key="a.png", view="PA", width=100, height=80))
+        >>> draft.add_box("Effusion", "a.png", (10, 20, 30, 40), annotator="R1")
+        >>> finding = draft.finish().findings[0]
+        >>> finding.name, finding.label, finding.annotations[0].region.area
+        ('pleural effusion', 'Effusion', 1200)
+    """
+
+    def __init__(self, study_id: str, *, patient: str, source: str, number: int) -> None:
+        self.id, self.patient, self.source, self.number = study_id, patient, source, number
+        self.images: list[Image] = []
+        self.facts: dict[str, Any] = {}
+        """Other fields of the study: age, sex, split, report and so on."""
+        self.defects: Counter[str] = Counter()
+        self._things: dict[str, _Thing] = {}
+
+    # ---- images ------------------------------------------------------------------------------------------------------
+
+    def add_image(
+        self,
+        root: Path,
+        key: str,
+        view: View,
+        *,
+        size: tuple[int, int] | None = None,
+        missing: Literal["skip", "keep"] = "skip",
+        spacing_mm: tuple[float, float] | None = None,
+    ) -> Image:
+        """Add an image file; its size and depth are read from it.
+
+        Args:
+            root: Folder in which image keys start.
+            key: Path below it.
+            view: The view.
+            size: Width and height, where the source knows them.
+            missing: Whether a file that is not there is an error, or the image is described by `size` alone.
+            spacing_mm: Size of a pixel at the detector: between rows, between columns.
+
+        Raises:
+            RecordError: The file is missing or cannot be read, or is not of the size that the source states.
+        """
+        try:
+            path = inside(root.resolve(), key)
+        except ValueError as error:
+            raise RecordError("image", f"{key!r} {error}", kind="image") from error
+        if size is not None and missing == "keep" and not path.exists():
+            image = Image(key=key, view=view, width=size[0], height=size[1], spacing_mm=spacing_mm)
+        else:
+            image = _describe_file(path, key, view, spacing_mm)
+            if size is not None and (image.width, image.height) != size:
+                raise RecordError(
+                    "image",
+                    f"{key!r} is {image.width} x {image.height}, the source states {size[0]} x {size[1]}",
+                    kind="image",
+                )
+        self.images.append(image)
+        return image
+
+    def image(self, key: str) -> Image:
+        """The image with this key."""
+        return next(image for image in self.images if image.key == key)
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+
+    def state(self, label: str, certainty: Certainty = "present") -> _Thing:
+        """State that something is present, absent or uncertain, in the words of the source."""
+        thing = self._find_or_add(label, certainty)
+        if thing.certainty != certainty:
+            self.defects["conflict"] += 1
+        return thing
+
+    def add_box(
+        self,
+        label: str,
+        image: str,
+        box: Sequence[float],
+        *,
+        annotator: str,
+        certainty: Certainty = "present",
+        automatic: bool = False,
+    ) -> None:
+        """Add a box: x and y of its corner at the top left, width and height, in pixels of the image."""
+        on = self.image(image)
+        x, y, width, height = box
+        self._add_drawing(
+            _Drawing(label, image, "box", annotator, certainty, automatic),
+            lambda: Region.from_box(x, y, width, height, height=on.height, width=on.width),
+        )
+
+    def add_polygons(
+        self,
+        label: str,
+        image: str,
+        rings: Sequence[ArrayLike],
+        *,
+        annotator: str,
+        certainty: Certainty = "present",
+        automatic: bool = False,
+    ) -> None:
+        """Add the union of closed rings of points, in pixels of the image."""
+        on = self.image(image)
+        self._add_drawing(
+            _Drawing(label, image, "polygon", annotator, certainty, automatic),
+            lambda: Region.from_polygons(rings, height=on.height, width=on.width),
+        )
+
+    def add_region(
+        self,
+        label: str,
+        image: str,
+        region: Region,
+        *,
+        annotator: str,
+        drawn: Drawn = "mask",
+        certainty: Certainty = "present",
+        automatic: bool = False,
+    ) -> None:
+        """Add a region that the reader has made itself, such as a mask."""
+        self._add_drawing(_Drawing(label, image, drawn, annotator, certainty, automatic), lambda: region)
+
+    def _add_drawing(self, drawing: "_Drawing", make_region: Callable[[], Region]) -> None:
+        on = self.image(drawing.image)
+        thing = self.state(drawing.label, drawing.certainty)
+        try:
+            region = make_region()
+        except RegionError:
+            region = Region.empty(1, 1)
+        if region.is_empty or (region.width, region.height) != (on.width, on.height):
+            # What was drawn is lost; that the source names the finding is not.
+            self.defects["region"] += 1
+            return
+        thing.annotations.append(
+            Annotation(
+                image=drawing.image,
+                region=region,
+                drawn=drawing.drawn,
+                annotator=drawing.annotator,
+                automatic=drawing.automatic,
+            )
+        )
+
+    def _find_or_add(self, label: str, certainty: Certainty) -> _Thing:
+        label = label.strip()
+        if not label:
+            raise RecordError("label", "is empty", kind="label")
+        term = find_term(label)
+        name = term.name if term is not None else " ".join(label.replace("_", " ").lower().split())
+        is_device = term is not None and term.kind == "device"
+        return self._things.setdefault(name, _Thing(name, label, certainty, is_device))
+
+    # ---- the study ---------------------------------------------------------------------------------------------------
+
+    def finish(self, *, assessed: Assessed | None = None) -> Study | Repaired:
+        """The study, with its defects where there are any."""
+        findings, devices = (
+            tuple(_number(kind, letter, things))
+            for kind, letter, things in (
+                (Finding, "f", [thing for thing in self._things.values() if not thing.is_device]),
+                (Device, "d", [thing for thing in self._things.values() if thing.is_device]),
+            )
+        )
+        study = Study(
+            id=self.id,
+            patient=self.patient,
+            source=self.source,
+            images=tuple(self.images),
+            assessed=assessed or Assessed(),
+            findings=findings,
+            devices=devices,
+            **self.facts,
+        )
+        if not self.defects:
+            return study
+        return Repaired(record=study, number=self.number, defects=dict(self.defects))
+
+
+def _number(kind: Any, letter: str, things: Iterable[_Thing]) -> Iterable[Any]:  # noqa: ANN401 - Finding or Device
+    for place, thing in enumerate(things, start=1):
+        yield kind(
+            id=f"{letter}{place}",
+            name=thing.name,
+            certainty=thing.certainty,
+            label=thing.label if thing.label != thing.name else None,
+            annotations=tuple(thing.annotations),
+        )
+
+
+def _describe_file(path: Path, key: str, view: View, spacing_mm: tuple[float, float] | None) -> Image:
+    if not path.exists():
+        raise RecordError("image", f"{key!r} is missing", kind="image missing")
+    try:
+        header = read_header(path)
+    except CarinaError as error:
+        raise RecordError("image", str(error), kind="image") from error
+    return Image(
+        key=key, view=view, width=header.width, height=header.height, bits=header.bits, spacing_mm=spacing_mm
+    )

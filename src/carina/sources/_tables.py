@@ -1,0 +1,146 @@
+"""Rows of delimited tables as others write them: by column name, streamed, with the place of every fault."""
+
+import csv
+import gzip
+import io
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, TypeVar, cast
+
+from carina.sources._record import RecordError, SourceError, describe, printable
+
+T = TypeVar("T")
+
+MAX_FIELD: Final = 64_000_000
+"""Characters of one field; masks as text take megabytes."""
+BLANK: Final = frozenset({"", "nan", "none", "null", "n/a", "na"})
+"""How tables write that a value is not there, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a table; `place` names the file and the row."""
+
+    place: str
+    number: int
+    """Number of the row, from 1 for the first below the header."""
+    values: Mapping[str, str]
+    fault: str = ""
+    """What is wrong with the row as a whole."""
+
+    def text(self, column: str) -> str:
+        """The text of a column without spaces around it; empty where the table says that there is no value."""
+        if self.fault:
+            raise RecordError("", self.fault, kind="row")
+        value = self.values.get(column)
+        if value is None:
+            raise RecordError(column, "is missing: the row ends before it", kind="row")
+        value = value.strip()
+        return "" if value.lower() in BLANK else value
+
+    def required(self, column: str) -> str:
+        """The text of a column that must have one."""
+        value = self.text(column)
+        if not value:
+            raise RecordError(column, "is empty", kind="empty")
+        return value
+
+    def number_of(self, column: str) -> float:
+        """A finite number."""
+        value = self.optional_number(column)
+        if value is None:
+            raise RecordError(column, "is empty, expected a number", kind="number")
+        return value
+
+    def optional_number(self, column: str) -> float | None:
+        """A finite number, or None where there is no value."""
+        text = self.text(column)
+        if not text:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise RecordError(column, f"is {describe(text)}, expected a number", kind="number")
+        return value
+
+    def integer(self, column: str) -> int:
+        """A whole number, also where it is written as 7.0."""
+        value = self.number_of(column)
+        if not value.is_integer():
+            raise RecordError(column, f"is {value}, expected a whole number", kind="number")
+        return int(value)
+
+    def choice(self, column: str, meanings: Mapping[str, T]) -> T:
+        """The meaning of a word; the empty text may have one too."""
+        text = self.text(column)
+        if text not in meanings:
+            known = ", ".join(repr(word) for word in meanings)
+            raise RecordError(column, f"is {describe(text)}, expected one of {known}", kind="value")
+        return meanings[text]
+
+
+def read_rows(path: Path, columns: Sequence[str], *, delimiter: str = ",") -> Iterator[Row]:
+    """The rows of a CSV file, plain or compressed with gzip.
+
+    Quoted line breaks, a byte order mark, either kind of line ends, and fields of megabytes are read. Bytes that are
+    not UTF-8 become replacement characters. Columns without a name are ignored.
+
+    Args:
+        path: The file; its name ends in .gz where it is compressed.
+        columns: Columns that must be there; others may be.
+        delimiter: Between fields.
+
+    Raises:
+        SourceError: The file is missing or cannot be read, or lacks a column.
+    """
+    csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
+    try:
+        with (
+            gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file,
+            io.TextIOWrapper(
+                cast(BinaryIO, file), encoding="utf-8-sig", errors="replace", newline=""
+            ) as text,
+        ):
+            yield from _rows_of(path, csv.reader(text, delimiter=delimiter), columns)
+    except FileNotFoundError:
+        raise SourceError(
+            f"{path}: missing, expected a table with the columns {', '.join(columns)}"
+        ) from None
+    except (OSError, EOFError) as error:
+        raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
+
+
+def _rows_of(path: Path, lines: Iterator[list[str]], columns: Sequence[str]) -> Iterator[Row]:
+    header = [name.strip() for name in _next_line(path, lines, 0) or ()]
+    for name in columns:
+        if name not in header:
+            raise SourceError(
+                f"{path}: no column {name!r}, expected {', '.join(columns)}; found "
+                f"{printable(', '.join(name for name in header if name), longest=200) or 'nothing'}"
+            )
+    repeated = next((name for name in columns if header.count(name) > 1), None)
+    if repeated:
+        raise SourceError(f"{path}: several columns are called {repeated!r}")
+    named = [(place, name) for place, name in enumerate(header) if name]
+    number = 0
+    while (fields := _next_line(path, lines, number + 1)) is not None:
+        number += 1
+        if not any(field.strip() for field in fields):
+            continue
+        extra = [field for field in fields[len(header) :] if field.strip()]
+        fault = f"{len(fields)} fields, expected {len(header)}" if extra else ""
+        values = {name: fields[place] for place, name in named if place < len(fields)}
+        yield Row(f"{path}: row {number}", number, values, fault)
+
+
+def _next_line(path: Path, lines: Iterator[list[str]], number: int) -> list[str] | None:
+    try:
+        return next(lines, None)
+    except csv.Error as error:
+        place = f"row {number}" if number else "the header"
+        raise SourceError(f"{path}: {place} cannot be read: {error}") from error
