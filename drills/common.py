@@ -9,6 +9,7 @@ import argparse
 import hashlib
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -178,6 +179,8 @@ def main(
     )
     add_options(parser)
     given = parser.parse_args()
+    # Started in the background, the drill would ignore Ctrl-C, and so would every command that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tally = Tally()
     started = time.monotonic()
     for folder in _work_folder(given.keep):

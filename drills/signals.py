@@ -55,6 +55,9 @@ def drill(root: Path, tally: Tally, given: argparse.Namespace) -> None:
                 out = interrupt(root, name, kind, moment, draw, tally)
                 if out is not None:
                     resume(root, name, out, (whole.code, bytes_), tally)
+    # A signal may come too late, but not each time.
+    sent = sum(tally.counts[what] for what in ("interrupted twice", "interrupted once", "workers killed"))
+    check(tally.counts["ended as if nothing had happened"] < max(1, sent) / 2, "most signals had no effect", tally)
 
 
 def interrupt(
@@ -83,7 +86,7 @@ def interrupt(
         return None
     code = command.returncode
     if code in (0, 1):
-        tally.count("ended before the signal")
+        tally.count("ended as if nothing had happened")
     elif kind == "worker":
         check(code == 2 and "worker process ended" in errors, f"{where}: exit {code}: {errors}", tally)
     else:

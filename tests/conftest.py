@@ -8,6 +8,7 @@ Browser: one per process for the tests of pages; where none is installed, those 
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,9 @@ from hypothesis import settings
 settings.register_profile("carina", deadline=None, print_blob=True)
 settings.register_profile("carina-ci", settings.get_profile("carina"), derandomize=True)
 settings.load_profile("carina-ci" if os.environ.get("CI") else "carina")
+
+# Tests interrupt commands. Where the suite runs in the background, Ctrl-C is ignored, and so it would be by the commands.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 FLAGS = [
