@@ -88,7 +88,11 @@ def files(directory):
 
 
 def hidden(directory):
-    return sorted(str(path.relative_to(directory)) for path in directory.rglob(".*"))
+    """Hidden files but for the list of the files that Carina wrote."""
+    found = {
+        str(path.relative_to(directory)) for path in directory.rglob(".*") if path.name != ".carina.files"
+    }
+    return sorted(found)
 
 
 def call(words, out):
@@ -154,7 +158,8 @@ def test_pages_and_scores_are_not_mixed_with_the_beginning_of_a_set(words, tmp_p
 
 def test_an_audit_is_written_into_its_benchmark():
     assert carina("audit percept --no-files --workers 1").exit_code == 0
-    assert sorted(path.name for path in Path("percept/audit").iterdir()) == ["audit.html", "audit.json"]
+    names = sorted(path.name for path in Path("percept/audit").iterdir())
+    assert names == [".carina.files", "audit.html", "audit.json"]
 
 
 def test_a_report_that_fails_leaves_no_directory(tmp_path):
@@ -369,6 +374,29 @@ def test_files_of_an_interrupted_call_are_overwritten_by_the_next(name, tmp_path
     call(PAGES[name], out)
     assert files(out) == files(whole)
     assert hidden(out) == []
+
+
+def test_a_file_that_an_earlier_report_did_not_write_is_not_overwritten_by_a_larger_one(tmp_path):
+    out = tmp_path / "report"
+    call(PAGES["report"], out)
+    first = min((out / "figures").iterdir())
+    known = json.loads((out / ".carina.files").read_text())
+    (out / ".carina.files").write_text(
+        json.dumps([name for name in known if Path(name) != first.relative_to(out)])
+    )
+    first.write_text("precious")
+    result = carina(f"{PAGES['report']} {out}")
+    assert result.exit_code == 2
+    assert f"{first}: was not written by Carina" in result.stderr
+    assert first.read_text() == "precious"
+
+
+@pytest.mark.parametrize("content", ["{}", "half"])
+def test_a_damaged_list_of_files_is_an_error_that_says_what_to_do(tmp_path, content):
+    (tmp_path / ".carina.files").write_text(content)
+    result = carina(f"{PAGES['report']} {tmp_path}")
+    assert result.exit_code == 2
+    assert "remove this file, or choose another directory" in result.stderr
 
 
 def test_the_description_of_something_else_is_not_overwritten_by_a_run(tmp_path):

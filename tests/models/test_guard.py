@@ -4,9 +4,10 @@ import gzip
 import json
 import socket
 import ssl
+import sys
 import threading
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +17,7 @@ pytest.importorskip("inspect_ai", reason="the extra served is not installed")
 pytest.importorskip("openai", reason="the extra served is not installed")
 
 from tests.models import loopback
-from tests.models.loopback import Answer, serving
+from tests.models.loopback import Answer, in_a_loop, serving
 
 from carina.models.served import Prompt, Reply, Sampling, ServedModel
 from carina.models.served.guard import (
@@ -266,13 +267,33 @@ def test_an_answer_that_cannot_be_decompressed_is_a_transport_error(content, enc
         ("[],", "text/event-stream", True),
         ("[],\n", "text/event-stream", True),
         ("[],\r", "text/event-stream", True),
-        ("[],\n\n", "text/event-stream", False),
+        ("[],\n\n", "text/event-stream", True),
         ("[],\n\n", "text/event-stream+json", True),
     ],
 )
 def test_an_answer_of_too_many_values_is_refused_before_it_is_parsed(values, kind, is_refused):
     with serving(lambda _: Answer(body=values * (MOST_VALUES + 1), kind=kind)) as service:
         assert reply_of(service.url).error.startswith("answer too large") is is_refused
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_a_stream_may_have_more_values_where_it_was_asked_for(is_wanted):
+    asked = {"model": "tiny", "messages": [{"role": "user", "content": "a"}]}
+
+    async def ask(url):
+        async with sys.modules["httpx"].AsyncClient() as client:
+            api = SimpleNamespace(client=SimpleNamespace(_client=client))
+            assert guard_connections(api, stay_local=True)
+            await client.post(f"{url}/chat/completions", json=asked | {"stream": is_wanted})
+
+    answer = Answer(body="[],\n\n" * (MOST_VALUES + 1), kind="text/event-stream")
+    with serving(lambda _: answer) as service, nullcontext() if is_wanted else pytest.raises(CarinaError):
+        in_a_loop(ask(service.url))
+
+
+def test_an_answer_that_is_compressed_again_and_again_is_refused():
+    with serving(lambda _: packed(b"{}", "gzip, gzip, gzip")) as service:
+        assert "encoded 3 times over" in reply_of(service.url).error
 
 
 def test_endless_headers_are_a_transport_error():

@@ -15,7 +15,8 @@ from carina.cases import Provenance, open_benchmark, write_benchmark
 from carina.cli import app
 from carina.pages.report import report
 from carina.runs import evaluate, open_run, run
-from carina.runs.claim import read_info
+from carina.runs.claim import identify_run, read_info, write_info
+from carina.runs.records import Policy, RunInfo
 from carina.runs.steps_table import RANGES
 from carina.store.errors import CarinaError
 from carina.studies import write_png
@@ -118,7 +119,7 @@ def test_a_protocol_that_is_a_path_stays_inside_the_report(finished, tmp_path):
     out = tmp_path / "a" / "b" / "report"
     written = report([finished.path], out)
     new = {path for path in tmp_path.rglob("*") if path.is_file()} - before
-    assert new == set(written.files)
+    assert new == {*written.files, out / ".carina.files"}
     assert all(out in path.parents for path in new)
     assert any(path.name.startswith("x-") and path.suffix == ".svg" for path in new)
 
@@ -271,6 +272,25 @@ def test_a_log_of_another_run_is_refused(bench, finished, tmp_path):
     shutil.copy(other.path / "steps-00.jsonl", finished.path)
     with pytest.raises(CarinaError, match=r"steps-00\.jsonl, line 1: an answer of another run"):
         run(bench.directory, "builtin/random", finished.path)
+
+
+def test_lines_that_state_no_run_are_refused_except_in_runs_of_earlier_versions(bench, finished):
+    log = finished.path / "steps-00.jsonl"
+    entries = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
+    log.write_bytes(b"".join(msgspec.json.encode(entry | {"run": ""}) + b"\n" for entry in entries))
+    with pytest.raises(CarinaError, match=r"steps-00\.jsonl, line 1: an answer of another run"):
+        run(bench.directory, "builtin/random", finished.path)
+    write_info(finished.path, msgspec.structs.replace(read_info(finished.path), log_names_run=False))
+    assert run(bench.directory, "builtin/random", finished.path).to_frame().height == len(entries)
+
+
+def test_what_identifies_a_run_in_its_log_stays_as_it_is():
+    info = RunInfo(
+        carina="1", id="a", model="m", blind=False, policy=Policy(), system={}, max_side=None, sampling={},
+        benchmark="b", benchmark_command="c", fingerprint="f", cases=None, selection={"limit": 3, "seed": 1},
+    )  # fmt: skip
+    # A known answer: another one would disown the logs of all runs that were begun before.
+    assert identify_run(info) == "90fca93a9b4d3c59"
 
 
 def test_an_impossible_number_in_the_log_is_refused(bench, finished):

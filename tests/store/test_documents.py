@@ -86,6 +86,11 @@ def test_content_that_is_not_the_document_is_refused_with_its_file(tmp_path, con
         (b"a: {b: [1, .nan]}", r"a\.b\.1: expected a finite number, found nan"),
         (b"a: -.inf", "a: expected a finite number, found -inf"),
         (b"!!python/object/apply:os.system ['true']", "not YAML"),
+        (b"a: !!bool maybe", "not YAML"),
+        (b'!!int ""', "not YAML"),
+        (b'!!float "-"', "not YAML"),
+        (b"a: !!timestamp x", "not YAML"),
+        (b"a: {b: 1, c: 2, b: 3}", "'b' stands twice"),
     ],
 )
 def test_yaml_that_is_not_plain_values_is_refused(tmp_path, content, words):

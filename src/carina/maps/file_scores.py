@@ -27,7 +27,7 @@ from carina.store.errors import CarinaError
 from carina.store.files import replacing, write_bytes
 from carina.store.frames import read_frame
 from carina.store.layout import lock_output
-from carina.store.loose_files import claim_files, is_plain_file
+from carina.store.loose_files import check_files, claim_files, is_plain_file
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_path
 
@@ -183,10 +183,9 @@ def score_maps(
     truths = read_regions(as_path(regions))
     tuned = None if thresholds is None else read_thresholds(thresholds)
     tuned_cutoffs = None if cutoffs is None else read_thresholds(cutoffs)
-    with (
-        lock_output(directory, "the scores"),
-        claim_files(directory, "the scores", _FILES, lambda _name: _has_scores(directory)),
-    ):
+    output = (directory, "the scores", _FILES, lambda _name: _has_scores(directory))
+    with lock_output(directory, "the scores"):
+        check_files(*output)
         with progress("Maps", _count_files(source)) as advance:
             scored, scorer = score_map_files(
                 source,
@@ -213,7 +212,8 @@ def score_maps(
             "replicates": replicates,
             "seed": seed,
         }
-        files = write_scores(scored, directory, about)
+        with claim_files(*output):
+            files = write_scores(scored, directory, about)
         for target, select in ((tune, scorer.tune), (tune_cutoffs, scorer.tune_cutoffs)):
             if target is not None:
                 write_thresholds(target, select())

@@ -1,7 +1,7 @@
 """The directory of pages: one writer at a time, no set, and no file of somebody else under the same name."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Final
 
 from carina.store.errors import CarinaError
 from carina.store.layout import lock_output
-from carina.store.loose_files import claim_files, explain_foreign, is_plain_file
+from carina.store.loose_files import check_files, claim_files, explain_foreign, is_plain_file
 
 _END_OF_TITLE: Final = "· Carina</title>".encode()
 """In every page that `carina.pages.frame` renders."""
@@ -44,13 +44,27 @@ def claim_pages(directory: Path, title: str, files: Mapping[str, str]) -> Abstra
     Args:
         directory: Locked by `lock_pages`.
         title: What is written, for messages: "the report".
-        files: For each file the page that is written after it. Where a page of Carina is there, so is its file.
+        files: For each file the page that is written after it.
 
     Raises:
         CarinaError: A file is in the way that Carina did not write.
     """
+    return claim_files(directory, title, files, _recognise(directory, files))
+
+
+def check_pages(directory: Path, title: str, files: Mapping[str, str]) -> None:
+    """Make sure that files may be written, before the work that leads to them; takes the arguments of `claim_pages`.
+
+    Raises:
+        CarinaError: A file is in the way that Carina did not write.
+    """
+    check_files(directory, title, files, _recognise(directory, files))
+
+
+def _recognise(directory: Path, files: Mapping[str, str]) -> Callable[[str], bool]:
+    """From the name of a file to whether its page is one of Carina, in directories of earlier versions."""
     is_page = cache(lambda page: _is_page(directory / page))
-    return claim_files(directory, title, files, lambda name: is_page(files[name]))
+    return lambda name: is_page(files[name])
 
 
 def _is_page(path: Path) -> bool:

@@ -9,7 +9,7 @@ from carina.audits.benchmark import load_limits
 from carina.audits.gate import FAIL_LEVEL, RENDER, WARN_LEVEL
 from carina.cases import open_benchmark
 from carina.pages.audit import HTML, JSON, write_audit
-from carina.pages.output import claim_pages, lock_pages
+from carina.pages.output import check_pages, claim_pages, lock_pages
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
@@ -88,13 +88,13 @@ def audit(
         fail_level=fail_level,
     )
     number = len(open_benchmark(directory, options.images))
-    with (
-        lock_pages(target, "the audit", ()),
-        claim_pages(target, "the audit", {JSON: HTML, HTML: HTML}),
-    ):
+    output = (target, "the audit", {JSON: HTML, HTML: HTML})
+    with lock_pages(target, "the audit", ()):
+        check_pages(*output)
         with progress("Cases", number) as advance:
             record = audit_benchmark(directory, options, workers=workers, progress=advance)
-        written = write_audit(record, target, title=_benchmark_directory(directory).resolve().name)
+        with claim_pages(*output):
+            written = write_audit(record, target, title=_benchmark_directory(directory).resolve().name)
     return AuditResult(directory=target, audit=record, page=written.html)
 
 

@@ -18,9 +18,13 @@ from carina.store.resume import contents
 
 RUN_FILE: Final = LAYOUT.file
 _MAY_DIFFER: Final = frozenset(
-    {"schema", "carina", "id", "benchmark", "calls", "text_models", "case_count", "table"}
+    {"schema", "carina", "id", "benchmark", "calls", "text_models", "case_count", "log_names_run", "table"}
 )
 """Fields that do not decide what is asked."""
+_IDENTIFYING: Final = (
+    "kind", "model", "blind", "policy", "system", "max_side", "sampling", "benchmark_command", "fingerprint",
+)  # fmt: skip
+"""Fields that identify a run in its log. A list of its own: a field that is added later would disown older logs."""
 _SELECTION: Final = frozenset({"cases", "limit", "sample_per_cell"})
 """Fields that select the cases, which may become more."""
 
@@ -58,11 +62,8 @@ def identify_run(info: RunInfo) -> str:
 
     Without the fingerprint of weights, which runs of earlier versions lack.
     """
-    asked = {
-        name: value
-        for name, value in msgspec.to_builtins(info).items()
-        if name not in _MAY_DIFFER and name not in _SELECTION and name != "weights"
-    }
+    values = msgspec.to_builtins(info)
+    asked = {name: values[name] for name in _IDENTIFYING}
     asked["selection"] = {name: value for name, value in info.selection.items() if name not in _SELECTION}
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()[:16]
 

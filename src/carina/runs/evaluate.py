@@ -161,7 +161,7 @@ def run_model(
     info = describe_run(bench, name, out, options)
     with lock_directory(out):
         info = claim_run(out, info, bench.ids, on_notice)
-        answered = read_log(out, identify_run(info), repair=True)
+        answered = read_log(out, identify_run(info), every_line=info.log_names_run, repair=True)
         ids = info.cases if info.cases is not None else tuple(bench.ids())
         if not ids:
             raise CarinaError(f"{benchmark}: the benchmark has no cases to run")

@@ -29,6 +29,7 @@ def describe_run(bench: Benchmark, model: ModelName, out: Path, options: RunOpti
     }
     return RunInfo(
         carina=__version__,
+        log_names_run=True,
         id=out.resolve().name,
         model=model.name,
         weights=fingerprint_model(model),

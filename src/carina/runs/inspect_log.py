@@ -80,7 +80,7 @@ class TaskRun:
         )
         write_info(self.out, self._info)
         run = identify_run(self._info)
-        answered = read_log(self.out, run)
+        answered = read_log(self.out, run, every_line=self._info.log_names_run)
         self._commits = Commits(self._stack.enter_context(StepLog(log_path(self.out), run)))
         return answered
 

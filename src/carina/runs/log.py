@@ -62,17 +62,20 @@ def log_path(run: Path, process: int = 0) -> Path:
     return run / f"steps-{process:02d}.jsonl"
 
 
-def read_log(directory: Path, run: str = "", *, repair: bool = False) -> "LoggedAnswers":
+def read_log(
+    directory: Path, run: str = "", *, every_line: bool = False, repair: bool = False
+) -> "LoggedAnswers":
     """What earlier calls have brought to disk, from all processes.
 
     Args:
         directory: Directory of the run.
         run: What the run asks, as `identify_run` names it; lines of another run are refused. Empty for any.
+        every_line: Refuse lines that state no run, too; logs that earlier versions began have them.
         repair: Remove a last line that was cut off; for a caller that holds the lock of the run.
     """
     places: dict[str, list[_Place]] = {}
     for path in sorted(directory.glob("steps-*.jsonl")):
-        for case, place in _places(path, run, repair=repair):
+        for case, place in _places(path, run, every_line=every_line, repair=repair):
             places.setdefault(case, []).append(place)
     return LoggedAnswers(places)
 
@@ -137,13 +140,13 @@ _ENTRY: Final = msgspec.json.Decoder(Entry)
 _LINE: Final = msgspec.json.Decoder(_Line)
 
 
-def _places(path: Path, run: str, *, repair: bool) -> Iterator[tuple[str, _Place]]:
+def _places(path: Path, run: str, *, every_line: bool, repair: bool) -> Iterator[tuple[str, _Place]]:
     for line in read_lines(path, repair=repair):
         try:
             found = _LINE.decode(line.record or b"")
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise _not_an_entry(path, line.number, error) from error
-        if run and found.run and found.run != run:
+        if run and found.run != run and (found.run or every_line):
             raise CarinaError(
                 f"{path}, line {line.number}: an answer of another run, with another model, benchmark or options; "
                 "restore the log of this run, or remove the file to have its questions asked again"

@@ -224,6 +224,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Models that compared free text with the answer keys, with the shortened SHA-256 of their weights."""
     case_count: CaseCount | None = None
     """Number of selected cases; None in runs of earlier versions."""
+    log_names_run: bool = False
+    """Whether every line of the log states its run; not in runs that earlier versions began."""
     table: StepsTableInfo | None = None
     """The table of the steps as the last finished call has written it; None before, and in runs of earlier versions."""
 

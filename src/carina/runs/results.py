@@ -241,7 +241,7 @@ def close_run(
     notify: Callable[[str], object] = lambda _sentence: None,
 ) -> Run:
     """Write the table of all steps in the order of the benchmark, and end the call in `run.json`."""
-    answered = read_log(out, identify_run(info))
+    answered = read_log(out, identify_run(info), every_line=info.log_names_run)
     metrics = text_metrics()
     statistics = _Statistics()
     with replacing(out / STEPS_FILE) as temporary:

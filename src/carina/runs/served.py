@@ -8,7 +8,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -95,7 +95,10 @@ def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
         try:
             return wait_for_result(running)
         except KeyboardInterrupt:
-            task = begun.result()
+            # Where the event loop itself could not begin, there is nothing to cancel.
+            both: tuple[Future[Any], ...] = (begun, running)
+            wait(both, return_when=FIRST_COMPLETED)
+            task = begun.result() if begun.done() else None
             if task is not None:
                 with suppress(RuntimeError):  # it has ended in the meantime
                     task.get_loop().call_soon_threadsafe(task.cancel)

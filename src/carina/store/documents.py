@@ -179,7 +179,8 @@ def read_yaml(path: Path) -> Any:  # noqa: ANN401 - what the file holds
         value = yaml.load(text, PlainLoader)  # noqa: S506 - a safe loader
     except UnicodeDecodeError as problem:
         raise CarinaError(f"{path}: not YAML: {explain_decode_error(problem)}") from problem
-    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as problem:
+    # PyYAML does not expect the values of some tags, such as `!!bool maybe`.
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError, LookupError, AttributeError) as problem:
         said = "nested too deeply" if isinstance(problem, RecursionError) else " ".join(str(problem).split())
         raise CarinaError(f"{path}: not YAML: {said}") from problem
     require_finite(value, str(path))

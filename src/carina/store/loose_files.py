@@ -1,8 +1,8 @@
 """Loose files in a directory that may hold other files too: none of somebody else is overwritten.
 
 Pages, reports and scores are files beside each other, in a directory that the user may use for other things. A command
-states their names before it writes the first one. A file that has such a name already is overwritten only where an
-earlier call wrote it: a complete one, which the caller recognises, or an interrupted one, which left its list of names.
+states their names before it writes the first one, in a list that stays in the directory. A file that has such a name
+already is overwritten only where it is in the list of an earlier call.
 """
 
 import os
@@ -19,7 +19,7 @@ from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 
 NAMES: Final = ".carina.files"
-"""The list of names, in the directory until all files are written."""
+"""The list of names of all files that Carina has written to the directory."""
 
 
 @contextmanager
@@ -32,7 +32,8 @@ def claim_files(
         directory: Locked by the caller.
         title: What is written, for messages: "the report".
         names: Paths of all files that the block may write, relative to the directory.
-        is_own: Called with the name of a file that is there already: whether a complete earlier call wrote it.
+        is_own: Called with the name of a file that is there already, in a directory without a list: whether an earlier
+            version of Carina wrote it.
 
     Raises:
         CarinaError: A file of such a name was not written by Carina.
@@ -42,11 +43,7 @@ def claim_files(
         ...     write_bytes(Path("pages/notes.csv"), b"id")
     """
     wanted = frozenset(names)
-    claimed = _read_names(directory)
-    for name in sorted(wanted):
-        path = directory / name
-        if os.path.lexists(path) and not (is_plain_file(path) and (name in claimed or is_own(name))):
-            raise CarinaError(explain_foreign(path, title))
+    claimed = check_files(directory, title, wanted, is_own)
     _write_names(directory, claimed | wanted)
     try:
         yield
@@ -55,8 +52,24 @@ def claim_files(
             with suppress(OSError):
                 (directory / NAMES).unlink(missing_ok=True)
         raise
-    # What an interrupted call wrote in addition is still Carina's own.
-    _write_names(directory, _existing(directory, claimed - wanted))
+    _write_names(directory, _existing(directory, claimed | wanted))
+
+
+def check_files(
+    directory: Path, title: str, names: Iterable[str], is_own: Callable[[str], bool]
+) -> frozenset[str]:
+    """Make sure that files may be written, before the work that leads to them; takes the arguments of `claim_files`.
+
+    Returns:
+        Names of all files that Carina has written to the directory.
+    """
+    claimed = _read_names(directory)
+    for name in sorted(names):
+        path = directory / name
+        is_known = name in claimed or (not claimed and is_own(name))
+        if os.path.lexists(path) and not (is_plain_file(path) and is_known):
+            raise CarinaError(explain_foreign(path, title))
+    return claimed
 
 
 def is_plain_file(path: Path) -> bool:
@@ -81,7 +94,12 @@ def _existing(directory: Path, names: Iterable[str]) -> frozenset[str]:
 
 def _read_names(directory: Path) -> frozenset[str]:
     path = directory / NAMES
-    return read_json(path, frozenset[str]) if os.path.lexists(path) else frozenset()
+    if not os.path.lexists(path):
+        return frozenset()
+    try:
+        return read_json(path, frozenset[str])
+    except CarinaError as error:
+        raise CarinaError(f"{error}; remove this file, or choose another directory") from error
 
 
 def _write_names(directory: Path, names: frozenset[str]) -> None:

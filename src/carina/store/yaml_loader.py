@@ -24,6 +24,14 @@ class PlainLoader(yaml.SafeLoader):
         tag: str = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
         return tag
 
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - as PyYAML has it
+        """A mapping, in which every key stands once."""
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise yaml.constructor.ConstructorError(None, None, f"{repeated!r} stands twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
 
 def _construct_number(loader: PlainLoader, node: yaml.ScalarNode) -> float:
     text = loader.construct_scalar(node)

@@ -16,7 +16,7 @@ be guarded. Those of other providers cannot: `guard_connections` says so, and re
 import re
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from ipaddress import ip_address
 from typing import Any, Final
@@ -40,6 +40,9 @@ _LONGEST_ADDRESS: Final = 80
 """Characters of an address that messages show."""
 _EVENT_END: Final = re.compile(rb"(?:\r\n|\r|\n){2,}")
 """An empty line, which ends an event of a stream."""
+_STREAM_WANTED: Final = re.compile(rb'"stream"\s*:\s*true')
+_MOST_ENCODINGS: Final = 2
+"""Compressions of one answer, one over the other; each takes time."""
 _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 
 
@@ -188,7 +191,8 @@ class _Guard:
 
     async def _read(self, request: Any, response: Any) -> bytes:  # noqa: ANN401
         media_type = response.headers.get("content-type", "").partition(";")[0]
-        is_stream = media_type.strip().lower() == "text/event-stream"
+        # Only where it was asked for: the client would take any other answer for one document, whatever its type.
+        is_stream = media_type.strip().lower() == "text/event-stream" and _asks_for_stream(request)
         limit = LARGEST_STREAM if is_stream else LARGEST_ANSWER
         too_large = AnswerTooLargeError(
             f"answer too large: {_show(request.url)} sent more than {limit // 2**20} MiB for one question"
@@ -200,10 +204,11 @@ class _Guard:
                 raise too_large
             parts.append(part)
         content = b"".join(parts)
-        for encoding in reversed(response.headers.get("content-encoding", "").lower().split(",")):
-            name = encoding.strip()
-            if name in ("", "identity"):
-                continue
+        encodings = [name.strip() for name in response.headers.get("content-encoding", "").lower().split(",")]
+        encodings = [name for name in encodings if name not in ("", "identity")]
+        if len(encodings) > _MOST_ENCODINGS:
+            raise self.flavour.DecodingError(f"the answer is encoded {len(encodings):,} times over")
+        for name in reversed(encodings):
             if name not in ("gzip", "x-gzip", "deflate"):
                 raise self.flavour.DecodingError(
                     f"the answer is encoded as {name[:20]!r}, which was not asked for"
@@ -214,12 +219,26 @@ class _Guard:
                 raise self.flavour.DecodingError(f"the answer is not valid {name}: {error}") from None
             if len(content) > limit:
                 raise too_large
-        for event in _EVENT_END.split(content) if is_stream else [content]:
-            if sum(map(event.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        for start, end in _event_spans(content) if is_stream else [(0, len(content))]:
+            if sum(content.count(sign, start, end) for sign in (b",", b"[", b"{")) > MOST_VALUES:
                 raise AnswerTooLargeError(
                     f"answer too large: {_show(request.url)} sent more than {MOST_VALUES:,} values for one question"
                 )
         return content
+
+
+def _asks_for_stream(request: Any) -> bool:  # noqa: ANN401
+    """Whether a request asks for a stream of events, as all clients that can be guarded do it."""
+    return _STREAM_WANTED.search(getattr(request, "content", b"")) is not None
+
+
+def _event_spans(content: bytes) -> Iterator[tuple[int, int]]:
+    """Where each event of a stream begins and ends."""
+    start = 0
+    for gap in _EVENT_END.finditer(content):
+        yield start, gap.start()
+        start = gap.end()
+    yield start, len(content)
 
 
 @cache

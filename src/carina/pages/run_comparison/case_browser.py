@@ -156,7 +156,9 @@ def browser_data(
                 continue
             cases.append(_case(group, case, rows, rendered) | {"group": place})
         if problems and len(problems) == len(wanted):
-            raise problems[0]
+            raise CarinaError(
+                f"{problems[0]}; give the images with --images DIR, or --cases 0 for a report without cases"
+            )
         for left_out in problems:
             notify(f"a case is left out of the case browser: {left_out}")
     return {
