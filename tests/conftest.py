@@ -18,7 +18,7 @@ settings.register_profile("carina", deadline=None, print_blob=True)
 settings.register_profile("carina-ci", settings.get_profile("carina"), derandomize=True)
 settings.load_profile("carina-ci" if os.environ.get("CI") else "carina")
 
-# Tests interrupt commands. Where the suite runs in the background, Ctrl-C is ignored, and so it would be by the commands.
+# Tests interrupt commands. Where the suite runs in the background, Ctrl-C is ignored, and so the commands would do.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
