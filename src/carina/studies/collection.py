@@ -1,6 +1,7 @@
 """Reading a study set: what can be asked of studies beyond what any set answers (`carina.store.view`)."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -172,10 +173,17 @@ class Studies(ImageView[Study, Manifest]):
         counts: Counter[tuple[Kind, str]] = Counter()
         for _, _, row in self._scan(_NAMES):
             findings, devices, anatomy = (
-                [named["name"] for named in row[field]] for field in ("findings", "devices", "anatomy")
+                _texts(named.get("name") for named in row.get(field) or () if named)
+                for field in ("findings", "devices", "anatomy")
             )
-            counts.update(list_unknown_names(findings, devices, anatomy, row["assessed"]["listed"]))
+            listed = _texts((row.get("assessed") or {}).get("listed") or ())  # older sets do not have it
+            counts.update(list_unknown_names(findings, devices, anatomy, listed))
         return tuple(UnknownName(kind, name, times) for (kind, name), times in sorted(counts.items()))
 
     def _neighbour(self, study_id: str | None) -> Study | None:
         return None if study_id is None else self._whole()._find(study_id)
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    """The values that are text: what else stands there is a problem that `check` reports."""
+    return [value for value in values if isinstance(value, str)]

@@ -42,7 +42,12 @@ _PLURALS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A known finding, device or structure."""
+    """A known finding, device or structure.
+
+    Example:
+        >>> Term("edema", "finding", ("lung opacity",), ("pulmonary edema",)).kind
+        'finding'
+    """
 
     name: str
     kind: Kind
