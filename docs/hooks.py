@@ -360,7 +360,8 @@ def labels() -> str:
 
 
 def _label_meaning(meaning: str, spelled: list[str]) -> str:
-    return meaning if spelled == [meaning] else f"{', '.join(spelled)} = {meaning}"
+    is_the_same = len(spelled) == 1 and spelled[0].lower() == meaning.lower()
+    return spelled[0] if is_the_same else f"{', '.join(spelled)} = {meaning}"
 
 
 def severity() -> str:

@@ -32,6 +32,7 @@ from carina.studies.terms import (
     list_statements,
     list_terms,
     map_labels,
+    name_label,
     nearest_term,
 )
 
@@ -252,6 +253,20 @@ def test_mimic_ils_targets_are_the_lesions_of_percept():
     assert {label: term.name for label, term in map_labels("mimic-ils").items()} == {
         lesion.name: lesion.finding for lesion in LESIONS.values()
     }
+
+
+@pytest.mark.parametrize(
+    ("label", "kind", "expected"),
+    [
+        ("Pleural_Thickening", "finding", ("pleural thickening", "Pleural_Thickening")),
+        ("mass", "finding", ("mass", None)),
+        ("Dragon", "finding", ("Dragon", None)),
+        ("Support Devices", "device", ("medical device", "Support Devices")),
+        ("Support Devices", "finding", ("Support Devices", None)),
+    ],
+)
+def test_a_label_becomes_a_name_and_is_kept_where_it_differs(label, kind, expected):
+    assert name_label(label, kind) == expected
 
 
 def test_an_unknown_data_set_is_an_error_that_lists_the_known():

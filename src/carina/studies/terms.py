@@ -128,6 +128,26 @@ def find_term(name: str, kind: Kind | None = None) -> Term | None:
     return term if term is not None and kind in (None, term.kind) else None
 
 
+def name_label(label: str, kind: Kind) -> tuple[str, str | None]:
+    """The name that a study gives to what a data set labels, and the label where it differs from the name.
+
+    Args:
+        label: The label, as the data set spells it.
+        kind: What it labels.
+
+    Returns:
+        The name of the term, or the label itself where there is no such term; and the label, or None where it is the
+        name: what `Finding`, `Device` and others hold as `name` and `label`.
+
+    Example:
+        >>> name_label("Effusion", "finding"), name_label("edema", "finding"), name_label("dragon", "finding")
+        (('pleural effusion', 'Effusion'), ('edema', None), ('dragon', None))
+    """
+    term = find_term(label, kind)
+    name = label if term is None else term.name
+    return name, None if name == label else label
+
+
 def nearest_term(name: str) -> str | None:
     """Find the name of the term that is spelled most like a name, for messages.
 
