@@ -28,6 +28,15 @@ from carina.phantom import Mix, PhantomOptions
 from carina.phantom.truth import SEVERITY
 from carina.studies import Manifest, Region, Study, vocabulary
 from carina.studies.lookalikes import looks_like, may_be_called
+from carina.studies.terms import (
+    NO_FINDING_LABELS,
+    Term,
+    is_no_finding,
+    list_data_sets,
+    list_statements,
+    list_terms,
+    map_labels,
+)
 
 sys.path.insert(0, str(Path(__file__).parent))
 from meanings import MEANINGS
@@ -307,6 +316,54 @@ def words() -> str:
     )
 
 
+def terms() -> str:
+    """The hierarchy of findings, devices and anatomy; what has several parents stands below each of them."""
+    titles = {"finding": "Findings", "device": "Devices", "anatomy": "Anatomy"}
+    return "\n\n".join(
+        "\n".join([f"## {title}", "", *_tree(list_terms(kind))]) for kind, title in titles.items()
+    )
+
+
+def _tree(known: tuple[Term, ...], parent: str | None = None, depth: int = 0) -> Iterator[str]:
+    """A nested list of what is below a parent; of what has no parent, and everything below it, for None."""
+    for term in known:
+        if (parent in term.parents) if parent else not term.parents:
+            others = f": {', '.join(term.synonyms)}" if term.synonyms else ""
+            yield f"{'    ' * depth}- **{term.name}**{others}"
+            yield from _tree(known, term.name, depth + 1)
+
+
+def labels() -> str:
+    """The labels of data sets, with the names that they mean."""
+    rows = []
+    for data_set in list_data_sets():
+        named: dict[str, list[str]] = {}
+        for label, term in map_labels(data_set).items():
+            meaning = term.name if term else "*no finding*" if is_no_finding(label) else "*a statement*"
+            named.setdefault(meaning, []).append(label)
+        meanings = [_label_meaning(meaning, spelled) for meaning, spelled in named.items()]
+        rows.append(f"| `{data_set}` | {'; '.join(meanings)} |")
+    statements = [f"| {label} | {meaning} |" for label, meaning in list_statements().items()]
+    return "\n".join(
+        [
+            "| data set | its labels, with the names that they mean where these differ |",
+            "|---|---|",
+            *rows,
+            "",
+            f"Nothing was found: {', '.join(NO_FINDING_LABELS)}.",
+            "",
+            "| statement | meaning |",
+            "|---|---|",
+            *statements,
+        ]
+    )
+
+
+def _label_meaning(meaning: str, spelled: list[str]) -> str:
+    is_the_same = len(spelled) == 1 and spelled[0].lower() == meaning.lower()
+    return spelled[0] if is_the_same else f"{', '.join(spelled)} = {meaning}"
+
+
 def severity() -> str:
     """From which value on a finding is moderate or severe."""
     rows = [
@@ -334,4 +391,6 @@ PIECES: dict[str, Callable[[], str]] = {
     "options": options,
     "words": words,
     "severity": severity,
+    "terms": terms,
+    "labels": labels,
 }

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from carina.store.errors import CarinaError
     from carina.store.progress import progress_bar
     from carina.studies import Region, Studies, Study, open_studies
+    from carina.studies.terms import Term, find_term, list_terms
     from carina.tour import demo
     from carina.trek import build_trek
 
@@ -50,6 +51,7 @@ _HOMES: Final = {
     "Run": "runs",
     "Studies": "studies",
     "Study": "studies",
+    "Term": "studies.terms",
     "audit": "pages.run_audit",
     "build_ground": "ground",
     "build_percept": "percept",
@@ -62,10 +64,12 @@ _HOMES: Final = {
     "estimate": "runs",
     "explain": "explanations",
     "export": "exports",
+    "find_term": "studies.terms",
     "import_cases": "sources",
     "import_studies": "sources",
     "list_metrics": "maps",
     "list_sources": "sources",
+    "list_terms": "studies.terms",
     "make_phantoms": "phantom",
     "open_benchmark": "cases",
     "open_map_run": "explanations",
@@ -90,6 +94,7 @@ __all__ = [
     "Run",
     "Studies",
     "Study",
+    "Term",
     "__version__",
     "audit",
     "build_ground",
@@ -103,10 +108,12 @@ __all__ = [
     "estimate",
     "explain",
     "export",
+    "find_term",
     "import_cases",
     "import_studies",
     "list_metrics",
     "list_sources",
+    "list_terms",
     "make_phantoms",
     "open_benchmark",
     "open_map_run",

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from carina.cases import Case, CaseImage, Key, Option, Provenance, Step, write_benchmark
 from carina.cli import app
 from carina.phantom import make_phantoms
-from carina.studies import write_png
+from carina.studies import Finding, Image, Study, write_png, write_studies
+from carina.studies import Provenance as StudyProvenance
 
 
 @pytest.fixture
@@ -49,6 +50,29 @@ def test_a_changed_part_is_reported_as_json(studies):
     assert result.exit_code == 1
     (problem,) = json.loads(result.stdout)["problems"]
     assert part.name in problem["message"]
+
+
+def test_names_that_are_not_known_are_notices_and_no_problem(tmp_path):
+    images = (Image(key="a.png", view="PA", width=4, height=4),)
+    findings = [Finding(id="f1", name=name, certainty="present") for name in ("Pleural Effusion", "edema")]
+    studies = [
+        Study(id=f"s{number}", patient="p1", source="mine", images=images, findings=(finding,))
+        for number, finding in enumerate((*findings, findings[0]))
+    ]
+    write_studies(tmp_path / "mine", studies, StudyProvenance(command="test"))
+    result = run(tmp_path / "mine", "--no-files")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.splitlines() == [
+        "Notice: finding 'Pleural Effusion' in 2 studies: not a known name, did you mean 'pleural effusion'?",
+        "3 studies: nothing wrong",
+    ]
+    assert json.loads(run(tmp_path / "mine", "--no-files", "--json").stdout) == {
+        "studies": 3,
+        "problems": [],
+        "unknown_names": [
+            {"kind": "finding", "name": "Pleural Effusion", "studies": 2, "nearest": "pleural effusion"}
+        ],
+    }
 
 
 def test_a_folder_without_a_set_is_bad_input(tmp_path):

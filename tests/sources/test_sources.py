@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from msgspec import Meta
 from tests.sources.swift_chat import sample
+from typer.testing import CliRunner
 
 from carina.cases import Benchmark, open_benchmark
+from carina.cli import app
 from carina.sources import (
     SOURCES,
     Repaired,
@@ -26,16 +28,19 @@ from carina.sources import (
 from carina.store import registry
 from carina.store.errors import CarinaError
 from carina.store.progress import call_on_advance
-from carina.studies import Image, Studies, Study, open_studies, write_png
+from carina.studies import Finding, Image, Studies, Study, open_studies, write_png
 
 
 def study(name, *, width=8):
+    """A study; a name with an equals sign also has a finding: "a=Edema"."""
+    name, _, finding = name.partition("=")
     return Study(
         id=name,
         patient=f"p-{name}",
         source="scans",
         order=0,
         images=(Image(key=f"{name}.png", view="PA", width=width, height=8),),
+        findings=(Finding(id="f1", name=finding, certainty="present"),) if finding else (),
     )
 
 
@@ -460,3 +465,46 @@ def test_workers_change_no_byte(tmp_path):
         import_cases("swift-chat", path, tmp_path / f"out{workers}", workers=workers)
     assert snapshot(tmp_path / "out1") == snapshot(tmp_path / "out2")
     assert len(open_benchmark(tmp_path / "out1")) == 69
+
+
+# ---- names that are not known -------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("scans")
+def test_names_that_are_not_known_are_kept_and_counted_over_parts(lines, tmp_path, monkeypatch):
+    monkeypatch.setattr(_writing, "PART_SIZE", 2)
+    file = lines("a=Edema", "b=edema", "c=dragon", "d=Edema", "e")
+    imported = import_source("scans", file, tmp_path / "out", workers=1)
+    assert imported.counts.unknown_names == {"finding": {"Edema": 2, "dragon": 1}}
+    assert [(one.name, one.studies, one.nearest) for one in imported.unknown_names] == [
+        ("Edema", 2, "edema"),
+        ("dragon", 1, None),
+    ]
+    written = json.loads((tmp_path / "out/import.json").read_text())
+    assert written["unknown_names"] == {"finding": {"Edema": 2, "dragon": 1}}
+    assert [one.findings[0].name for one in open_studies(tmp_path / "out") if one.findings] == [
+        "Edema",
+        "edema",
+        "dragon",
+        "Edema",
+    ]
+    # Read from the file.
+    assert import_source("scans", file, tmp_path / "out", workers=1).unknown_names == imported.unknown_names
+
+
+@pytest.mark.usefixtures("scans")
+def test_names_that_are_not_known_are_printed_with_the_nearest_name(lines, tmp_path):
+    file = lines("a=Edema", "b=dragon")
+    arguments = ["import", "scans", str(file), "-o", str(tmp_path / "out"), "--workers", "1"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines() == [
+        "Notice: finding 'Edema' in 1 study: not a known name, did you mean 'edema'?",
+        "Notice: finding 'dragon' in 1 study: not a known name",
+        "2 studies of 2 records, 0 skipped",
+    ]
+    told = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    assert told["unknown_names"] == [
+        {"kind": "finding", "name": "Edema", "studies": 1, "nearest": "edema"},
+        {"kind": "finding", "name": "dragon", "studies": 1, "nearest": None},
+    ]

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from carina.cases import check
 from carina.store.columns import to_row
 from carina.store.errors import CarinaError, ImageError, StudySetError
 from carina.store.files import sha256
@@ -411,6 +412,30 @@ def test_a_set_of_schema_1_0_is_read(directory):
         {"order": study.order, "images": [to_row(image) for image in study.images]} for study in before
     ]
     assert list(older.check(images=False)) == []
+
+
+def test_unknown_names_of_a_set_from_before_schema_1_2(directory):
+    known = open_studies(directory).unknown_names()
+    tamper(directory, lambda table: table.drop_columns(["assessed"]))
+    manifest = json.loads((directory / "studies.json").read_text()) | {"schema": "1.1"}
+    (directory / "studies.json").write_text(json.dumps(manifest))
+    assert open_studies(directory).unknown_names() == known
+
+
+def test_a_name_that_is_null_is_a_problem_and_no_unknown_name(directory):
+    def change(table):
+        index = table.schema.get_field_index("findings")
+        rows = [
+            [{**finding, "name": None} for finding in row] for row in table.column("findings").to_pylist()
+        ]
+        kind = table.schema.field("findings").type.value_type
+        fields = [field.with_nullable(True) for field in kind]
+        return table.set_column(index, "findings", pa.array(rows, pa.list_(pa.struct(fields))))
+
+    tamper(directory, change)
+    checked = check(directory, files=False)
+    assert any("name" in problem.message for problem in checked.problems)
+    assert all(unknown.kind != "finding" for unknown in checked.unknown_names)
 
 
 def test_a_missing_column_is_refused(directory):

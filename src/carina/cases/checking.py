@@ -12,6 +12,7 @@ from carina.store.errors import CarinaError
 from carina.store.layout import layout_of, what_is
 from carina.store.results import Location, Result, as_path
 from carina.studies import Studies, open_studies
+from carina.studies.terms import UnknownName
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +29,8 @@ class CheckResult(Result):
     """Number of studies or cases."""
     problems: tuple[Problem, ...]
     """In the order of the set; none for a sound set."""
+    unknown_names: tuple[UnknownName, ...] = ()
+    """Names of findings, devices and anatomy in studies that are not known: to be looked at, but not a problem."""
 
     @property
     def path(self) -> Path:
@@ -70,7 +73,8 @@ def check(
         on_problem: Called with each problem as soon as it is found.
 
     Returns:
-        All problems; none for a sound set.
+        All problems; none for a sound set. Names in studies that are not known are listed apart, as far as the parts
+        can be read.
 
     Raises:
         CarinaError: There is neither a study set nor a benchmark, or its manifest cannot be read.
@@ -90,7 +94,16 @@ def check(
         if on_problem is not None:
             on_problem(problem)
     noun = "studies" if isinstance(opened, Studies) else "cases"
-    return CheckResult(opened.path, noun, len(opened), tuple(problems))
+    return CheckResult(opened.path, noun, len(opened), tuple(problems), _find_unknown_names(opened))
+
+
+def _find_unknown_names(opened: Studies | Benchmark) -> tuple[UnknownName, ...]:
+    if not isinstance(opened, Studies):
+        return ()
+    try:
+        return opened.unknown_names()
+    except CarinaError:  # a part that cannot be read: a problem already
+        return ()
 
 
 def _open(location: Location, image_root: Location | None) -> Studies | Benchmark:

@@ -5,6 +5,7 @@ import typer
 from carina.cli.command import Command
 from carina.cli.console import print_json, print_line
 from carina.cli.shared_options import FilesOption, ImagesOption, JsonOption, SetArgument
+from carina.cli.unknown_names import describe_unknown_names, print_unknown_names
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
 
@@ -23,8 +24,9 @@ def check(
     """Check a study set or benchmark for damage.
 
     Reads every part and row, and opens every image. Prints one line per problem, and exits with code 1 if there are
-    any. `carina run`, `explain` and `export` refuse a benchmark in which --no-files finds a problem, and `carina audit`
-    fails. `carina build` leaves out studies that it cannot use, and lists them.
+    any. Names of findings, devices and anatomy that are not known are listed with the nearest known name, and are no
+    problem. `carina run`, `explain` and `export` refuse a benchmark in which --no-files finds a problem, and `carina
+    audit` fails. `carina build` leaves out studies that it cannot use, and lists them.
 
     \b
     Examples:
@@ -47,8 +49,11 @@ def check(
     record = {"studies": "study", "cases": "case"}[result.noun]
     if json:
         problems = [{"message": each.message, record: each.record} for each in result.problems]
-        print_json({result.noun: result.records, "problems": problems})
-    elif result.is_sound:
-        print_line(f"{format_count(result.records, record, result.noun)}: nothing wrong", err=True)
+        names = {"unknown_names": describe_unknown_names(result.unknown_names)} if record == "study" else {}
+        print_json({result.noun: result.records, "problems": problems, **names})
+    else:
+        print_unknown_names(result.unknown_names)
+        if result.is_sound:
+            print_line(f"{format_count(result.records, record, result.noun)}: nothing wrong", err=True)
     if not result.is_sound:
         raise typer.Exit(1)

@@ -10,18 +10,20 @@ from typer.core import TyperGroup
 from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.extension_options import build_command
 from carina.cli.shared_options import JsonOption, WorkersOption
+from carina.cli.unknown_names import describe_unknown_names, print_unknown_names
 from carina.store.counts import format_count
 
 if TYPE_CHECKING:
     from carina.sources import Imported, Source
 
 _LISTED: Final = 20
-"""Skipped records that are printed; all are in the table."""
+"""Skipped records and unknown names that are printed; all are in the tables."""
 _HELP: Final = """Import a data set or published questions.
 
 A data set becomes a study set, published questions become a benchmark. Every record is checked. One that cannot be used
 is left out, printed, and listed in skipped.csv. Defects of records that are used are counted, and listed in
-defects.csv. If the command is interrupted, repeat it to resume.
+defects.csv. Names of findings, devices and anatomy that are not known are kept, and counted in import.json. If the
+command is interrupted, repeat it to resume.
 
 The sources are listed below; `carina import SOURCE --help` lists the options of one.
 
@@ -149,6 +151,8 @@ def _counts(imported: "Imported") -> dict[str, object]:
             "stages": dict(sorted(counts.stages.items())),
             "formats": dict(sorted(counts.formats.items())),
         }
+    else:
+        found["unknown_names"] = describe_unknown_names(imported.unknown_names)
     return found | {
         "images": counts.images,
         "without_patient": counts.without_patient,
@@ -185,6 +189,7 @@ def _print(imported: "Imported") -> None:
         print_table(("defect", "times", "records", "first record", "what was done"), rows)
     if counts.unmapped:
         print_line(f"Unmapped fields: {', '.join(sorted(counts.unmapped))}", err=True)
+    print_unknown_names(imported.unknown_names, limit=_LISTED, more="import.json")
     record = "study" if source.brings == "studies" else "case"
     kept = format_count(counts.kept, record, source.brings)
     questions = f" with {format_count(counts.questions, 'question')}" if source.brings == "cases" else ""

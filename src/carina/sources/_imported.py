@@ -16,6 +16,7 @@ from carina.sources._source import Skipped, Source
 from carina.store.files import write_bytes
 from carina.store.results import Result
 from carina.studies import Studies, Study, open_studies
+from carina.studies.terms import Kind, UnknownName, find_unknown_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,6 +56,8 @@ class ImportCounts(msgspec.Struct, kw_only=True):
     defects: dict[str, DefectCount] = {}
     unmapped: dict[str, int] = {}
     """Records by field that has no place in Carina."""
+    unknown_names: dict[Kind, dict[str, int]] = {}
+    """Studies by kind and name of what they hold, where the name is not known: see `carina.list_terms`."""
     skipped: list[Skipped] = []
 
     def add(self, record: "Study | Case") -> None:
@@ -62,7 +65,10 @@ class ImportCounts(msgspec.Struct, kw_only=True):
         self.kept += 1
         self.images += len(record.images)
         self.without_patient += record.patient is None
-        if isinstance(record, Case):
+        if isinstance(record, Study):
+            for kind, name in find_unknown_names(record):
+                _increase(self.unknown_names.setdefault(kind, {}), [name])
+        else:
             self.questions += len(record.steps)
             _increase(self.cells, [f"{record.target or ''}/{record.path or ''}"])
             _increase(self.stages, [str(step.stage) for step in record.steps])
@@ -82,6 +88,9 @@ class ImportCounts(msgspec.Struct, kw_only=True):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         for name in ("cells", "stages", "formats", "unmapped"):
             setattr(self, name, dict(Counter(getattr(self, name)) + Counter(getattr(later, name))))
+        for kind, names in later.unknown_names.items():
+            earlier = Counter(self.unknown_names.get(kind, {}))
+            self.unknown_names[kind] = dict(earlier + Counter(names))
         for defect, count in later.defects.items():
             known = self.defects.setdefault(defect, DefectCount(first=count.first))
             known.times += count.times
@@ -122,6 +131,16 @@ class Imported(Result):
         """Defects of records that are used: name, counts, what was done about it."""
         found = self.counts.defects
         return [(name, found[name], done) for name, done in self.source.defects.items() if name in found]
+
+    @property
+    def unknown_names(self) -> list[UnknownName]:
+        """Names of findings, devices and anatomy that are not known, in alphabetical order."""
+        found = self.counts.unknown_names
+        return [
+            UnknownName(kind, name, times)
+            for kind in sorted(found)
+            for name, times in sorted(found[kind].items())
+        ]
 
     def opened(self) -> Studies | Benchmark:
         """The study set or benchmark.

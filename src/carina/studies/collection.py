@@ -1,5 +1,7 @@
 """Reading a study set: what can be asked of studies beyond what any set answers (`carina.store.view`)."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -10,6 +12,7 @@ from carina.studies.image_files import ImageView
 from carina.studies.model import Image, Study
 from carina.studies.pixels import Pixels, read_pixels
 from carina.studies.store import STUDIES, Manifest
+from carina.studies.terms import Kind, UnknownName, list_unknown_names
 from carina.studies.vocabulary import Certainty, Split, View
 
 if TYPE_CHECKING:
@@ -38,6 +41,12 @@ _FRAME: Final = (
     "findings.list.element.certainty",
     "devices.list.element.name",
     "devices.list.element.certainty",
+)
+_NAMES: Final = (
+    "findings.list.element.name",
+    "devices.list.element.name",
+    "anatomy.list.element.name",
+    "assessed.listed.list.element",
 )
 
 
@@ -159,5 +168,22 @@ class Studies(ImageView[Study, Manifest]):
         """The stored grey values of an image, of shape (height, width)."""
         return self._read_image(image, read_pixels)
 
+    def unknown_names(self) -> tuple[UnknownName, ...]:
+        """Names of findings, devices and anatomy that are not known, in alphabetical order; see `carina.list_terms`."""
+        counts: Counter[tuple[Kind, str]] = Counter()
+        for _, _, row in self._scan(_NAMES):
+            findings, devices, anatomy = (
+                _texts(named.get("name") for named in row.get(field) or () if named)
+                for field in ("findings", "devices", "anatomy")
+            )
+            listed = _texts((row.get("assessed") or {}).get("listed") or ())  # older sets do not have it
+            counts.update(list_unknown_names(findings, devices, anatomy, listed))
+        return tuple(UnknownName(kind, name, times) for (kind, name), times in sorted(counts.items()))
+
     def _neighbour(self, study_id: str | None) -> Study | None:
         return None if study_id is None else self._whole()._find(study_id)
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    """The values that are text: what else stands there is a problem that `check` reports."""
+    return [value for value in values if isinstance(value, str)]
