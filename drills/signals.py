@@ -76,9 +76,9 @@ def interrupt(
         start_new_session=True,
     )
     time.sleep(moment)
-    disturb(command, kind, draw, tally)
+    is_disturbed = disturb(command, kind, draw, tally)
     try:
-        output, errors = command.communicate(timeout=LIMIT_SECONDS)
+        output, errors = command.communicate(timeout=LIMIT_SECONDS if is_disturbed else None)
     except subprocess.TimeoutExpired:
         tally.fail(f"{where}: still running after {LIMIT_SECONDS} s")
         os.killpg(command.pid, signal.SIGKILL)
@@ -96,10 +96,14 @@ def interrupt(
     return out
 
 
-def disturb(command: subprocess.Popen[str], kind: str, draw: random.Random, tally: Tally) -> None:
-    """Send Ctrl-C to the whole group, as a terminal does; or kill one worker, as the out-of-memory killer does."""
+def disturb(command: subprocess.Popen[str], kind: str, draw: random.Random, tally: Tally) -> bool:
+    """Send Ctrl-C to the whole group, as a terminal does; or kill one worker, as the out-of-memory killer does.
+
+    Returns:
+        Whether there was something to disturb.
+    """
     if command.poll() is not None:
-        return
+        return False
     if kind == "worker":
         workers = [
             process for process in members(command.pid) if process != command.pid and is_worker(process)
@@ -107,13 +111,14 @@ def disturb(command: subprocess.Popen[str], kind: str, draw: random.Random, tall
         if workers:
             os.kill(draw.choice(workers), signal.SIGKILL)
             tally.count("workers killed")
-        return
+        return bool(workers)
     os.killpg(command.pid, signal.SIGINT)
     if kind == "twice":
         time.sleep(draw.uniform(0, GAP))
         if members(command.pid):
             os.killpg(command.pid, signal.SIGINT)
     tally.count(f"interrupted {kind}")
+    return True
 
 
 def resume(root: Path, name: str, out: Path, expected: tuple[int, dict[str, str]], tally: Tally) -> None:
