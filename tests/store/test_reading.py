@@ -140,7 +140,8 @@ def test_only_the_named_field_is_left_out(opened, groups_read):
         ),
         (
             ["id"],
-            "cannot leave out 'id', only: age, anatomy, assessed, date, devices, findings, indication, later, order, prior",
+            "cannot leave out 'id', only: age, anatomy, assessed, date, devices, findings, indication, later, order, "
+            "prior",
         ),
         (["nowhere.at.all"], r"'nowhere\.at\.all', no field of nowhere\.at is optional"),
         (
