@@ -359,6 +359,9 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
         for questions in [counts.stages.get(str(stage.number), 0)]
     ]
     print_table(("stage", "title", "questions", "share"), rows)
+    for task, reasons in report.not_asked.items():
+        for reason, number in reasons.items():
+            print_line(f"{task}: {format_count(number, 'question')} not asked: {reason}", err=True)
     for reason, number in report.skipped.items():
         print_line(
             f"{number} of {format_count(report.studies, 'study', 'studies')} left out: {reason} (skipped.csv)",
