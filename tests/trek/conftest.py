@@ -95,7 +95,7 @@ def report(findings=None, impression=None, **more):
 
 
 def study(*things, name="s", patient="p", order=0, views=("PA",), date=None, split="train", **more):
-    """A study of these findings and devices, in which everything was looked for; its images are 200 wide and 100 high."""
+    """A study in which everything was looked for and these were found; its images are 200 wide and 100 high."""
     keys = [f"{name}.png", *(f"{name}-{number}.png" for number in range(2, len(views) + 1))]
     quality = more.pop("quality", None)
     images = tuple(

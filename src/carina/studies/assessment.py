@@ -16,6 +16,9 @@ UNNAMED: Final[Mapping[Kind, str]] = {"finding": "abnormality", "device": "devic
 """Names under which a source records that anything of a kind is present or absent, without saying what: a finding
 `abnormality` that is absent is a normal image, a device `device` that is present is a device of unknown name."""
 
+NOT_LOOKED_FOR: Final = "nobody looked for it"
+"""Why builds do not ask about a finding or device, or do not take a study as a negative."""
+
 
 def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certainty | None:
     """Find out whether a finding or device is present, absent or uncertain in a study.
@@ -57,6 +60,13 @@ def is_looked_for(study: Study, name: str, *, kind: Kind) -> bool:
     scope = scope_of(study, kind)
     listed = scope == "listed" and name in study.assessed.listed
     return scope == "every" or listed or _is_stated_absent(study, kind)
+
+
+def names_looked_for(study: Study, kind: Kind) -> frozenset[str] | None:
+    """Names of findings or devices that are absent where the study does not record them; None for all names."""
+    if is_complete(study, kind):
+        return None
+    return frozenset(study.assessed.listed if scope_of(study, kind) == "listed" else ())
 
 
 def is_complete(study: Study, kind: Kind) -> bool:

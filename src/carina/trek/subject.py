@@ -11,7 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from carina.cases import Evidence, Fact
-from carina.studies.assessment import UNNAMED, Kind, certainty_of, is_complete, scope_of
+from carina.studies.assessment import UNNAMED, Kind, certainty_of, names_looked_for
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
 from carina.trek.confusable import COMPANION_WEIGHT, find_companions, find_not_clearly_absent
@@ -238,10 +238,8 @@ def is_asked_by_name(name: str) -> bool:
 
 
 def _find_looked_for(study: Study, kind: Kind, words: Language) -> frozenset[str] | None:
-    if is_complete(study, kind):
-        return None
-    listed = study.assessed.listed if scope_of(study, kind) == "listed" else ()
-    return frozenset([words.canonical(name) for name in listed])
+    names = names_looked_for(study, kind)
+    return None if names is None else frozenset([words.canonical(name) for name in names])
 
 
 @lru_cache(maxsize=4096)

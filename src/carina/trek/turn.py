@@ -20,7 +20,6 @@ from carina.trek.wording import GAP, Pool, Template
 FINDINGS_UNKNOWN: Final = "not every finding was looked for"
 DEVICES_UNKNOWN: Final = "not every device was looked for"
 PRIOR_UNKNOWN: Final = "not everything was looked for in the prior study"
-NAME_UNKNOWN: Final = "nobody looked for it"
 
 
 class Choice(msgspec.Struct, eq=False, gc=False):

@@ -19,14 +19,14 @@ from typing import Final
 import msgspec
 
 from carina.cases.model import Label
-from carina.studies.assessment import Kind
+from carina.studies.assessment import NOT_LOOKED_FOR, Kind
 from carina.studies.vocabulary import Certainty
 from carina.trek.balance import NO_OPENING, NegativeQuestion, Opening
 from carina.trek.confusable import is_clearly_absent
 from carina.trek.facts import listed_row, negative_row, target_row, truth_row
 from carina.trek.interned import cite
 from carina.trek.subject import AbsentThing, Thing, cite_things
-from carina.trek.turn import NAME_UNKNOWN, Choice, ConversationDraft, Turn
+from carina.trek.turn import Choice, ConversationDraft, Turn
 
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
 _LABELS: Final[dict[Certainty, Label]] = {"present": "yes", "uncertain": "uncertain", "absent": "no"}
@@ -120,7 +120,7 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
         ("device presence", subject.unknown["device"]),
     ):
         if number:
-            draft.leave_out(task, NAME_UNKNOWN, number)
+            draft.leave_out(task, NOT_LOOKED_FOR, number)
     left_for_choices: list[Thing] = []
     groups: tuple[tuple[Kind, list[Thing], list[AbsentThing]], ...] = (
         ("finding", subject.findings, subject.absent_findings),
