@@ -22,6 +22,7 @@ from carina.store.errors import CarinaError
 from carina.studies import (
     Anatomy,
     Annotation,
+    Assessed,
     Finding,
     Image,
     Location,
@@ -32,6 +33,7 @@ from carina.studies import (
     Sentence,
     Statement,
     Study,
+    certainty_of,
     open_studies,
     write_studies,
 )
@@ -200,6 +202,81 @@ def test_a_negative_probe_is_certainly_absent():
     assert found.not_absent == {
         ("consolidation", "something there may be called by its name"): 2,
         ("consolidation", "another study of the patient has it"): 1,
+    }
+
+
+def test_a_study_that_was_looked_through_is_a_negative_and_one_that_was_not_is_none():
+    every, closed = Assessed(findings="every"), Assessed(findings="listed", listed=("mass", "edema"))
+    studies = [
+        study(0, finding("mass", drawn(box(5, 5, 10, 10))), assessed=closed),
+        study(1, assessed=every),
+        study(2, assessed=closed),
+        study(3, assessed=Assessed(findings="listed", listed=("edema",))),
+        study(4, assessed=Assessed(devices="every")),
+        study(5, finding("abnormality", certainty="absent")),
+        # The rules about look-alikes and about other studies of the patient hold for silence, too.
+        study(6, finding("nodule"), assessed=every),
+        study(7, patient="p0", assessed=every),
+        study(8, views=("lateral",), assessed=every),
+    ]
+    options = GroundOptions(absent=10.0)
+    found = find_candidates(enumerate(studies), options, names=["mass", "nodule"])
+    probes = select_probes(found, options)
+    assert {(probe.place, probe.present) for probe in probes if probe.target == "mass"} == {
+        (0, True),
+        (1, False),
+        (2, False),
+        (5, False),
+    }
+    assert {reason: number for (name, reason), number in found.not_absent.items() if name == "mass"} == {
+        "nobody looked for it": 2,
+        "something there may be called by its name": 1,
+        "another study of the patient has it": 1,
+        "no image of a view that is asked about": 1,
+    }
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["present", "absent", "uncertain", None]),
+            st.sampled_from(["every", "listed", "unknown"]),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_every_negative_is_known_to_be_one(recorded):
+    studies = [
+        study(
+            number,
+            *([finding("mass", drawn(box(5, 5, 10, 10)), certainty=certainty)] if certainty else []),
+            assessed=Assessed(findings=scope, listed=("edema", "mass") if scope == "listed" else ()),
+        )
+        for number, (certainty, scope) in enumerate(recorded)
+    ]
+    options = GroundOptions(absent=10.0)
+    found = find_candidates(enumerate(studies), options, names=["mass"])
+    negatives = {probe.place for probe in select_probes(found, options) if not probe.present}
+    known = {place for place, one in enumerate(studies) if certainty_of(one, "mass") == "absent"}
+    assert negatives <= known
+    assert len(found.absent["mass"]) == len(known)
+    unknown = sum(certainty_of(one, "mass") is None for one in studies)
+    assert found.not_absent["mass", "nobody looked for it"] == unknown
+
+
+def test_a_set_of_boxes_with_a_closed_list_gets_its_negatives(tmp_path):
+    closed = Assessed(findings="listed", listed=("mass", "nodule"))
+    studies = [
+        study(0, finding("mass", drawn(box(5, 5, 10, 10))), assessed=closed),
+        study(1, finding("fracture", drawn(box(5, 5, 10, 10))), assessed=closed),
+        study(2, assessed=closed),
+    ]
+    write_studies(tmp_path / "studies", studies, Provenance(command="made"))
+    built = build_ground(tmp_path / "studies", tmp_path / "bench", workers=1)
+    assert {(one.target, one.present, one.absent): one.no_controls for one in built.build_report.targets} == {
+        ("fracture", 1, 0): {"nobody looked for it": 2},
+        ("mass", 1, 1): {},
     }
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from carina.pages import words
-from carina.studies import Location, Measure, Quality
+from carina.studies import Assessed, Location, Measure, Quality
 
 
 def test_numbers_have_three_significant_digits() -> None:
@@ -32,6 +32,45 @@ def test_numbers_have_three_significant_digits() -> None:
 )
 def test_location_names_its_side_once(place: Location | None, text: str) -> None:
     assert words.describe_location(place) == text
+
+
+@pytest.mark.parametrize(
+    ("assessed", "sentence"),
+    [
+        (Assessed(), "It is not known which findings and devices were looked for."),
+        (Assessed(findings="every", devices="every"), "Every finding and every device was looked for."),
+        (
+            Assessed(findings="every", devices="every", text=True),
+            "Every finding and every device was looked for; what the report states is recorded.",
+        ),
+        (
+            Assessed(text=True),
+            "It is not known which findings and devices were looked for; what the report states is recorded.",
+        ),
+        (
+            Assessed(findings="listed", listed=("mass", "nodule", "edema")),
+            "Only findings of a closed list were looked for (mass, nodule and edema); it is not known which devices "
+            "were looked for.",
+        ),
+        (
+            Assessed(findings="listed", devices="listed", listed=("mass", "pacemaker")),
+            "Only findings and devices of a closed list were looked for (mass and pacemaker).",
+        ),
+        (
+            Assessed(findings="unknown", devices="listed"),
+            "It is not known which findings were looked for; only devices of a closed list were looked for (an empty "
+            "list).",
+        ),
+    ],
+    ids=["unknown", "every", "every and text", "text", "listed", "both listed", "empty list"],
+)
+def test_what_was_looked_for_is_one_sentence(assessed: Assessed, sentence: str) -> None:
+    assert words.describe_assessed(assessed) == sentence
+
+
+def test_a_long_list_is_shortened() -> None:
+    said = words.describe_assessed(Assessed(findings="listed", listed=tuple(f"n{n}" for n in range(174))))
+    assert "n28, n29 and 144 others)" in said
 
 
 def test_unknown_quality_is_an_empty_text() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 
 from carina.percept.candidates import find_candidates
 from carina.percept.lesions import LESIONS
+from carina.studies import Assessed
 
 
 def screened(studies, *targets, seed=1):
@@ -26,7 +27,35 @@ def test_present_and_absent_are_candidates_and_silence_is_neither(chest):
     assert named(found.present["edema"]) == {"with"}
     assert named(found.absent["edema"]) == {"without"}
     assert found.skipped == []
+    assert found.not_absent == {("edema", "nobody looked for it"): 1}
     assert found.studies == 3
+
+
+def test_silence_is_a_negative_where_someone_looked_for_the_lesion(chest):
+    every, closed = Assessed(findings="every"), Assessed(findings="listed", listed=("edema", "mass"))
+    found = screened(
+        [
+            chest.study(name="through", assessed=every),
+            chest.study(name="listed", assessed=closed),
+            chest.study(name="others", assessed=Assessed(findings="listed", listed=("mass",))),
+            chest.study(name="devices", assessed=Assessed(devices="every")),
+            chest.study(chest.finding("abnormality", certainty="absent"), name="normal"),
+            # The rules about look-alikes and about other studies of the patient hold for silence, too.
+            chest.study(chest.finding("lung opacity"), name="alike", assessed=every),
+            chest.study(name="before", patient="a", assessed=every),
+            chest.study(chest.finding("edema"), name="after", patient="a", assessed=every),
+            chest.study(name="lateral", view="lateral", assessed=every),
+        ],
+        "edema",
+    )
+    assert named(found.absent["edema"]) == {"through", "listed", "normal"}
+    assert named(found.present["edema"]) == {"after"}
+    assert found.not_absent == {
+        ("edema", "nobody looked for it"): 2,
+        ("edema", "looks like another finding"): 1,
+        ("edema", "lesion in another study of the patient"): 1,
+        ("edema", "no frontal image"): 1,
+    }
 
 
 def test_a_patient_with_the_lesion_in_another_study_gives_no_negative(chest):

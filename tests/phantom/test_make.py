@@ -13,7 +13,15 @@ from carina.phantom.course import plan_studies
 from carina.phantom.make import write_phantom
 from carina.store.errors import CarinaError, StudySetError
 from carina.store.progress import call_on_advance
-from carina.studies import open_studies, write_part
+from carina.studies import (
+    Assessed,
+    certainty_of,
+    open_studies,
+    states_no_abnormality,
+    states_no_device,
+    write_part,
+)
+from carina.studies.vocabulary import DEVICES, FINDINGS
 
 SEED = 7
 OPTIONS = PhantomOptions(size=64)
@@ -109,6 +117,20 @@ def test_the_set_has_no_problems_and_complete_counts(forty):
     assert manifest.seed == SEED
     assert sum(part.rows for part in manifest.parts) == 40
     assert manifest.counts.images == len(list(forty.glob("images/*/*.png")))
+
+
+def test_everything_is_known_of_a_phantom(forty):
+    normal = with_device = 0
+    for study in read_studies(forty).values():
+        assert study.assessed == Assessed(findings="every", devices="every", text=True)
+        recorded = {thing.name for thing in (*study.findings, *study.devices) if thing.certainty == "present"}
+        known = {name for name in (*FINDINGS, *DEVICES) if certainty_of(study, name) == "present"}
+        assert known == recorded
+        assert all(certainty_of(study, name) is not None for name in (*FINDINGS, *DEVICES))
+        normal += states_no_abnormality(study) is True
+        with_device += states_no_device(study) is False
+    assert normal > 5
+    assert with_device > 5
 
 
 def test_each_patient_is_in_one_split(sixty):

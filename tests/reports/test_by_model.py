@@ -401,6 +401,7 @@ def test_studies_that_carry_only_a_report_get_their_truth_from_it():
     for number in (1, 3):
         assert [f.name for f in out[number].findings][:2] == ["cardiomegaly", "pleural effusion"]
         assert not list(faults(out[number]))
+    assert [s.assessed.text for s in out] == [False, True, False, True, False]
     assert counts.by_model == 2
 
 

@@ -5,8 +5,9 @@ import pytest
 from carina.reports import read_report, with_report_truth
 from carina.reports.lexicon import lexicon
 from carina.reports.phrases import spell_out
+from carina.studies.assessment import certainty_of
 from carina.studies.faults import faults
-from carina.studies.model import Device, Finding, Image, Location, Report, ReportSection, Study
+from carina.studies.model import Assessed, Device, Finding, Image, Location, Report, ReportSection, Study
 from carina.studies.vocabulary import DEVICES, FINDINGS
 
 
@@ -378,6 +379,13 @@ def test_a_study_with_only_a_report_gets_its_truth_from_it() -> None:
     assert [each.action for each in full.recommendations] == ["chest CT"]
     assert not list(faults(full))
     assert with_report_truth(full) is full
+
+
+def test_a_report_that_was_read_does_not_say_what_else_was_looked_for() -> None:
+    full = with_report_truth(study("Small left effusion. No pneumothorax."))
+    assert full.assessed == Assessed(findings="unknown", devices="unknown", text=True)
+    known = {name: certainty_of(full, name) for name in ("pleural effusion", "pneumothorax", "mass")}
+    assert known == {"pleural effusion": "present", "pneumothorax": "absent", "mass": None}
 
 
 def test_a_comparison_is_about_the_prior() -> None:

@@ -8,6 +8,7 @@ from carina.phantom.options import PhantomOptions
 from carina.studies import (
     Anatomy,
     Annotation,
+    Assessed,
     Device,
     Finding,
     Image,
@@ -109,8 +110,33 @@ def test_phantom_studies_have_no_problems():
             {"report": changed(SOUND.report, sentences=(changed(SAID, section="impression"),))},
             "sentence 0 to 6 of section 'impression': the section is missing",
         ),
+        (
+            {"assessed": Assessed(findings="every", listed=("mass", "nodule"))},
+            "assessed.listed: names 2 findings or devices, but the scope of findings is 'every' and that of devices is "
+            "'unknown'; expected 'listed' for one of them",
+        ),
+        (
+            {"assessed": Assessed(findings="listed", listed=("mass", "mass"))},
+            "assessed.listed: name 'mass' occurs 2 times",
+        ),
+        ({"assessed": Assessed(devices="listed", listed=(" ",))}, "assessed.listed: an empty name"),
     ],
 )
 def test_each_problem_is_found_with_its_field(fields, sentence):
     found = list(faults(changed(SOUND, **fields)))
     assert any(fault.startswith(sentence) for fault in found), found
+
+
+@pytest.mark.parametrize(
+    "assessed",
+    [
+        Assessed(),
+        Assessed(findings="every", devices="every", text=True),
+        Assessed(findings="listed", listed=("edema", "mass")),
+        Assessed(findings="every", devices="listed", listed=("chest tube",)),
+        Assessed(findings="listed"),
+    ],
+    ids=["unknown", "every", "recorded and listed", "listed devices", "empty list"],
+)
+def test_a_name_may_be_both_listed_and_recorded(assessed):
+    assert list(faults(changed(SOUND, assessed=assessed))) == []

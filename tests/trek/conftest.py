@@ -14,6 +14,7 @@ from carina.phantom import PhantomOptions, make_studies
 from carina.studies import (
     Anatomy,
     Annotation,
+    Assessed,
     Device,
     Finding,
     Image,
@@ -94,7 +95,7 @@ def report(findings=None, impression=None, **more):
 
 
 def study(*things, name="s", patient="p", order=0, views=("PA",), date=None, split="train", **more):
-    """A study of these findings and devices; its images are 200 wide and 100 high."""
+    """A study in which everything was looked for and these were found; its images are 200 wide and 100 high."""
     keys = [f"{name}.png", *(f"{name}-{number}.png" for number in range(2, len(views) + 1))]
     quality = more.pop("quality", None)
     images = tuple(
@@ -111,6 +112,7 @@ def study(*things, name="s", patient="p", order=0, views=("PA",), date=None, spl
             "date": None if date is None else datetime.date.fromisoformat(date),
             "split": split,
             "images": images,
+            "assessed": Assessed(findings="every", devices="every"),
             "findings": findings,
             "devices": tuple(thing for thing in things if isinstance(thing, Device)),
         }

@@ -19,7 +19,7 @@ from carina.cases.faults import faults
 from carina.store.errors import BenchmarkError, CarinaError
 from carina.store.progress import call_on_advance
 from carina.store.resume import lock_directory
-from carina.studies import Region, open_studies
+from carina.studies import Assessed, Region, open_studies
 from carina.trek import Quotas, TrekBuildReport, build_trek
 
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -135,7 +135,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from carina.store.progress import call_on_advance
-from carina.studies import open_studies
+from carina.studies import Assessed, open_studies
 from carina.trek import build_trek
 
 left = 2
@@ -261,9 +261,9 @@ def contradictory(made):
 
 def test_studies_without_a_conversation_are_listed_with_the_reason(made, tmp_path):
     unseen = made.replace(made.study(made.finding("mass"), name="unseen"), images=())
-    silent = made.study(name="silent")
-    requested = made.study(name="requested", report=made.report(indication="Cough."))
-    empty = made.study(name="empty", report=made.report(findings="  "))
+    silent = made.study(name="silent", assessed=Assessed())
+    requested = made.study(name="requested", report=made.report(indication="Cough."), assessed=Assessed())
+    empty = made.study(name="empty", report=made.report(findings="  "), assessed=Assessed())
     odd = [contradictory(made), unseen, silent, requested, empty]
     studies = [*made.crowd(30), *odd]
     built, cases = build(made, tmp_path, studies)
@@ -290,7 +290,7 @@ def test_a_contradiction_can_stop_the_build_and_names_the_study(made, tmp_path):
         build_trek(open_studies(directory), tmp_path / "bench", on_error="stop", workers=1)
     assert not (tmp_path / "bench" / "bench.json").exists()
     # What only cannot be asked about is no contradiction.
-    fine = made.write(tmp_path / "fine", [*made.crowd(10), made.study(name="silent")])
+    fine = made.write(tmp_path / "fine", [*made.crowd(10), made.study(name="silent", assessed=Assessed())])
     assert build_trek(open_studies(fine), tmp_path / "other", on_error="stop", workers=1).build_report.skipped
 
 

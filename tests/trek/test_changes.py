@@ -3,15 +3,16 @@
 import pytest
 
 from carina.cases import Evidence
+from carina.studies import Assessed
 from carina.trek.changes import covers_all_changes, find_changes
 
 
 @pytest.fixture
 def trends(made):
-    def between(before, now, known=(), prior=None):
+    def between(before, now, known=(), prior=None, assessed=Assessed()):  # noqa: B008 - frozen
         changes = find_changes(
-            made.subject(made.study(*before, name="a"), known=known),
-            made.subject(made.study(*now, name="b", prior=prior), known=known),
+            made.subject(made.study(*before, name="a", assessed=assessed), known=known),
+            made.subject(made.study(*now, name="b", prior=prior, assessed=assessed), known=known),
         )
         return {change.name: change.trend for change in changes}
 
@@ -57,7 +58,11 @@ def test_a_finding_is_new_only_where_it_was_certainly_absent_before(made, trends
     assert trends(looked, now) == {"mass": "new", "pacemaker": "new"}
     # What the earlier study did not look for may have been there.
     assert trends([], now) == {}
-    assert trends([], now, known=(("finding", "mass"), ("device", "pacemaker"))) == {}
+    known = (("finding", "mass"), ("device", "pacemaker"))
+    assert trends([], now, known=known) == {}
+    assert trends([], now, known=known, assessed=Assessed(devices="every")) == {"pacemaker": "new"}
+    closed = Assessed(findings="listed", devices="listed", listed=("mass",))
+    assert trends([], now, known=known, assessed=closed) == {"mass": "new"}
     assert trends([made.finding("mass", "absent")], [made.finding("mass", trend="new")]) == {"mass": "new"}
     assert trends([], [made.finding("mass", trend="new")]) == {"mass": "new"}
 
@@ -126,13 +131,19 @@ def test_a_trend_that_the_earlier_study_contradicts_is_dropped(made, trends, bef
     assert trends(old, [made.finding("mass", severity="mild", trend=trend)]) == {}
 
 
-def test_a_finding_has_resolved_only_if_stated_or_recorded_as_absent(made, trends):
+def test_a_finding_has_resolved_only_if_stated_or_looked_for(made, trends):
     old = made.finding("mass")
     assert trends([old], [made.finding("mass", "absent", trend="resolved")]) == {"mass": "resolved"}
     assert trends([old], [made.finding("mass", "absent")]) == {"mass": "resolved"}
     assert trends([old], []) == {}
     # That other studies of the set know a mass does not say that this one looked for it.
-    assert trends([old], [], known=(("finding", "mass"),)) == {}
+    known = (("finding", "mass"),)
+    assert trends([old], [], known=known) == {}
+    assert trends([old], [], known=known, assessed=Assessed(findings="every")) == {"mass": "resolved"}
+    listed = Assessed(findings="listed", listed=("mass",))
+    assert trends([old], [], known=known, assessed=listed) == {"mass": "resolved"}
+    others = Assessed(findings="listed", listed=("edema",))
+    assert trends([old], [], known=known, assessed=others) == {}
     # What may be hidden by something else has not surely gone.
     assert trends([old], [made.finding("mass", "absent"), made.finding("nodule", trend="new")]) == {
         "nodule": "new"

@@ -359,6 +359,9 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
         for questions in [counts.stages.get(str(stage.number), 0)]
     ]
     print_table(("stage", "title", "questions", "share"), rows)
+    for task, reasons in report.not_asked.items():
+        for reason, number in reasons.items():
+            print_line(f"{task}: {format_count(number, 'question')} not asked: {reason}", err=True)
     for reason, number in report.skipped.items():
         print_line(
             f"{number} of {format_count(report.studies, 'study', 'studies')} left out: {reason} (skipped.csv)",
@@ -367,6 +370,8 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
 
 
 def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
+    from carina.studies.assessment import NOT_LOOKED_FOR
+
     counts = bench.manifest.counts
     print_line(bench.directory)
     print_line(f"{format_count(counts.cases, 'probe')}, {format_count(counts.patients, 'patient')}", err=True)
@@ -377,3 +382,7 @@ def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
     for item in report.targets:
         for reason, number in item.left_out.items():
             print_line(f"{item.target}: {number} left out: {reason} (skipped.csv)", err=True)
+        unknown = item.no_controls.get(NOT_LOOKED_FOR, 0)
+        if unknown:
+            studies = format_count(unknown, "study", "studies")
+            print_line(f"{item.target}: no negative probe from {studies}: {NOT_LOOKED_FOR}", err=True)

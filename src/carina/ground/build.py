@@ -44,14 +44,6 @@ UNSORTED: Final = ".unsorted"
 _DECODER: Final = msgspec.msgpack.Decoder(Case)
 _NOT_NEEDED: Final = ("devices", "relations", "recommendations")
 _NOT_SCREENED: Final = ("anatomy",)
-_NOT_NEEDED_FOR_NAMES: Final = (
-    *_NOT_NEEDED,
-    *_NOT_SCREENED,
-    "report",
-    "findings.annotations",
-    "findings.measures",
-)
-"""Fields that are not needed to list the names of findings."""
 UNFIT: Final = "its regions are empty or do not fit the image"
 OnError = Literal["skip", "stop"]
 
@@ -162,7 +154,7 @@ def _build(
         if earlier is not None:
             progress(earlier[0].counts.cases)
             return
-        found = find_candidates(_number_studies(studies, options), options)
+        found = find_candidates(_number_studies(studies, options), options, names=_list_present(studies))
         chosen = select_probes(found, options)
         tasks = (
             _Task(str(studies.directory.resolve()), chosen[start : start + PART_SIZE], options, on_error)
@@ -187,11 +179,16 @@ def _build(
         build.close(parts, write_beside)
 
 
+def _list_present(studies: Studies) -> list[str]:
+    """Names of the findings that any study of the set has."""
+    return [name for name, times in studies.manifest.counts.findings.items() if "present" in times]
+
+
 def _resolve_targets(studies: Studies, options: GroundOptions) -> GroundOptions:
     """Targets by the names that studies have for them; refuse one that no study names, before anything is written."""
     if not options.targets:
         return options
-    known = {finding.name for study in studies.without(*_NOT_NEEDED_FOR_NAMES) for finding in study.findings}
+    known = studies.manifest.counts.findings.keys()
     targets = [target if target in known else SHORT_NAMES.get(target, target) for target in options.targets]
     for target, name in zip(options.targets, targets, strict=True):
         if name not in known:

@@ -16,7 +16,7 @@ class TargetReport(msgspec.Struct, frozen=True, kw_only=True):
     left_out: dict[str, int]
     """Studies that have the finding and give no positive probe, by reason."""
     no_controls: dict[str, int]
-    """Studies that state its absence and give no negative probe, by reason."""
+    """Studies without it that give no negative probe, by reason."""
 
 
 class GroundBuildReport(BuildReport, frozen=True, kw_only=True):

@@ -1,14 +1,15 @@
 """Select positive and negative probes: one pass over the studies, without decoding a mask.
 
-A finding counts as absent where the study says so, no other finding of the study may be called by its name, and no
-other study of the patient has it: a negative probe must be certain.
+A finding counts as absent where the study records it so, or where it was looked for and is not recorded; if no other
+finding of the study may be called by its name, and no other study of the patient has it. A negative probe must be
+certain: a study in which nobody looked for a finding gives none.
 """
 
 import hashlib
 import sys
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, overload
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from carina.ground.options import GroundOptions
 from carina.studies import Image, Study
+from carina.studies.assessment import NOT_LOOKED_FOR, UNNAMED, names_looked_for
 from carina.studies.faults import is_sound_image
 from carina.studies.lookalikes import looks_like, may_be_called
 
@@ -101,7 +103,7 @@ class ProbeCandidates:
     skipped: list[tuple[str, str, str]] = field(default_factory=list)
     """Study, finding and reason, for findings that are present and cannot be asked about."""
     not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By finding and reason, how many studies state its absence and give no negative probe."""
+    """By finding and reason, how many studies without it give no negative probe."""
     studies: int = 0
 
     def number_patient(self, patient: str) -> int:
@@ -141,9 +143,18 @@ class SelectedProbes(Sequence[SelectedProbe]):
         return SelectedProbe(place, self._targets[target], image, self._phrases[phrase], present, yes_first)
 
 
-def find_candidates(studies: Iterable[tuple[int, Study]], options: GroundOptions) -> ProbeCandidates:
-    """Positive and negative probes that the studies allow, and the reasons where they allow none."""
+def find_candidates(
+    studies: Iterable[tuple[int, Study]], options: GroundOptions, *, names: Collection[str] = ()
+) -> ProbeCandidates:
+    """Positive and negative probes that the studies allow, and the reasons where they allow none.
+
+    Args:
+        studies: Studies with their places in the set.
+        options: Options of the build.
+        names: Findings that any study of the set has; negative probes ask for them where they are not recorded.
+    """
     candidates = ProbeCandidates()
+    wanted = frozenset(name for name in names if not options.targets or name in options.targets)
     for place, study in studies:
         candidates.studies += 1
         by_name: dict[str, set[str]] = defaultdict(set)
@@ -158,6 +169,13 @@ def find_candidates(studies: Iterable[tuple[int, Study]], options: GroundOptions
             candidates.affected[name].append(candidates.number_patient(study.patient))
             if "present" in certainties:
                 _add_present(candidates, (place, study), name, certainties, options)
+        silent = wanted - by_name.keys()
+        looked_for = names_looked_for(study, "finding")
+        absent = silent if looked_for is None else silent & looked_for
+        for name in sorted(absent):
+            _add_absent(candidates, place, study, name, options)
+        for name in silent - absent:
+            candidates.not_absent[name, NOT_LOOKED_FOR] += 1
     return candidates
 
 
@@ -248,6 +266,8 @@ def _add_absent(
 ) -> None:
     images = images_of(study, options)
     confusing = looks_like(name) | may_be_called(name)
+    if name == UNNAMED["finding"]:
+        confusing = frozenset(other.name for other in study.findings)
     if not images:
         candidates.not_absent[name, NO_IMAGE] += 1
     elif any(other.name in confusing and other.certainty != "absent" for other in study.findings):

@@ -124,6 +124,7 @@ def render_study(content: StudyContent, links: StudyLinks | None = None) -> str:
     values: dict[str, object] = {
         "study": study,
         "facts": describe_study(study),
+        "assessed": words.describe_assessed(study.assessed),
         "links": links or StudyLinks(),
         "images": content.images,
         "prior": content.prior,

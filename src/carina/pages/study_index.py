@@ -33,6 +33,7 @@ from carina.pages.figures import Figure, jpeg_uri, shrink
 from carina.pages.frame import render_page
 from carina.pages.marks import Mark, draw_outlines
 from carina.pages.study import StudyContent, StudyImage
+from carina.studies.assessment import UNNAMED, certainty_of
 from carina.studies.model import Device, Finding, Study
 
 _FRONTAL: Final = Size(width=420, height=420)
@@ -79,11 +80,18 @@ class StudyCard:
     lateral: Figure | None
     tags: tuple[Tag, ...]
     excerpt: str
+    is_normal: bool
+    """Whether it is known that there is no finding; otherwise a study without findings only records none."""
 
     @property
     def findings(self) -> tuple[str, ...]:
         """Names to filter by."""
         return tuple(tag.name for tag in self.tags if not tag.is_device)
+
+    @property
+    def without_findings(self) -> "FindingFilter":
+        """The filter that a study without findings belongs to."""
+        return _NO_FINDING if self.is_normal else _NOT_RECORDED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +102,10 @@ class FindingFilter:
     name: str
     colour: str | None
     count: int
+
+
+_NO_FINDING: Final = FindingFilter(token="none", name="no finding", colour=None, count=0)  # noqa: S106 - not a secret
+_NOT_RECORDED: Final = FindingFilter(token="unknown", name="no finding recorded", colour=None, count=0)  # noqa: S106
 
 
 def make_study_card(content: StudyContent) -> StudyCard:
@@ -125,6 +137,7 @@ def make_study_card(content: StudyContent) -> StudyCard:
         lateral=_thumbnail(content, lateral, _LATERAL) if lateral else None,
         tags=_tags(study),
         excerpt=_excerpt(study),
+        is_normal=certainty_of(study, UNNAMED["finding"], kind="finding") == "absent",
     )
 
 
@@ -262,15 +275,14 @@ def _excerpt(study: Study) -> str:
 
 
 def _finding_filters(cards: Sequence[StudyCard]) -> tuple[FindingFilter, ...]:
-    """One for each finding, the most frequent first, and one for studies without any."""
+    """One for each finding, the most frequent first, and those for studies without any."""
     counts = Counter(name for card in cards for name in dict.fromkeys(card.findings))
     filters = [
         FindingFilter(token=f"f{place}", name=name, colour=colour_of(name).hex, count=count)
         for place, (name, count) in enumerate(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
     ]
-    without = sum(not card.findings for card in cards)
-    if without:
-        filters.append(FindingFilter(token="none", name="no finding", colour=None, count=without))  # noqa: S106 - not a secret
+    without = Counter(card.without_findings for card in cards if not card.findings)
+    filters += [replace(item, count=without[item]) for item in (_NO_FINDING, _NOT_RECORDED) if without[item]]
     return tuple(filters)
 
 
@@ -280,7 +292,7 @@ def _put_tile_text(tile: Rgb, card: StudyCard, *, y: int) -> None:
     y += line_height(18)
     put_text(tile, shorten(card.line, width=width, size=_TEXT), x=0, y=y, size=_TEXT, colour=MUTED)
     y += _PITCH
-    _put_tags(tile[y : y + _PITCH * _TAG_LINES], card.tags)
+    _put_tags(tile[y : y + _PITCH * _TAG_LINES], card)
     y += _PITCH * _TAG_LINES + 4
     lines = wrap(card.excerpt, width=width, size=_TEXT)
     if len(lines) > _REPORT_LINES:
@@ -290,12 +302,12 @@ def _put_tile_text(tile: Rgb, card: StudyCard, *, y: int) -> None:
         y += _PITCH
 
 
-def _put_tags(area: Rgb, tags: Sequence[Tag]) -> None:
+def _put_tags(area: Rgb, card: StudyCard) -> None:
     """Coloured squares with names, as many as fit."""
-    if not tags:
-        put_text(area, "no finding", x=0, y=0, size=_TEXT, colour=MUTED)
+    if not card.tags:
+        put_text(area, card.without_findings.name, x=0, y=0, size=_TEXT, colour=MUTED)
     x = y = 0
-    for tag in tags:
+    for tag in card.tags:
         text = f"{tag.name}?" if tag.uncertain else tag.name
         width = 16 + text_size(text, size=_TEXT).width + 14
         if x and x + width > area.shape[1]:

@@ -23,6 +23,7 @@ from carina.pages import words
 from carina.pages.figures import shrink
 from carina.pages.marks import Marks, count_names, draw_outlines
 from carina.pages.study import StudyContent, StudyImage
+from carina.studies.assessment import is_complete
 from carina.studies.model import Device, Finding, Study
 
 _CELL = Size(width=480, height=480)
@@ -102,7 +103,11 @@ def _truth_lines(study: Study, marks: Marks, width: int) -> list[Line]:
     absent = [thing.name for thing in things if thing.certainty == "absent"]
     if absent:
         lines.extend((line, MUTED) for line in wrap(f"Absent: {', '.join(absent)}", width=width, size=_TEXT))
-    return lines if len(lines) > 1 else [*lines, ("none", MUTED)]
+    if len(lines) == 1:
+        known = is_complete(study, "finding") and is_complete(study, "device")
+        lines.append(("none" if known else "nothing is recorded", MUTED))
+    said = words.describe_assessed(study.assessed)
+    return [*lines, *((line, MUTED) for line in wrap(said, width=width, size=_TEXT))]
 
 
 def _describe_thing(thing: Finding | Device) -> str:

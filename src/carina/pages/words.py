@@ -4,9 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from carina.store.names import safe_name
-from carina.studies.model import Finding, Image, Location, Measure, Quality, Study
+from carina.studies.model import Assessed, Finding, Image, Location, Measure, Quality, Study
+from carina.studies.vocabulary import Scope
 
 SEXES: Final = {"F": "female", "M": "male", "O": "other"}
+_MOST_LISTED: Final = 30
+"""Names of a closed list that a page gives."""
 _RESERVED_NAMES: Final = ("index", "contact-sheet")
 """File names of pages that no study or case may have."""
 
@@ -87,6 +90,35 @@ def describe_patient(study: Study) -> str:
     """ "63 years, female", as far as it is known."""
     age = "" if study.age is None else f"{study.age} years"
     return ", ".join(part for part in (age, SEXES[study.sex] if study.sex else "") if part)
+
+
+def describe_assessed(assessed: Assessed) -> str:
+    """What was looked for in a study, as one sentence; what was not looked for may be there."""
+    scopes = (assessed.findings, assessed.devices)
+    if scopes[0] == scopes[1]:
+        clauses = [_describe_scope(scopes[0], ("finding", "device"), assessed.listed)]
+    else:
+        clauses = [
+            _describe_scope(scope, (kind,), assessed.listed)
+            for scope, kind in zip(scopes, ("finding", "device"), strict=True)
+        ]
+    if assessed.text:
+        clauses.append("what the report states is recorded")
+    sentence = "; ".join(clauses)
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _describe_scope(scope: Scope, kinds: Sequence[str], listed: Sequence[str]) -> str:
+    if scope == "every":
+        return f"{' and '.join(f'every {kind}' for kind in kinds)} was looked for"
+    plural = " and ".join(f"{kind}s" for kind in kinds)
+    if scope == "unknown":
+        return f"it is not known which {plural} were looked for"
+    more = len(listed) - _MOST_LISTED
+    names = [*listed[:_MOST_LISTED], *([f"{more} others"] if more > 0 else [])]
+    return (
+        f"only {plural} of a closed list were looked for ({join_names(names) if names else 'an empty list'})"
+    )
 
 
 def join_parts(parts: Sequence[str]) -> str:

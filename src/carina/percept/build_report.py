@@ -17,7 +17,7 @@ class CellReport(msgspec.Struct, frozen=True, kw_only=True):
     built: int
     """Cases that were built."""
     candidates: int
-    """Studies that state what the cell needs."""
+    """Studies that come into question: with the lesion, or on the lesion-free path without it."""
     reasons: dict[str, int]
     """Candidates that could not be used, by reason; the two paths of a lesion share theirs."""
 

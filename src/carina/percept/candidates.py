@@ -1,5 +1,7 @@
 """Find candidates: studies that may be asked about a lesion, going by the findings that they state.
 
+A study in which the lesion was looked for and is not recorded states that it is absent; one in which nobody looked for
+it states nothing.
 This takes one pass over a study set and decodes no mask.
 """
 
@@ -12,6 +14,7 @@ from carina.percept.analysis import frontal_image
 from carina.percept.lesions import LESIONS, Lesion
 from carina.percept.records import Skipped
 from carina.percept.rules import Ineligible
+from carina.studies.assessment import NOT_LOOKED_FOR, is_looked_for
 from carina.studies.lookalikes import looks_like, may_be_called
 from carina.studies.model import Study
 from carina.studies.vocabulary import Certainty
@@ -35,7 +38,7 @@ class Candidates:
     skipped: list[Skipped] = field(default_factory=list)
     """Studies with the lesion that cannot be used for it."""
     not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By target and reason, how many studies state that the lesion is absent and cannot be used."""
+    """By target and reason, how many studies without the lesion cannot be used as negatives."""
     studies: int = 0
 
 
@@ -47,7 +50,11 @@ def find_candidates(studies: Iterable[Study], targets: Iterable[str], *, seed: i
     for study in studies:
         found.studies += 1
         for lesion in wanted:
-            stated = {finding.certainty for finding in study.findings if finding.name == lesion.finding}
+            stated: set[Certainty] = {
+                finding.certainty for finding in study.findings if finding.name == lesion.finding
+            }
+            if not stated and is_looked_for(study, lesion.finding, kind="finding"):
+                stated = {"absent"}
             if stated & {"present", "uncertain"}:
                 affected[lesion.name].add(study.patient)
             _add_study(found, study, lesion, stated, seed)
@@ -66,6 +73,7 @@ def find_candidates(studies: Iterable[Study], targets: Iterable[str], *, seed: i
 
 def _add_study(found: Candidates, study: Study, lesion: Lesion, stated: set[Certainty], seed: int) -> None:
     if not stated:
+        found.not_absent[lesion.name, NOT_LOOKED_FOR] += 1
         return
     absent = stated == {"absent"}
     try:

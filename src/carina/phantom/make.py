@@ -29,6 +29,7 @@ from carina.store.results import Location, as_path
 from carina.store.seeding import rng
 from carina.store.workers import in_order
 from carina.studies import (
+    Assessed,
     Image,
     Manifest,
     PartInfo,
@@ -56,6 +57,8 @@ IMAGES: Final = "images"
 """Folder of the image files in the study set."""
 WORTH_A_POOL: Final = 8
 """Number of studies below which starting processes takes longer than making the studies."""
+ASSESSED: Final = Assessed(findings="every", devices="every", text=True)
+"""Everything that is in a phantom is known, and its report is written from that."""
 SPLITS: Final[tuple[tuple[Split, float], ...]] = (("train", 0.7), ("val", 0.1), ("test", 0.2))
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
@@ -112,6 +115,7 @@ def make_study(
             )
             for key, radiograph in images.items()
         ),
+        assessed=ASSESSED,
         findings=tuple(findings),
         devices=tuple(devices),
         anatomy=tuple(

@@ -92,7 +92,8 @@ def with_report_truth(study: Study) -> Study:
         study: A study. One that has findings or devices, or no report, is returned as it is.
 
     Returns:
-        The study with what its report states.
+        The study with what its report states; `assessed.text` is true then. What was looked for stays as the source
+        says: a report that does not mention a finding does not say that it is absent.
 
     Example:
         >>> from carina.studies import Report, ReportSection, Study
@@ -106,6 +107,7 @@ def with_report_truth(study: Study) -> Study:
     facts = read_report(study.report, prior=study.prior)
     return msgspec.structs.replace(
         study,
+        assessed=msgspec.structs.replace(study.assessed, text=True),
         findings=facts.findings,
         devices=facts.devices,
         relations=facts.relations,

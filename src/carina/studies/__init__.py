@@ -1,6 +1,7 @@
 """Studies: what was imaged, what experts found in it, and study sets on disk."""
 
 from carina.store import PartInfo, Problem, SourceInfo
+from carina.studies.assessment import certainty_of, states_no_abnormality, states_no_device
 from carina.studies.collection import Studies, open_studies
 from carina.studies.model import (
     Anatomy,
@@ -60,6 +61,7 @@ __all__ = [
     "Studies",
     "Study",
     "Tip",
+    "certainty_of",
     "complete_part",
     "create_studies",
     "display_image",
@@ -68,6 +70,8 @@ __all__ = [
     "read_colour",
     "read_header",
     "read_pixels",
+    "states_no_abnormality",
+    "states_no_device",
     "to_display",
     "write_part",
     "write_png",

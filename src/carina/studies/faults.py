@@ -36,6 +36,7 @@ def faults(study: Study) -> Iterator[str]:
         yield "id: empty, expected a name that no other study has"
     if study.age is not None and study.age < 0:
         yield f"age: {study.age}, expected 0 or more"
+    yield from _find_assessment_problems(study)
     yield from picture_faults(study)
     yield from _find_duplicates("images: key", [image.key for image in study.images])
     facts = _facts(study)
@@ -56,6 +57,18 @@ def faults(study: Study) -> Iterator[str]:
         keys = {image.key for image in study.images}
         for sentence in study.report.sentences:
             yield from _find_sentence_problems(sentence, study.report, ids, keys)
+
+
+def _find_assessment_problems(study: Study) -> Iterator[str]:
+    assessed = study.assessed
+    if assessed.listed and "listed" not in (assessed.findings, assessed.devices):
+        yield (
+            f"assessed.listed: names {len(assessed.listed)} findings or devices, but the scope of findings is "
+            f"{assessed.findings!r} and that of devices is {assessed.devices!r}; expected 'listed' for one of them"
+        )
+    yield from _find_duplicates("assessed.listed: name", list(assessed.listed))
+    if any(not name.strip() for name in assessed.listed):
+        yield "assessed.listed: an empty name, expected the name of a finding or device"
 
 
 def picture_faults(study: Study) -> Iterator[str]:

@@ -254,11 +254,14 @@ class Report(Record, frozen=True, kw_only=True):
 class Assessed(Record, frozen=True, kw_only=True):
     """What was looked for in a study.
 
-    What was looked for and is not recorded is absent. Of everything else nothing is known, unless it is recorded.
+    What was looked for and is not recorded is absent. Of everything else nothing is known, unless it is recorded;
+    `carina.studies.certainty_of` answers it for one name.
     """
 
     findings: Scope = "unknown"
+    """Which findings were looked for: every one that shows, those of a closed list, or nobody says."""
     devices: Scope = "unknown"
+    """Which devices were looked for, in the same way."""
     listed: tuple[str, ...] = ()
     """Names of the findings and devices of the closed list, where either is "listed"."""
     text: bool = False
@@ -294,6 +297,7 @@ class Study(Record, frozen=True, kw_only=True):
     indication: str | None = None
     images: tuple[Image, ...]
     assessed: Assessed = Assessed()
+    """What was looked for: what was looked for and is not recorded is absent."""
     findings: tuple[Finding, ...] = ()
     devices: tuple[Device, ...] = ()
     anatomy: tuple[Anatomy, ...] = ()

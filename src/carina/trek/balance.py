@@ -41,6 +41,10 @@ class KindContent:
     """Other names that must not be asked about as absent."""
     stratum: str = ""
     """What is known before the first question, such as the projections; answers are balanced within a stratum."""
+    looked_for: frozenset[str] | None = None
+    """Names that are absent where they are not present or uncertain; None for all names."""
+    is_none_known: bool = True
+    """Of a study that has nothing of this kind: whether that is known, so that it can be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +123,15 @@ def fit_balance(names: Sequence[str], seen: Counter[KindContent], *, choices: fl
         }
         due = np.array(
             [
-                _negative_count_probabilities(int(number), negatives_first[stratum], any_probability[stratum])
-                for number, stratum in zip(rows.askable_count, rows.strata, strict=True)
+                _negative_count_probabilities(
+                    int(number),
+                    negatives_first[stratum],
+                    # Where it is not known that there is nothing, it is not asked.
+                    any_probability[stratum] if known else {**any_probability[stratum], False: 0.0},
+                )
+                for number, stratum, known in zip(
+                    rows.askable_count, rows.strata, rows.is_none_known, strict=True
+                )
             ]
         )
         asked, weights, enough = _fit_weights(rows, due)
@@ -149,7 +160,9 @@ def _any_question_probabilities(seen: Counter[KindContent], stratum: str) -> dic
     """Probability to ask whether anything is present, so that "yes" and "no" are equally frequent."""
     having = sum(times for study, times in seen.items() if study.stratum == stratum and study.askable)
     lacking = sum(
-        times for study, times in seen.items() if study.stratum == stratum and not study.has_noticed
+        times
+        for study, times in seen.items()
+        if study.stratum == stratum and not study.has_noticed and study.is_none_known
     )
     return {True: _ANY * matching_share(lacking, having), False: _ANY * matching_share(having, lacking)}
 
@@ -168,6 +181,8 @@ class _StudyRows:
     """Number of names that can be asked about."""
     is_lacking: NDArray[np.bool_]
     """Whether no name can be asked about."""
+    is_none_known: NDArray[np.bool_]
+    """Whether it is known that there is nothing, where no name can be asked about."""
     strata: tuple[str, ...]
 
     @classmethod
@@ -184,12 +199,15 @@ class _StudyRows:
             ).reshape(len(picked), len(names)),
             askable_count=np.array([float(len(study.askable)) for study in picked]),
             is_lacking=np.array([not study.askable for study in picked], dtype=bool),
+            is_none_known=np.array([study.is_none_known for study in picked], dtype=bool),
             strata=tuple(study.stratum for study in picked),
         )
 
 
 def _negative_weight(name: str, study: KindContent) -> float:
     if name in study.not_negative or not is_clearly_absent(name, study.noticed):
+        return 0.0
+    if study.looked_for is not None and name not in study.looked_for:
         return 0.0
     return negative_weight(name, study.noticed)
 
@@ -205,7 +223,10 @@ def _plan_negatives_first(
     """
     here = np.array([name == stratum for name in rows.strata], dtype=bool)
     having = float((begin * rows.times)[here & ~rows.is_lacking].sum()) * (1 - any_probability[True])
-    lacking = float(rows.times[here & rows.is_lacking].sum()) * (1 - any_probability[False])
+    # A study in which nothing is certainly absent is asked nothing by name.
+    empty = here & rows.is_lacking & (rows.negative_weights.sum(axis=1) > 0)
+    lacking = float(rows.times[empty & rows.is_none_known].sum()) * (1 - any_probability[False])
+    lacking += float(rows.times[empty & ~rows.is_none_known].sum())
     steps: list[NegativeQuestion] = []
     for _ in range(_MOST_NEGATIVES_FIRST):
         if having <= 0 or lacking <= 0:

@@ -27,6 +27,7 @@ from carina.cases.building import (
     write_report,
     write_skipped,
 )
+from carina.cases.facts import stored_name
 from carina.cases.store import CASES
 from carina.reports import with_report_truth
 from carina.store import OpenSet, PartInfo
@@ -37,17 +38,19 @@ from carina.store.results import Location, as_path
 from carina.store.workers import Engine, Pool, pool
 from carina.studies import Studies
 from carina.trek.build_report import TrekBuildReport
+from carina.trek.facts import TrekCaseFacts
 from carina.trek.language import load_language
 from carina.trek.neighbours import Neighbours, find_neighbours
 from carina.trek.options import PART_SIZE, BoxUnit, Quotas, TrekOptions
 from carina.trek.paraphrase import ParaphraseCounts
 from carina.trek.part import (
-    BROKEN,
     Job,
     OnError,
+    Task,
     make_cases,
     part_tasks,
     reason_to_skip,
+    reason_without_case,
     survey_set,
     write_conversations,
 )
@@ -59,8 +62,9 @@ from carina.trek.served_models import (
     reword_questions,
 )
 
-PROTOCOL_VERSION: Final = 2
+PROTOCOL_VERSION: Final = 3
 """Raised when the same studies, seed and options give other conversations."""
+_NOT_ASKED: Final = stored_name(TrekCaseFacts, "not_asked")
 
 
 @check_arguments
@@ -204,7 +208,7 @@ def _build(
             parts = _write_parts(job, linked, rewriter, counts, shared)
 
             def write_beside(manifest: Manifest) -> None:
-                report = _write_skipped(studies, directory, linked, manifest, surveyed.studies)
+                report = _write_skipped(studies, job, linked, manifest)
                 if by_model is not None or counts is not None:
                     report = msgspec.structs.replace(
                         report,
@@ -268,28 +272,43 @@ def _provenance(studies: Studies, directory: Path, options: TrekOptions) -> Prov
 # ---- report ---------------------------------------------------------------------------------------------------------
 
 
-def _write_skipped(
-    studies: Studies, directory: Path, linked: Neighbours, manifest: Manifest, surveyed: int
-) -> TrekBuildReport:
+def _write_skipped(studies: Studies, job: Job, linked: Neighbours, manifest: Manifest) -> TrekBuildReport:
     """Write the list of skipped studies and return the report.
 
     Both are found by comparing studies with cases, so that a resumed build has the same ones.
     """
+    directory = Path(job.out)
     cases = Benchmark(OpenSet(CASES, directory, verify=False, manifest=manifest))
     made = cases.columns("study", "reference_study", "later_study")
     missing: list[tuple[str, str]] = []
     undone = pc.invert(pc.is_in(studies.columns("id").column(0), made.column("study").combine_chunks()))
     absent = np.intersect1d(linked.chosen, pc.indices_nonzero(undone).to_numpy().astype(np.int64)).tolist()
-    for study in studies.at(absent) if absent else ():
-        missing.append((study.id, reason_to_skip(with_report_truth(study)) or BROKEN))
+    for place, study in zip(absent, studies.at(absent), strict=True) if absent else ():
+        alone = Task(job, 0, (place,), (int(linked.before[place]),), (int(linked.after[place]),))
+        missing.append((study.id, reason_to_skip(with_report_truth(study)) or reason_without_case(alone)))
     report = TrekBuildReport(
         studies=len(linked.chosen),
         conversations=manifest.counts.cases,
         questions=manifest.counts.steps,
-        surveyed=surveyed,
+        surveyed=job.survey.studies,
         with_reference=made.num_rows - made.column("reference_study").null_count,
         with_later=made.num_rows - made.column("later_study").null_count,
         skipped=dict(sorted(Counter(reason for _, reason in missing).items())),
+        not_asked=_count_not_asked(cases),
     )
     write_skipped(directory, ("study", "reason"), sorted(missing))
     return report
+
+
+def _count_not_asked(cases: Benchmark) -> dict[str, dict[str, int]]:
+    """By task and reason, how many questions the conversations leave out because their key is not known."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for part in cases.by_part():
+        rows = pc.list_flatten(part.columns("facts").column("facts"))
+        rows = pc.filter(rows, pc.equal(pc.struct_field(rows, "name"), _NOT_ASKED))
+        for row in rows.to_pylist():
+            counts[row["about"], row["text"]] += int(row["value"])
+    by_task: dict[str, dict[str, int]] = {}
+    for (task, reason), number in sorted(counts.items()):
+        by_task.setdefault(task, {})[reason] = number
+    return by_task

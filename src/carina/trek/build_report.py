@@ -1,5 +1,7 @@
 """What `carina build trek` reports."""
 
+import msgspec
+
 from carina.cases.build_report import BuildReport
 
 
@@ -16,6 +18,8 @@ class TrekBuildReport(BuildReport, frozen=True, kw_only=True):
     """Conversations that ask about the course up to a follow-up study."""
     skipped: dict[str, int]
     """Studies without a conversation, by reason."""
+    not_asked: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    """Questions that conversations leave out because nobody looked for what they ask about, by task and reason."""
     read_by_model: dict[str, int] | None = None
     """Reports, and facts in them, by what became of them; where a model has read the reports."""
     reworded: dict[str, int] | None = None

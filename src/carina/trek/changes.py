@@ -22,7 +22,7 @@ class Change:
     name: str
     kind: str
     id: str
-    """Id in the later study, in which a resolved finding is recorded as absent."""
+    """Id in the later study, in which a resolved finding may be recorded as absent; its name where it is not."""
     now: Thing | None
     before: Thing | None
     later_sentences: tuple[int, ...] = ()
@@ -73,7 +73,7 @@ def find_changes(before: Subject, now: Subject) -> list[Change]:
     if not gone:
         return changes
     stated = now.resolved if stored else {}
-    # A finding that the later study does not mention has resolved only if that study records it as absent.
+    # A finding that the later study does not mention has resolved only if it was looked for.
     looked_for = _find_absent(now)
     for old in gone:
         if old.name in stated:
@@ -85,9 +85,8 @@ def find_changes(before: Subject, now: Subject) -> list[Change]:
 
 
 def _find_absent(subject: Subject) -> dict[str, str]:
-    """By name, the ids of what a study records as absent."""
+    """By name, the ids of what is absent in a study; the name where it was looked for and is not recorded."""
     return {
-        missing.name: missing.id
+        missing.name: missing.id or missing.name
         for missing in (*subject.absent_findings, *subject.absent_devices)
-        if missing.id
     }

@@ -12,7 +12,7 @@ from carina.cases import Case, CaseView, Context, Panel, Step, case_image
 from carina.cases.model import Score
 from carina.studies.model import Study
 from carina.trek.changes import Change
-from carina.trek.facts import ATTRIBUTES, StudyTime, TrekCaseFacts, is_about_thing
+from carina.trek.facts import ATTRIBUTES, NotAskedFact, StudyTime, TrekCaseFacts, is_about_thing
 from carina.trek.interned import make_slot
 from carina.trek.language import Language
 from carina.trek.options import TrekOptions
@@ -20,7 +20,7 @@ from carina.trek.phrasing import phrase_turn
 from carina.trek.sampling import Sampler
 from carina.trek.stages.attributes import ask_about_regions, ask_about_zone, ask_attributes
 from carina.trek.stages.boxes import ask_for_findings, ask_for_regions
-from carina.trek.stages.comparison import ask_comparison, find_comparable_changes
+from carina.trek.stages.comparison import ask_comparison, find_comparable_changes, leave_out_comparison
 from carina.trek.stages.expected_course import ask_expected_course
 from carina.trek.stages.findings import ask_findings
 from carina.trek.stages.image_quality import ask_image_quality
@@ -63,6 +63,8 @@ def make_conversation(
         survey=survey,
         options=options,
     )
+    if changes is None and reference is not None:
+        leave_out_comparison(draft, reference)
     _ask_all(draft, changes)
     turns = _order_at_random(draft) if draft.sampler.chance(options.shuffled) else _order_by_stage(draft)
     # With few turns, the random order may be the order of the stages.
@@ -208,7 +210,11 @@ def _make_case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: boo
                 role: _study_time(other.study)
                 for role, other in (("current", subject), ("reference", reference), ("later", later))
                 if other is not None
-            }
+            },
+            not_asked=tuple(
+                NotAskedFact(task, reason, float(number))
+                for (task, reason), number in sorted(draft.not_asked.items())
+            ),
         ).rows(),
     )
 

@@ -28,12 +28,31 @@ class StudyTime(FactGroup):
     """ISO date, as the source gives it."""
 
 
+@dataclass(frozen=True, slots=True)
+class NotAskedFact(FactRow):
+    """Questions that are not asked because their key is not known."""
+
+    task: str
+    reason: str
+    number: float
+    """How many: one for a question about the study, one for each finding or device of a question by name."""
+
+    @classmethod
+    def of_row(cls, row: Fact) -> Self | None:
+        return None if row.text is None or row.value is None else cls(row.about, row.text, row.value)
+
+    def to_row(self, name: str) -> Fact:
+        return Fact(name=name, about=self.task, text=self.reason, value=self.number)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrekCaseFacts(FactRecord):
     """What is known of a conversation as a whole."""
 
     times: Mapping[str, StudyTime] = field(default_factory=dict)
     """By "current", "reference" and "later", when the study was made."""
+    not_asked: Annotated[tuple[NotAskedFact, ...], Stored("not asked")] = ()
+    """Kinds of questions that are not asked because nobody looked for what they ask about."""
 
 
 @dataclass(frozen=True, slots=True)

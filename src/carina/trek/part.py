@@ -6,7 +6,7 @@ A pure function of the studies, the survey and the options, so that a part can b
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -30,6 +30,7 @@ from carina.trek.survey import Survey, SurveyCounts, count_studies, survey_from_
 
 OnError = Literal["skip", "stop"]
 BROKEN: Final = "its records contradict each other"
+NOTHING_KNOWN: Final = "no question about it has a known answer"
 _CONTRADICTION_ERRORS: Final = (LookupError, ValueError, TypeError, CarinaError)
 _MOST_SURVEYED: Final = 4096
 _BLOCK: Final = 64
@@ -182,7 +183,8 @@ def make_cases(task: Task) -> Iterator[Case]:
             except _CONTRADICTION_ERRORS as error:
                 _skip_or_stop(subject.study.id, error, job.on_error)
             else:
-                yield case
+                if case.steps:
+                    yield case
         for needed in (place, before, after):
             if needed != NONE and last_needed[needed] == place:
                 del subjects[needed]
@@ -234,7 +236,19 @@ def reason_to_skip(study: Study) -> str | None:
         return "no image"
     if not all(map(is_sound_image, study.images)):
         return "unsound image"
-    return None if study.findings or study.devices else "no finding is stated, present or absent"
+    assessed = study.assessed
+    if study.findings or study.devices or (assessed.findings, assessed.devices) != ("unknown", "unknown"):
+        return None
+    return "no finding is stated, present or absent"
+
+
+def reason_without_case(task: Task) -> str:
+    """Why the study of a task with one study, which can be asked about, has no conversation."""
+    try:
+        list(make_cases(replace(task, job=replace(task.job, on_error="stop"))))
+    except CarinaError:
+        return BROKEN
+    return NOTHING_KNOWN
 
 
 @contextmanager

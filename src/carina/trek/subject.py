@@ -3,7 +3,7 @@
 It is made once for each study; the modules that make questions read it instead of the study.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
@@ -11,6 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from carina.cases import Evidence, Fact
+from carina.studies.assessment import UNNAMED, Kind, certainty_of, names_looked_for
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
 from carina.trek.confusable import COMPANION_WEIGHT, find_companions, find_not_clearly_absent
@@ -19,7 +20,7 @@ from carina.trek.interned import cite
 from carina.trek.language import Language
 from carina.trek.structures import Structures
 
-Kind = Literal["finding", "device"]
+KINDS: Final[tuple[Kind, ...]] = ("finding", "device")
 Negative = Literal["stated", "sibling", "sampled"]
 
 _ESTIMATED: Final = frozenset({"cardiothoracic ratio"})
@@ -136,6 +137,13 @@ class Subject:
     resolved: dict[str, Finding | Device]
     """By name, findings that have resolved since an earlier study."""
     structures: Structures
+    anything: Mapping[Kind, Certainty | None]
+    """By kind, whether anything of it is present; None where that is not known."""
+    looked_for: Mapping[Kind, frozenset[str] | None]
+    """By kind, the names that are absent where the study does not record them; None for all names, where the study
+    records everything that shows."""
+    unknown: Mapping[Kind, int]
+    """By kind, how many names of the set are neither recorded nor looked for."""
     things: list[Thing] = field(init=False)
     by_id: dict[str, Thing] = field(init=False)
     stratum: str = field(init=False)
@@ -145,6 +153,15 @@ class Subject:
         self.things = [*self.findings, *self.devices]
         self.by_id = {thing.id: thing for thing in self.things}
         self.stratum = "+".join([image.view for image in self.images])
+
+    def is_complete(self, *kinds: Kind) -> bool:
+        """Whether the study records everything of these kinds that shows, so that there are no others."""
+        return all(self.looked_for[kind] is None for kind in kinds)
+
+    @property
+    def has_device(self) -> bool:
+        """Whether a device is present or uncertain, with or without a name."""
+        return bool(self.devices) or self.anything["device"] in ("present", "uncertain")
 
     def clear_zones(self) -> list[str]:
         """Zones that certainly hold nothing; zones next to an affected one do not count."""
@@ -156,7 +173,7 @@ class Subject:
 
         Lines and tubes run through many zones, so no zone of a study with devices is certainly clear.
         """
-        if self.images[0].view not in ("PA", "AP") or self.devices:
+        if self.images[0].view not in ("PA", "AP") or self.devices or not self.is_complete(*KINDS):
             return None
         held: set[str] = set()
         for thing in self.findings:
@@ -174,23 +191,21 @@ def subject_of(
     most_images: int,
     structures: Structures | None = None,
 ) -> Subject:
-    """The subject of a study. `known` lists what the set records anywhere: what the study does not mention is absent.
+    """The subject of a study. `known` lists what its source records anywhere: of these names, those that were looked
+    for and that the study does not record are absent.
 
     Give `structures` where the study was read without its anatomy.
     """
-    findings = [
-        _read_finding(one, words) for one in study.findings if one.certainty != "absent" and one.name.strip()
-    ]
-    devices = [
-        _read_device(one, words) for one in study.devices if one.certainty != "absent" and one.name.strip()
-    ]
+    findings = [_read_finding(one, words) for one in study.findings if _is_named(one, words)]
+    devices = [_read_device(one, words) for one in study.devices if _is_named(one, words)]
     things = [*findings, *devices]
     names = [thing.name for thing in things]
     there = frozenset(names)
     if len(there) < len(names):
         for thing in things:
             thing.alone = names.count(thing.name) == 1
-    absent_findings, absent_devices = _list_absent(study, there, known, words)
+    looked_for = {kind: _find_looked_for(study, kind, words) for kind in KINDS}
+    absent, unknown = _list_absent(study, there, known, words, looked_for)
     recorded: list[Finding | Device] = [*study.findings, *study.devices]
     resolved = {
         words.canonical(gone.name): gone
@@ -202,11 +217,29 @@ def subject_of(
         images=select_images(study, most_images),
         findings=findings,
         devices=devices,
-        absent_findings=absent_findings,
-        absent_devices=absent_devices,
+        absent_findings=absent["finding"],
+        absent_devices=absent["device"],
         resolved=resolved,
         structures=Structures.of(study) if structures is None else structures,
+        anything={kind: certainty_of(study, UNNAMED[kind], kind=kind) for kind in KINDS},
+        looked_for=looked_for,
+        unknown=unknown,
     )
+
+
+def _is_named(thing: Finding | Device, words: Language) -> bool:
+    """Whether a finding or device is present or uncertain, and has a name."""
+    return thing.certainty != "absent" and is_asked_by_name(words.canonical(thing.name))
+
+
+def is_asked_by_name(name: str) -> bool:
+    """Whether a canonical name is that of something, so that questions can name it."""
+    return bool(name) and name not in UNNAMED.values()
+
+
+def _find_looked_for(study: Study, kind: Kind, words: Language) -> frozenset[str] | None:
+    names = names_looked_for(study, kind)
+    return None if names is None else frozenset([words.canonical(name) for name in names])
 
 
 @lru_cache(maxsize=4096)
@@ -352,11 +385,16 @@ def _read_device(device: Device, words: Language) -> Thing:
 
 
 def _list_absent(
-    study: Study, there: frozenset[str], known: Sequence[tuple[Kind, str]], words: Language
-) -> tuple[list[AbsentThing], list[AbsentThing]]:
-    """Findings and devices that are certainly absent."""
+    study: Study,
+    there: frozenset[str],
+    known: Sequence[tuple[Kind, str]],
+    words: Language,
+    looked_for: Mapping[Kind, frozenset[str] | None],
+) -> tuple[dict[Kind, list[AbsentThing]], dict[Kind, int]]:
+    """By kind, what is certainly absent, and the number of names of which nothing is known."""
     company = find_companions(there)
     absent: dict[Kind, list[AbsentThing]] = {"finding": [], "device": []}
+    unknown: dict[Kind, int] = {"finding": 0, "device": 0}
     # Names that cannot be used: present things could be called by them, or they are already in the list.
     taken: dict[Kind, set[str]] = {
         "finding": set(find_not_clearly_absent(there)),
@@ -372,7 +410,7 @@ def _list_absent(
                 continue
             name = words.canonical(thing.name)
             # Resolved findings are asked about in the comparison.
-            if name and name not in taken[kind] and thing.trend != "resolved":
+            if is_asked_by_name(name) and name not in taken[kind] and thing.trend != "resolved":
                 beside = name in company
                 origin: Negative = "stated" if thing.evidence else "sibling" if beside else "sampled"
                 absent[kind].append(
@@ -382,7 +420,10 @@ def _list_absent(
                 )
             taken[kind].add(name)
     for kind, name in known:
-        if name not in taken[kind]:
+        if name in taken[kind]:
+            continue
+        names = looked_for[kind]
+        if names is None or name in names:
             beside = name in company
             absent[kind].append(
                 AbsentThing(
@@ -394,7 +435,9 @@ def _list_absent(
                     COMPANION_WEIGHT if beside else 1.0,
                 )
             )
-    return absent["finding"], absent["device"]
+        else:
+            unknown[kind] += 1
+    return absent, unknown
 
 
 def trend_between(now: Thing | None, before: Thing | None) -> Trend | None:

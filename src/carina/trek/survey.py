@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from carina.studies.assessment import Kind
 from carina.studies.model import Study
 from carina.studies.vocabulary import ZONES
 from carina.trek.balance import Balance, KindContent, WrongValues, balance_wrong_values, fit_balance
 from carina.trek.facts import ATTRIBUTES
 from carina.trek.language import Language
-from carina.trek.subject import Kind, Subject, Thing, subject_of
+from carina.trek.subject import AbsentThing, Subject, Thing, is_asked_by_name, subject_of
 
 _MOST_VALUES: Final = 40
 """Most values of one attribute of one finding that are used as wrong values."""
@@ -88,8 +89,10 @@ def count_studies(studies: Iterable[Study], words: Language, *, most_images: int
     for study in studies:
         counts.studies += 1
         here = counts.known[study.source]
-        here.update([("finding", words.canonical(one.name)) for one in study.findings if one.name.strip()])
-        here.update([("device", words.canonical(one.name)) for one in study.devices if one.name.strip()])
+        findings = [words.canonical(one.name) for one in study.findings]
+        devices = [words.canonical(one.name) for one in study.devices]
+        here.update([("finding", name) for name in findings if is_asked_by_name(name)])
+        here.update([("device", name) for name in devices if is_asked_by_name(name)])
         _count_subject(counts, subject_of(study, words, known=(), most_images=most_images))
     return counts
 
@@ -131,12 +134,21 @@ def _count_subject(counts: SurveyCounts, subject: Subject) -> None:
     settled = frozenset(subject.resolved)
     held = subject.held_zones()
     counts.zones.update(held or ())
-    by_kind: dict[Kind, list[Thing]] = {"finding": subject.findings, "device": subject.devices}
-    for kind, things in by_kind.items():
+    by_kind: dict[Kind, tuple[list[Thing], list[AbsentThing]]] = {
+        "finding": (subject.findings, subject.absent_findings),
+        "device": (subject.devices, subject.absent_devices),
+    }
+    for kind, (things, absent) in by_kind.items():
         there = tuple(sorted(thing.name for thing in things if thing.is_present and thing.alone))
         # An image with a device is not called normal.
-        some = bool(subject.things) if kind == "finding" else bool(things)
-        counts.contents[kind][KindContent(there, noticed, some, settled, subject.stratum)] += 1
+        some = bool(things) or subject.has_device
+        listed = subject.looked_for[kind]
+        looked_for = None if listed is None else listed.union([missing.name for missing in absent])
+        none_known = subject.anything[kind] == "absent"
+        content = KindContent(
+            there, noticed, some, settled, subject.stratum, looked_for=looked_for, is_none_known=none_known
+        )
+        counts.contents[kind][content] += 1
         for thing in things:
             if thing.is_present:
                 counts.descriptions[thing.name][thing.plain] += 1

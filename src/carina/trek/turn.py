@@ -2,18 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
 from carina.cases import Box, Evidence, Fact
 from carina.cases.model import Format, Label
+from carina.studies.assessment import Kind
 from carina.studies.model import ReportSection
 from carina.trek.language import Language, capitalise
 from carina.trek.options import Quotas, TrekOptions
 from carina.trek.sampling import Sampler
-from carina.trek.subject import Kind, Subject
+from carina.trek.subject import Subject
 from carina.trek.survey import Survey
 from carina.trek.wording import GAP, Pool, Template
+
+FINDINGS_UNKNOWN: Final = "not every finding was looked for"
+DEVICES_UNKNOWN: Final = "not every device was looked for"
+PRIOR_UNKNOWN: Final = "not everything was looked for in the prior study"
 
 
 class Choice(msgspec.Struct, eq=False, gc=False):
@@ -85,6 +91,8 @@ class ConversationDraft:
     """Ids of things whose side an earlier key reveals."""
     has_place_answers: bool = False
     """Whether an earlier key reveals something about the locations of all findings."""
+    not_asked: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By task and reason, the number of questions that are not asked because their key is not known."""
 
     def __post_init__(self) -> None:
         self.quotas = self.options.quotas
@@ -115,6 +123,17 @@ class ConversationDraft:
         )
         self.turns.append(turn)
         return turn
+
+    def leave_out(self, task: str, reason: str, number: int = 1) -> None:
+        """Note that questions are not asked because their key is not known."""
+        self.not_asked[task, reason] = self.not_asked.get((task, reason), 0) + number
+
+    def is_complete(self, task: str, *kinds: Kind) -> bool:
+        """Whether everything of these kinds that shows is known; otherwise a question that needs it is left out."""
+        unknown = next((kind for kind in kinds if not self.subject.is_complete(kind)), None)
+        if unknown is not None:
+            self.leave_out(task, FINDINGS_UNKNOWN if unknown == "finding" else DEVICES_UNKNOWN)
+        return unknown is None
 
     def fill_answer(self, turn: Turn, kind: str, slots: Mapping[str, str]) -> str:
         """An answer of this kind in one of its wordings; for a question with a blank, what belongs in the blank."""

@@ -99,8 +99,10 @@ def with_report_truth_by_model(
     for reading in readings:
         while not _has_only_report(waiting[0]):
             yield waiting.popleft()
+        study = waiting.popleft()
         yield msgspec.structs.replace(
-            waiting.popleft(),
+            study,
+            assessed=msgspec.structs.replace(study.assessed, text=True),
             findings=reading.findings,
             devices=reading.devices,
             relations=reading.relations,

@@ -11,7 +11,7 @@ from carina.studies.vocabulary import ZONES
 from carina.trek.balance import WrongValues
 from carina.trek.facts import attribute_row, measure_row, target_row
 from carina.trek.stages.findings import add_none_option, sample_option_count
-from carina.trek.subject import Thing, cite_things, separate_zones
+from carina.trek.subject import KINDS, Thing, cite_things, separate_zones
 from carina.trek.turn import Choice, ConversationDraft, Turn
 
 _FORMS: Final = ("open", "yes_no", "choice", "statement")
@@ -351,6 +351,8 @@ def ask_about_regions(draft: ConversationDraft) -> None:
     sampler, subject = draft.sampler, draft.subject
     held = subject.held_zones()
     if held is None:
+        if subject.images[0].view in ("PA", "AP") and not subject.has_device:
+            draft.is_complete("region content", *KINDS)
         return
     told = {turn.slots["the_region"] for turn in draft.turns if turn.task == "region content"}
     known = {*held, *subject.clear_zones()}

@@ -9,7 +9,7 @@ from carina.studies.model import Image
 from carina.studies.region import Region, bounding_boxes
 from carina.trek.facts import target_row
 from carina.trek.stages.attributes import restate_presence
-from carina.trek.subject import Thing
+from carina.trek.subject import KINDS, Thing
 from carina.trek.turn import ConversationDraft, Turn
 
 _MIDLINE: Final = (0.35, 0.65)
@@ -61,7 +61,8 @@ def ask_for_findings(draft: ConversationDraft) -> None:
         boxes = tuple(sorted([box for box in found if box is not None], key=lambda box: box.xyxy))
         if not boxes:
             continue
-        if len(boxes) == 1 and draft.sampler.chance(0.25) and _is_alone(draft, thing, first.image):
+        asks_content = len(boxes) == 1 and draft.sampler.chance(0.25) and _is_alone(draft, thing, first.image)
+        if asks_content and draft.is_complete("box content", *KINDS):
             _ask_content(draft, thing, boxes[0], place)
         else:
             _ask_box(draft, thing, boxes, place)

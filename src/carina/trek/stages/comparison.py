@@ -5,8 +5,8 @@ from carina.trek.changes import Change, covers_all_changes, find_changes
 from carina.trek.facts import target_row, trend_row
 from carina.trek.language import make_sentence
 from carina.trek.stages.findings import add_none_option, sample_option_count
-from carina.trek.subject import Subject
-from carina.trek.turn import Choice, ConversationDraft, Turn
+from carina.trek.subject import KINDS, Subject
+from carina.trek.turn import PRIOR_UNKNOWN, Choice, ConversationDraft, Turn
 
 _TRENDS = ("new", "worse", "improved", "unchanged", "resolved")
 
@@ -16,7 +16,7 @@ def find_comparable_changes(reference: Subject | None, subject: Subject) -> list
     if reference is None or not reference.images:
         return None
     changes = find_changes(reference, subject)
-    normal = not subject.things and not reference.things
+    normal = all(not one.things and one.is_complete(*KINDS) for one in (subject, reference))
     return changes if changes or normal else None
 
 
@@ -31,16 +31,30 @@ def ask_comparison(draft: ConversationDraft, changes: list[Change]) -> None:
             pass
         else:
             _ask_trend(draft, change)
-    # With a finding of unknown course, one cannot say that nothing else has changed.
+    # With a finding of unknown course, one cannot say that nothing else has changed. Where not everything was looked
+    # for, one cannot say what has changed on the whole.
     stable = all(change.trend == "unchanged" for change in changes)
-    partial = bool(changes) and stable and not covers_all_changes(changes, reference, draft.subject)
-    single = bool(changes) and number == 1 and (partial or sampler.chance(0.3))
+    partial = bool(changes) and (
+        leave_out_comparison(draft, reference)
+        or (stable and not covers_all_changes(changes, reference, draft.subject))
+    )
+    single = bool(changes) and (partial or (number == 1 and sampler.chance(0.3)))
     if partial and number > 1:
         return
     if single:
         _ask_trend(draft, sampler.pick(changes))
     else:
         _ask_in_general(draft, changes)
+
+
+def leave_out_comparison(draft: ConversationDraft, reference: Subject) -> bool:
+    """Leave out the comparison as a whole where not everything was looked for in both studies; returns whether."""
+    if not draft.is_complete("comparison", *KINDS):
+        return True
+    if reference.is_complete(*KINDS):
+        return False
+    draft.leave_out("comparison", PRIOR_UNKNOWN)
+    return True
 
 
 def _reference_phrase(draft: ConversationDraft) -> str:

@@ -4,6 +4,7 @@ from carina.trek.changes import Change, find_changes
 from carina.trek.facts import target_row, trend_row
 from carina.trek.interned import cite
 from carina.trek.language import make_sentence
+from carina.trek.subject import KINDS
 from carina.trek.turn import ConversationDraft, Turn
 
 _BETTER = ("improved", "resolved")
@@ -19,6 +20,8 @@ def ask_expected_course(draft: ConversationDraft) -> None:
     if not changes:
         return
     whole = all(thing.name in {change.name for change in changes} for thing in draft.subject.things)
+    # The course of a finding that nobody looked for is not known.
+    whole = whole and draft.is_complete("prognosis", *KINDS)
     task = sampler.pick(
         ("outlook", "finding outlook", "prognosis") if whole else ("outlook", "finding outlook")
     )

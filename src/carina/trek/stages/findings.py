@@ -19,14 +19,17 @@ from typing import Final
 import msgspec
 
 from carina.cases.model import Label
+from carina.studies.assessment import NOT_LOOKED_FOR, Kind
+from carina.studies.vocabulary import Certainty
 from carina.trek.balance import NO_OPENING, NegativeQuestion, Opening
 from carina.trek.confusable import is_clearly_absent
 from carina.trek.facts import listed_row, negative_row, target_row, truth_row
 from carina.trek.interned import cite
-from carina.trek.subject import AbsentThing, Kind, Thing, cite_things
+from carina.trek.subject import AbsentThing, Thing, cite_things
 from carina.trek.turn import Choice, ConversationDraft, Turn
 
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
+_LABELS: Final[dict[Certainty, Label]] = {"present": "yes", "uncertain": "uncertain", "absent": "no"}
 _SITED_SHARE = 0.2
 """Share of questions about a named finding that name a place too."""
 _NONE_SHARE: Final = 0.4
@@ -77,13 +80,15 @@ def ask_findings(draft: ConversationDraft) -> None:
 
 def _ask_any(draft: ConversationDraft, kind: Kind) -> None:
     things = draft.subject.findings if kind == "finding" else draft.subject.devices
-    if kind == "finding" and not things and draft.subject.devices:
-        return  # an image with a device is not called normal
-    if not draft.sampler.chance(_get_opening(draft, kind).any_probability[bool(things)]):
+    task, certainty = _ANY[kind], draft.subject.anything[kind]
+    if certainty is None:
+        draft.is_complete(task, kind)
         return
-    there = any(thing.is_present for thing in things)
-    label: Label = "yes" if there else "uncertain" if things else "no"
-    task = _ANY[kind]
+    if kind == "finding" and certainty == "absent" and draft.subject.has_device:
+        return  # an image with a device is not called normal
+    if not draft.sampler.chance(_get_opening(draft, kind).any_probability[certainty != "absent"]):
+        return
+    label = _LABELS[certainty]
     turn = draft.add_question(2, task, "yes_no", facts=[target_row("study", task)])
     _set_answer(draft, turn, label, {})
     turn.evidence = cite_things(things)
@@ -110,6 +115,12 @@ def _set_answer(draft: ConversationDraft, turn: Turn, label: Label, slots: dict[
 def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedName | None) -> list[Thing]:
     """Ask yes/no questions by name; returns the findings and devices that remain for choices."""
     sampler, subject = draft.sampler, draft.subject
+    for task, number in (
+        ("presence", subject.unknown["finding"]),
+        ("device presence", subject.unknown["device"]),
+    ):
+        if number:
+            draft.leave_out(task, NOT_LOOKED_FOR, number)
     left_for_choices: list[Thing] = []
     groups: tuple[tuple[Kind, list[Thing], list[AbsentThing]], ...] = (
         ("finding", subject.findings, subject.absent_findings),
@@ -135,7 +146,7 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
         rest = [missing for missing in absent if missing.name not in taken]
         if named:
             _ask_chain(draft, sampler.shuffle(named), rest, taken, () if told else opening.negatives_first)
-        elif not things and not told and held is None and (kind == "device" or not subject.devices):
+        elif not things and not told and held is None and (kind == "device" or not subject.has_device):
             for step in opening.negatives_first:
                 if not sampler.chance(step.continues) or not _ask_negative(draft, rest, taken):
                     break
@@ -325,6 +336,8 @@ def _reserve_name(draft: ConversationDraft) -> ReservedName | None:
     if not sampler.chance(_LIST_CHOICE_SHARE):
         return None
     kind: Kind = "finding" if sampler.chance(_FINDING_LIST_SHARE) else "device"
+    if not subject.is_complete(kind):
+        return None  # no list is certainly the right one
     things, absent = (
         (subject.findings, subject.absent_findings)
         if kind == "finding"
@@ -387,7 +400,7 @@ def _sample_wrong_names(
 def _may_be_nothing(draft: ConversationDraft, kind: Kind) -> bool:
     """Whether the answers so far leave it open that nothing of a kind is present."""
     # An image with a device is not called normal.
-    return kind not in draft.answered_kinds and (kind == "device" or not draft.subject.devices)
+    return kind not in draft.answered_kinds and (kind == "device" or not draft.subject.has_device)
 
 
 # ---- lists ----------------------------------------------------------------------------------------------------------
@@ -396,11 +409,16 @@ def _may_be_nothing(draft: ConversationDraft, kind: Kind) -> bool:
 def _ask_lists(draft: ConversationDraft, reserved: ReservedName | None) -> None:
     """Ask for lists: one as a choice where a name is reserved for it, the others in open questions."""
     number = draft.sampler.round_randomly(draft.quotas.lists)
-    # Where an answer has revealed that nothing of the kind is present, no list is asked for.
+    # Where an answer has revealed that nothing of the kind is present, no list is asked for; nor where a list may be
+    # incomplete.
     tasks = []
-    if draft.subject.findings or "finding" not in draft.answered_kinds:
+    if (draft.subject.findings or "finding" not in draft.answered_kinds) and draft.is_complete(
+        "abnormalities", "finding"
+    ):
         tasks.append("abnormalities")
-    if draft.subject.devices or "device" not in draft.answered_kinds:
+    if (draft.subject.devices or "device" not in draft.answered_kinds) and draft.is_complete(
+        "devices", "device"
+    ):
         tasks.append("devices")
     if len(tasks) > 1 and draft.sampler.chance(0.4) and _can_join(draft, reserved):
         tasks = ["abnormalities and devices"]
@@ -493,7 +511,7 @@ def _ask_others(draft: ConversationDraft, reserved: ReservedName | None) -> bool
     """Ask what accompanies known findings, instead of asking for a list; returns whether it was asked."""
     sampler, subject = draft.sampler, draft.subject
     known = [thing for thing in subject.findings if thing.id in draft.presence]
-    if not known or not sampler.chance(draft.quotas.others):
+    if not known or not draft.is_complete("others", "finding") or not sampler.chance(draft.quotas.others):
         return False
     named = sampler.sample(known, max(1, len(known) - 1) if sampler.chance(0.7) else len(known))
     others = [thing for thing in subject.findings if thing not in named]

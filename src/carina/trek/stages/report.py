@@ -1,4 +1,7 @@
-"""Stage 8: the report, or a section of it; the key is the study's own report where it has one."""
+"""Stage 8: the report, or a section of it.
+
+The key is the study's own report where it has one, else it is composed from the findings, where all of them are known.
+"""
 
 from typing import Final
 
@@ -6,6 +9,7 @@ from carina.studies.model import ReportSection
 from carina.trek.facts import target_row
 from carina.trek.interned import cite
 from carina.trek.language import make_sentence
+from carina.trek.subject import KINDS
 from carina.trek.turn import ConversationDraft, Turn
 
 _ONE_TURN: Final = (
@@ -17,9 +21,11 @@ _ONE_TURN: Final = (
 
 
 def ask_report(draft: ConversationDraft) -> None:
-    """Ask for the report in one turn, or for the findings and then for the impression."""
+    """Ask for the report in one turn, or for the findings and then for the impression; where the key is known."""
     sampler = draft.sampler
     sections = _list_sections(draft)
+    if not sections:
+        return
     texts = {section.name: section.text for section in sections}
     if len(texts) > 1 and sampler.chance(draft.quotas.two_report_turns):
         if sampler.chance(0.4):
@@ -66,7 +72,10 @@ def _list_sections(draft: ConversationDraft) -> list[ReportSection]:
         for section in (report.sections if report is not None else ())
         if section.name in ("findings", "impression") and section.text.strip()
     ]
-    return written or _compose_sections(draft)
+    if written:
+        return written
+    # A report that is composed from the findings is right only where there is nothing else to report.
+    return _compose_sections(draft) if draft.is_complete("full report", *KINDS) else []
 
 
 def _compose_sections(draft: ConversationDraft) -> list[ReportSection]:

@@ -1,0 +1,139 @@
+"""What is known of a study: truth is what someone looked for.
+
+A finding or device is present, absent or uncertain where the study records it so. Where it is not recorded, it is
+absent if it was looked for (`Study.assessed`), and otherwise nothing is known of it.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from carina.studies.model import Device, Finding, Study
+from carina.studies.vocabulary import DEVICES, Certainty, Scope
+
+Kind = Literal["finding", "device"]
+
+UNNAMED: Final[Mapping[Kind, str]] = {"finding": "abnormality", "device": "device"}
+"""Names under which a source records that anything of a kind is present or absent, without saying what: a finding
+`abnormality` that is absent is a normal image, a device `device` that is present is a device of unknown name."""
+
+NOT_LOOKED_FOR: Final = "nobody looked for it"
+"""Why builds do not ask about a finding or device, or do not take a study as a negative."""
+
+
+def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certainty | None:
+    """Find out whether a finding or device is present, absent or uncertain in a study.
+
+    Args:
+        study: The study.
+        name: Name of the finding or device, as the study writes names. "abnormality" stands for any finding, "device"
+            for any device.
+        kind: "finding" or "device"; None for a device where the study records one of this name or it is one of
+            `vocabulary.DEVICES`, and otherwise a finding.
+
+    Returns:
+        "present", "uncertain" or "absent"; None where nothing is known. Of several records of the same name, present
+        takes precedence over uncertain, and uncertain over absent.
+
+    Example:
+        >>> from carina.studies import Assessed
+        >>> mass = Finding(id="f1", name="mass", certainty="present")
+        >>> looked_for = Assessed(findings="listed", listed=("mass", "nodule"))
+        >>> study = Study(id="s1", patient="p1", source="mine", images=(), findings=(mass,), assessed=looked_for)
+        >>> [certainty_of(study, name) for name in ("mass", "nodule", "fracture", "pacemaker")]
+        ['present', 'absent', None, None]
+    """
+    kind = kind or _kind_of(study, name)
+    records = _records(study, kind)
+    recorded = {record.certainty for record in records if record.name == name}
+    is_known = bool(recorded) or is_looked_for(study, name, kind=kind)
+    if name == UNNAMED[kind]:
+        recorded = {record.certainty for record in records}
+    if "present" in recorded:
+        return "present"
+    if not is_known:
+        return None
+    return "uncertain" if "uncertain" in recorded else "absent"
+
+
+def is_looked_for(study: Study, name: str, *, kind: Kind) -> bool:
+    """Whether someone looked for a finding or device, so that it is absent where the study does not record it."""
+    scope = scope_of(study, kind)
+    listed = scope == "listed" and name in study.assessed.listed
+    return scope == "every" or listed or _is_stated_absent(study, kind)
+
+
+def names_looked_for(study: Study, kind: Kind) -> frozenset[str] | None:
+    """Names of findings or devices that are absent where the study does not record them; None for all names."""
+    if is_complete(study, kind):
+        return None
+    return frozenset(study.assessed.listed if scope_of(study, kind) == "listed" else ())
+
+
+def is_complete(study: Study, kind: Kind) -> bool:
+    """Whether all findings, or all devices, that show in a study are recorded by name, so that there are no others."""
+    unnamed = (record for record in _records(study, kind) if record.name == UNNAMED[kind])
+    if any(record.certainty != "absent" for record in unnamed):
+        return False
+    return scope_of(study, kind) == "every" or _is_stated_absent(study, kind)
+
+
+def states_no_device(study: Study) -> bool | None:
+    """Whether a study is known to show no device.
+
+    Returns:
+        True where every device was looked for and none is recorded, or the source states that there is none; False
+        where one is present; None where it is not known.
+
+    Example:
+        >>> from carina.studies import Assessed
+        >>> study = Study(id="s1", patient="p1", source="mine", images=())
+        >>> print(states_no_device(study))
+        None
+        >>> states_no_device(Study(id="s1", patient="p1", source="mine", images=(), assessed=Assessed(devices="every")))
+        True
+    """
+    return _ABSENT.get(certainty_of(study, UNNAMED["device"], kind="device"))
+
+
+def states_no_abnormality(study: Study) -> bool | None:
+    """Whether a study is known to show no abnormality. A closed list of which nothing is present does not say so.
+
+    Returns:
+        True where every finding was looked for and none is recorded, or the source states that there is none; False
+        where a finding is present; None where it is not known, as with uncertain findings, and with a device, since an
+        image with a device is not called normal.
+
+    Example:
+        >>> from carina.studies import Assessed
+        >>> closed = Assessed(findings="listed", listed=("mass", "nodule"))
+        >>> print(states_no_abnormality(Study(id="s1", patient="p1", source="mine", images=(), assessed=closed)))
+        None
+    """
+    known = _ABSENT.get(certainty_of(study, UNNAMED["finding"], kind="finding"))
+    has_device = any(device.certainty != "absent" for device in study.devices)
+    return None if known and has_device else known
+
+
+def scope_of(study: Study, kind: Kind) -> Scope:
+    """What was looked for of a kind: everything, the names of a closed list, or nobody says."""
+    return study.assessed.findings if kind == "finding" else study.assessed.devices
+
+
+_ABSENT: Final[Mapping[Certainty | None, bool]] = {"absent": True, "present": False}
+
+
+def _records(study: Study, kind: Kind) -> tuple[Finding, ...] | tuple[Device, ...]:
+    return study.findings if kind == "finding" else study.devices
+
+
+def _kind_of(study: Study, name: str) -> Kind:
+    is_device = name in DEVICES or name == UNNAMED["device"]
+    return "device" if is_device or any(device.name == name for device in study.devices) else "finding"
+
+
+def _is_stated_absent(study: Study, kind: Kind) -> bool:
+    """Whether the source states that there is nothing of a kind; a closed list may have that as one of its names."""
+    records = _records(study, kind)
+    is_listed = scope_of(study, kind) == "listed" and UNNAMED[kind] in study.assessed.listed
+    is_stated = is_listed or any(record.name == UNNAMED[kind] for record in records)
+    return is_stated and all(record.certainty == "absent" for record in records)
