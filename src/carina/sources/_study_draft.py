@@ -24,6 +24,10 @@ MissingImages: TypeAlias = Annotated[
     Meta(description="A study without its image file: skip it, or keep what was annotated."),
 ]
 """An option of readers that know the size of an image without opening it."""
+ImageFolder: TypeAlias = Annotated[
+    Path | None, Meta(description="Folder of the image files, where that is not the path of the source.")
+]
+"""An option of readers whose images may lie elsewhere."""
 DEFECTS: Final[Mapping[str, str]] = {
     "region": "a box, polygon or mask with impossible numbers, without area or outside its image is left out",
     "conflict": "a label that contradicts one that is trusted more is left out",
@@ -135,6 +139,8 @@ class StudyDraft:
         self.facts: dict[str, Any] = {}
         """Other fields of the study: age, sex, split, report and so on."""
         self.defects: Counter[str] = Counter()
+        self.unmapped: tuple[str, ...] = ()
+        """Fields of the record that have no place in Carina."""
         self._things: dict[str, _Thing] = {}
         self._anatomy: list[Anatomy] = []
 
@@ -157,7 +163,8 @@ class StudyDraft:
             key: Path below it.
             view: The view.
             size: Width and height, where the source knows them.
-            missing: Whether a file that is not there is an error, or the image is described by `size` alone.
+            missing: Whether a file that is not there is an error, or the image is described by `size` alone; of 0 x 0
+                pixels where the size is unknown.
             spacing_mm: Size of a pixel at the detector: between rows, between columns.
 
         Raises:
@@ -319,9 +326,9 @@ class StudyDraft:
             anatomy=tuple(self._anatomy),
             **self.facts,
         )
-        if not self.defects.total():
+        if not self.defects.total() and not self.unmapped:
             return study
-        return Repaired(record=study, number=self.number, defects=dict(+self.defects))
+        return Repaired(record=study, number=self.number, defects=dict(+self.defects), unmapped=self.unmapped)
 
 
 def _number(kind: Any, letter: str, things: Iterable[_Thing]) -> Iterable[Any]:  # noqa: ANN401 - Finding or Device
