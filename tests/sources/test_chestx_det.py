@@ -89,7 +89,12 @@ def test_the_set_of_ten_labels_has_boxes_only(tmp_path):
 
 def test_bad_records_are_skipped_and_bad_drawings_counted(tmp_path):
     good = json.dumps(
-        record("1.png", ("Mass", [0, 0, 9, 9], [[0, 0], [5, 5], [0, 0]]), ("Odd", [9, 9, 5, 5], []))
+        record(
+            "1.png",
+            ("Mass", [0, 0, 9, 9], [[0, 0], [5, 5], [0, 0]]),
+            ("Nodule", [0, 0, 9, 9], [[0, 0], [5, 5], [9, 9]]),
+            ("Odd", [9, 9, 5, 5], []),
+        )
     )
     uneven = json.dumps({"file_name": "2.png", "syms": ["Mass"], "boxes": [], "polygons": []})
     wrong = json.dumps({"file_name": "3.png", "syms": ["Mass"], "boxes": [[0, 0, 1]], "polygons": [[]]})
@@ -101,7 +106,12 @@ def test_bad_records_are_skipped_and_bad_drawings_counted(tmp_path):
     )
     studies, imported = read_studies("chestx-det", tmp_path / "set", tmp_path / "out", missing_images="keep")
     assert list(studies) == ["1"]
-    assert [(one.name, one.annotations) for one in studies["1"].findings] == [("mass", ()), ("odd", ())]
+    # The box stands in for a ring of two points; a ring without area is lost, as is a box of negative sides.
+    assert [(one.name, boxes(one)) for one in studies["1"].findings] == [
+        ("mass", [("three radiologists", "box", (0, 0, 9, 9))]),
+        ("nodule", []),
+        ("odd", []),
+    ]
     assert defects(imported) == {"region": 2}
     assert [(item.kind, item.field) for item in imported.skipped] == [
         ("json", "boxes"),

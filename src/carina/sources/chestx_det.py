@@ -1,6 +1,6 @@
 """ChestX-Det and ChestX-Det10: what three radiologists outlined on images of NIH ChestX-ray14.
 
-Every instance has a label, a box, and in ChestX-Det a polygon; the polygon is kept, and the box where there is none.
+Every instance has a label, a box, and in ChestX-Det a polygon; the polygon is kept, or the box where there is none.
 Whatever is on the list of labels was looked for. The authors gave the images new numbers, so that patients are
 unknown: each image is its own patient.
 """
@@ -111,7 +111,7 @@ def _make_study(root: Path, file: _File, number: int, content: bytes, missing: M
     polygons = record.polygons if record.polygons is not None else [[]] * len(record.syms)
     for field, values in (("boxes", record.boxes), ("polygons", polygons)):
         if len(values) != len(record.syms):
-            raise RecordError(field, f"{len(values)} of them for {len(record.syms)} labels", kind="json")
+            raise RecordError(field, f"has {len(values)} entries for {len(record.syms)} labels", kind="json")
     name = record.file_name.rsplit(".", 1)[0]
     draft = StudyDraft(name, patient=name, source="chestx-det", number=number)
     folders = (f"{file.split}_data/", f"{file.split}/", "images/", "")
@@ -120,7 +120,7 @@ def _make_study(root: Path, file: _File, number: int, content: bytes, missing: M
     draft.add_image(root, key, "unknown", size=(SIDE, SIDE), missing=missing)
     draft.facts = {"split": file.split}
     for label, (x1, y1, x2, y2), polygon in zip(record.syms, record.boxes, polygons, strict=True):
-        if polygon:
+        if len(set(polygon)) >= 3:
             draft.add_polygons(label, key, [polygon], annotator=ANNOTATOR)
         else:
             draft.add_box(label, key, (x1, y1, x2 - x1, y2 - y1), annotator=ANNOTATOR)
