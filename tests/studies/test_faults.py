@@ -23,7 +23,7 @@ from carina.studies import (
     Study,
     Tip,
 )
-from carina.studies.faults import faults
+from carina.studies.faults import faults, is_sound_image
 
 FULL = Region.full(4, 8)
 SMALL = Region.full(4, 4)
@@ -140,3 +140,16 @@ def test_each_problem_is_found_with_its_field(fields, sentence):
 )
 def test_a_name_may_be_both_listed_and_recorded(assessed):
     assert list(faults(changed(SOUND, assessed=assessed))) == []
+
+
+def test_an_image_of_unknown_size_is_no_problem_but_shows_nothing():
+    unknown = Image(key="k", view="PA", width=0, height=0)
+    assert list(faults(Study(id="s", patient="p", source="test", images=(unknown,)))) == []
+    assert not is_sound_image(unknown)
+    assert is_sound_image(SOUND.images[0])
+    half = changed(unknown, width=8)
+    assert list(faults(Study(id="s", patient="p", source="test", images=(half,)))) == [
+        "images: 'k' is 8 x 0 of 8 bits"
+    ]
+    drawn = changed(SOUND, images=(unknown,), devices=(), anatomy=())
+    assert "its region is for an image of 8 x 4, but 'k' is 0 x 0" in next(iter(faults(drawn)))

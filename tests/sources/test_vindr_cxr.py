@@ -1,0 +1,152 @@
+"""VinDr-CXR in the forms of PhysioNet and of Kaggle."""
+
+import pytest
+from tests.sources.files import boxes, defects, read_studies, skips, write_image, write_text
+
+from carina.sources import SourceError, import_studies
+from carina.sources._study_draft import name_of
+from carina.sources.vindr_cxr import COMPETITION_LABELS, GLOBAL_LABELS, LOCAL_LABELS
+
+BOXES = "image_id,rad_id,class_name,x_min,y_min,x_max,y_max"
+LABELS = "image_id,rad_id,Atelectasis,Pneumonia,Other diseases,No finding"
+
+
+@pytest.fixture
+def physionet(tmp_path):
+    path = tmp_path / "vindr"
+    notes = path / "annotations"
+    write_text(
+        notes / "annotations_train.csv",
+        BOXES,
+        "a,R10,Atelectasis,10.5,20,40.5,60",
+        "a,R9,Atelectasis,12,20,42,60",
+        "a,R9,Atelectasis,60,20,70,30",
+        "a,R8,Cardiomegaly,5,50,90,80",
+        "b,R8,No finding,,,,",
+        "b,R9,No finding,,,,",
+        "b,R10,No finding,,,,",
+    )
+    write_text(
+        notes / "image_labels_train.csv",
+        LABELS,
+        "a,R10,1,1,0,0",
+        "a,R9,1,0,0,0",
+        "a,R8,0,0,1,0",
+        *(f"b,{reader},0,0,0,1" for reader in ("R8", "R9", "R10")),
+    )
+    write_text(
+        notes / "annotations_test.csv",
+        "image_id,class_name,x_min,y_min,x_max,y_max",
+        "c,Pleural effusion,1,2,11,22",
+    )
+    write_text(
+        notes / "image_labels_test.csv",
+        "image_id,Pleural effusion,Other disease,No finding",
+        "c,1.0,1,0",
+        "d,0,0,1",
+    )
+    for name in ("train/a", "train/b", "test/c"):
+        write_image(path / f"{name}.png", 100, 90)
+    return path
+
+
+def test_every_field_of_a_study(physionet, tmp_path):
+    studies, imported = read_studies("vindr-cxr", physionet, tmp_path / "out")
+    assert list(studies) == ["a", "b", "c"]
+    study = studies["a"]
+    (image,) = study.images
+    assert (image.key, image.view, image.width, image.height) == ("train/a.png", "unknown", 100, 90)
+    assert (study.patient, study.source, study.split) == ("a", "vindr-cxr", "train")
+    found = {f.name: (f.label, f.certainty, boxes(f)) for f in study.findings}
+    # Readers stay apart. Two of three state atelectasis; one of three each of the others.
+    assert found == {
+        "atelectasis": (
+            "Atelectasis",
+            "present",
+            [
+                ("R10", "box", (10, 20, 31, 40)),
+                ("R9", "box", (12, 20, 30, 40)),
+                ("R9", "box", (60, 20, 10, 10)),
+            ],
+        ),
+        "pneumonia": ("Pneumonia", "uncertain", []),
+        name_of("Other disease"): ("Other diseases", "uncertain", []),
+        "cardiomegaly": ("Cardiomegaly", "uncertain", [("R8", "box", (5, 50, 85, 30))]),
+    }
+    assert study.assessed.findings == "listed"
+    assert study.assessed.listed == tuple(
+        sorted({name_of(label) for label in (*LOCAL_LABELS, *GLOBAL_LABELS)})
+    )
+    assert defects(imported) == {}
+    assert [(item.study, item.kind) for item in imported.skipped] == [("d", "not joined")]
+
+
+def test_an_image_that_all_readers_call_normal(physionet, tmp_path):
+    studies, _ = read_studies("vindr-cxr", physionet, tmp_path / "out")
+    assert [(f.name, f.label, f.certainty) for f in studies["b"].findings] == [
+        ("abnormality", "No finding", "absent")
+    ]
+
+
+def test_the_test_images_are_a_consensus(physionet, tmp_path):
+    studies, _ = read_studies("vindr-cxr", physionet, tmp_path / "out")
+    study = studies["c"]
+    assert study.split == "test"
+    found = {f.name: (f.label, f.certainty, boxes(f)) for f in study.findings}
+    assert found["pleural effusion"] == (
+        "Pleural effusion",
+        "present",
+        [("consensus", "box", (1, 2, 10, 20))],
+    )
+    # The test images say "Other disease" where the training images say "Other diseases".
+    assert found[name_of("Other disease")][1] == "present"
+
+
+@pytest.fixture
+def kaggle(tmp_path):
+    path = tmp_path / "kaggle"
+    write_text(
+        path / "train.csv",
+        "image_id,class_name,class_id,rad_id,x_min,y_min,x_max,y_max",
+        "a,Nodule/Mass,8,R1,100,200,300,400",
+        "a,No finding,14,R2,,,,",
+        "a,No finding,14,R3,,,,",
+        "b,Cardiomegaly,3,R1,nan,200,300,400",
+        "b,Cardiomegaly,3,R2,100,200,50,400",
+        "b,Cardiomegaly,3,R3,,,,",
+    )
+    return path
+
+
+def test_the_form_of_the_competition_with_smaller_images_and_a_table_of_sizes(kaggle, tmp_path):
+    for name in "ab":
+        write_image(tmp_path / f"png/{name}.png", 256, 320)
+    sizes = write_text(tmp_path / "train_meta.csv", "image_id,dim0,dim1", "a,1280,1024", "b,1280,1024")
+    studies, imported = read_studies(
+        "vindr-cxr", kaggle, tmp_path / "out", images=tmp_path / "png", sizes=sizes
+    )
+    (mass,) = studies["a"].findings
+    assert (mass.label, mass.certainty) == ("Nodule/Mass", "uncertain")
+    assert boxes(mass) == [("R1", "box", (25, 50, 50, 50))]
+    assert studies["a"].assessed.listed == tuple(sorted(name_of(label) for label in COMPETITION_LABELS))
+    assert [(f.certainty, f.annotations) for f in studies["b"].findings] == [("present", ())]
+    assert (skips(imported), defects(imported)) == ([], {"region": 3})
+
+
+def test_images_are_needed_or_their_sizes(kaggle, tmp_path):
+    _, imported = read_studies("vindr-cxr", kaggle, tmp_path / "out", missing_images="keep")
+    assert imported.is_empty
+    assert all("--sizes" in item.reason for item in imported.skipped)
+    sizes = write_text(tmp_path / "s.csv", "image_id,width,height", "a,1024,1280")
+    studies, _ = read_studies("vindr-cxr", kaggle, tmp_path / "kept", missing_images="keep", sizes=sizes)
+    assert list(studies) == ["a"]
+    assert (studies["a"].images[0].width, studies["a"].images[0].height) == (1024, 1280)
+    assert boxes(studies["a"].findings[0]) == [("R1", "box", (100, 200, 200, 200))]
+    write_text(sizes, "image_id,w,h", "a,1,2")
+    with pytest.raises(SourceError, match=r"s\.csv: row 1: expected the columns width and height"):
+        import_studies("vindr-cxr", kaggle, tmp_path / "no", options={"sizes": sizes}, workers=1)
+
+
+def test_missing_annotations_say_what_to_put_where(tmp_path):
+    with pytest.raises(SourceError, match=r"annotations_train\.csv: missing; put annotations/ of PhysioNet"):
+        import_studies("vindr-cxr", tmp_path, tmp_path.with_name("out"), workers=1)
