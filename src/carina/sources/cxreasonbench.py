@@ -2,6 +2,7 @@
 
 Every question lists its options as `(a) text, (b) text`. Measured values stand beside some questions: they are not
 read. Only the path of direct reasoning (`path1`) is imported; the guided paths depend on what a model answered before.
+Where a measurement lies near its threshold, the set accepts either decision: such a case has no key, and is skipped.
 """
 
 import re
@@ -41,9 +42,11 @@ _PATH: Final = "path1"
 _LABEL: Final = re.compile(r"\(([a-z])\)\s*")
 _END_OF_LAST: Final = re.compile(r"[.?!](?=\s|$)|\s+(?=Also, |If |Please |Do not |Select |Choose )|\n")
 """Where the last option of a question ends: what follows asks for the form of the answer."""
-_SEVERAL: Final = re.compile(
-    r"\b(?:all (?:the |of the |that )?\w*|select all|choose all|one or more)\b", re.IGNORECASE
-)
+_SEVERAL: Final = re.compile(r"\ball\b|\bone or more\b", re.IGNORECASE)
+_DECISIONS: Final = frozenset({"init", "stage4"})
+"""Stages that ask for one decision."""
+_DRAWN: Final = "stage2"
+"""The stage that asks for drawn structures, of which several may be right."""
 
 
 @source(
@@ -265,9 +268,13 @@ def read_options(text: str, answer: object, *, task: str) -> Question:
         raise RecordError(
             "answer", f"is {describe(key)}, expected one of (a) to ({letters[-1]})", kind="answer"
         )
+    if task in _DECISIONS and len(right) > 1:
+        raise RecordError(
+            "answer", f"is {describe(key)}: either decision is accepted", kind="either accepted"
+        )
     options = tuple(
         Option(id=letter, text=option.strip().rstrip(",;.").strip())
         for letter, option in zip(letters, texts, strict=True)
     )
-    multiple = len(right) > 1 or _SEVERAL.search(text[: text.find("(a)")]) is not None
+    multiple = len(right) > 1 or (task == _DRAWN and _SEVERAL.search(text) is not None)
     return Question(text=text, task=task, key=Key(options=right), options=options, multiple=multiple)
