@@ -10,6 +10,7 @@ from tests.sources.question_sets import OTHER, PATIENT, STUDY, read_cases, run_t
 
 from carina.sources import SOURCES
 from carina.sources._record import SourceError
+from carina.sources.cxr_qba import _divide_patients
 
 IMAGE = "aa-1"
 SCENE = "MARKER-OF-THE-SCENE-GRAPH"
@@ -159,3 +160,19 @@ def test_unknown_grades_and_missing_files_are_named(folder, tmp_path):
 def test_the_oracle_is_right_through_the_command_line(folder, tmp_path):
     rows = run_through("cxr-qba", folder, tmp_path, "--images", tmp_path / "mimic")
     assert rows["oracle"]["score"].to_list() == [1.0] * 3
+
+
+def test_a_large_table_is_read_in_shares_of_patients(folder, tmp_path, monkeypatch):
+    images = tmp_path / "mimic"
+    whole, _ = read_cases("cxr-qba", folder, tmp_path / "a", images=images)
+    monkeypatch.setattr("carina.sources.cxr_qba._QUESTIONS_AT_ONCE", 1)
+    shares, _ = read_cases("cxr-qba", folder, tmp_path / "b", images=images)
+    assert shares == whole
+
+
+def test_shares_end_with_a_patient(monkeypatch):
+    monkeypatch.setattr("carina.sources.cxr_qba._QUESTIONS_AT_ONCE", 3)
+    counts = [("a", 2), ("b", 2), ("c", 1), ("d", 3), ("e", 1)]
+    assert list(_divide_patients(counts)) == [("a", "b"), ("c", "d"), ("e", "e")]
+    with pytest.raises(SourceError, match="4 rows have no patient_id"):
+        list(_divide_patients([(None, 4)]))

@@ -6,7 +6,7 @@ graphs are not read.
 
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -34,6 +34,8 @@ _ENDINGS: Final = (".parquet", ".csv.gz", ".csv")
 _KEYS: Final = ("patient_id", "study_id", "question_id")
 _RATING: Final = "question.quality.rating"
 _MAIN: Final = "main_answer"
+_QUESTIONS_AT_ONCE: Final = 2_000_000
+"""Questions whose ids are held in memory at a time."""
 _BOX: Final = "box"
 
 Grade = Literal["A++", "A+", "A", "B", "C", "U"]
@@ -43,7 +45,7 @@ GRADES: Final[tuple[str, ...]] = get_args(Grade)
 
 @source(
     name=NAME,
-    title="MIMIC-Ext-CXR-QBA, questions with answers in words and boxes",
+    title="MIMIC-Ext-CXR-QBA, answers in words and boxes",
     needs=f"a folder with {ANSWERS} and metadata/{QUESTION_TABLE} and metadata/{IMAGE_TABLE} (.parquet or .csv.gz), "
     "and with --images the folder of MIMIC-CXR-JPG.",
     licence=CREDENTIALED,
@@ -93,19 +95,52 @@ def _select_questions(folder: Path, grade: Grade) -> Iterator[tuple[tuple[str, s
     import polars as pl  # noqa: PLC0415 - takes longer to import than most readers take to start
 
     questions = _scan_table(folder, QUESTION_TABLE, (*_KEYS, _RATING))
-    rated = questions.select(pl.col(_RATING).cast(pl.String).unique()).collect()[_RATING].to_list()
+    rated = _collect(folder, questions.select(pl.col(_RATING).unique()))[_RATING].to_list()
     unknown = sorted(str(word) for word in rated if word not in GRADES)
     if unknown:
         raise SourceError(
             f"{folder / QUESTION_TABLE}: {_RATING} is {describe(unknown[0])}, expected one of {', '.join(GRADES)}"
         )
     accepted = GRADES[: GRADES.index(grade) + 1]
-    keys = questions.filter(pl.col(_RATING).cast(pl.String).is_in(accepted)).select(_KEYS).unique()
-    shown = _scan_table(folder, IMAGE_TABLE, (*_KEYS, "image_id")).select(*_KEYS, "image_id").unique()
-    joined = keys.join(shown, on=list(_KEYS), how="left").sort(*_KEYS, "image_id").collect()
-    for (patient, study), rows in joined.group_by(["patient_id", "study_id"], maintain_order=True):
+    keys = questions.filter(pl.col(_RATING).is_in(accepted)).select(_KEYS)
+    shown = _scan_table(folder, IMAGE_TABLE, (*_KEYS, "image_id")).select(*_KEYS, "image_id")
+    counts = _collect(folder, keys.group_by("patient_id").len().sort("patient_id"))
+    for first, last in _divide_patients(counts.iter_rows()):
+        share = pl.col("patient_id").is_between(pl.lit(first), pl.lit(last))
+        some, images = (table.filter(share).unique() for table in (keys, shown))
+        joined = some.join(images, on=list(_KEYS), how="left").sort(*_KEYS, "image_id")
+        yield from _group_by_study(_collect(folder, joined))
+
+
+def _divide_patients(counts: Iterable[tuple[str | None, int]]) -> Iterator[tuple[str, str]]:
+    """First and last patient of every share of the questions: 42 million are too many to be sorted at once."""
+    first, last, held = "", "", 0
+    for patient, questions in counts:
+        if patient is None:
+            raise SourceError(f"{QUESTION_TABLE}: {questions} rows have no patient_id")
+        first, last, held = first or patient, patient, held + questions
+        if held >= _QUESTIONS_AT_ONCE:
+            yield first, last
+            first, held = "", 0
+    if held:
+        yield first, last
+
+
+def _collect(folder: Path, table: "pl.LazyFrame") -> "pl.DataFrame":
+    import polars as pl  # noqa: PLC0415
+
+    try:
+        return table.collect(engine="streaming")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise SourceError(
+            f"{folder}: a table cannot be read: {printable(str(error), longest=200)}"
+        ) from error
+
+
+def _group_by_study(rows: "pl.DataFrame") -> Iterator[tuple[tuple[str, str], dict[str, list[str]]]]:
+    for (patient, study), own in rows.group_by(["patient_id", "study_id"], maintain_order=True):
         found: dict[str, list[str]] = {}
-        for question, image in rows.select("question_id", "image_id").iter_rows():
+        for question, image in own.select("question_id", "image_id").iter_rows():
             found.setdefault(str(question), []).extend([] if image is None else [str(image)])
         yield (str(patient), str(study)), found
 

@@ -51,7 +51,7 @@ class _Study(NamedTuple):
 
 @source(
     name=NAME,
-    title="Medical-Diff-VQA, questions about one study or the difference of two, about MIMIC-CXR-JPG",
+    title="Medical-Diff-VQA, one study or two of a patient",
     needs=f"a folder with {QUESTIONS} and {STUDIES}; with --images the folder of MIMIC-CXR-JPG, and with --metadata "
     "its table mimic-cxr-2.0.0-metadata.csv.gz for the order of studies.",
     licence=CREDENTIALED,

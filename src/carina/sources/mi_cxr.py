@@ -40,7 +40,7 @@ def _find_file(path: Path) -> Path:
 
 @source(
     name=NAME,
-    title="MI-CXR, questions about the course over five visits",
+    title="MI-CXR, the course over five visits",
     needs=f"the file {QUESTIONS} (or its folder), and with --images the folder of MIMIC-CXR-JPG.",
     licence=f"Questions public, images and findings of MIMIC-CXR: {CREDENTIALED}",
     truth=("questions", "keys"),

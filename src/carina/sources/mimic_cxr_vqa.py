@@ -67,7 +67,7 @@ def _inputs(path: Path) -> dict[str, Path]:
 
 @source(
     name=NAME,
-    title="MIMIC-Ext-MIMIC-CXR-VQA, templated questions about MIMIC-CXR-JPG",
+    title="MIMIC-Ext-MIMIC-CXR-VQA, templated questions",
     needs=f"a folder with dataset/{ANSWERS} and dataset/train.json, valid.json and test.json, with answers; and with "
     "--images the folder of MIMIC-CXR-JPG.",
     licence=CREDENTIALED,

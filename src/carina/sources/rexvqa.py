@@ -45,7 +45,7 @@ def _file_of(path: Path, split: str) -> Path:
 
 @source(
     name=NAME,
-    title="ReXVQA, questions with options about the studies of ReXGradient-160K",
+    title="ReXVQA, questions with options",
     needs=f"a folder with {METADATA}/test{_ENDING} (or train, valid, valid_mini) and the images of ReXGradient-160K in "
     "deid_png/.",
     licence="Gated, non-commercial research use (terms of ReXVQA and ReXGradient-160K)",

@@ -47,7 +47,7 @@ def _inputs(path: Path) -> dict[str, Path]:
 
 @source(
     name=NAME,
-    title="SLAKE, questions in English about chest radiographs",
+    title="SLAKE, questions about chest radiographs",
     needs=f"the folder Slake1.0 with train.json, validate.json and test.json, and the images in {IMAGES}/.",
     licence="CC BY-SA 4.0, as its page states; check your copy",
     truth=("questions", "keys"),

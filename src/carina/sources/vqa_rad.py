@@ -46,7 +46,7 @@ def _find_file(path: Path) -> Path:
 
 @source(
     name=NAME,
-    title="VQA-RAD, questions of clinicians about radiology images",
+    title="VQA-RAD, questions of clinicians",
     needs=f"a folder with {QUESTIONS!r} and the images in {IMAGES!r}.",
     licence="CC0 1.0, as its page states; check your copy",
     truth=("questions", "keys"),
