@@ -139,11 +139,7 @@ def find_image(
     Raises:
         RecordError: The file is missing, cannot be read, or does not lie below the root.
     """
-    try:
-        path = inside(root.resolve(), key)
-    except ValueError as error:
-        raise RecordError("image", f"{printable(repr(key))} {error}", kind="image") from error
-    header = _read_header_once(path)
+    header = _read_header_once(root, key)
     if isinstance(header, str):
         raise RecordError("image", header, kind="image")
     if header is None:
@@ -160,12 +156,13 @@ def find_image(
 
 
 @lru_cache(maxsize=_HEADERS)
-def _read_header_once(path: Path) -> Header | str | None:
-    """Size of an image, what is wrong with its file, or None where there is none."""
-    if not path.is_file():
-        return None
+def _read_header_once(root: Path, key: str) -> Header | str | None:
+    """Size of an image, what is wrong with it, or None where there is no file."""
     try:
-        return read_header(path)
+        path = inside(root.resolve(), key)
+        return read_header(path) if path.is_file() else None
+    except ValueError as error:
+        return f"{printable(repr(key))} {error}"
     except CarinaError as error:
         return str(error)
 

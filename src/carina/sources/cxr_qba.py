@@ -34,7 +34,7 @@ _ENDINGS: Final = (".parquet", ".csv.gz", ".csv")
 _KEYS: Final = ("patient_id", "study_id", "question_id")
 _RATING: Final = "question.quality.rating"
 _MAIN: Final = "main_answer"
-_QUESTIONS_AT_ONCE: Final = 2_000_000
+_QUESTIONS_AT_ONCE: Final = 1_000_000
 """Questions whose ids are held in memory at a time."""
 _BOX: Final = "box"
 
