@@ -65,7 +65,7 @@ def write_chain(root, task, name, *, decision="(a) Yes", **changed):
 @pytest.fixture
 def folder(tmp_path):
     root = tmp_path / "data" / "CXReasonBench"
-    names = ["img-1", "img-2", "img-3", "img-4", "img-5"]
+    names = ["img-1", "img-2", "img-3", "img-4", "img-5", "../../img-1", "*"]
     write_json(root / "dx_by_dicoms.json", {"cardiomegaly": names, "rotation": ["img-6"]})
     write_chain(root, "cardiomegaly", "img-1")
     write_chain(root, "cardiomegaly", "img-2", decision="(a) Yes, (b) No")
@@ -134,6 +134,8 @@ def test_what_is_wrong_is_counted_with_its_reason(folder, tmp_path):
         ("img-3", "stage3", "file missing"),
         ("img-4", "stage1", "file"),
         ("img-5", "image", "image missing"),
+        ("../../img-1", "", "id"),
+        ("*", "", "id"),
     ]
 
 

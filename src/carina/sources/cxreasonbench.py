@@ -26,7 +26,7 @@ from carina.sources._questions import (
     read_question,
     resolve_key,
 )
-from carina.sources._record import RecordError, SourceError, describe
+from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._source import Item, Skipped, Stream, source
 from carina.sources.swift_chat.record import Fields
 
@@ -39,6 +39,8 @@ STAGES: Final = {"init": 1, "stage1": 2, "stage1.5": 3, "stage2": 4, "stage3": 5
 OPTIONAL: Final = frozenset({"stage1.5"})
 """Stages that some tasks do not have."""
 _PATH: Final = "path1"
+_NAME: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
+"""Names of tasks and images, which are names of folders and files."""
 _LABEL: Final = re.compile(r"\(([a-z])\)\s*")
 _END_OF_LAST: Final = re.compile(r"[.?!](?=\s|$)|\s+(?=Also, |If |Please |Do not |Select |Choose )|\n")
 """Where the last option of a question ends: what follows asks for the form of the answer."""
@@ -153,7 +155,7 @@ class _Reader:
         try:
             return [self._make_case(task, name)]
         except RecordError as error:
-            place = f"{self.path / QUESTIONS / task}: {name}"
+            place = f"{self.path / QUESTIONS}: {printable(task)}: {printable(name)}"
             return [
                 Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind, target=task)
             ]
@@ -161,6 +163,11 @@ class _Reader:
             return [Skipped(place=str(self.path), reason=str(error), kind="file", target=task)]
 
     def _make_case(self, task: str, name: str) -> Case:
+        for called in (task, name):
+            if not _NAME.fullmatch(called):
+                raise RecordError(
+                    "", f"{describe(called)} cannot be the name of a task or an image", kind="id"
+                )
         draft = _Draft()
         study = ""
         patient = ""
