@@ -1,8 +1,8 @@
 """What a protocol declares once about itself: its name, its stages, its headline measures and its facts.
 
 Reports, audits, pages and the command line read it from here. A protocol is declared in its own package
-(`carina.percept.protocol`, `carina.trek.protocol`, `carina.ground.protocol`), or in another installed package through
-the entry-point group `carina.protocols`.
+(`carina.percept.protocol`, `carina.trek.protocol`, `carina.ground.protocol`; those of imported questions in
+`carina.sources._question_protocols`), or in another installed package through the entry-point group `carina.protocols`.
 """
 
 from dataclasses import dataclass
@@ -89,7 +89,12 @@ class ProtocolInfo:
 PROTOCOLS: Final[Registry[ProtocolInfo]] = Registry(
     "protocol",
     group="carina.protocols",
-    modules=("carina.percept.protocol", "carina.trek.protocol", "carina.ground.protocol"),
+    modules=(
+        "carina.percept.protocol",
+        "carina.trek.protocol",
+        "carina.ground.protocol",
+        "carina.sources._question_protocols",
+    ),
     entry_type=ProtocolInfo,
 )
 

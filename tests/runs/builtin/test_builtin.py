@@ -6,6 +6,7 @@ import pytest
 from tests.runs.conftest import CASES, revision_required, talk
 
 from carina import models
+from carina.cases import Option, Step
 from carina.models import Reply
 from carina.runs.builtin import NAMES
 from carina.runs.builtin.majority import Majority
@@ -54,6 +55,22 @@ def test_random_answers_depend_on_the_seed_and_are_equally_likely():
     assert min(drawn.values()) > 410
     assert "Answer: 4" in drawn
     assert not any("4" in text and "," in text for text in drawn)
+
+
+def test_random_answers_to_a_closed_set_of_many_options_are_drawn_without_listing_all_sets():
+    options = (
+        *(Option(id=str(n), text=f"finding {n}") for n in range(1, 61)),
+        Option(id="61", text="none of these"),
+    )
+    step = Step(
+        id="q1", stage=1, task="query", format="choice", question="Which?", options=options, multiple=True
+    )
+    asked = Turn(case="c1", step=step, system="", messages=())
+    (reply,) = RandomAnswers(1).answer([asked], no_images)
+    chosen = [int(number) for number in reply.text.removeprefix("Answer: ").split(", ")]
+    assert 10 < len(chosen) < 50
+    assert 61 not in chosen
+    assert RandomAnswers(1).answer([asked], no_images) == [reply]
 
 
 def test_random_answers_of_all_formats_can_be_parsed():

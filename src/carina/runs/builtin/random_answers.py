@@ -1,6 +1,6 @@
 """`builtin/random`: a random choice among the admissible answers, which gives the chance level."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -14,6 +14,8 @@ from carina.runs.records import Turn
 from carina.runs.score.chance import offers_uncertain
 from carina.store.seeding import shares
 
+_MOST_LISTED: Final = 12
+"""Options of which all sets are listed; closed sets of published answers have up to 70."""
 _LABELS: Final[tuple[Label, ...]] = ("yes", "no", "uncertain")
 
 
@@ -34,8 +36,7 @@ class RandomAnswers:
     def _choose(self, turn: Turn) -> str:
         step, share = turn.step, shares(self._seed, "random", turn.case, turn.step.id)
         if step.format == "choice":
-            sets = _admissible(step)
-            return f"Answer: {', '.join(map(str, sets[int(share() * len(sets))]))}"
+            return f"Answer: {', '.join(map(str, _choose_options(step, share)))}"
         if step.format == "yes_no":
             labels = _LABELS if offers_uncertain(step) else _LABELS[:2]
             return SPOKEN_LABELS[labels[int(share() * len(labels))]]
@@ -45,6 +46,19 @@ class RandomAnswers:
             corners = (round(left, 2), round(top, 2), round(right, 2) + 0.01, round(bottom, 2) + 0.01)
             return box_text(Box(image="", xyxy=corners, frame="percent"))
         return NORMAL_REPORT
+
+
+def _choose_options(step: Step, share: Callable[[], float]) -> Sequence[int]:
+    """Numbers of the options of one admissible answer."""
+    if not step.multiple or len(step.options) <= _MOST_LISTED:
+        sets = _admissible(step)
+        return sets[int(share() * len(sets))]
+    # So many sets that they cannot be listed: each option by itself, and again where none is chosen. Whether "none"
+    # alone is drawn, one of about 2 to the power of the number of options, makes no difference.
+    others = [n for n, option in enumerate(step.options, start=1) if not says_none(option.text)]
+    while not (chosen := [n for n in others if share() < 0.5]):
+        pass
+    return chosen
 
 
 def _admissible(step: Step) -> list[tuple[int, ...]]:

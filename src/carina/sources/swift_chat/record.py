@@ -113,6 +113,10 @@ class Fields:
             raise self._wrong(field, "text", value)
         return value
 
+    def value(self, field: str) -> object:
+        """Whatever the field holds; None where it holds nothing."""
+        return self._value(field)
+
     def name(self, field: str) -> str | None:
         """A text or a number that names something."""
         value = self._value(field)
@@ -121,6 +125,13 @@ class Fields:
         if value is not None and not isinstance(value, str):
             raise self._wrong(field, "a name", value)
         return value.strip() or None if value else None
+
+    def required(self, field: str) -> str:
+        """A text or a number that must be there, as text."""
+        value = self.name(field)
+        if value is None:
+            raise RecordError(self.full_name(field), "is missing", kind="empty")
+        return value
 
     def boolean(self, field: str) -> bool | None:
         value = self._value(field)
