@@ -180,7 +180,7 @@ def test_a_directory_within_the_studies_is_refused(studies):
 
 
 def test_a_set_that_gives_nothing_fails_with_the_reason(tmp_path):
-    silent = write(tmp_path / "studies", [made.study(name="silent")])
+    silent = write(tmp_path / "studies", [made.study(name="silent", assessed=Assessed())])
     result = trek(silent, tmp_path / "talks")
     assert result.exit_code == 1
     assert "Error: none of 1 study can be asked about" in result.stderr
