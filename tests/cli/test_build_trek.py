@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from carina.cases import open_benchmark
 from carina.cli import app
+from carina.studies import Assessed
 
 
 def write(directory, studies):
@@ -30,7 +31,8 @@ def studies(tmp_path_factory):
         for order, (name, grade) in enumerate([("first", "mild"), ("second", "severe")])
     ]
     return write(
-        tmp_path_factory.mktemp("sets") / "studies", [*made.crowd(40), *pair, made.study(name="silent")]
+        tmp_path_factory.mktemp("sets") / "studies",
+        [*made.crowd(40), *pair, made.study(name="silent", assessed=Assessed())],
     )
 
 
@@ -62,6 +64,18 @@ def test_build_writes_a_benchmark_and_prints_its_directory_and_stages(studies, t
     assert told[1].startswith("1 of 43 studies left out: ")
     assert told[1].endswith("(skipped.csv)")
     assert len(told) == 2
+
+
+def test_build_says_which_questions_have_no_known_answer(tmp_path):
+    labels = Assessed(findings="listed", listed=("mass", "edema"))
+    studies = [
+        made.study(made.finding("mass"), name=f"n{n}", patient=f"q{n}", assessed=labels) for n in range(3)
+    ]
+    result = trek(write(tmp_path / "labels", studies), tmp_path / "talks")
+    assert result.exit_code == 0, result.output
+    told = result.stderr.splitlines()
+    assert "any device: 3 questions not asked: not every device was looked for" in told
+    assert "full report: 3 questions not asked: not every finding was looked for" in told
 
 
 def test_json_is_one_document_with_the_report(studies, tmp_path):
@@ -166,7 +180,7 @@ def test_a_directory_within_the_studies_is_refused(studies):
 
 
 def test_a_set_that_gives_nothing_fails_with_the_reason(tmp_path):
-    silent = write(tmp_path / "studies", [made.study(name="silent")])
+    silent = write(tmp_path / "studies", [made.study(name="silent", assessed=Assessed())])
     result = trek(silent, tmp_path / "talks")
     assert result.exit_code == 1
     assert "Error: none of 1 study can be asked about" in result.stderr
