@@ -15,7 +15,9 @@ RAMP = np.arange(12, dtype=np.uint16).reshape(3, 4) * 300
 """3 rows, 4 columns, 12 bits."""
 
 
-def radiograph(pixels: np.ndarray = RAMP, *, bits: int = 12, **changes: object) -> dict[int, tuple[str, object]]:
+def radiograph(
+    pixels: np.ndarray = RAMP, *, bits: int = 12, **changes: object
+) -> dict[int, tuple[str, object]]:
     """The elements of a DX object; changes are `TAG_NAME=(vr, value)`, or None to leave one out."""
     signed = pixels.dtype.kind == "i"
     elements: dict[int, tuple[str, object]] = {
@@ -88,7 +90,7 @@ def reference(uid: str) -> dict[int, tuple[str, object]]:
 def segmentation(
     masks: list[tuple[int, str, np.ndarray]], segments: list[tuple[int, str, str, str]], **changes: object
 ) -> dict[int, tuple[str, object]]:
-    """A SEG object: frames are (segment, SOP instance of the image, mask); segments (number, label, code, algorithm)."""
+    """A SEG object: frames (segment, SOP instance of the image, mask), segments (number, label, code, algorithm)."""
     bits = np.concatenate([mask.ravel() for _, _, mask in masks])
     elements: dict[int, tuple[str, object]] = {
         Tag.SOP_CLASS: ("UI", SEGMENTATION),
@@ -126,7 +128,10 @@ def segmentation(
                 tuple(
                     {
                         **reference(uid),
-                        Tag.SEGMENT_IDENTIFICATION: ("SQ", Items(({Tag.REFERENCED_SEGMENT: ("US", number)},))),
+                        Tag.SEGMENT_IDENTIFICATION: (
+                            "SQ",
+                            Items(({Tag.REFERENCED_SEGMENT: ("US", number)},)),
+                        ),
                     }
                     for number, uid, _ in masks
                 )

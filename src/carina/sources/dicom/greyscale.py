@@ -4,7 +4,6 @@ What `Image` can say is kept as it is: slope, intercept, and a window of the fun
 tables and the function SIGMOID cannot be said by two numbers, so they are applied to the values.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,6 +18,10 @@ from carina.studies.pixels import Pixels
 NO_WINDOW: Final = "no window"
 BAD_WINDOW: Final = "unusable window"
 CONTRADICTION: Final = "contradictory greyscale"
+
+LARGEST: Final = 1_000_000
+"""Largest number of a rescaling or a window, fifteen times the largest stored value. Beyond it a number is not one of
+grey values, and might be anything else, such as a date."""
 
 Table = NDArray[np.float64]
 """One value for every value that the stored bits can hold."""
@@ -93,8 +96,8 @@ def _read_rescale(attributes: Attributes) -> tuple[float, float]:
         if not numbers:
             raise damaged("its rescaling is not two numbers")
         found.append(numbers[0])
-    if found[0] == 0:
-        raise damaged("its rescale slope is 0")
+    if found[0] == 0 or max(map(abs, found)) > LARGEST:
+        raise damaged("its rescale slope is 0, or its rescaling is beyond all grey values")
     return found[0], found[1]
 
 
@@ -126,7 +129,8 @@ def _read_window(attributes: Attributes) -> tuple[float, float] | None:
     if not centres or not widths:
         return None
     lowest = 1 if (attributes.text(Tag.VOI_FUNCTION) or "LINEAR") == "LINEAR" else 1e-6
-    return (centres[0], widths[0]) if lowest <= widths[0] < math.inf else None
+    is_usable = lowest <= widths[0] <= LARGEST and abs(centres[0]) <= LARGEST
+    return (centres[0], widths[0]) if is_usable else None
 
 
 _WINDOWS: Final[dict[str, Callable[[float, float], tuple[float, float]]]] = {

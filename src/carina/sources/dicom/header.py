@@ -41,6 +41,8 @@ _VIEW_CODES: Final[dict[str, View]] = {
     "399173006": "lateral", "R-10236": "lateral", "399198007": "lateral", "R-10228": "lateral",
 }  # fmt: skip
 """Codes of PS3.16, CID 4010: SNOMED CT and SNOMED RT."""
+_WIDEST_PIXEL: Final = 10.0
+"""Millimetres; radiographs have pixels of 0.1 to 0.4."""
 _AGE_UNITS: Final = {"D": 365.25, "W": 52.18, "M": 12.0, "Y": 1.0}
 """Units in a year."""
 
@@ -234,7 +236,11 @@ def _read_flip(attributes: Attributes, view: View) -> tuple[bool, bool]:
 def _read_spacing(attributes: Attributes) -> tuple[float, float] | None:
     for tag in (Tag.IMAGER_PIXEL_SPACING, Tag.PIXEL_SPACING):
         numbers = attributes.numbers(tag)
-        if numbers is not None and len(numbers) == 2 and min(numbers) > 0:
+        if (
+            numbers is not None
+            and len(numbers) == 2
+            and all(0 < number <= _WIDEST_PIXEL for number in numbers)
+        ):
             return numbers[0], numbers[1]
     return None
 
