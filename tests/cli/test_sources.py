@@ -47,7 +47,7 @@ def test_sources_are_listed_with_needs_licence_and_truth():
 def test_the_phantom_and_both_importers_are_listed():
     listed = json.loads(invoke("--json").stdout)
     needs = {source["name"]: source["needs"] for source in listed}
-    assert list(needs) == ["chexpercept", "phantom", "swift-chat"]
+    assert list(needs) == ["chexpercept", "dicom", "phantom", "swift-chat"]
     assert "chexpercept.json" in needs["chexpercept"]
     assert "benchmark" in needs["chexpercept"]
     assert "benchmark" in needs["swift-chat"]

@@ -89,10 +89,10 @@ def lines(tmp_path):
 
 def test_sources_are_listed_by_name_with_the_phantom():
     listed = list_sources()
-    assert [found.name for found in listed] == ["chexpercept", "phantom", "swift-chat"]
+    assert [found.name for found in listed] == ["chexpercept", "dicom", "phantom", "swift-chat"]
     frame = listed.to_frame()
-    assert frame["name"].to_list() == ["chexpercept", "phantom", "swift-chat"]
-    assert frame["brings"].to_list() == ["cases", "studies", "cases"]
+    assert frame["name"].to_list() == ["chexpercept", "dicom", "phantom", "swift-chat"]
+    assert frame["brings"].to_list() == ["cases", "studies", "studies", "cases"]
     assert "sources=" in repr(listed)
 
 

@@ -66,7 +66,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path):
         load_key(path, tmp_path / "out")
 
 
-@pytest.mark.parametrize("option", ["key_file", "file_list"])
+@pytest.mark.parametrize("option", ["key_file", "file_table"])
 def test_nothing_secret_may_lie_in_the_output(option, tmp_path, key_file):
     save(tmp_path / "in/a.dcm", radiograph())
     options = {"key_file": key_file, option: tmp_path / "out/secret"}
@@ -144,7 +144,7 @@ def test_the_list_of_files_tells_which_object_is_which(tmp_path, key_file):
         "dicom",
         tmp_path / "in",
         tmp_path / "out",
-        options={"key_file": key_file, "file_list": listed},
+        options={"key_file": key_file, "file_table": listed},
         workers=1,
     )
     (found,) = imported.opened()

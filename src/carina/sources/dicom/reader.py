@@ -83,7 +83,7 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
 
 @source(
     name=NAME,
-    title="Chest radiographs of a hospital: DICOM objects of the modalities DX and CR, and segmentations",
+    title="Chest radiographs of a hospital, as DICOM files",
     needs="a folder, a DICOMDIR or a zip archive of DICOM files.",
     licence="That of your hospital: Carina brings no data.",
     truth=("masks", "priors"),
@@ -122,7 +122,7 @@ def read_dicom(
             description="Keep ids and dates as they are. The study set then names patients: do not share it."
         ),
     ] = False,
-    file_list: Annotated[
+    file_table: Annotated[
         Path | None,
         Meta(
             description="CSV file to write that tells which file each object number and study stands for. It "
@@ -139,8 +139,8 @@ def read_dicom(
         keep_identifiers=keep_identifiers,
     )
     found = survey(list_files(path), rules)
-    if file_list is not None:
-        _write_file_list(file_list, found, out)
+    if file_table is not None:
+        _write_file_table(file_table, found, out)
     for number, plan in enumerate(found.plans(), start=1):
         yield partial(_read_study, plan, number)
     yield from found.skipped
@@ -150,11 +150,11 @@ def _load_names(key_file: Path | None, out: Path | None) -> Pseudonyms:
     return load_key(key_file or default_key_file(), out)
 
 
-def _write_file_list(path: Path, found: "Survey", out: Path) -> None:
+def _write_file_table(path: Path, found: "Survey", out: Path) -> None:
     if path.resolve().is_relative_to(out.resolve()):
         raise SourceError(
-            f"{path}: the list of files names patients and lies in {out}, which may be shared: keep it elsewhere "
-            "(--file-list)"
+            f"{path}: the table of files names patients and lies in {out}, which may be shared: keep it elsewhere "
+            "(--file-table)"
         )
     text = io.StringIO()
     table = csv.writer(text)
@@ -163,7 +163,7 @@ def _write_file_list(path: Path, found: "Survey", out: Path) -> None:
     try:
         write_private(path, text.getvalue(), is_new=False)
     except OSError as error:
-        raise SourceError(f"{path}: the list of files cannot be written: {error.strerror}") from error
+        raise SourceError(f"{path}: the table of files cannot be written: {error.strerror}") from error
 
 
 # ---- first pass ------------------------------------------------------------------------------------------------------
