@@ -1,9 +1,12 @@
 """DICOM objects for the tests: a chest radiograph and a segmentation, with any element changed."""
 
+import io
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from carina.phantom.dicom_objects import EXPLICIT, Fragments, Items, encode_object
 from carina.sources.dicom.attributes import Tag
@@ -146,3 +149,34 @@ def segmentation(
 
 def compressed(data: bytes, *rest: bytes) -> tuple[str, Fragments]:
     return ("OB", Fragments((data, *rest)))
+
+
+# ---- compressed pixel data -------------------------------------------------------------------------------------------
+
+
+def pack_bits(plane: bytes) -> bytes:
+    """One RLE segment: runs of three and more, the rest as it is."""
+    packed, at = bytearray(), 0
+    while at < len(plane):
+        run = 1
+        while run < 128 and plane[at : at + run + 1] == plane[at : at + 1] * (run + 1):
+            run += 1
+        if run > 2:
+            packed += bytes((257 - run, plane[at]))
+        else:
+            packed += bytes((run - 1,)) + plane[at : at + run]
+        at += run
+    return bytes(packed) + b"\0" * (len(packed) % 2)
+
+
+def encode_rle(pixels: np.ndarray) -> bytes:
+    planes = pixels.astype(f">u{pixels.dtype.itemsize}").view(np.uint8).reshape(-1, pixels.dtype.itemsize).T
+    segments = [pack_bits(plane.tobytes()) for plane in planes]
+    offsets = np.cumsum([64, *map(len, segments)])[: len(segments)].tolist()
+    return struct.pack("<16I", len(segments), *offsets, *[0] * (15 - len(segments))) + b"".join(segments)
+
+
+def encode_image(pixels: np.ndarray, kind: str, **options) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, kind, **options)
+    return file.getvalue()

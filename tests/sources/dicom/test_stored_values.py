@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
-from tests.sources.dicom.objects import RAMP, compressed, encode, radiograph
+from tests.sources.dicom.objects import RAMP, compressed, encode, encode_image, encode_rle, radiograph
 
 from carina.phantom.dicom_objects import BIG_ENDIAN, DEFLATED, EXPLICIT, IMPLICIT
 from carina.sources.dicom.attributes import ObjectError, Tag, parse_object
@@ -32,34 +32,6 @@ def decode(elements, syntax=EXPLICIT):
     return decode_stored_values(parse_object(encode(elements, syntax), is_whole=True, max_bytes=10_000_000))[
         0
     ]
-
-
-def pack_bits(plane: bytes) -> bytes:
-    """One RLE segment: runs of three and more, the rest as it is."""
-    packed, at = bytearray(), 0
-    while at < len(plane):
-        run = 1
-        while run < 128 and plane[at : at + run + 1] == plane[at : at + 1] * (run + 1):
-            run += 1
-        if run > 2:
-            packed += bytes((257 - run, plane[at]))
-        else:
-            packed += bytes((run - 1,)) + plane[at : at + run]
-        at += run
-    return bytes(packed) + b"\0" * (len(packed) % 2)
-
-
-def encode_rle(pixels: np.ndarray) -> bytes:
-    planes = pixels.astype(f">u{pixels.dtype.itemsize}").view(np.uint8).reshape(-1, pixels.dtype.itemsize).T
-    segments = [pack_bits(plane.tobytes()) for plane in planes]
-    offsets = np.cumsum([64, *map(len, segments)])[: len(segments)].tolist()
-    return struct.pack("<16I", len(segments), *offsets, *[0] * (15 - len(segments))) + b"".join(segments)
-
-
-def encode_image(pixels: np.ndarray, kind: str, **options) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, kind, **options)
-    return file.getvalue()
 
 
 @pytest.mark.parametrize("syntax", SYNTAXES.values(), ids=SYNTAXES)
