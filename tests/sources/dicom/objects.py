@@ -1,6 +1,7 @@
 """DICOM objects for the tests: a chest radiograph and a segmentation, with any element changed."""
 
 import io
+import re
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -155,17 +156,20 @@ def compressed(data: bytes, *rest: bytes) -> tuple[str, Fragments]:
 
 
 def pack_bits(plane: bytes) -> bytes:
-    """One RLE segment: runs of three and more, the rest as it is."""
-    packed, at = bytearray(), 0
-    while at < len(plane):
-        run = 1
-        while run < 128 and plane[at : at + run + 1] == plane[at : at + 1] * (run + 1):
-            run += 1
-        if run > 2:
-            packed += bytes((257 - run, plane[at]))
-        else:
-            packed += bytes((run - 1,)) + plane[at : at + run]
-        at += run
+    """One RLE segment: runs of three and more, and between them literal bytes, up to 128 at once."""
+    packed, start = bytearray(), 0
+
+    def add_literals(end: int) -> None:
+        for at in range(start, end, 128):
+            part = plane[at : min(at + 128, end)]
+            packed.append(len(part) - 1)
+            packed.extend(part)
+
+    for match in re.finditer(rb"(.)\1{2,127}", plane, re.DOTALL):
+        add_literals(match.start())
+        packed += bytes((257 - len(match[0]), match[0][0]))
+        start = match.end()
+    add_literals(len(plane))
     return bytes(packed) + b"\0" * (len(packed) % 2)
 
 

@@ -133,7 +133,8 @@ def _correct_bits(values: Integers, form: PixelForm) -> Integers:
     if form.is_signed:
         left = form.allocated - 1 - form.high_bit
         return ((values << left) >> (left + shift)).astype(values.dtype)
-    return (values >> shift) & values.dtype.type(2**form.stored - 1)
+    mask = values.dtype.type(2**form.stored - 1)
+    return (values >> shift if shift else values) & mask
 
 
 def _read_native(found: DicomObject, form: PixelForm) -> Integers:
