@@ -65,7 +65,7 @@ def radiograph(
 def encode(elements: Mapping[int, tuple[str, object]], syntax: str = EXPLICIT) -> bytes:
     """The file, with pixel data in the byte order of the syntax."""
     form, data = elements.get(Tag.PIXEL_DATA, ("", b""))
-    if syntax.endswith(".1.2.2") and form == "OW":
+    if syntax.endswith(".1.2.2") and form == "OW" and isinstance(data, bytes):
         elements = {**elements, Tag.PIXEL_DATA: (form, np.frombuffer(data, "<u2").astype(">u2").tobytes())}
     return encode_object(elements, syntax=syntax)
 

@@ -280,6 +280,14 @@ def test_masks_join_by_the_image_that_they_refer_to(import_objects):
     assert len(found.findings) == len(found.devices) == len(found.anatomy) == 1
 
 
+def test_the_mask_of_an_image_that_cannot_be_decoded_is_counted(import_objects):
+    masks = [(1, "1.2.3.1", RAMP > 0), (1, "1.2.3.2", RAMP > 300)]
+    objects = [another(1), another(2, PIXEL_DATA=None), segmentation(masks, [(1, "nodule", "", "MANUAL")])]
+    imported = import_objects(map(encode, objects))
+    assert len(only(imported).findings[0].annotations) == 1
+    assert imported.counts.defects["mask of an image that was skipped"].times == 1
+
+
 def test_fractions_of_half_and_more_are_the_mask(import_objects):
     fractions = np.array([[0, 127, 128, 255]] * 3, np.uint8)
     mask = segmentation(
@@ -376,6 +384,14 @@ def test_a_single_object_and_what_is_none(tmp_path, key_file):
     for name in ("text", "nowhere"):
         with pytest.raises(CarinaError, match=rf"{name}: .*expected a folder"):
             import_source("dicom", tmp_path / name, tmp_path / "o", options={"key_file": key_file})
+
+
+def test_images_are_written_in_any_case(tmp_path, key_file):
+    save(tmp_path / "in/a.dcm", radiograph())
+    with pytest.raises(CarinaError, match="copy-images"):
+        import_source(
+            "dicom", tmp_path / "in", tmp_path / "out", options={"key_file": key_file}, copy_images=True
+        )
 
 
 def test_the_output_may_not_lie_in_the_folder(tmp_path, key_file):

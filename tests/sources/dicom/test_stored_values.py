@@ -97,6 +97,13 @@ def test_jpeg_2000_lossless_is_exact(dtype, top):
     assert decode(elements, JPEG_2000_LOSSLESS).tolist() == values.tolist()
 
 
+def test_a_codestream_with_more_bits_than_stated_is_cut_at_the_stated_ones():
+    values = np.array([[0, 4095, 4096, 65535]], np.uint16)
+    packed = encode_image(values, "JPEG2000", irreversible=False)
+    elements = radiograph(values, bits=12, PIXEL_DATA=compressed(packed))
+    assert decode(elements, JPEG_2000_LOSSLESS).tolist() == [[0, 4095, 4095, 4095]]
+
+
 @pytest.mark.skipif(HAS_PYDICOM, reason="pydicom is installed and decodes them")
 @pytest.mark.parametrize("syntax", NEED_PYDICOM, ids=NEED_PYDICOM.values())
 def test_a_compression_without_decoder_is_refused_with_what_to_install(syntax):

@@ -41,6 +41,7 @@ from carina.studies.region import Region
 NAME: Final = "dicom"
 ORDER_UNKNOWN: Final = "unknown order"
 MASK_SIZE: Final = "mask of another size"
+LOST_IMAGE: Final = "mask of an image that was skipped"
 _FORMAT: Final = "1"
 """Version of what is decided here; a change makes an interrupted import start again."""
 
@@ -59,6 +60,7 @@ DEFECTS: Final = {
     ORDER_UNKNOWN: "studies of the patient have the same date and time: none of them has a prior or follow-up study",
     segmentation.UNKNOWN_SEGMENT: "the segment has no name that Carina knows: left out",
     MASK_SIZE: "the mask was left out",
+    LOST_IMAGE: "the mask was left out",
 }
 
 
@@ -338,7 +340,7 @@ def _read_study(plan: StudyPlan, number: int) -> list[Item]:
             contents.skip(found.file, error)
     for file in plan.masks:
         try:
-            _add_masks(contents, read_object(file), plan.names)
+            _add_masks(contents, read_object(file), plan)
         except ObjectError as error:
             contents.skip(file, error)
     if not contents.images:
@@ -398,16 +400,20 @@ def _turn(pixels: Any, flip: tuple[bool, bool]) -> Any:  # noqa: ANN401 - an arr
     return np.ascontiguousarray(turned[::-1] if rows else turned)
 
 
-def _add_masks(contents: _Contents, found: DicomObject, names: Pseudonyms) -> None:
+def _add_masks(contents: _Contents, found: DicomObject, plan: StudyPlan) -> None:
     """Add the masks of a segmentation to the images that it refers to."""
+    undecoded = {head.sop_name for head in plan.images} - contents.keys.keys()
     by_segment: defaultdict[int, list[tuple[Image, SegmentMask]]] = defaultdict(list)
     for mask in read_masks(found):
         if isinstance(mask, str):
             contents.defects[mask] += 1
             continue
-        image, head = contents.keys.get(names.name("image", mask.image), (None, None))
-        if image is None or head is None:
+        name = plan.names.name("image", mask.image)
+        if name in undecoded:
+            contents.defects[LOST_IMAGE] += 1
+        if name not in contents.keys:
             continue  # of another study: it gets this mask with its own images
+        image, head = contents.keys[name]
         if (mask.region.width, mask.region.height) != (image.width, image.height):
             contents.defects[MASK_SIZE] += 1
             continue

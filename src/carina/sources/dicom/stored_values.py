@@ -69,6 +69,12 @@ class PixelForm(NamedTuple):
         """Of an allocated value, in the byte order of this machine."""
         return np.dtype(f"{'i' if self.is_signed else 'u'}{self.allocated // 8}")
 
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The lowest and the highest value of the stored bits."""
+        half = 1 << (self.stored - 1)
+        return (-half, half - 1) if self.is_signed else (0, 2 * half - 1)
+
 
 def read_form(attributes: Attributes) -> PixelForm:
     """How the values of a grey image with one frame are stored.
@@ -238,7 +244,9 @@ def _decode_jpeg_2000(packed: bytes, form: PixelForm) -> Integers:
         moved -= 1 << (precision - 1)
     elif form.is_signed:  # the codestream does not say what the object says
         moved = np.where(moved >= 1 << (form.stored - 1), moved - (1 << form.stored), moved)
-    return moved.astype(form.dtype)
+    # The codestream may have more bits than the object states.
+    clipped: Integers = np.clip(moved, *form.limits).astype(form.dtype)
+    return clipped
 
 
 def _decode_with_pillow(reader: Any, packed: bytes, form: PixelForm, mode: str) -> tuple[Integers, int]:  # noqa: ANN401 - a class of Pillow's
