@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from tests.sources.dicom.objects import RAMP, compressed, encode, encode_image, encode_rle, radiograph
 
-from carina.phantom.dicom_objects import BIG_ENDIAN, DEFLATED, EXPLICIT, IMPLICIT
+from carina.phantom.dicom_objects import BIG_ENDIAN, DEFLATED, EXPLICIT, IMPLICIT, encode_object
 from carina.sources.dicom.attributes import ObjectError, Tag, parse_object
 from carina.sources.dicom.stored_values import (
     JPEG_2000_LOSSLESS,
@@ -52,6 +52,13 @@ def test_the_sign_is_extended():
     values = np.array([[0x0FFF, 0x07FF, 0x0800]], np.uint16)
     elements = radiograph(values, PIXEL_REPRESENTATION=("US", 1))
     assert decode(elements).tolist() == [[-1, 2047, -2048]]
+
+
+def test_bytes_in_words_are_swapped_where_the_highest_byte_comes_first():
+    values = np.array([[1, 2, 3]], np.uint8)
+    swapped = radiograph(values, bits=8, PIXEL_DATA=("OW", b"\x02\x01\x00\x03"))
+    found = parse_object(encode_object(swapped, syntax=BIG_ENDIAN), is_whole=True, max_bytes=1000)
+    assert decode_stored_values(found)[0].tolist() == [[1, 2, 3]]
 
 
 def test_a_higher_high_bit_moves_the_values_down():

@@ -207,6 +207,8 @@ class PixelSpan(NamedTuple):
     start: int
     length: int | None
     """None for data in fragments, which end with a mark."""
+    is_words: bool
+    """Whether they are stated to be words of 16 bits (OW), whose bytes the byte order concerns."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +313,7 @@ class _Parser:
                 return values, element.start
             if depth == 0 and element.tag == Tag.PIXEL_DATA:
                 length = None if element.length == _UNDEFINED else element.length
-                self.pixels = PixelSpan(element.start, length)
+                self.pixels = PixelSpan(element.start, length, element.form == b"OW")
                 return values, end
             if depth == 0 and element.tag in _FLOAT_PIXELS:
                 raise ObjectError("pixels", "its pixels are floating-point numbers")

@@ -145,12 +145,17 @@ def _correct_bits(values: Integers, form: PixelForm) -> Integers:
 
 def _read_native(found: DicomObject, form: PixelForm) -> Integers:
     assert found.pixels is not None  # noqa: S101 - the caller has checked it
-    start, length = found.pixels
+    start, length, is_words = found.pixels
     number = form.rows * form.columns
+    is_swapped = form.allocated == 8 and is_words and found.attributes.order == ">"
     if length is None:
         raise damaged("its pixel data have no length")
-    if min(length, len(found.content) - start) < number * form.allocated // 8:
+    size = number * form.allocated // 8 + (number % 2 if is_swapped else 0)
+    if min(length, len(found.content) - start) < size:
         raise damaged("its pixel data are cut short")
+    if is_swapped:
+        pairs = np.frombuffer(found.content, form.dtype, size, start).reshape(-1, 2)
+        return pairs[:, ::-1].ravel()[:number]
     stored = np.dtype(f"{found.attributes.order}{form.dtype.str[1:]}")
     values = np.frombuffer(found.content, stored, number, start)
     return values.astype(form.dtype, copy=False)
@@ -243,7 +248,7 @@ def _decode_jpeg_2000(packed: bytes, form: PixelForm) -> Integers:
     if is_signed:
         moved -= 1 << (precision - 1)
     elif form.is_signed:  # the codestream does not say what the object says
-        moved = np.where(moved >= 1 << (form.stored - 1), moved - (1 << form.stored), moved)
+        moved = np.where(moved >= 1 << (precision - 1), moved - (1 << precision), moved)
     # The codestream may have more bits than the object states.
     clipped: Integers = np.clip(moved, *form.limits).astype(form.dtype)
     return clipped
