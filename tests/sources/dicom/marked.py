@@ -117,9 +117,11 @@ def has_mark(content: bytes) -> bool:
         ):
             if form.lower() in lower:
                 return True
-        for shift in range(3):  # base64 at any offset
-            packed = base64.b64encode(b"\0" * shift + mark.encode())[4 if shift else 0 : -4]
-            if packed in content:
+        for shift in range(
+            3
+        ):  # base64 at any offset: the signs that nothing but the mark decides, eight and more
+            padded = b"\0" * shift + mark.encode()
+            if base64.b64encode(padded)[4 if shift else 0 : len(padded) // 3 * 4] in content:
                 return True
     return False
 
