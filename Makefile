@@ -40,7 +40,7 @@ test: lint browser  ## Set up everything, check style and types, build the docs,
 
 # Not part of the tests, which run a short version of each: in full they take hours.
 drills: $(VENV)/.installed-dev  ## Kill, interrupt, damage and deceive every command, and count what breaks
-	@for drill in kill signals server determinism fuzz; do \
+	@for drill in kill signals server determinism fuzz dicom; do \
 	  echo "== $$drill" && $(BIN)/python drills/$$drill.py || failed=1; done; exit $${failed:-0}
 
 # Apart, because counting lines takes a third of the time again.

@@ -58,8 +58,9 @@ ONLY_ON_THE_COMMAND_LINE = {
     "price_in",
     "price_out",
     "help",
+    "format_",
 }
-"""How a command prints, ends or opens its result."""
+"""How a command prints, ends or opens its result, and in which form it writes it."""
 
 
 def commands():

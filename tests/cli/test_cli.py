@@ -28,7 +28,14 @@ EVERY_COMMAND = (
         "export",
     ),
     *("list-metrics", "phantom", "report", "run", "score-maps", "show", "sources"),
-    *("build percept", "build trek", "build ground", "import chexpercept", "import swift-chat"),
+    *(
+        "build percept",
+        "build trek",
+        "build ground",
+        "import chexpercept",
+        "import dicom",
+        "import swift-chat",
+    ),
     *("export --to chat", "export --to chexpercept", "export --to hf"),
 )
 

@@ -159,7 +159,7 @@ def test_copied_images_lie_in_the_benchmark(bundle, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("padchest", "x"), "unknown source 'padchest'. Known: chexpercept, phantom, swift-chat."),
+        (("padchest", "x"), "unknown source 'padchest'. Known: chexpercept, dicom, phantom, swift-chat."),
         (("phantom", "x"), "phantom: is not imported; make phantom studies with `carina phantom`"),
         (("chexpercept", "nowhere"), "chexpercept.json: missing, so nowhere is not a CheXpercept bundle"),
         (("swift-chat", "nowhere.json"), "nowhere.json: no such file"),

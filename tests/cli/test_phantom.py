@@ -192,6 +192,7 @@ def test_the_command_has_the_options_and_defaults_of_the_function():
     renamed = {"finding": "findings", "device": "devices"}
     options = {renamed.get(name, name): option.default for name, option in command.parameters.items()}
     assert options.pop("json") is False
+    assert options.pop("format_") == "studies"
     assert options == {
         name: option.default for name, option in function.parameters.items() if name != "progress"
     }

@@ -2,7 +2,8 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -13,7 +14,10 @@ from carina.store.counts import format_count
 from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from carina.phantom.options import Wording
+    from carina.studies import Studies
 
 
 def register(app: typer.Typer) -> None:
@@ -87,6 +91,14 @@ def phantom(
     malpositioned: Annotated[
         float, typer.Option(metavar="SHARE", help="Share of devices with a misplaced tip.")
     ] = 0.15,
+    format_: Annotated[
+        Literal["studies", "dicom"],
+        typer.Option(
+            "--format",
+            help="What to write: studies (a study set), or dicom (DICOM files with invented identifiers and "
+            "segmentations, to show `carina import dicom`).",
+        ),
+    ] = "studies",
     workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -111,11 +123,12 @@ def phantom(
       carina phantom -n 1000 --size 1024 -o studies-1024
       carina phantom -n 200 --finding nodule=1 --finding mass=1 --normal 0.5 -o nodules
       carina phantom -n 100 --pa-with-lateral 1 --pa-alone 0 -o two-views
+      carina phantom -n 20 --bits 12 --format dicom -o archive
     """
     from carina.phantom import make_phantoms
 
-    studies = make_phantoms(
-        out,
+    make = partial(
+        make_phantoms,
         n=n,
         seed=seed,
         size=size,
@@ -135,7 +148,10 @@ def phantom(
         workers=workers,
         progress=partial(progress, quiet=json),
     )
-    counts = studies.manifest.counts
+    if format_ == "dicom":
+        _write_dicom(make, out, json=json)
+        return
+    counts = make(out).manifest.counts
     if json:
         print_json({"studies": out, "counts": counts})
     else:
@@ -143,6 +159,28 @@ def phantom(
         print_line(
             f"{format_count(counts.studies, 'study', 'studies')} of {format_count(counts.patients, 'patient')}, "
             f"{format_count(counts.images, 'image')}",
+            err=True,
+        )
+
+
+def _write_dicom(make: "Callable[[Path], Studies]", out: Path, *, json: bool) -> None:
+    """Make the studies in a temporary directory, and write them as DICOM files."""
+    from carina.phantom import write_dicom
+
+    with TemporaryDirectory() as folder:
+        written = write_dicom(make(Path(folder) / "studies"), out, progress=partial(progress, quiet=json))
+    if json:
+        counts = {
+            "studies": written.studies,
+            "images": written.images,
+            "segmentations": written.segmentations,
+        }
+        print_json({"dicom": out, "counts": counts})
+    else:
+        print_line(out)
+        print_line(
+            f"{format_count(written.studies, 'study', 'studies')}, {format_count(written.images, 'image')}, "
+            f"{format_count(written.segmentations, 'segmentation')}",
             err=True,
         )
 

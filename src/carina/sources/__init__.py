@@ -13,6 +13,7 @@ from carina.sources._source import (
     Source,
     SourceList,
     Stream,
+    WithImages,
     list_sources,
     source,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "SourceError",
     "SourceList",
     "Stream",
+    "WithImages",
     "import_cases",
     "import_source",
     "import_studies",

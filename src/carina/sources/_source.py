@@ -18,6 +18,10 @@ from carina.studies.model import Study
 if TYPE_CHECKING:
     import polars as pl
 
+ImageRoot: TypeAlias = Literal["path", "images", "out"]
+_FILLED_IN: Final = ("advance", "out")
+"""Parameters of a reader that the import fills in."""
+
 Brings: TypeAlias = Literal["studies", "cases"]
 """What a source becomes: a study set, or a benchmark where it carries questions."""
 
@@ -57,7 +61,16 @@ class Repaired:
     """Fields of the record that have no place in Carina."""
 
 
-Item: TypeAlias = Study | Case | Repaired | Skipped
+@dataclass(frozen=True, kw_only=True)
+class WithImages:
+    """A record with image files that the reader made, for sources whose `image_root` is "out"."""
+
+    item: Study | Repaired
+    files: Mapping[str, bytes]
+    """Content of the image files by image key; the import writes them into the study set."""
+
+
+Item: TypeAlias = Study | Case | Repaired | WithImages | Skipped
 Call: TypeAlias = Callable[[], Iterable[Item]]
 """Items that are made when it is called, such as a `functools.partial` of a function of a module.
 
@@ -104,8 +117,13 @@ class Source:
     """Whether the reader reports its progress itself, by its parameter `advance`."""
     inputs: Callable[[Path], Inputs] = _the_file_itself
     """Files that decide what is read: the manifest records their SHA-256."""
-    image_root: Literal["path", "images"] = "path"
-    """Where image keys start: at the path of the source, or at a folder that the user names with `images`."""
+    image_root: ImageRoot = "path"
+    """Where image keys start: at the path of the source, at a folder that the user names with `images`, or in the
+    study set itself, for a reader that yields `WithImages`."""
+    has_out: bool = False
+    """Whether the reader wants to know the directory that is written, by its parameter `out`."""
+    record_options: Callable[[Path, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    """From the path and the options to what the manifest records instead of the options."""
     defects: Mapping[str, str] = field(default_factory=dict)
     """Known defects of records that are used all the same, and what is done about each, in the order of listing."""
     second_id: str | None = None
@@ -168,7 +186,8 @@ def source(
     url: str | None = None,
     citation: str | None = None,
     inputs: Callable[[Path], Inputs] = _the_file_itself,
-    image_root: Literal["path", "images"] = "path",
+    image_root: ImageRoot = "path",
+    record_options: Callable[[Path, Mapping[str, Any]], Mapping[str, Any]] | None = None,
     defects: Mapping[str, str] | None = None,
     second_id: str | None = None,
     measure: Callable[[Path], int] | None = None,
@@ -178,9 +197,10 @@ def source(
 
     The function takes the path that the user gives and yields `Study` or `Case` records, `Skipped` for records that
     cannot be used, and `Repaired` for records that are used in spite of a defect. Its keyword-only parameters are the
-    options of the source: annotate each with its type and `msgspec.Meta(description=...)`, the help text. Two names
+    options of the source: annotate each with its type and `msgspec.Meta(description=...)`, the help text. These names
     are filled in by the import: `images`, the folder of the image files (a `Path` or None), and `advance`, a function
-    to call with the number of `unit`s that have been read.
+    to call with the number of `unit`s that have been read. A third, `out`, is the directory that the import writes, for
+    a reader that has to keep other files out of it.
 
     Args:
         name: As on the command line; a module of Carina has the same name, with `_` for `-`.
@@ -194,8 +214,10 @@ def source(
         citation: What to cite, as text.
         inputs: From the path to the files that decide what is read, by name; the manifest records their checksums.
             Without it, the path itself where it is a file.
-        image_root: Where image keys start: at the "path" of the source, or at the folder that the user names with
-            "images".
+        image_root: Where image keys start: at the "path" of the source, at the folder that the user names with
+            "images", or in the study set ("out"), for a reader that yields `WithImages`.
+        record_options: From the path and the options to what the manifest records instead of the options, for options
+            that must not be recorded as they are.
         defects: Defects that `Repaired` may name, and what is done about each.
         second_id: The defect to count when an id comes twice; the second record then gets a number.
         measure: From the path to the amount to read, in `unit`, for a progress bar.
@@ -211,7 +233,7 @@ def source(
     """
 
     def register(read: Callable[..., Stream]) -> Callable[..., Stream]:
-        declared = {option.name: option for option in declared_options(read, reserved=("advance",))}
+        declared = {option.name: option for option in declared_options(read, reserved=_FILLED_IN)}
         SOURCES.register(
             name,
             Source(
@@ -228,6 +250,8 @@ def source(
                 options=tuple(option for option in declared.values() if option.name != "images"),
                 images_option=declared.get("images"),
                 has_advance="advance" in inspect.signature(read).parameters,
+                has_out="out" in inspect.signature(read).parameters,
+                record_options=record_options,
                 inputs=inputs,
                 image_root=image_root,
                 defects=dict(defects or {}),

@@ -4,7 +4,7 @@
 <out>/import.json                         numbers of records that were read and used
 <out>/skipped.csv                         records that could not be used, and why
 <out>/defects.csv                         defects of records that are used, for sources that declare them
-<out>/images/...                          copies of the images, with `copy_images`
+<out>/images/...                          copies of the images, with `copy_images`; images that the reader made
 <out>/.import/...                         notes of finished parts, until the last is written
 """
 
@@ -30,7 +30,7 @@ from carina.sources._imported import (
     write_tables,
 )
 from carina.sources._record import SourceError
-from carina.sources._source import Call, Item, Repaired, Skipped, Source, Stream
+from carina.sources._source import Call, Item, Repaired, Skipped, Source, Stream, WithImages
 from carina.store import PartInfo
 from carina.store.errors import CarinaError, ImageError
 from carina.store.files import remove_temporary_files, sha256, write_bytes
@@ -68,12 +68,14 @@ class Job:
                 )
             if not self.images.is_dir():
                 raise CarinaError(f"{self.images}: no such directory of images")
+        if self.copy_images and self.source.image_root == "out":
+            raise CarinaError(f"source {self.source.name}: writes its images in any case (--copy-images)")
         if self.copy_images and self.image_folder is None:
             raise CarinaError(
                 f"source {self.source.name}: name the folder of the images to copy them (--images)"
             )
         if (
-            self.source.image_root == "path"
+            self.source.image_root in ("path", "out")
             and self.path.is_dir()
             and self.out.resolve().is_relative_to(self.path.resolve())
         ):
@@ -86,6 +88,8 @@ class Job:
         """Where image keys start; None where that is unknown."""
         if self.images is not None or self.source.image_root == "images":
             return self.images
+        if self.source.image_root == "out":
+            return None
         return self.path if self.path.is_dir() else self.path.parent
 
     def stream(self, advance: Callable[[int], None]) -> Stream:
@@ -94,6 +98,8 @@ class Job:
             filled["images"] = self.images
         if self.source.has_advance:
             filled["advance"] = advance
+        if self.source.has_out:
+            filled["out"] = self.out
         assert self.source.read is not None  # noqa: S101 - `import_source` has checked it
         return self.source.read(self.path, **filled)
 
@@ -102,11 +108,14 @@ class Job:
         options: dict[str, Any] = {
             name: _checksum_inputs(files) for name, files in self.source.inputs(self.path).items()
         }
-        for name, value in self.options.items():
+        recorded = self.options
+        if self.source.record_options is not None:
+            recorded = dict(self.source.record_options(self.path, self.options))
+        for name, value in recorded.items():
             if not isinstance(value, Path) or not value.is_dir():
                 options[name] = _checksum_inputs(value) if isinstance(value, Path) else value
         folder = self.image_folder
-        if self.copy_images:
+        if self.copy_images or self.source.image_root == "out":
             root = IMAGES
         else:
             root = (
@@ -178,7 +187,8 @@ def _check_record(faults: Callable[[Any], Iterable[str]], place: str, item: Item
     """The record, or the reason why it cannot be stored."""
     if isinstance(item, Skipped):
         return item
-    record = item.record if isinstance(item, Repaired) else item
+    used = item.item if isinstance(item, WithImages) else item
+    record = used.record if isinstance(used, Repaired) else used
     fault = next(iter(faults(record)), None)
     if fault is None:
         return item
@@ -210,6 +220,8 @@ class _State:
     parts: list[PartInfo] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     """Ids so far, for sources in which a repeated id gets a number."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Image files of the last record that was read, to be written before the record."""
 
     def close_part(self) -> None:
         self.counts.merge(self.part)
@@ -247,7 +259,7 @@ def run_import(
             records, is_usable = _look_ahead(read_records())
             if not is_usable and not state.parts:
                 return _count_unusable(job, state)
-        rest = _copy_images(records, job) if job.copy_images else records
+        rest = _copy_images(records, job) if job.copy_images else _write_images(records, job, state)
         while chunk := list(islice(rest, PART_SIZE)):
             index = len(state.parts)
             state.parts.append(build.write_part(index, chunk))
@@ -256,7 +268,7 @@ def run_import(
             state.close_part()
         state.close_part()
         imported = Imported(job.source, job.out, state.counts)
-        if job.copy_images:
+        if (job.out / IMAGES).is_dir():
             remove_temporary_files(job.out / IMAGES)
         build.close(state.parts, lambda _manifest: write_tables(imported))
     return imported
@@ -295,6 +307,9 @@ def _keep_records(
                 raise SourceError(item.message)
             state.part.skipped.append(item)
             continue
+        state.files = {}
+        if isinstance(item, WithImages):
+            state.files, item = dict(item.files), item.item  # noqa: PLW2901 - the record inside
         record = item.record if isinstance(item, Repaired) else item
         if not isinstance(record, expected):
             raise TypeError(
@@ -340,6 +355,17 @@ def _copy_images(records: Iterable["Study | Case"], job: Job) -> Iterator["Study
             except ValueError as error:
                 raise ImageError(f"{folder / image.key}: {error}") from error
             _copy_image(original, job.out / IMAGES / image.key, image.sha256)
+        yield record
+
+
+def _write_images(records: Iterable["Study | Case"], job: Job, state: _State) -> Iterator["Study | Case"]:
+    """The same records; images that the reader made are written before their record is yielded."""
+    for record in records:
+        for key, content in state.files.items():
+            path = inside((job.out / IMAGES).resolve(), key)
+            if not (path.is_file() and path.read_bytes() == content):
+                write_bytes(path, content)
+        state.files = {}
         yield record
 
 

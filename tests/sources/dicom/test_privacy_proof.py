@@ -1,0 +1,138 @@
+"""No attribute leaves an object but those that `Study` names: a marker in all of them reaches no byte of any output."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image, PngImagePlugin
+from tests.sources.dicom import marked
+from tests.sources.dicom.marked import MARKER, MARKER_DATE, MARKER_UID, insert, marked_elements, nested
+from tests.sources.dicom.objects import encode, radiograph, segmentation
+
+import carina
+from carina.phantom.dicom_objects import Items
+from carina.sources import import_source
+from carina.sources.dicom.attributes import Tag
+
+SIDE = 96
+PIXELS = (np.add.outer(np.arange(SIDE), np.arange(SIDE)) * 20).astype(np.uint16)
+NODULE = np.hypot(*np.meshgrid(np.arange(SIDE) - 30, np.arange(SIDE) - 40)) < 9
+SEQUENCES = ("VIEW_CODE", "ANATOMIC_REGION", "VOI_LUT", "MODALITY_LUT", "DERIVATION_IMAGES", "SEGMENTS")
+
+
+def image(number: int, **changes: object) -> dict[int, tuple[str, object]]:
+    """A radiograph whose ids and dates are marks."""
+    ids = {
+        "SOP_INSTANCE": ("UI", f"{MARKER_UID}.{number}"),
+        "STUDY_INSTANCE": ("UI", f"{MARKER_UID}.{number}.1"),
+        "PATIENT_ID": ("LO", f"{MARKER}{number // 2}"),
+        "PATIENT_ID_ISSUER": ("LO", MARKER),
+        "STUDY_DATE": ("DA", MARKER_DATE),
+        "STUDY_TIME": ("TM", f"{number % 24:02d}0000"),
+        "BIRTH_DATE": ("DA", MARKER_DATE),
+    }
+    return radiograph(PIXELS, **{**ids, **changes})
+
+
+def write_marked(folder: Path) -> int:
+    """Objects with every tag, in sequences, in private groups, and in what is read; returns how many tags."""
+    folder.mkdir()
+    number, tags = 0, 0
+
+    def write(content: bytes) -> None:
+        (folder / f"{MARKER}-{number:04d}.dcm").write_bytes(content)
+
+    for group, elements in marked.marked_tags():
+        number += 1
+        tags += len(elements)
+        content = marked_elements(group, elements)
+        some = marked_elements(group, elements[elements < 0x200])
+        inner = nested(some, tag=0x00400555, depth=3) + nested(some, tag=0x00091010, depth=1)
+        write(insert(image(number), content + inner + nested(some, tag=Tag.VIEW_CODE, depth=2)))
+    for tag in Tag:
+        if tag >> 16 in (2, 4) or tag == Tag.PIXEL_DATA:
+            continue
+        for form, value in (("LO", MARKER), ("UI", MARKER_UID), ("DA", MARKER_DATE)):
+            number += 1
+            write(encode(image(number, **{tag.name: (form, value)})))
+    for name in SEQUENCES:
+        number += 1
+        write(encode(image(number, **{name: ("SQ", marked.marked_item())})))
+    for label in (MARKER, "nodule"):
+        number += 1
+        mask = segmentation([(1, f"{MARKER_UID}.1", NODULE)], [(1, label, MARKER, MARKER)])
+        mask[0x00081140] = ("SQ", Items(({0x00081155: ("UI", MARKER_UID), 0x00104000: ("LT", MARKER)},)))
+        mask[Tag.SOP_INSTANCE] = ("UI", f"{MARKER_UID}.{number}")
+        write(encode(mask))
+    (folder / f"{MARKER}.txt").write_text(MARKER)
+    (folder / "cut.dcm").write_bytes(encode(image(number + 1))[:900] + MARKER.encode())
+    return tags
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory) -> tuple[Path, object]:
+    """Everything that the commands write about the marked objects."""
+    base = tmp_path_factory.mktemp("proof")
+    tags = write_marked(base / MARKER)
+    assert tags > 1_000_000
+    made = base / "made"
+    imported = import_source(
+        "dicom",
+        base / MARKER,
+        made / "studies",
+        options={"key_file": base / "key", "burned_in": "keep"},
+        workers=1,
+    )
+    studies = made / "studies"
+    carina.show(studies, made / "pages", limit=3)
+    bench = carina.build_ground(studies, made / "bench", absent=0, workers=1)
+    maps = carina.explain(bench, "builtin/asymmetry", made / "maps", workers=1, controls=False)
+    carina.report([maps], made / "report", cases=2)
+    carina.export(bench, made / "hf", to="hf", workers=1)
+    return made, imported
+
+
+def test_the_objects_were_used(outputs):
+    _, imported = outputs
+    assert imported.counts.kept > 200
+    assert {item.kind for item in imported.skipped} >= {"not DICOM", "damaged", "other modality", "body part"}
+    assert sum(len(study.findings) for study in imported.opened()) == 1
+
+
+def test_no_mark_is_in_any_output(outputs):
+    made, _ = outputs
+    kinds = {path.suffix for path in made.rglob("*") if path.is_file()}
+    assert {".parquet", ".png", ".json", ".csv", ".html"} <= kinds
+    assert marked.scan(made) == []
+
+
+def test_a_second_scan_agrees(outputs):
+    made, _ = outputs
+    assert marked.scan_again(made) == []
+
+
+def test_no_date_is_the_date_of_the_object(outputs):
+    _, imported = outputs
+    dates = {study.date for study in imported.opened() if study.date is not None}
+    assert dates
+    assert not {date.isoformat() for date in dates} & {"1873-04-05", "2020-03-10"}
+
+
+def test_the_scans_find_what_is_there(tmp_path):
+    """Both scans, on everything in which a marker could hide."""
+    pl.DataFrame({"a": [MARKER.lower()]}).write_parquet(tmp_path / "a.parquet", compression="zstd")
+    text = PngImagePlugin.PngInfo()
+    text.add_text("Comment", MARKER, zip=True)
+    Image.new("L", (4, 4)).save(tmp_path / "b.png", pnginfo=text)
+    (tmp_path / "c.bin").write_bytes(struct.pack("4s", b"xxxx") + MARKER_UID.encode("utf-16-le"))
+    (tmp_path / f"{MARKER_DATE}.txt").write_text("")
+    for scan in (marked.scan, marked.scan_again):
+        assert len(scan(tmp_path)) >= 4, scan
+
+
+def test_without_the_allow_list_the_scan_would_find_it(import_objects):
+    imported = import_objects([encode(image(1))], keep_identifiers=True)
+    assert marked.scan(imported.path)
+    assert marked.scan_again(imported.path)
