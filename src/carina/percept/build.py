@@ -33,6 +33,7 @@ from carina.models import ModelIdentity, Segmenter, identify_model
 from carina.percept.analysis import analyse_lesion, subject_of
 from carina.percept.assemble import make_lesion_case, make_lesion_free_case
 from carina.percept.attribute_steps import location_step_name
+from carina.percept.balance import FeatureBalance
 from carina.percept.build_report import CellReport, PerceptBuildReport
 from carina.percept.candidates import Candidate, Candidates, find_candidates
 from carina.percept.deformers import DeformerSource, SegmenterDeformers, warp_deformer
@@ -60,7 +61,7 @@ from carina.store.workers import in_order
 from carina.studies import Studies
 from carina.studies.vocabulary import Split
 
-PROTOCOL_VERSION: Final = 2
+PROTOCOL_VERSION: Final = 3
 """Raised when the same studies, seed and rules give other cases."""
 PART_SIZE: Final = 256
 _NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")
@@ -344,11 +345,12 @@ def _assemble(
     """Write the cases of every target in parts; returns the build report and the parts."""
     parts: list[PartInfo] = []
     cells: list[CellReport] = []
+    paths, masks = FeatureBalance(), FeatureBalance()
     why = Counter((skip.target, skip.reason) for skip in [*found.skipped, *analyses.skipped])
     for target in options.targets:
         cases = [
             *_make_lesion_free_cases(studies, found.absent[target], target, options),
-            *_make_lesion_cases(analyses.accepted[target], target, options),
+            *_make_lesion_cases(analyses.accepted[target], target, options, paths=paths, masks=masks),
         ]
         # Sorted by id, so that the order of rows does not reveal the path.
         cases.sort(key=lambda case: case.id)
@@ -395,12 +397,20 @@ def _make_lesion_free_cases(
 
 
 def _make_lesion_cases(
-    accepted: Sequence[LesionAnalysis], target: str, options: BuildOptions
+    accepted: Sequence[LesionAnalysis],
+    target: str,
+    options: BuildOptions,
+    *,
+    paths: FeatureBalance,
+    masks: FeatureBalance,
 ) -> Iterator[Case]:
     seed = options.seed
-    for path, cell in assign_paths(choose_lesions(accepted, options.per_cell), seed=seed).items():
+    lesions = choose_lesions(accepted, options.per_cell)
+    for path, cell in assign_paths(lesions, seed=seed, balance=paths).items():
         regions = assign_region_counts(cell, seed=seed)
-        for index, analysis in enumerate(choose_masks(cell)):
+        if path == "RR":
+            cell = choose_masks(cell, rules=options.rules, seed=seed, balance=masks)  # noqa: PLW2901
+        for index, analysis in enumerate(cell):
             right = regions[index]
             turns = {location_step_name(right): regions[:index].count(right)}
             yield make_lesion_case(

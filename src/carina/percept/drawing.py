@@ -38,7 +38,7 @@ class Drawing:
 
     def __init__(self, analysis: LesionAnalysis, assembly: Assembly) -> None:
         self.analysis, self.assembly = analysis, assembly
-        self.options = analysis.mask_sets[0].options
+        self.options = analysis.masks[:OPTIONS]
         revised = assembly.path == "RR"
         self._shown = analysis.shown if revised else analysis.revised
         self.order = (

@@ -48,16 +48,13 @@ class DistractorPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MaskChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A mask to choose from."""
+
     region: Region
     kind: str
-
-
-class MaskSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Four masks to choose from, the right one first."""
-
-    options: tuple[MaskChoice, ...]
-    stands_out: tuple[str, ...]
-    """Rules of thumb that find the right mask without the image."""
+    """"key" for the right mask, else what is wrong with it."""
+    features: tuple[float, ...]
+    """What its contour looks like; as `MaskOption.features`."""
 
 
 class LocationChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,8 +110,12 @@ class LesionAnalysis(msgspec.Struct, frozen=True, kw_only=True, tag="analysis"):
     """IoU of the shown contour with the truth."""
     edits: tuple[ContourEdit, ...]
     points: tuple[DistractorPoint, ...]
-    mask_sets: tuple[MaskSet, ...]
-    """Sets of mask options, of which a case uses one."""
+    shown_features: tuple[float, ...]
+    """What the shown contour looks like; `FEATURES` of it."""
+    masks: tuple[MaskChoice, ...]
+    """Masks to choose from, the right one first; a case uses four of them."""
+    mask_overlaps: tuple[tuple[float, ...], ...]
+    """IoU of every two of these masks."""
     attributes: AttributeTruth | None
     """None for lesions that the protocol does not describe."""
 
