@@ -17,7 +17,13 @@ from carina.percept.anatomy import (
     measure_overlap,
     read_anatomy,
 )
-from carina.percept.attributes import LOCATION_OPTIONS, Attributes, choose_regions, measure_stable_attributes
+from carina.percept.attributes import (
+    ATTRIBUTES,
+    LOCATION_OPTIONS,
+    Attributes,
+    choose_regions,
+    measure_stable_attributes,
+)
 from carina.percept.contour_features import measure_features
 from carina.percept.deformers import Deformer, DeformerSource, warp_deformer
 from carina.percept.edit_sites import Place
@@ -245,18 +251,21 @@ def _record_attributes(
         chosen = choose_regions(attributes, geometry.anatomy, rules, right=right, chance=chance)
         if chosen is not None:
             locations[right] = _record_location(*chosen, geometry.anatomy)
+    not_asked = dict(attributes.not_asked)
     if not locations:
-        raise Ineligible("no regions to choose from", _describe_clear_regions(attributes))
+        not_asked["location"] = f"no regions to choose from: {_describe_clear_regions(attributes)}"
     return AttributeTruth(
         zones=attributes.zones,
         regions=attributes.regions,
         lungs=attributes.lungs,
         sizes=attributes.sizes,
         affected=attributes.affected,
+        distribution=attributes.distribution,
         severity=dict(attributes.severity),
         comparison=attributes.comparison,
         outside_share=attributes.outside_share,
         locations=locations,
+        not_asked={task: not_asked[task] for task in ATTRIBUTES if task in not_asked},
     )
 
 

@@ -20,6 +20,8 @@ class CellReport(msgspec.Struct, frozen=True, kw_only=True):
     """Studies that state what the cell needs."""
     reasons: dict[str, int]
     """Candidates that could not be used, by reason; the two paths of a lesion share theirs."""
+    not_asked: dict[str, int] = {}
+    """By task and reason ("distribution: zone on a cut"), cases that were built without the step."""
 
 
 class PerceptBuildReport(BuildReport, frozen=True, kw_only=True):

@@ -24,6 +24,9 @@ _SMOOTHING: Final = 2.0
 _NEARLY_STRAIGHT: Final = 0.03
 """Radians per step below which a contour counts as straight: the turn of a circle of 130 pixels' radius."""
 
+_FEWEST_STEPS: Final = 8
+"""A shorter contour has no direction."""
+
 Outline = NDArray[np.float64]
 """Points (x, y) of a closed curve."""
 
@@ -87,9 +90,10 @@ def measure_features(mask: Mask, pixel: float) -> NDArray[np.float64]:
 
 
 def _find_outlines(mask: Mask, pixel: float) -> list[Outline]:
-    padded = np.pad(mask, 1).astype(np.uint8)
+    x, y, width, height = cv2.boundingRect(mask.view(np.uint8))
+    padded = np.pad(mask[y : y + height, x : x + width], 1).view(np.uint8)
     found, _ = cv2.findContours(padded, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-    return [(outline[:, 0, :] - 1.0) / pixel for outline in found]
+    return [np.asarray((outline[:, 0, :] - 1.0) / pixel, np.float64) for outline in found]
 
 
 def _length(outline: Outline) -> float:
@@ -112,7 +116,7 @@ def _measure_turns(outline: Outline) -> NDArray[np.float64]:
     closed = np.concatenate([outline, outline[:1]])
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(closed, axis=0).T))])
     count = int(along[-1] / _STEP)
-    if count < 8:  # noqa: PLR2004 - too short to have a direction
+    if count < _FEWEST_STEPS:
         return np.zeros(1)
     places = np.arange(count) * (along[-1] / count)
     curve = np.interp(places, along, closed[:, 0]) + 1j * np.interp(places, along, closed[:, 1])

@@ -47,6 +47,9 @@ LEAST_OF_WANTED: Final = 0.8
 
 FACET_TOLERANCES: Final = (3.0, 6.0, 10.0, 16.0)
 """Distances, in pixels of the frame, by which a new contour may be moved to make it straighter."""
+STRAIGHTER: Final = 1.6
+"""How much longer the sides of a new contour should be than those of the outline: it has corners where it begins and
+ends, and would else be less straight than what it replaces."""
 _FEWEST_POINTS: Final = 8
 """A new contour of fewer pixels stays as it is."""
 
@@ -173,7 +176,7 @@ def _match_straightness(piece: Mask, before: Mask, operation: Operation, outline
     if count < _FEWEST_POINTS:
         return piece
     tolerance = SIDE_TOLERANCE * outline.scale
-    wanted = np.log(outline.side_length)
+    wanted = np.log(STRAIGHTER * outline.side_length)
     best, least = (
         None,
         abs(np.log(mean_side([measure_sides(ring[:count], tolerance, is_closed=False)])) - wanted),

@@ -145,6 +145,7 @@ class Drawing:
             share_of_image=analysis.share,
             conspicuity=analysis.conspicuity,
             share_outside_lungs=None if attributes is None else attributes.outside_share,
+            not_asked={} if attributes is None else attributes.not_asked,
         )
 
     def _edit_facts(self) -> dict[str, EditFacts]:

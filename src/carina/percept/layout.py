@@ -299,7 +299,7 @@ def _complete_layout(space: EditSpace, edits: list[Site], *, wide: float) -> Lay
 
 
 def _measure_drawn_edits(space: EditSpace, edits: Sequence[Site], shown: Mask) -> list[Site]:
-    """The edits with the area and thickness that they have on the drawn contour; `Ineligible` where one is too small."""
+    """The edits with area and thickness on the drawn contour; `Ineligible` where one is too small."""
     changed = np.ascontiguousarray(shown ^ space.outline.revised).view(np.uint8)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(changed, connectivity=8)
     sites = []

@@ -20,9 +20,7 @@ from carina.percept.rules import Ineligible, Rules
 from carina.studies.region import Mask
 
 OPTIONS: Final = 4
-MOST_STATES: Final = 160
-"""Most combinations of mistakes that are considered."""
-MOST_DRAWN: Final = 12
+MOST_DRAWN: Final = 24
 """Most wrong masks that are drawn."""
 KEY: Final = "key"
 
@@ -62,7 +60,6 @@ def make_mask_pool(outline: Outline, layout: Layout, rules: Rules, chance: np.ra
     """
     sites = _list_states(layout)
     rows = _sample_rows(sites, chance)
-    rows = rows[chance.permutation(len(rows))[:MOST_DRAWN]]
     drawn = [_draw_row(row, sites, outline) for row in rows]
     overlaps = measure_overlaps([outline.revised, layout.shown, *drawn])
     is_apart = (overlaps[0] <= rules.option_iou_key) & (overlaps[1] <= rules.option_iou)
@@ -98,10 +95,10 @@ def list_option_sets(overlaps: NDArray[np.float64], rules: Rules) -> NDArray[np.
 
 
 def _draw_row(row: NDArray[np.int64], sites: list[list[_State]], outline: Outline) -> Mask:
-    picked = [sites[site][state] for site, state in enumerate(row) if state]
-    return outline.draw(
-        apply_changes(outline.mask, [state.change for state in picked if state.change is not None])
-    )
+    picked = [sites[site][state].change for site, state in enumerate(row) if state]
+    changes = [change for change in picked if change is not None]
+    mask = apply_changes(outline.mask, changes)
+    return outline.draw_changed(mask, [change.window for change in changes])
 
 
 def measure_overlaps(masks: list[Mask]) -> NDArray[np.float64]:
@@ -142,12 +139,12 @@ def _list_states(layout: Layout) -> list[list[_State]]:
 
 
 def _sample_rows(sites: list[list[_State]], chance: np.random.Generator) -> NDArray[np.int64]:
-    """Rows of states, one column for each site, in which one or two sites have a wrong state."""
+    """Rows of states, one column for each site: one wrong state in half of them where possible, two in the others."""
     atoms = [(site, state) for site, states in enumerate(sites) for state in range(1, len(states))]
-    picks: list[tuple[tuple[int, int], ...]] = [(atom,) for atom in atoms]
-    picks += [pair for pair in combinations(atoms, 2) if pair[0][0] != pair[1][0]]
-    if len(picks) > MOST_STATES:
-        picks = [picks[n] for n in sorted(chance.permutation(len(picks))[:MOST_STATES])]
+    pairs = [pair for pair in combinations(atoms, 2) if pair[0][0] != pair[1][0]]
+    singles = [(atoms[n],) for n in chance.permutation(len(atoms))[: MOST_DRAWN // 2]]
+    picks: list[tuple[tuple[int, int], ...]] = [*singles]
+    picks += [pairs[n] for n in chance.permutation(len(pairs))[: MOST_DRAWN - len(singles)]]
     rows = np.zeros((len(picks), len(sites)), np.int64)
     for row, pick in enumerate(picks):
         for site, state in pick:

@@ -5,12 +5,14 @@ might draw it: smoothed, with noise that is the same for all masks of the case. 
 whatever the truth was drawn with.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import cv2
 import numpy as np
+from cv2.typing import MatLike
 from numpy.typing import NDArray
 from scipy import special
 
@@ -33,6 +35,8 @@ OCTAVES: Final = ((96.0, 1.0), (48.0, 0.7), (24.0, 0.6))
 """Wavelengths (pixels of the frame) and amplitudes of the noise: nothing finer than a hand would draw."""
 ATTEMPTS: Final = 3
 """Attempts, each with half the smoothing and half the noise of the one before."""
+BLUR_REACH: Final = 4.0
+"""Distance at which the blur ends, in its widths (OpenCV's kernel for floating-point values)."""
 SIDE_TOLERANCE: Final = 3.0
 """Distance that a polygon may keep from a contour when the length of its sides is measured, in pixels of the frame."""
 LEAST_BLUR: Final = 0.6
@@ -69,8 +73,25 @@ class Outline:
         return self.draw(self.mask)
 
     def draw(self, mask: Mask) -> Mask:
-        """A mask of the window as a careful reader might have drawn it: all contours that a case shows come from here."""
+        """A mask of the window as a careful reader might have drawn it; all contours of a case come from here."""
         return _draw(mask, self.blur, self.limit, self.field)
+
+    def draw_changed(self, mask: Mask, windows: Sequence[Window]) -> Mask:
+        """The same for a mask that differs from the truth within these windows only."""
+        drawn = self.revised.copy()
+        reach = int(np.ceil(BLUR_REACH * self.blur)) + 1
+        for window in windows:
+            inner, outer = self._widen(window, reach), self._widen(window, 2 * reach)
+            patch = _draw(mask[outer], self.blur, self.limit[outer], self.field[outer])
+            drawn[inner] = patch[_within(inner, outer)]
+        return drawn
+
+    def _widen(self, window: Window, reach: int) -> Window:
+        rows, columns = (
+            slice(max(0, part.start - reach), min(length, part.stop + reach))
+            for part, length in zip(window, self.mask.shape, strict=True)
+        )
+        return rows, columns
 
     @cached_property
     def side_length(self) -> float:
@@ -83,6 +104,15 @@ class Outline:
         whole = np.zeros(self.shape, bool)
         whole[self.window] = mask
         return whole
+
+
+def _within(inner: Window, outer: Window) -> Window:
+    """A window in the coordinates of another one."""
+    rows, columns = (
+        slice(one.start - other.start, one.stop - other.start)
+        for one, other in zip(inner, outer, strict=True)
+    )
+    return rows, columns
 
 
 def draw_outline(geometry: LesionGeometry, rules: Rules, chance: np.random.Generator) -> Outline:
@@ -152,8 +182,8 @@ def iou(one: Mask, other: Mask) -> float:
     return both / either if either else float("nan")
 
 
-def measure_sides(curve: NDArray[np.int32], tolerance: float, *, is_closed: bool) -> NDArray[np.float64]:
-    """Lengths of the sides of a polygon that stays this close to a curve."""
+def measure_sides(curve: MatLike, tolerance: float, *, is_closed: bool) -> NDArray[np.float64]:
+    """Lengths of the sides of a polygon that stays this close to a curve, given as OpenCV gives contours."""
     corners = cv2.approxPolyDP(curve, tolerance, closed=is_closed)[:, 0, :]
     ends = np.roll(corners, -1, axis=0)
     sides = np.hypot(*(ends - corners).T.astype(np.float64))

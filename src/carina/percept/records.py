@@ -74,11 +74,15 @@ class AttributeTruth(msgspec.Struct, frozen=True, kw_only=True):
     lungs: dict[str, float]
     sizes: dict[str, int]
     affected: tuple[str, ...]
+    distribution: str | None
+    """Key of the distribution question; None where it is not asked, as of the others."""
     severity: dict[str, Severity]
-    comparison: Comparison
+    comparison: Comparison | None
     outside_share: float
     locations: dict[int, LocationChoice]
     """By number of right regions, for the numbers that the lesion allows."""
+    not_asked: dict[str, str]
+    """By task ("distribution"), why it is not asked."""
 
 
 class LesionAnalysis(msgspec.Struct, frozen=True, kw_only=True, tag="analysis"):

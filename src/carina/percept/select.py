@@ -32,8 +32,10 @@ OPTION_SPREAD: Final = np.array(
 )
 """The same between the masks of one question; the last is that of the overlap with the shown contour."""
 TYPICAL_SPREAD: Final = 0.2
-RANK_WEIGHT: Final = 2.0
-"""Weight of being the first or the last of four, against a difference of one spread."""
+SQUARE_WEIGHT: Final = 0.5
+"""Weight of a squared difference, against a difference of one spread."""
+MOST_SETS: Final = 400
+"""Sets of four masks of one lesion that are compared."""
 TIE: Final = 1e-9
 
 
@@ -60,7 +62,7 @@ def _attribute_classes(analysis: LesionAnalysis) -> list[tuple[str, object]]:
     if attributes is None:
         return []
     return [
-        ("distribution", min(len(attributes.affected), 4)),
+        ("distribution", attributes.distribution),
         ("severity", tuple(sorted(attributes.severity.values()))),
         ("comparison", attributes.comparison),
     ]
@@ -74,74 +76,89 @@ def assign_paths(
     Which of the two is RR is random, except where one way makes the contours of both paths more alike.
     """
     by_size = sorted(lesions, key=lambda one: (one.share, one.subject.study))
-    kept = balance or FeatureBalance()
+    pairs = [_toss(by_size[first : first + 2], seed) for first in range(0, len(by_size) - 1, 2)]
+    ways = [
+        np.array([_compare_contours(good, revised), _compare_contours(revised, good)])
+        for good, revised in pairs
+    ]
+    chosen = (balance or FeatureBalance()).choose(ways)
     paths: dict[Path, list[LesionAnalysis]] = {"RF": [], "RR": []}
-    for first in range(0, len(by_size), 2):
-        pair = by_size[first : first + 2]
-        heads = int(rng(seed, pair[0].subject.study, pair[0].target, "path").integers(2))
-        if len(pair) == 1:
-            paths["RF" if heads else "RR"].append(pair[0])
-            continue
-        ways = [(pair[0], pair[1]), (pair[1], pair[0])] if heads else [(pair[1], pair[0]), (pair[0], pair[1])]
-        differences = [_compare_contours(good, revised) for good, revised in ways]
-        good, revised = ways[kept.choose(pair[0].target, np.array(differences))]
-        paths["RF"].append(good)
-        paths["RR"].append(revised)
+    for (one, other), is_swapped in zip(pairs, chosen, strict=True):
+        paths["RF"].append(other if is_swapped else one)
+        paths["RR"].append(one if is_swapped else other)
+    if len(by_size) % 2:
+        paths["RF" if _draw_coin(by_size[-1], seed) else "RR"].append(by_size[-1])
     return paths
+
+
+def _toss(pair: Sequence[LesionAnalysis], seed: int) -> tuple[LesionAnalysis, LesionAnalysis]:
+    """The two lesions in random order."""
+    return (pair[0], pair[1]) if _draw_coin(pair[0], seed) else (pair[1], pair[0])
+
+
+def _draw_coin(lesion: LesionAnalysis, seed: int) -> bool:
+    return bool(rng(seed, lesion.subject.study, lesion.target, "path").integers(2))
 
 
 def _compare_contours(good: LesionAnalysis, revised: LesionAnalysis) -> NDArray[np.float64]:
     """How the contour shown on path RR differs from the one shown on path RF, in every feature."""
     of_good = np.array(good.masks[0].features[: len(FEATURES)])
-    return (np.array(revised.shown_features) - of_good) / FEATURE_SPREAD
+    return np.asarray((np.array(revised.shown_features) - of_good) / FEATURE_SPREAD, np.float64)
 
 
 def choose_masks(
     cell: Sequence[LesionAnalysis], *, rules: Rules, seed: int, balance: FeatureBalance | None = None
 ) -> list[LesionAnalysis]:
-    """Choose three wrong masks for each lesion, so that no feature tells the right mask from them.
-
-    The differences between the right mask and the others add up to nearly nothing over the cases, in every feature.
-    Then a linear classifier over these features learns nothing: the gradient of its likelihood is zero at zero.
-    """
-    kept = balance or FeatureBalance()
-    chosen: list[LesionAnalysis] = []
-    for analysis in cell:
-        overlaps = np.array(analysis.mask_overlaps)
-        sets = list_option_sets(overlaps, rules)
-        sets = sets[rng(seed, analysis.subject.study, analysis.target, "masks").permutation(len(sets))]
-        features = np.array([mask.features for mask in analysis.masks])
-        differences = _compare_options(features[sets], overlaps[sets[:, :, None], sets[:, None, :]])
-        best = sets[kept.choose(analysis.target, differences)]
-        chosen.append(
-            msgspec.structs.replace(
-                analysis,
-                masks=tuple(analysis.masks[n] for n in best),
-                mask_overlaps=tuple(tuple(row) for row in overlaps[np.ix_(best, best)].tolist()),
-            )
+    """Choose three wrong masks for each lesion, so that no feature of contours tells the right mask from them."""
+    sets = [_sample_option_sets(analysis, rules, seed) for analysis in cell]
+    differences = [
+        _compare_options(
+            np.array([mask.features for mask in analysis.masks])[these],
+            np.array(analysis.mask_overlaps)[these[:, :, None], these[:, None, :]],
         )
-    return chosen
+        for analysis, these in zip(cell, sets, strict=True)
+    ]
+    chosen = (balance or FeatureBalance()).choose(differences)
+    return [_keep_masks(analysis, these[n]) for analysis, these, n in zip(cell, sets, chosen, strict=True)]
+
+
+def _sample_option_sets(analysis: LesionAnalysis, rules: Rules, seed: int) -> NDArray[np.int64]:
+    sets = list_option_sets(np.array(analysis.mask_overlaps), rules)
+    chance = rng(seed, analysis.subject.study, analysis.target, "masks")
+    return sets[chance.permutation(len(sets))[:MOST_SETS]]
+
+
+def _keep_masks(analysis: LesionAnalysis, kept: NDArray[np.int64]) -> LesionAnalysis:
+    overlaps = np.array(analysis.mask_overlaps)[np.ix_(kept, kept)]
+    return msgspec.structs.replace(
+        analysis,
+        masks=tuple(analysis.masks[n] for n in kept),
+        mask_overlaps=tuple(tuple(row) for row in overlaps.tolist()),
+    )
 
 
 def _compare_options(features: NDArray[np.float64], overlaps: NDArray[np.float64]) -> NDArray[np.float64]:
     """How the right mask (the first) of every set differs from the mean of the set.
 
-    In every feature (how typical a mask is of the set is one more), in its square, and in whether the mask is the
-    first or the last of the set by this feature.
+    In every feature (how typical a mask is of the set is one more), in its distance from the mean and the square of
+    it, and in whether the mask is the first or the last of the set by this feature.
 
     Args:
         features: Features of masks, (sets, options, features).
         overlaps: IoU of masks, (sets, options, options).
     """
-    values = np.concatenate(
-        [features / OPTION_SPREAD, overlaps.sum(axis=2)[..., None] / TYPICAL_SPREAD], axis=2
-    )
+    typical = overlaps.sum(axis=2)[..., None] / TYPICAL_SPREAD
+    values = np.concatenate([features / OPTION_SPREAD, typical], axis=2)
     values = values - values.mean(axis=1, keepdims=True)
-    squares = values**2
-    parts = [values[:, 0], squares[:, 0] - squares.mean(axis=1)]
+    distances, squares = np.abs(values), values**2
+    parts = [
+        values[:, 0],
+        distances[:, 0] - distances.mean(axis=1),
+        SQUARE_WEIGHT * (squares[:, 0] - squares.mean(axis=1)),
+    ]
     for extreme in (values.max(axis=1, keepdims=True), values.min(axis=1, keepdims=True)):
         is_extreme = np.abs(values - extreme) < TIE
-        parts.append(RANK_WEIGHT * (is_extreme[:, 0] / is_extreme.sum(axis=1) - 1 / values.shape[1]))
+        parts.append(is_extreme[:, 0] / is_extreme.sum(axis=1) - 1 / values.shape[1])
     return np.concatenate(parts, axis=1)
 
 
