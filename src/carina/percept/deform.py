@@ -155,23 +155,36 @@ def make_change(
     if movable.size < wanted:
         return None
     window, mask = _crop(window, effort <= np.partition(movable, wanted - 1)[wanted - 1])
-    before = outline.mask[window]
-    piece = _largest_piece(_match_straightness(_largest_piece(mask), before, operation, outline))
+    piece = _largest_piece(mask)
     area_made = int(np.count_nonzero(piece))
     # Pixels apart from the largest piece are dropped, so the piece may be smaller than requested.
     if area_made < LEAST_OF_WANTED * wanted:
         return None
+    return _as_change(outline, window, piece, operation)
+
+
+def _as_change(outline: Outline, window: Window, piece: Mask, operation: Operation) -> Change:
+    before = outline.mask[window]
     return Change(
         window=window,
         mask=piece,
         operation=operation,
-        area=area_made,
+        area=int(np.count_nonzero(piece)),
         edge=edge_length(before ^ piece) - edge_length(before),
     )
 
 
-def _match_straightness(piece: Mask, before: Mask, operation: Operation, outline: Outline) -> Mask:
+def match_straightness(outline: Outline, change: Change) -> Change:
     """The change with its new contour drawn in sides about as long as those of the outline."""
+    before = outline.mask[change.window]
+    straight = _draw_sides(change.mask, before, change.operation, outline)
+    piece = _largest_piece(straight & outline.field[change.window])
+    if np.count_nonzero(piece) < LEAST_OF_WANTED * change.area:
+        return change
+    return _as_change(outline, change.window, piece, change.operation)
+
+
+def _draw_sides(piece: Mask, before: Mask, operation: Operation, outline: Outline) -> Mask:
     ring, count = _find_new_contour(piece, before if operation == "expansion" else ~before)
     if count < _FEWEST_POINTS:
         return piece

@@ -22,6 +22,7 @@ from carina.percept.deform import (
     edge_length,
     find_thickest_place,
     make_change,
+    match_straightness,
 )
 from carina.percept.outline import Outline, Window
 from carina.percept.rules import Rules
@@ -181,7 +182,8 @@ class EditSpace:
             width=parameters.width,
             chance=np.random.Generator(np.random.PCG64(parameters.seed)),
         )
-        return make_change(self.outline, window, effort, parameters.operation, parameters.area)
+        change = make_change(self.outline, window, effort, parameters.operation, parameters.area)
+        return None if change is None else match_straightness(self.outline, change)
 
     def is_major(self, area: int, thickness: float) -> bool:
         """Whether a change of this area and thickness (in pixels) is a major one."""

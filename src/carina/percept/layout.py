@@ -277,7 +277,7 @@ def _place_points(space: EditSpace, edits: list[Site]) -> tuple[Occupancy, Mask,
     for site in edits:
         reserve_edit(space, occupancy, site)
     outline = space.outline
-    shown = outline.draw(apply_changes(outline.mask, [site.change for site in edits]))
+    shown = _draw_edits(outline, edits)
     _check_pieces(outline.revised, shown)
     distance = signed_distance(shown)
     return occupancy, shown, distance, place_distractors(space, occupancy, edits, shown, distance)
@@ -298,10 +298,21 @@ def _complete_layout(space: EditSpace, edits: list[Site], *, wide: float) -> Lay
     )
 
 
+def _draw_edits(outline: Outline, edits: Sequence[Site]) -> Mask:
+    """The drawn contour after the edits; it differs from the drawn truth at the points of the edits only."""
+    drawn = outline.draw(apply_changes(outline.mask, [site.change for site in edits]))
+    changed = np.ascontiguousarray(drawn ^ outline.revised).view(np.uint8)
+    count, labels = cv2.connectedComponents(changed, connectivity=4)
+    is_edit = np.zeros(count, bool)
+    is_edit[[labels[site.point] for site in edits]] = True
+    is_edit[0] = False
+    return np.asarray(outline.revised ^ is_edit[labels])
+
+
 def _measure_drawn_edits(space: EditSpace, edits: Sequence[Site], shown: Mask) -> list[Site]:
     """The edits with area and thickness on the drawn contour; `Ineligible` where one is too small."""
     changed = np.ascontiguousarray(shown ^ space.outline.revised).view(np.uint8)
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(changed, connectivity=8)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(changed, connectivity=4)
     sites = []
     for site in edits:
         label = int(labels[site.point])
