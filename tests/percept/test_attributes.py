@@ -375,7 +375,7 @@ def test_an_attribute_whose_key_would_flip_is_not_asked(square):
     )
     found = measure_stable_attributes(comb, (), square, RULES, scale=0.25)
     assert found.distribution is None
-    assert found.not_asked["distribution"] == "unstable attribute: grown by 1 px"
+    assert found.not_asked["distribution"] == "unstable attribute: shrunk by 1 px"
 
 
 def test_a_redrawn_contour_with_another_key_excludes_the_mask_or_its_regions(square):
