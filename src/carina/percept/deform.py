@@ -174,13 +174,16 @@ def _as_change(outline: Outline, window: Window, piece: Mask, operation: Operati
     )
 
 
-def match_straightness(outline: Outline, change: Change) -> Change:
-    """The change with its new contour drawn in sides about as long as those of the outline."""
+def match_straightness(outline: Outline, change: Change) -> Change | None:
+    """The change with its new contour drawn in sides about as long as those of the outline.
+
+    None where too little of it is left: as round as it was, it would stand out.
+    """
     before = outline.mask[change.window]
     straight = _draw_sides(change.mask, before, change.operation, outline)
     piece = _largest_piece(straight & outline.field[change.window])
     if np.count_nonzero(piece) < LEAST_OF_WANTED * change.area:
-        return change
+        return None
     return _as_change(outline, change.window, piece, change.operation)
 
 

@@ -28,7 +28,7 @@ frequent, no constant answer does better than chance."""
 FEATURE_SPREAD: Final = np.array([1.0, 0.4, 0.1, 0.4, 0.4, 0.4, 0.4, 0.05, 0.1, 0.03, 0.1, 0.2, 0.1])
 """Typical spread of each of `FEATURES` between lesions: what one unit of imbalance is."""
 OPTION_SPREAD: Final = np.array(
-    [0.25, 0.13, 0.05, 0.2, 0.2, 0.2, 0.2, 0.03, 0.04, 0.01, 0.05, 0.08, 0.05, 0.1]
+    [0.25, 0.13, 0.05, 0.2, 0.2, 0.2, 0.2, 0.03, 0.04, 0.006, 0.05, 0.05, 0.05, 0.1]
 )
 """The same between the masks of one question; the last is that of the overlap with the shown contour."""
 TYPICAL_SPREAD: Final = 0.2
