@@ -36,6 +36,11 @@ DEFECTS: Final[Mapping[str, str]] = {
     "conflict": "a label that contradicts one that is trusted more is left out",
 }
 """Defects that a draft counts, for the decorator of a source."""
+SECOND_RECORD: Final = "second record"
+REPEATS: Final[Mapping[str, str]] = {
+    SECOND_RECORD: "a study that comes twice: the id of the second gets a number"
+}
+"""The defect of sources whose ids may repeat, which state `second_id=SECOND_RECORD`."""
 ABNORMALITY: Final = "abnormality"
 """Name of the finding that stands for any: absent in an image that its source calls normal."""
 

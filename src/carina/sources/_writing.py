@@ -306,6 +306,8 @@ def _keep_records(
         state.part.add(record)
         if isinstance(item, Repaired):
             state.part.add_defects(item.number, defects, item.unmapped)
+        elif defects:
+            state.part.add_defects(state.counts.records + state.part.records, defects)
         state.place = place
         yield record
         if state.counts.kept + state.part.kept == job.limit:
