@@ -123,6 +123,15 @@ def test_bad_records_are_skipped_and_bad_drawings_counted(tmp_path):
     assert all(f"record {n}" in item.place for n, item in enumerate(imported.skipped, start=2))
 
 
+def test_a_second_record_of_an_image_gets_a_number(tmp_path):
+    write_json(tmp_path / "set/ChestX_Det_test.json", [record("1.png"), record("2.png"), record("1.png")])
+    studies, imported = read_studies("chestx-det", tmp_path / "set", tmp_path / "out", missing_images="keep")
+    assert list(studies) == ["1", "2", "1-2"]
+    assert [(name, count.times, count.first) for name, count, _ in imported.defects] == [
+        ("second record", 1, 3)
+    ]
+
+
 def test_a_missing_file_says_what_to_put_where(tmp_path):
     with pytest.raises(SourceError, match=r"ChestX_Det_train\.json: missing; put ChestX_Det_train\.json and"):
         import_studies("chestx-det", tmp_path, tmp_path.with_name("out"), workers=1)

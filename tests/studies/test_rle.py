@@ -219,3 +219,13 @@ def test_an_empty_cell_of_a_table_is_a_clear_error(cell):
     for decode in (rle.decode_siim, rle.decode_chexmask):
         with pytest.raises(RegionError, match="expected text"):
             decode(cell, 4, 5)
+
+
+@given(st.data(), st.integers(1, 70), st.integers(1, 70))
+def test_a_box_is_encoded_as_its_mask_is(data, height, width):
+    left, top = data.draw(st.integers(0, width - 1)), data.draw(st.integers(0, height - 1))
+    columns = range(left, data.draw(st.integers(left + 1, width)))
+    rows = range(top, data.draw(st.integers(top + 1, height)))
+    mask = np.zeros((height, width), dtype=bool)
+    mask[rows.start : rows.stop, columns.start : columns.stop] = True
+    assert rle.encode_box(columns, rows, height, width) == pycoco(mask)

@@ -1,8 +1,11 @@
 """A study in the making: what most readers do with images, labels and drawn regions, done once."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -33,6 +36,11 @@ DEFECTS: Final[Mapping[str, str]] = {
     "conflict": "a label that contradicts one that is trusted more is left out",
 }
 """Defects that a draft counts, for the decorator of a source."""
+SECOND_RECORD: Final = "second record"
+REPEATS: Final[Mapping[str, str]] = {
+    SECOND_RECORD: "a study that comes twice: the id of the second gets a number"
+}
+"""The defect of sources whose ids may repeat, which state `second_id=SECOND_RECORD`."""
 ABNORMALITY: Final = "abnormality"
 """Name of the finding that stands for any: absent in an image that its source calls normal."""
 
@@ -50,6 +58,11 @@ def assess_labels(labels: Iterable[str], *, text: bool = False) -> Assessed:
         labels: The list, in the words of the source.
         text: Whether the labels come from the report.
     """
+    return _assess_labels(tuple(labels), text)
+
+
+@lru_cache(maxsize=64)
+def _assess_labels(labels: tuple[str, ...], text: bool) -> Assessed:  # noqa: FBT001 - of `assess_labels`
     terms = {name_of(label): find_term(label) for label in labels}
     devices = [name for name, term in terms.items() if term is not None and term.kind == "device"]
     return Assessed(
@@ -79,13 +92,13 @@ def make_or_skip(make: Callable[..., Item], place: str, study: str, *arguments: 
 
 def find_image(root: Path, keys: Iterable[str]) -> str | None:
     """The first of several keys that names a file below a root; None where none does."""
-    start = root.resolve()
+    start = os.path.realpath(root)
     for key in keys:
-        try:
-            if inside(start, key).is_file():
+        # Not by `Path`, which takes many times as long: most keys name no file, and sets have millions of them.
+        with suppress(ValueError, OSError):
+            if os.path.isfile(f"{start}/{key}"):  # noqa: PTH113
+                inside(Path(start), key)
                 return key
-        except (ValueError, OSError):
-            continue
     return None
 
 
@@ -271,7 +284,9 @@ class StudyDraft:
     def _is_usable(self, image: str, region: Region) -> bool:
         """Whether a region has pixels and the size of its image; counts a defect where not."""
         on = self.image(image)
-        is_usable = not region.is_empty and (region.width, region.height) == (on.width, on.height)
+        is_usable = (region.width, region.height) == (on.width, on.height) and region != _empty_region(
+            on.height, on.width
+        )
         self.defects["region"] += not is_usable
         return is_usable
 
@@ -329,6 +344,12 @@ class StudyDraft:
         if not self.defects.total() and not self.unmapped:
             return study
         return Repaired(record=study, number=self.number, defects=dict(+self.defects), unmapped=self.unmapped)
+
+
+@lru_cache(maxsize=64)
+def _empty_region(height: int, width: int) -> Region:
+    """No pixel of an image; comparing regions is cheaper than decoding them."""
+    return Region.empty(height, width)
 
 
 def _number(kind: Any, letter: str, things: Iterable[_Thing]) -> Iterable[Any]:  # noqa: ANN401 - Finding or Device

@@ -16,6 +16,8 @@ from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Item, Stream, source
 from carina.sources._study_draft import (
     DEFECTS,
+    REPEATS,
+    SECOND_RECORD,
     ImageFolder,
     MissingImages,
     StudyDraft,
@@ -90,7 +92,8 @@ def _inputs(path: Path) -> dict[str, Path]:
     citation="Lian J, Liu J, Zhang S, et al. A Structure-Aware Relation Network for Thoracic Diseases Detection and "
     "Segmentation. IEEE Transactions on Medical Imaging 2021.",
     inputs=_inputs,
-    defects=DEFECTS,
+    defects={**DEFECTS, **REPEATS},
+    second_id=SECOND_RECORD,
     unit="images",
 )
 def read_chestx_det(

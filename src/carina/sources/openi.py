@@ -18,7 +18,15 @@ from msgspec import Meta
 
 from carina.sources._record import RecordError, SourceError, printable
 from carina.sources._source import Item, Skipped, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, find_image, make_or_skip
+from carina.sources._study_draft import (
+    DEFECTS,
+    REPEATS,
+    SECOND_RECORD,
+    ImageFolder,
+    StudyDraft,
+    find_image,
+    make_or_skip,
+)
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.studies.model import Report, ReportSection
 from carina.studies.vocabulary import Section, View
@@ -69,8 +77,10 @@ class _Report(NamedTuple):
     },
     defects={
         **DEFECTS,
+        **REPEATS,
         "image missing": "an image of the report is not there: left out, or kept without its size",
     },
+    second_id=SECOND_RECORD,
     unit="reports",
 )
 def read_openi(

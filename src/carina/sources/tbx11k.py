@@ -18,6 +18,8 @@ from carina.sources._source import Item, Stream, source
 from carina.sources._study_draft import (
     ABNORMALITY,
     DEFECTS,
+    REPEATS,
+    SECOND_RECORD,
     ImageFolder,
     MissingImages,
     StudyDraft,
@@ -86,7 +88,8 @@ def _inputs(path: Path) -> dict[str, Path]:
     url="https://mmcheng.net/tb/",
     citation="Liu Y, Wu YH, Ban Y, Wang H, Cheng MM. Rethinking Computer-Aided Tuberculosis Diagnosis. CVPR 2020.",
     inputs=_inputs,
-    defects=DEFECTS,
+    defects={**DEFECTS, **REPEATS},
+    second_id=SECOND_RECORD,
     unit="images",
 )
 def read_tbx11k(path: Path, *, missing_images: MissingImages = "skip", images: ImageFolder = None) -> Stream:

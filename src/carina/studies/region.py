@@ -91,8 +91,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         top, bottom = max(0, math.ceil(y - 0.5)), min(height, math.floor(y + h - 0.5) + 1)
         if top >= bottom or left >= right:
             return cls.empty(height, width)
-        column = np.arange(left, right)
-        return cls._of_runs((column, np.full_like(column, top), np.full_like(column, bottom)), height, width)
+        return cls(height, width, rle.encode_box(range(left, right), range(top, bottom), height, width))
 
     @classmethod
     def from_polygons(cls, rings: Sequence[ArrayLike], *, height: int, width: int) -> Region:

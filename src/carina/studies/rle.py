@@ -135,6 +135,31 @@ def encode_coco(counts: Counts) -> str:
     return characters[nth < digits[:, None]].astype(np.uint8).tobytes().decode("ascii")
 
 
+def encode_box(columns: range, rows: range, height: int, width: int) -> str:
+    """COCO's compressed string of a box of whole pixels, which is not empty; as `encode_coco`, many times faster.
+
+    All its runs but the first and the last repeat, and are stored as differences of 0.
+    """
+    gap, start = height - len(rows), columns.start * height + rows.start
+    if gap == 0 or len(columns) == 1:
+        runs, zeros, before = [start, len(rows) * len(columns)], 0, 0
+    else:
+        runs, zeros, before = [start, len(rows), gap], 2 * len(columns) - 3, gap
+    rest = height * width - (columns.stop - 1) * height - rows.stop
+    numbers = "".join(map(_encode_number, runs)) + "0" * zeros
+    return numbers + _encode_number(rest - before) if rest else numbers
+
+
+def _encode_number(number: int) -> str:
+    characters = ""
+    while True:
+        digit, number = number & 31, number >> 5
+        is_last = number == (-1 if digit & 16 else 0)
+        characters += chr(_ZERO + digit + (0 if is_last else 32))
+        if is_last:
+            return characters
+
+
 def decode_coco(counts: str | bytes | Sequence[object], height: int, width: int) -> Counts:
     """Runs from COCO's compressed string or plain list, which may have empty runs within."""
     raw = _uncompress(counts) if isinstance(counts, str | bytes) else _plain(counts)
