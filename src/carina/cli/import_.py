@@ -150,6 +150,7 @@ def _counts(imported: "Imported") -> dict[str, object]:
             "formats": dict(sorted(counts.formats.items())),
         }
     return found | {
+        "plan": list(imported.plan.lines),
         "images": counts.images,
         "without_patient": counts.without_patient,
         "defects": [
@@ -172,6 +173,8 @@ def _counts(imported: "Imported") -> dict[str, object]:
 
 def _print(imported: "Imported") -> None:
     counts, source = imported.counts, imported.source
+    for line in imported.plan.lines:
+        print_line(line, err=True)
     for item in imported.skipped[:_LISTED]:
         print_line(f"Skipped: {item.message}", err=True)
     if len(imported.skipped) > _LISTED:

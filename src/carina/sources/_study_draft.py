@@ -65,6 +65,7 @@ class StudyDraft:
         patient: Id of the patient.
         source: Name of the source.
         number: Number of the record in its file, from 1.
+        names: Our names for labels that the user has mapped; the vocabulary decides about all others.
 
     Example:
         >>> draft = StudyDraft("s1", patient="p1", source="mine", number=1)
@@ -75,8 +76,11 @@ class StudyDraft:
         ('pleural effusion', 'Effusion', 1200)
     """
 
-    def __init__(self, study_id: str, *, patient: str, source: str, number: int) -> None:
+    def __init__(
+        self, study_id: str, *, patient: str, source: str, number: int, names: Mapping[str, str] | None = None
+    ) -> None:
         self.id, self.patient, self.source, self.number = study_id, patient, source, number
+        self.names = names or {}
         self.images: list[Image] = []
         self.facts: dict[str, Any] = {}
         """Other fields of the study: age, sex, split, report and so on."""
@@ -212,8 +216,9 @@ class StudyDraft:
         label = label.strip()
         if not label:
             raise RecordError("label", "is empty", kind="label")
-        term = find_term(label)
-        name = term.name if term is not None else " ".join(label.replace("_", " ").lower().split())
+        ours = self.names.get(label, label)
+        term = find_term(ours)
+        name = term.name if term is not None else " ".join(ours.replace("_", " ").lower().split())
         is_device = term is not None and term.kind == "device"
         return self._things.setdefault(name, _Thing(name, label, certainty, is_device))
 
