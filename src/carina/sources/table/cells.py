@@ -22,8 +22,8 @@ from carina.studies.region import Region
 from carina.studies.vocabulary import Certainty
 
 CERTAINTIES: Final[Mapping[str, Certainty]] = {
-    **dict.fromkeys(("1", "1.0", "yes", "y", "true", "t", "present", "positive", "pos", "+"), "present"),
-    **dict.fromkeys(("0", "0.0", "no", "n", "false", "f", "absent", "negative", "neg", "-"), "absent"),
+    **dict.fromkeys(("1", "1.0", "yes", "y", "true", "present", "positive", "pos"), "present"),
+    **dict.fromkeys(("0", "0.0", "no", "n", "false", "absent", "negative", "neg"), "absent"),
     **dict.fromkeys(("-1", "-1.0", "uncertain", "unsure", "possible", "equivocal", "?"), "uncertain"),
 }
 """How tables write that a finding is present, absent or uncertain, in small letters."""

@@ -169,10 +169,10 @@ def format_column_map(found: ColumnMap, notes: Iterable[str]) -> str:
     """The map as a YAML file that can be edited and given back; notes become comments at its top."""
     import yaml  # noqa: PLC0415 - few commands write YAML
 
-    values: dict[str, Any] = msgspec.to_builtins(found)
+    values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(found))
     lines = [f"# {printable(note, longest=300)}" for note in notes]
     for name, value in values.items():
-        is_listed = name in ("findings", "report") or not isinstance(value, list | dict)
+        is_listed = name in ("findings", "report") or not isinstance(value, list | tuple | dict)
         text = yaml.safe_dump(
             {name: value} if is_listed else value,
             sort_keys=False,

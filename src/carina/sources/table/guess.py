@@ -230,7 +230,9 @@ def _guess_frame(guess: _Guess, columns: Sequence[str]) -> str:
         return "size"
     values = [value for name in columns for value in guess.filled.get(name, ())]
     numbers = [
-        float(number) for value in values for number in re.findall(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", value)
+        float(number)
+        for value in values
+        for number in re.findall(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", value)
     ]
     if numbers and max(numbers) <= 1 and any(not number.is_integer() for number in numbers):
         return "unit"
@@ -341,7 +343,9 @@ def _are_numbers(values: Sequence[str]) -> bool:
 def _are_labels(values: Sequence[str]) -> bool:
     if not values or _are_numbers(values) or all(value.strip().lower() in CERTAINTIES for value in values):
         return False
-    return fmean(len(piece) for value in values for piece in re.split(r"[|;,]", value)) < _LONG
+    sentences = sum(value.rstrip().endswith(".") for value in values)
+    is_short = fmean(len(piece) for value in values for piece in re.split(r"[|;]", value)) < _LONG
+    return is_short and 2 * sentences < len(values)
 
 
 def _are_splits(values: Sequence[str]) -> bool:
@@ -352,8 +356,8 @@ def _are_splits(values: Sequence[str]) -> bool:
 
 
 def _most(fits: Callable[[str], object]) -> Callable[[list[str]], bool]:
-    """Whether nine in ten values fit."""
-    return lambda values: bool(values) and sum(bool(fits(value)) for value in values) >= 0.9 * len(values)
+    """Whether at least half of the values fit."""
+    return lambda values: bool(values) and 2 * sum(bool(fits(value)) for value in values) >= len(values)
 
 
 _FITS: Final[Mapping[str, Callable[[list[str]], bool]]] = {
