@@ -96,7 +96,7 @@ def test_the_image_is_relative_to_the_file_or_in_a_folder_of_images(read, tmp_pa
     studies, _ = read(train__b=document(RECTANGLE, imagePath="..\\a.png"))
     assert studies["train/b"].images[0].key == "a.png"
     write_png(tmp_path / "elsewhere" / "a.png", np.zeros((80, 100), np.uint8))
-    studies, _ = read(images=tmp_path / "elsewhere", train__b=document(imagePath="/home/somebody/a.png"))
+    studies, _ = read(images=tmp_path / "elsewhere", train__b=document(imagePath="/data/elsewhere/a.png"))
     assert studies["train/b"].images[0].key == "a.png"
 
 
@@ -122,7 +122,10 @@ def test_the_image_is_relative_to_the_file_or_in_a_folder_of_images(read, tmp_pa
         (b"", "json"),
         (b"[" * 100_000, "json"),
     ],
-)
+    ids=["path out of the folder", "absolute path", "missing image", "no path", "link out of the folder", "another size",
+         "size in text", "negative size", "no shapes", "a number as shape", "empty label", "list of flags", "a list",
+         "truncated", "NaN", "not UTF-8", "empty", "depth"],
+)  # fmt: skip
 def test_a_file_that_cannot_be_used_is_skipped_with_a_reason(read, tmp_path, content, kind):
     write_png(tmp_path / "outside.png", np.zeros((80, 100), np.uint8))
     (tmp_path / "set" / "link.png").symlink_to(tmp_path / "outside.png")

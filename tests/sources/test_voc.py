@@ -117,7 +117,10 @@ OUTSIDE = """<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/pa
         (document(item(), size="<size><width>-9</width><height>80</height></size>"), "size"),
         (document(item(name=" ")), "label"),
     ],
-)
+    ids=["entities", "entities in UTF-16", "external entity", "truncated", "empty", "another root", "encoding", "depth",
+         "NUL", "missing image", "path out of the folder", "link out of the folder", "another size", "negative size",
+         "empty name"],
+)  # fmt: skip
 def test_a_file_that_cannot_be_used_is_skipped_with_a_reason(read, tmp_path, text, kind):
     write_png(tmp_path / "secret.png", np.zeros((80, 100), np.uint8))
     (tmp_path / "set" / "JPEGImages" / "link.png").symlink_to(tmp_path / "secret.png")

@@ -26,8 +26,8 @@ class Frame:
     """A frame in which coordinates are stated.
 
     Example:
-        >>> Frame.parse("224 padded").to_pixels([(28, 0), (196, 224)], width=300, height=400).tolist()
-        [[0.0, 0.0], [300.0, 400.0]]
+        >>> Frame.parse("200 padded").to_pixels([(50, 0), (150, 200)], width=200, height=400).tolist()
+        [[0.0, 0.0], [200.0, 400.0]]
     """
 
     size: tuple[int, int] | None = None
