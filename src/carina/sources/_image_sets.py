@@ -205,6 +205,14 @@ def find_file(root: Path, file: str) -> Path:
         raise RecordError("", f"{describe(file)} {error}", kind="file") from error
 
 
+def has_file(root: Path, file: str) -> bool:
+    """Whether there is a file below a folder; a name that no file can have is no file."""
+    try:
+        return (root / file).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def checksum_files(root: Path, files: Iterable[str]) -> str:
     """One SHA-256 of the names and contents of many files below a folder, for the manifest."""
     whole = hashlib.sha256()

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Final, Literal, NamedTuple, cast
 import msgspec
 
 from carina.sources._record import RecordError, SourceError, printable
+from carina.store.documents import check_regular
 
 CHUNK: Final = 1 << 20
 """Bytes that are read at a time."""
@@ -65,6 +66,7 @@ def read_entries(path: Path, layout: Layout = "records") -> Iterator[Entry]:
         SourceError: The file cannot be read, or the end of a record cannot be found.
     """
     try:
+        check_regular(path, error=SourceError, max_bytes=None)
         with path.open("rb") as stored:
             file = cast(BinaryIO, gzip.GzipFile(fileobj=stored)) if path.suffix == ".gz" else stored
             window = _Window(path, file)

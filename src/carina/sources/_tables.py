@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeVar, cast
 
 from carina.sources._record import RecordError, SourceError, describe, printable
+from carina.store.documents import check_regular
 
 T = TypeVar("T")
 
@@ -118,6 +119,7 @@ def read_column_names(path: Path, *, delimiter: str = ",") -> list[str]:
 def _open_text(path: Path, expected: str) -> Iterator[io.TextIOWrapper]:
     csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
     try:
+        check_regular(path, error=SourceError, max_bytes=None)
         with (
             gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file,
             io.TextIOWrapper(

@@ -23,6 +23,7 @@ from carina.sources._image_sets import (
     find_file,
     find_patient,
     find_split,
+    has_file,
     is_number,
     list_files,
     name_studies,
@@ -161,7 +162,7 @@ def _find_image(content: Mapping[str, Any], file: str, settings: _Settings) -> s
         return clean_key(stated, PurePosixPath(file).parent.as_posix())
     name = PurePosixPath(stated.replace("\\", "/")).name
     beside = PurePosixPath(file).parent / name
-    found = (key for key in (beside.as_posix(), name) if (settings.images / key).exists())
+    found = (key for key in (beside.as_posix(), name) if has_file(settings.images, key))
     return clean_key(next(found, name))
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
+from carina.sources._image_sets import has_file
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Item, Skipped, Stream, source
@@ -115,7 +116,7 @@ def _make_study(path: Path, folders: tuple[str, ...], entry: _Entry, missing: An
     name = row.required(_IMAGE)
     patient = f"{int(row.integer('Patient ID')):08d}"
     draft = StudyDraft(name.rsplit(".", 1)[0], patient=patient, source="nih", number=row.number)
-    key = next((key for folder in folders if (path / (key := f"{folder}/{name}")).exists()), f"images/{name}")
+    key = next((key for folder in folders if has_file(path, key := f"{folder}/{name}")), f"images/{name}")
     draft.add_image(
         path,
         key,

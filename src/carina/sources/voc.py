@@ -23,6 +23,7 @@ from carina.sources._image_sets import (
     find_file,
     find_patient,
     find_split,
+    has_file,
     is_number,
     list_files,
     name_studies,
@@ -144,7 +145,7 @@ def _find_image(root: Element, file: str, settings: _Settings) -> str:
     names += [f"{stated or stem}{ending}" for ending in IMAGE_ENDINGS]
     folders = [*settings.folders, PurePosixPath(file).parent.as_posix()]
     keys = [(PurePosixPath(folder) / name).as_posix() for name in names for folder in folders]
-    return next((key for key in keys if (settings.images / key).exists()), keys[0])
+    return next((key for key in keys if has_file(settings.images, key)), keys[0])
 
 
 def _size(root: Element) -> tuple[int, int] | None:

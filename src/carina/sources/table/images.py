@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from carina.sources._image_sets import IMAGE_ENDINGS, clean_key, list_files
+from carina.sources._image_sets import IMAGE_ENDINGS, clean_key, has_file, list_files
 from carina.sources._record import RecordError, describe
 from carina.sources.table.columns import ImageBy
 
@@ -27,7 +27,7 @@ class ImageFinder:
 
     def exists(self, key: str) -> bool:
         """Whether there is such a file."""
-        return (self._root / key).is_file()
+        return has_file(self._root, key)
 
     def find(self, text: str) -> str:
         """The path of an image below the folder, with forward slashes.

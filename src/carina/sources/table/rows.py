@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from carina.sources._record import SourceError, printable
 from carina.sources._tables import Row, read_column_names, read_rows
+from carina.store.documents import check_regular
 from carina.store.errors import install
 
 PARQUET: Final = (".parquet", ".pq")
@@ -42,8 +43,10 @@ class Table:
         name = path.name.lower()
         if path.is_dir():
             raise SourceError(f"{path}: is a folder; name the table in it")
-        if not path.exists():
-            raise SourceError(f"{path}: missing, expected a table: CSV, Parquet or Excel")
+        try:
+            check_regular(path, error=SourceError, max_bytes=None)
+        except OSError as error:
+            raise SourceError(f"{path}: missing, expected a table: CSV, Parquet or Excel") from error
         if name.endswith(PARQUET):
             return cls(path, _check_names(path, _parquet_columns(path)))
         if name.endswith(EXCEL):
