@@ -21,7 +21,7 @@ from common import Tally, main
 from fuzz import Target
 
 INPUTS: Final = 20_000
-SHORT: Final = 120
+SHORT: Final = 60
 WIDTH, HEIGHT = 40, 32
 NIH_SIDE: Final = 1024
 _MASK: Final = Region.from_box(10, 8, 12, 10, height=HEIGHT, width=WIDTH)

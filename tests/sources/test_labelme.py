@@ -123,8 +123,8 @@ def test_the_image_is_relative_to_the_file_or_in_a_folder_of_images(read, tmp_pa
         (b"[" * 100_000, "json"),
     ],
     ids=["path out of the folder", "absolute path", "missing image", "no path", "link out of the folder",
-         "another size", "size in text", "negative size", "no shapes", "a number as shape", "empty label", "list of flags",
-         "a list", "truncated", "NaN", "not UTF-8", "empty", "depth"],
+         "another size", "size in text", "negative size", "no shapes", "a number as shape", "empty label",
+         "list of flags", "a list", "truncated", "NaN", "not UTF-8", "empty", "depth"],
 )  # fmt: skip
 def test_a_file_that_cannot_be_used_is_skipped_with_a_reason(read, tmp_path, content, kind):
     write_png(tmp_path / "outside.png", np.zeros((80, 100), np.uint8))
