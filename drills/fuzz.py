@@ -494,20 +494,32 @@ def judge(
 
 def drill(folder: Path, tally: Tally, given: argparse.Namespace) -> None:
     """Damage one file at a time, and run one command on it."""
-    _import_everything(with_models=not given.short)
+    import_everything(with_models=not given.short)
     base = folder / "base"
     base.mkdir()
     make_inputs(base, with_models=not given.short)
+    damage_inputs(folder, base, TARGETS, tally, given, total=SHORT if given.short else INPUTS)
+
+
+def damage_inputs(
+    folder: Path,
+    base: Path,
+    all_targets: Sequence[Target],
+    tally: Tally,
+    given: argparse.Namespace,
+    *,
+    total: int,
+) -> None:
+    """Damage one file of a copy of `base` at a time, and run one of the commands that read it."""
     outside = folder / "outside"
     outside.mkdir()
     (outside / "secret.json").write_text("{}")
-    shutil.copy(next((base / "studies").rglob("*.png")), outside / "secret.png")
+    shutil.copy(next(base.rglob("*.png")), outside / "secret.png")
     before = sorted(path.name for path in folder.iterdir()), sorted(path.name for path in outside.iterdir())
-    targets = [target for target in TARGETS if any(base.glob(target.files))]
+    targets = [target for target in all_targets if any(base.glob(target.files))]
     weights = [target.weight for target in targets]
     seen: Counter[str] = Counter()
     slowest = largest = 0.0
-    total = SHORT if given.short else INPUTS
     for number in range(given.first, min(total, given.first + (given.inputs or total))):
         draw = random.Random(f"{given.seed} {number}")  # noqa: S311 - nothing secret
         target = draw.choices(targets, weights)[0]
@@ -540,7 +552,7 @@ def drill(folder: Path, tally: Tally, given: argparse.Namespace) -> None:
     tally.count("largest, MB", round(largest / 1e6))
 
 
-def _import_everything(*, with_models: bool) -> None:
+def import_everything(*, with_models: bool) -> None:
     """Import what the commands import when they run, so that forked processes need not."""
     left_out = _NOT_IMPORTED if with_models else (*_NOT_IMPORTED, *_NEED_TORCH)
     for module in pkgutil.walk_packages(carina.__path__, "carina."):
@@ -553,7 +565,7 @@ def _import_everything(*, with_models: bool) -> None:
     gc.freeze()
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first input, to make one again")
     parser.add_argument("--inputs", type=int, help="number of inputs; all from the first by default")
     parser.add_argument("--verbose", action="store_true", help="print every input")
@@ -564,5 +576,5 @@ if __name__ == "__main__":
         "fuzz",
         "Damage the files that Carina reads, and see what its commands make of them.",
         drill,
-        _add_options,
+        add_options,
     )

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import random
+import re
 import struct
 import zipfile
 import zlib
@@ -233,6 +234,28 @@ def damage_lines(path: Path, draw: random.Random) -> str:
         lines[at] = prefix + record + b"\n"
     replace_file(path, b"".join(lines))
     return f"lines: {at}: {words}"
+
+
+# ---- words ---------------------------------------------------------------------------------------------------------
+
+
+def damage_words(path: Path, draw: random.Random) -> str:
+    """Change one word or number of a text file, such as XML, or drop, repeat or exchange one of its lines."""
+    if draw.random() < 0.2:
+        return damage_bytes(path, draw)
+    text = path.read_text()
+    if draw.random() < 0.3:
+        lines = text.splitlines(keepends=True)
+        at = draw.randrange(len(lines))
+        how = draw.choice(("drop", "repeat", "exchange"))
+        lines[at : at + 1] = {"drop": [], "repeat": [lines[at]] * 2, "exchange": [lines[0]]}[how]
+        replace_file(path, "".join(lines).encode())
+        return f"words: {how} line {at}"
+    words = list(re.finditer(r"[\w.+-]+", text))
+    word = draw.choice(words)
+    new = str(draw.choice((*NUMBERS, *FLOATS, *TEXTS, *TRAVERSALS)))
+    replace_file(path, (text[: word.start()] + new + text[word.end() :]).encode("utf-8", "surrogatepass"))
+    return f"words: {word[0][:40]} = {new[:40]!r}"
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------

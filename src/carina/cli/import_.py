@@ -154,6 +154,7 @@ def _counts(imported: "Imported") -> dict[str, object]:
     else:
         found["unknown_names"] = describe_unknown_names(imported.unknown_names)
     return found | {
+        "plan": list(imported.plan.lines),
         "images": counts.images,
         "without_patient": counts.without_patient,
         "defects": [
@@ -176,6 +177,8 @@ def _counts(imported: "Imported") -> dict[str, object]:
 
 def _print(imported: "Imported") -> None:
     counts, source = imported.counts, imported.source
+    for line in imported.plan.lines:
+        print_line(line, err=True)
     for item in imported.skipped[:_LISTED]:
         print_line(f"Skipped: {item.message}", err=True)
     if len(imported.skipped) > _LISTED:

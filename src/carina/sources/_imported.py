@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +12,7 @@ import msgspec
 
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.sources._record import SourceError
-from carina.sources._source import Skipped, Source
+from carina.sources._source import Plan, Skipped, Source
 from carina.store.files import write_bytes
 from carina.store.results import Result
 from carina.studies import Studies, Study, open_studies
@@ -110,6 +110,8 @@ class Imported(Result):
     source: Source
     out: Path
     counts: ImportCounts
+    plan: Plan = field(default_factory=Plan)
+    """How the reader has understood its files, for sources that tell."""
 
     @property
     def path(self) -> Path:
@@ -173,6 +175,8 @@ def write_tables(imported: Imported) -> None:
     write_bytes(imported.out / COUNTS, msgspec.json.format(content, indent=2) + b"\n")
     rows = (_skipped_row(item) for item in imported.skipped)
     write_bytes(imported.out / SKIPPED, _format_csv(_SKIPPED_COLUMNS, rows))
+    for name, content in imported.plan.files.items():
+        write_bytes(imported.out / name, content)
     if imported.source.defects:
         found = ((n, str(c.times), str(c.records), str(c.first), done) for n, c, done in imported.defects)
         write_bytes(imported.out / DEFECTS, _format_csv(_DEFECT_COLUMNS, found))

@@ -13,13 +13,14 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from carina.sources._record import RecordError, SourceError, printable
+from carina.store.documents import check_regular
 
 T = TypeVar("T")
 
@@ -37,8 +38,9 @@ _BRACKET: Final = re.compile(rb'(?:[^"{}\[\]]++|' + _STRING + rb")*+([{}\[\]])",
 _NAME: Final = re.compile(_STRING, re.DOTALL)
 _SCALAR: Final = re.compile(rb"[^\s,\]}]++")
 
-Layout = Literal["records", "named records"]
-"""An array of records, or records one after another, such as JSON lines; or one object of records by name."""
+Layout = Literal["records", "named records", "named arrays"]
+"""An array of records, or records one after another, such as JSON lines; one object of records by name; or one object
+of arrays of records by name, such as a file of COCO."""
 
 
 class Entry(NamedTuple):
@@ -59,17 +61,18 @@ def read_entries(path: Path, layout: Layout = "records") -> Iterator[Entry]:
     Args:
         path: A JSON file; one that ends with `.gz` is decompressed.
         layout: "records": an array of objects, or objects one after another, on a line each or not. "named records":
-            one object whose values are the records.
+            one object whose values are the records. "named arrays": one object; the elements of a value that is an
+            array are records of its name, and every other value is one record.
 
     Raises:
         SourceError: The file cannot be read, or the end of a record cannot be found.
     """
     try:
+        check_regular(path, error=SourceError, max_bytes=None)
         with path.open("rb") as stored:
             file = cast(BinaryIO, gzip.GzipFile(fileobj=stored)) if path.suffix == ".gz" else stored
             window = _Window(path, file)
-            cut = _read_named_records if layout == "named records" else _read_records
-            for number, (name, content) in enumerate(cut(path, window), start=1):
+            for number, (name, content) in enumerate(_CUTS[layout](path, window), start=1):
                 yield Entry(number, name, content, stored.tell())
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
@@ -168,6 +171,33 @@ def _read_lines(window: "_Window") -> Iterator[tuple[str, bytes]]:
 
 
 def _read_named_records(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
+    for name in _read_names(path, window):
+        yield name, window.value(printable(repr(name)))
+
+
+def _read_named_arrays(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
+    for name in _read_names(path, window):
+        called = printable(repr(name))
+        if window.next() != b"[":
+            yield name, window.value(called)
+            continue
+        window.skip()
+        number, end = 1, window.next()
+        while end != b"]":
+            yield name, window.value(f"element {number} of {called}")
+            end = window.next()
+            if end not in (b",", b"]"):
+                raise window.error(
+                    f"expected a comma or the closing bracket after element {number} of {called}"
+                )
+            if end == b",":
+                window.skip()
+            number += 1
+        window.skip()
+
+
+def _read_names(path: Path, window: "_Window") -> Iterator[str]:
+    """The names of an object; whoever takes one reads its value before taking the next."""
     if window.next() != b"{":
         raise SourceError(f"{path}: expected one JSON object of records by name")
     window.skip()
@@ -181,13 +211,20 @@ def _read_named_records(path: Path, window: "_Window") -> Iterator[tuple[str, by
             if window.next() != b":":
                 raise window.error(f"expected a colon after the name {called}")
             window.skip()
-            yield name, window.value(called)
+            yield name
             end = window.next()
             if end not in (b",", b"}"):
                 raise window.error(f"expected a comma or the closing brace after record {called}")
             window.skip()
     if window.next():
         raise window.error("text after the closing brace")
+
+
+_CUTS: Final[Mapping[Layout, Callable[[Path, "_Window"], Iterator[tuple[str, bytes]]]]] = {
+    "records": _read_records,
+    "named records": _read_named_records,
+    "named arrays": _read_named_arrays,
+}
 
 
 class _Window:

@@ -80,8 +80,18 @@ Stream: TypeAlias = Iterator[Item | Call]
 """What a reader yields."""
 
 
-Inputs: TypeAlias = Mapping[str, Path | Mapping[str, Path]]
-"""Files by the names under which the manifest records their checksums."""
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How a reader understands its files, for sources that find this out before they read."""
+
+    lines: tuple[str, ...] = ()
+    """To print."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files to write beside the study set or benchmark, by name."""
+
+
+Inputs: TypeAlias = Mapping[str, Path | Mapping[str, Path] | str]
+"""Files by the names under which the manifest records their checksums; or one checksum of many files."""
 
 
 def _the_file_itself(path: Path) -> Inputs:
@@ -128,6 +138,8 @@ class Source:
     """Known defects of records that are used all the same, and what is done about each, in the order of listing."""
     second_id: str | None = None
     """The defect to count when an id comes twice; the second record then gets a number. None refuses such a source."""
+    plan: Callable[[Path, Mapping[str, Any]], Plan] | None = None
+    """From the path and the options, with `images` among them, to how the reader understands its files."""
     measure: Callable[[Path], int] | None = None
     """How much there is to read, in `unit`, for a progress bar."""
     unit: str = "records"
@@ -190,6 +202,7 @@ def source(
     record_options: Callable[[Path, Mapping[str, Any]], Mapping[str, Any]] | None = None,
     defects: Mapping[str, str] | None = None,
     second_id: str | None = None,
+    plan: Callable[[Path, Mapping[str, Any]], Plan] | None = None,
     measure: Callable[[Path], int] | None = None,
     unit: str = "records",
 ) -> Callable[[Callable[..., Stream]], Callable[..., Stream]]:
@@ -220,6 +233,7 @@ def source(
             that must not be recorded as they are.
         defects: Defects that `Repaired` may name, and what is done about each.
         second_id: The defect to count when an id comes twice; the second record then gets a number.
+        plan: From the path and the options to how the reader understands its files, which the import prints.
         measure: From the path to the amount to read, in `unit`, for a progress bar.
         unit: What `measure` and `advance` count.
 
@@ -256,6 +270,7 @@ def source(
                 image_root=image_root,
                 defects=dict(defects or {}),
                 second_id=second_id,
+                plan=plan,
                 measure=measure,
                 unit=unit,
             ),

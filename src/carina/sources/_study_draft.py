@@ -136,6 +136,7 @@ class StudyDraft:
         patient: Id of the patient.
         source: Name of the source.
         number: Number of the record in its file, from 1.
+        names: Our names for labels that the user has mapped; the vocabulary decides about all others.
 
     Example:
         >>> draft = StudyDraft("s1", patient="p1", source="mine", number=1)
@@ -146,8 +147,11 @@ class StudyDraft:
         ('pleural effusion', 'Effusion', 1200)
     """
 
-    def __init__(self, study_id: str, *, patient: str, source: str, number: int) -> None:
+    def __init__(
+        self, study_id: str, *, patient: str, source: str, number: int, names: Mapping[str, str] | None = None
+    ) -> None:
         self.id, self.patient, self.source, self.number = study_id, patient, source, number
+        self.names = names or {}
         self.images: list[Image] = []
         self.facts: dict[str, Any] = {}
         """Other fields of the study: age, sex, split, report and so on."""
@@ -314,6 +318,7 @@ class StudyDraft:
         label = label.strip()
         if not label:
             raise RecordError("label", "is empty", kind="label")
+        words = self.names.get(label, words)
         term = find_term(words)
         is_device = term is not None and term.kind == "device"
         name = name_of(words)

@@ -7,11 +7,13 @@ import math
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar, cast
 
 from carina.sources._record import RecordError, SourceError, describe, printable
+from carina.store.documents import check_regular
 
 T = TypeVar("T")
 
@@ -99,19 +101,34 @@ def read_rows(path: Path, columns: Sequence[str], *, delimiter: str = ",") -> It
     Raises:
         SourceError: The file is missing or cannot be read, or lacks a column.
     """
+    with _open_text(path, f"a table with the columns {', '.join(columns)}") as text:
+        yield from _rows_of(path, csv.reader(text, delimiter=delimiter), columns)
+
+
+def read_column_names(path: Path, *, delimiter: str = ",") -> list[str]:
+    """The names of the columns of a CSV file, without spaces around them; empty for a column without a name.
+
+    Raises:
+        SourceError: The file is missing or cannot be read.
+    """
+    with _open_text(path, "a table") as text:
+        return [name.strip() for name in _next_line(path, csv.reader(text, delimiter=delimiter), 0) or ()]
+
+
+@contextmanager
+def _open_text(path: Path, expected: str) -> Iterator[io.TextIOWrapper]:
     csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
     try:
+        check_regular(path, error=SourceError, max_bytes=None)
         with (
             gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file,
             io.TextIOWrapper(
                 cast(BinaryIO, file), encoding="utf-8-sig", errors="replace", newline=""
             ) as text,
         ):
-            yield from _rows_of(path, csv.reader(text, delimiter=delimiter), columns)
+            yield text
     except FileNotFoundError:
-        raise SourceError(
-            f"{path}: missing, expected a table with the columns {', '.join(columns)}"
-        ) from None
+        raise SourceError(f"{path}: missing, expected {expected}") from None
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
 

@@ -11,7 +11,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -30,7 +30,7 @@ from carina.sources._imported import (
     write_tables,
 )
 from carina.sources._record import SourceError
-from carina.sources._source import Call, Item, Repaired, Skipped, Source, Stream, WithImages
+from carina.sources._source import Call, Item, Plan, Repaired, Skipped, Source, Stream, WithImages
 from carina.store import PartInfo
 from carina.store.errors import CarinaError, ImageError
 from carina.store.files import remove_temporary_files, sha256, write_bytes
@@ -92,10 +92,19 @@ class Job:
             return None
         return self.path if self.path.is_dir() else self.path.parent
 
+    @cached_property
+    def plan(self) -> Plan:
+        """How the reader understands its files."""
+        if self.source.plan is None:
+            return Plan()
+        return self.source.plan(self.path, self._filled_options())
+
+    def _filled_options(self) -> dict[str, Any]:
+        images = {} if self.source.images_option is None else {"images": self.images}
+        return {**self.options, **images}
+
     def stream(self, advance: Callable[[int], None]) -> Stream:
-        filled: dict[str, Any] = dict(self.options)
-        if self.source.images_option is not None:
-            filled["images"] = self.images
+        filled = self._filled_options()
         if self.source.has_advance:
             filled["advance"] = advance
         if self.source.has_out:
@@ -131,8 +140,10 @@ class Job:
         )
 
 
-def _checksum_inputs(files: Path | Mapping[str, Path]) -> Any:  # noqa: ANN401 - JSON
-    """SHA-256 of a file or of several by name; None for one that is not there."""
+def _checksum_inputs(files: Path | Mapping[str, Path] | str) -> Any:  # noqa: ANN401 - JSON
+    """SHA-256 of a file or of several by name, or as the source gives it; None for a file that is not there."""
+    if isinstance(files, str):
+        return files
     if isinstance(files, Mapping):
         return {name: _checksum_inputs(file) for name, file in files.items()}
     return sha256(files) if files.is_file() else None
@@ -248,11 +259,12 @@ def run_import(
         if not is_usable:
             return _count_unusable(job, state)
     provenance = job.provenance(sets)
-    with create(job.out, provenance, beside=(COUNTS, SKIPPED, DEFECTS), notes=(_NOTES,)) as build:
+    beside = (COUNTS, SKIPPED, DEFECTS, *job.plan.files)
+    with create(job.out, provenance, beside=beside, notes=(_NOTES,)) as build:
         counts = None if build.finished() is None else read_counts(job.out)
         if counts is not None:
             progress(counts.records)
-            return Imported(job.source, job.out, counts)
+            return Imported(job.source, job.out, counts, job.plan)
         if records is None:
             _read_finished_parts(state, sets, job.out, provenance)
             progress(state.counts.records)
@@ -267,7 +279,7 @@ def run_import(
             _write_note(job.out, index, _Note(place=state.place, counts=state.part, ids=ids))
             state.close_part()
         state.close_part()
-        imported = Imported(job.source, job.out, state.counts)
+        imported = Imported(job.source, job.out, state.counts, job.plan)
         if (job.out / IMAGES).is_dir():
             remove_temporary_files(job.out / IMAGES)
         build.close(state.parts, lambda _manifest: write_tables(imported))
@@ -285,7 +297,7 @@ def _count_unusable(job: Job, state: _State) -> Imported:
     if not state.part.records:
         raise SourceError(f"{job.path}: holds no record")
     state.close_part()
-    return Imported(job.source, job.out, state.counts)
+    return Imported(job.source, job.out, state.counts, job.plan)
 
 
 def _keep_records(

@@ -1,0 +1,370 @@
+"""Guess what the columns of a table mean, from their names and the first values."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+import msgspec
+
+from carina.sources._image_sets import IMAGE_ENDINGS
+from carina.sources._record import RecordError, SourceError, describe, printable
+from carina.sources._tables import Row
+from carina.sources._values import read_age, read_sex, read_split
+from carina.sources.table.cells import CERTAINTIES, is_blank, is_no_finding, read_date
+from carina.sources.table.columns import TEXT, ColumnMap, ImageBy, apply_options
+from carina.sources.table.images import ImageFinder
+from carina.studies.terms import find_term
+
+SAMPLE: Final = 1000
+"""Rows that are looked at."""
+_FILES: Final = 50
+"""Names of images that are looked for on disk."""
+_LONG: Final = 40
+"""Characters from which on the cells of a column are text rather than labels, on average."""
+_IMAGE_NAMES: Final = (
+    "image_path", "img_path", "path_to_image", "filepath", "file_path", "path", "filename", "file_name", "image_file",
+    "image_name", "image", "img", "file", "image_index", "image_id", "imageid", "dicom_id", "picture", "key", "id",
+)  # fmt: skip
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "study": ("study", "study_id", "studyid", "exam", "exam_id", "examination", "accession", "accession_number"),
+    "patient": ("patient", "patient_id", "patientid", "subject", "subject_id", "pid", "deid_patient_id"),
+    "date": ("date", "study_date", "studydate", "exam_date", "acquisition_date", "studydate_dicom"),
+    "order": ("order", "follow_up", "followup", "visit", "study_order", "patient_report_date_order"),
+    "view": ("view", "view_position", "viewposition", "projection", "ap_pa"),
+    "age": ("age", "patient_age", "patientage"),
+    "sex": ("sex", "gender", "patient_sex", "patient_gender", "patientsex"),
+    "split": ("split", "set", "subset", "partition"),
+    "annotator": ("annotator", "reader", "rad_id", "radiologist", "rater", "labeler", "labeller"),
+    "certainty": ("certainty", "presence", "status"),
+}  # fmt: skip
+_LABEL_NAMES: Final = (
+    "label", "labels", "finding", "findings", "finding_label", "finding_labels", "class_name", "class", "category",
+    "category_name", "label_name", "disease", "diagnosis", "diagnoses", "pathology", "lesion_type",
+)  # fmt: skip
+_REPORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "findings": ("findings", "section_findings", "findings_text"),
+    "impression": ("impression", "section_impression", "impression_text", "conclusion"),
+    "indication": ("indication", "section_indication", "clinical_history", "history"),
+    "comparison": ("comparison", "section_comparison"),
+    "technique": ("technique", "section_technique"),
+    TEXT: ("report", "text", "report_text", "full_text", "radiology_report"),
+}
+_BOX_NAMES: Final = (
+    (("x", "y", "w", "h"), "xywh"), (("x", "y", "width", "height"), "xywh"),
+    (("left", "top", "width", "height"), "xywh"), (("x1", "y1", "x2", "y2"), "xyxy"),
+    (("xmin", "ymin", "xmax", "ymax"), "xyxy"), (("x_min", "y_min", "x_max", "y_max"), "xyxy"),
+    (("x0", "y0", "x1", "y1"), "xyxy"), (("left", "top", "right", "bottom"), "xyxy"),
+    (("cx", "cy", "w", "h"), "centre"), (("cx", "cy", "width", "height"), "centre"),
+    (("x_center", "y_center", "width", "height"), "centre"), (("x_centre", "y_centre", "width", "height"), "centre"),
+)  # fmt: skip
+_ONE_BOX: Final = ("bbox", "box", "boxes", "bboxes", "bounding_box")
+_SIZE_NAMES: Final = (
+    ("image_width", "image_height"), ("img_width", "img_height"), ("width", "height"), ("columns", "rows"),
+)  # fmt: skip
+_MASK_NAMES: Final = (
+    "mask",
+    "mask_path",
+    "mask_file",
+    "mask_filename",
+    "segmentation",
+    "rle",
+    "encodedpixels",
+)
+_POLYGON_NAMES: Final = ("polygon", "polygons", "points", "contour", "contours")
+_NOT_FINDINGS: Final = frozenset(
+    ("label", "labels", "target", "abnormal", "abnormality", "any_finding", "class_id", "fold")
+)
+"""Columns of yes and no that name no finding."""
+
+
+class _Guess:
+    """Fields of a map in the making."""
+
+    def __init__(self, columns: Sequence[str], rows: Sequence[Row], fields: dict[str, Any]) -> None:
+        self.columns, self.fields = columns, fields
+        self.values = {name: [row.values.get(name, "") for row in rows] for name in columns}
+        self.filled = {name: [v for v in cells if not is_blank(v)] for name, cells in self.values.items()}
+        self.normal = {_normalise(name): name for name in reversed(columns)}
+        self.taken = set(_named_columns(fields))
+        self.notes: list[str] = []
+        self.reasons: dict[str, str] = {}
+        """Why a column is ignored."""
+
+    def find(self, names: Iterable[str], fits: Callable[[list[str]], bool] = bool) -> str | None:
+        """The first column with one of the names whose values fit."""
+        for name in names:
+            column = self.normal.get(name)
+            if column is not None and column not in self.taken and fits(self.filled[column]):
+                return column
+        return None
+
+    def take(self, field: str, value: Any, *columns: str) -> None:  # noqa: ANN401 - of a map
+        self.fields[field] = value
+        self.taken.update(columns)
+
+
+def guess_columns(
+    columns: Sequence[str], rows: Sequence[Row], options: Mapping[str, Any], images: Path
+) -> tuple[ColumnMap, list[str]]:
+    """Guess a map.
+
+    Args:
+        columns: Names of the columns.
+        rows: The first rows.
+        options: Options of the command line, which count more than any guess.
+        images: Folder of the images.
+
+    Returns:
+        The map, and remarks about it.
+
+    Raises:
+        SourceError: No column names images, or an option contradicts the table.
+    """
+    guess = _Guess(columns, rows, apply_options({}, options))
+    _guess_image(guess, images)
+    for field, names in _NAMES.items():
+        column = guess.find(names, _FITS.get(field, bool)) if field not in guess.fields else None
+        if column is not None:
+            guess.take(field, column, column)
+    _guess_boxes(guess)
+    _guess_masks(guess)
+    _guess_texts(guess)
+    _guess_findings(guess)
+    ignored = [name for name in columns if name not in guess.taken]
+    guess.fields["ignored"] = ignored
+    guess.notes += [f"ignored: {name}: {_why_ignored(guess, name)}" for name in ignored]
+    try:
+        return msgspec.convert(guess.fields, ColumnMap), guess.notes
+    except msgspec.ValidationError as error:
+        raise SourceError(f"options of the table: {error}") from error
+
+
+def _guess_image(guess: _Guess, images: Path) -> None:
+    column = guess.fields.get("image")
+    candidates = [column] if column else _image_candidates(guess)
+    finder = ImageFinder(images, guess.fields.get("image_by", "path"))
+    if not candidates:
+        there = printable(", ".join(guess.columns), longest=200)
+        raise SourceError(
+            f"no column with paths or names of images; name it with --image-column. Columns: {there}"
+        )
+    if "image_by" in guess.fields:
+        guess.take("image", candidates[0], candidates[0])
+        return
+    ways: tuple[ImageBy, ...] = ("path", "name", "id")
+    for by in ways:
+        for name in candidates:
+            if name in guess.filled and _count_files(finder.by(by), guess.filled[name][:_FILES]):
+                guess.take("image", name, name)
+                guess.fields["image_by"] = by
+                return
+    guess.take("image", candidates[0], candidates[0])
+    guess.notes.append(
+        f"image: none of the first {_FILES} names in {candidates[0]} is a file in the folder of images"
+    )
+
+
+def _image_candidates(guess: _Guess) -> list[str]:
+    """Columns that may name images: by their own name, then by values that end as image files do."""
+    named = [guess.normal[name] for name in _IMAGE_NAMES if name in guess.normal]
+    by_value = [
+        name
+        for name in guess.columns
+        if guess.filled[name] and all(value.strip().lower().endswith(IMAGE_ENDINGS) for value in guess.filled[name])
+        and "mask" not in _normalise(name)
+    ]  # fmt: skip
+    found = [
+        name for name in dict.fromkeys([*by_value, *named]) if name not in guess.taken and guess.filled[name]
+    ]
+    return sorted(found, key=lambda name: (name not in by_value, name not in named))
+
+
+def _count_files(finder: ImageFinder, values: Sequence[str]) -> int:
+    found = 0
+    for value in values:
+        try:
+            found += finder.exists(finder.find(value))
+        except RecordError:
+            continue
+    return found
+
+
+def _guess_boxes(guess: _Guess) -> None:
+    given = guess.fields.get("box", {})
+    if "columns" not in given:
+        _guess_box_columns(guess, given)
+    if "size" not in guess.fields:
+        for names in _SIZE_NAMES:
+            columns = [guess.find([name], _are_numbers) for name in names]
+            if all(columns):
+                guess.take("size", columns, *[column for column in columns if column])
+                break
+    box = guess.fields.get("box")
+    if box is not None and "frame" not in box:
+        box["frame"] = _guess_frame(guess, box["columns"])
+
+
+def _guess_box_columns(guess: _Guess, given: Mapping[str, Any]) -> None:
+    for names, form in _BOX_NAMES:
+        columns = [guess.find((f"bbox_{name}", f"box_{name}", name), _are_numbers) for name in names]
+        if all(columns):
+            guess.take(
+                "box", {"columns": columns, "form": form, **given}, *[name for name in columns if name]
+            )
+            return
+    column = guess.find(_ONE_BOX)
+    if column is not None:
+        guess.take("box", {"columns": [column], **given}, column)
+        if "form" not in given:
+            guess.notes.append(
+                f"box: {column} is taken for x, y, width, height; say otherwise with --box-form"
+            )
+    elif given:
+        raise SourceError("no columns with boxes found; name them with --box-column, once for each number")
+
+
+def _guess_frame(guess: _Guess, columns: Sequence[str]) -> str:
+    if "size" in guess.fields:
+        return "size"
+    values = [value for name in columns for value in guess.filled.get(name, ())]
+    numbers = [
+        float(number)
+        for value in values
+        for number in re.findall(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", value)
+    ]
+    if numbers and max(numbers) <= 1 and any(not number.is_integer() for number in numbers):
+        return "unit"
+    return "pixels"
+
+
+def _guess_masks(guess: _Guess) -> None:
+    given = guess.fields.get("mask", {})
+    column = given.get("column") or guess.find(_MASK_NAMES)
+    if column is not None and "dialect" not in given:
+        values = guess.filled.get(column, [])
+        if values and all(value.strip().lower().endswith(IMAGE_ENDINGS) for value in values):
+            given = {**given, "dialect": "path"}
+        elif values and all(value.lstrip().startswith("{") for value in values):
+            given = {**given, "dialect": "coco"}
+        elif "column" in given:
+            raise SourceError(f"mask column {describe(column)}: say what it holds with --mask-dialect")
+        else:
+            guess.reasons[column] = (
+                "holds neither paths nor COCO's objects; use --mask-column and --mask-dialect"
+            )
+            column = None
+    if column is not None:
+        guess.take("mask", {**given, "column": column}, column)
+    if "polygon" not in guess.fields:
+        column = guess.find(
+            _POLYGON_NAMES, lambda values: all(value.lstrip().startswith("[") for value in values[:1])
+        )
+        if column is not None:
+            guess.take("polygon", {"column": column}, column)
+
+
+def _guess_texts(guess: _Guess) -> None:
+    if "label" not in guess.fields:
+        column = guess.find(_LABEL_NAMES, _are_labels)
+        if column is not None:
+            guess.take("label", column, column)
+    report = dict(guess.fields.get("report", {}))
+    for section, names in _REPORT_NAMES.items():
+        column = guess.find(names, lambda values: bool(values) and not _are_numbers(values))
+        if section not in report and column is not None:
+            report[section] = column
+            guess.taken.add(column)
+    if report:
+        guess.fields["report"] = report
+
+
+def _guess_findings(guess: _Guess) -> None:
+    if "findings" in guess.fields:
+        return
+    found = {}
+    for name in guess.columns:
+        values = guess.filled[name]
+        if (
+            name in guess.taken
+            or not values
+            or any(value.strip().lower() not in CERTAINTIES for value in values)
+        ):
+            continue
+        if is_no_finding(name):
+            guess.reasons[name] = "says that nothing was found, which the columns of findings say themselves"
+        elif _normalise(name) in _NOT_FINDINGS:
+            guess.reasons[name] = (
+                f"names no finding; if it means one, write it in the map: findings: {{{name}: ...}}"
+            )
+        else:
+            found[name] = name
+            if find_term(name) is None:
+                guess.notes.append(f"finding: {name} is not in the vocabulary and keeps its name")
+    guess.taken.update(found)
+    if found:
+        guess.fields["findings"] = found
+
+
+def _why_ignored(guess: _Guess, name: str) -> str:
+    if not guess.filled[name]:
+        return "empty"
+    return guess.reasons.get(name, "not known by its name and values")
+
+
+def _normalise(name: str) -> str:
+    """A name in small letters, with one underscore between words."""
+    split = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    return "_".join(re.findall(r"[a-z0-9]+", split.lower()))
+
+
+def _named_columns(fields: Mapping[str, Any]) -> list[str]:
+    """Columns that options name."""
+    try:
+        return [column for _, column in msgspec.convert({"image": "", **fields}, ColumnMap).used()]
+    except msgspec.ValidationError:
+        # A part without its columns, which are guessed.
+        whole = {name: value for name, value in fields.items() if name not in ("box", "mask", "polygon")}
+        parts = [fields[name] for name in ("box", "mask", "polygon") if name in fields]
+        named = [
+            column for part in parts for column in (*part.get("columns", ()), part.get("column")) if column
+        ]
+        return [*named, *(column for _, column in msgspec.convert({"image": "", **whole}, ColumnMap).used())]
+
+
+def _are_numbers(values: Sequence[str]) -> bool:
+    try:
+        return bool(values) and all(abs(float(value)) >= 0 for value in values)
+    except ValueError:
+        return False
+
+
+def _are_labels(values: Sequence[str]) -> bool:
+    if not values or _are_numbers(values) or all(value.strip().lower() in CERTAINTIES for value in values):
+        return False
+    sentences = sum(value.rstrip().endswith(".") for value in values)
+    is_short = fmean(len(piece) for value in values for piece in re.split(r"[|;]", value)) < _LONG
+    return is_short and 2 * sentences < len(values)
+
+
+def _are_splits(values: Sequence[str]) -> bool:
+    try:
+        return bool(values) and all(read_split(value) is not None for value in values)
+    except RecordError:
+        return False
+
+
+def _most(fits: Callable[[str], object]) -> Callable[[list[str]], bool]:
+    """Whether at least half of the values fit."""
+    return lambda values: bool(values) and 2 * sum(bool(fits(value)) for value in values) >= len(values)
+
+
+_FITS: Final[Mapping[str, Callable[[list[str]], bool]]] = {
+    "split": _are_splits,
+    "order": _are_numbers,
+    "age": _most(lambda value: read_age(value) is not None),
+    "sex": _most(lambda value: read_sex(value) is not None),
+    "date": _most(lambda value: read_date(value, None) is not None),
+    "certainty": _most(lambda value: value.strip().lower() in CERTAINTIES),
+}

@@ -1,0 +1,760 @@
+"""A table of one's own: what its columns are taken for, and what becomes of every kind of cell."""
+
+import csv
+import datetime
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from carina.cases import open_benchmark
+from carina.cli import app
+from carina.sources import SourceError, import_source
+from carina.sources._frames import Frame, box_corners
+from carina.sources.table.cells import read_boxes, read_date, read_polygons, split_labels
+from carina.store.errors import CarinaError, RegionError
+from carina.studies import Region, open_studies, write_png
+
+NIH = Path(__file__).parents[3] / "shared" / "data" / "nih"
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Images a, b and c of 100 x 80 pixels, and d of 60 x 80."""
+    folder = tmp_path / "images"
+    for name in "abc":
+        write_png(folder / f"{name}.png", np.zeros((80, 100), np.uint8))
+    write_png(folder / "d.png", np.zeros((80, 60), np.uint8))
+    return folder
+
+
+@pytest.fixture
+def read(tmp_path, images):
+    """Import a table; gives the studies by id and the result of the import."""
+    numbers = iter(range(100))
+
+    def run(text, name="table.csv", folder=images, **options):
+        path = tmp_path / name
+        if isinstance(text, str):
+            path.write_bytes(text.encode())
+        out = tmp_path / f"studies-{next(numbers)}"
+        imported = import_source("table", path, out, options=options, images=folder, workers=1)
+        studies = {} if imported.is_empty else {study.id: study for study in imported.opened()}
+        return studies, imported
+
+    return run
+
+
+def defects(imported):
+    return {name: count.times for name, count, _ in imported.defects}
+
+
+def boxes_of(study):
+    return [(f.name, a.region.bbox, a.annotator) for f in study.findings for a in f.annotations]
+
+
+# ---- labels --------------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_findings_are_stated_and_only_filled_cells_were_looked_for(read):
+    studies, imported = read(
+        "image,patient,Effusion,Pneumothorax,Silicosis\n"
+        "a.png,p1,1,0,\n"
+        "b.png,p1,-1,,no\n"
+        "c.png,p2,yes,Absent,?\n"
+    )
+    stated = {name: {f.name: f.certainty for f in study.findings} for name, study in studies.items()}
+    assert stated == {
+        "a": {"pleural effusion": "present", "pneumothorax": "absent"},
+        "b": {"pleural effusion": "uncertain", "silicosis": "absent"},
+        "c": {"pleural effusion": "present", "pneumothorax": "absent", "silicosis": "uncertain"},
+    }
+    assert studies["a"].findings[0].label == "Effusion"
+    assert studies["a"].assessed.findings == "listed"
+    assert studies["a"].assessed.listed == ("pleural effusion", "pneumothorax")
+    assert studies["b"].assessed.listed == ("pleural effusion", "silicosis")
+    assert "# finding: Silicosis is not in the vocabulary and keeps its name" in imported.plan.lines
+    assert studies["a"].patient == "p1"
+    assert not imported.defects
+
+
+def test_an_empty_cell_is_absent_only_where_the_user_says_so(read):
+    table = "image,Effusion,Mass\na.png,1,\nb.png,,1\n"
+    studies, _ = read(table, blank="absent")
+    assert {f.name: f.certainty for f in studies["a"].findings} == {
+        "pleural effusion": "present",
+        "mass": "absent",
+    }
+    assert studies["a"].assessed.listed == ("mass", "pleural effusion")
+    studies, _ = read(table)
+    assert [f.name for f in studies["a"].findings] == ["pleural effusion"]
+
+
+def test_a_row_a_label_says_nothing_about_other_findings_unless_told(read):
+    table = "image,label\na.png,Effusion|Mass\nb.png,Nodule;Mass\nc.png,No Finding\n"
+    studies, _ = read(table)
+    assert [f.name for f in studies["a"].findings] == ["pleural effusion", "mass"]
+    assert [f.name for f in studies["b"].findings] == ["nodule", "mass"]
+    assert studies["c"].findings == ()
+    assert {study.assessed.findings for study in studies.values()} == {"unknown"}
+    studies, _ = read(table, looked_for="listed")
+    assert studies["c"].assessed.findings == "listed"
+    assert studies["c"].assessed.listed == ("mass", "nodule", "pleural effusion")
+    studies, _ = read(table, looked_for="every")
+    assert studies["c"].assessed.findings == "every"
+    assert studies["c"].assessed.devices == "unknown"
+
+
+def test_a_column_may_say_whether_a_label_is_present(read):
+    studies, _ = read("image,label,certainty\na.png,Mass,absent\na.png,Nodule,uncertain\na.png,Edema,\n")
+    assert {f.name: f.certainty for f in studies["a"].findings} == {
+        "mass": "absent",
+        "nodule": "uncertain",
+        "edema": "present",
+    }
+
+
+def test_a_device_is_a_device(read):
+    studies, _ = read("image,pacemaker,Mass\na.png,1,0\n")
+    assert [device.name for device in studies["a"].devices] == ["pacemaker"]
+    assert (studies["a"].assessed.devices, studies["a"].assessed.listed) == ("listed", ("mass", "pacemaker"))
+
+
+def test_a_column_of_no_finding_and_a_target_are_ignored_with_a_reason(read):
+    studies, imported = read("image,No Finding,Target,Mass,hospital\na.png,1,1,0,north\n")
+    assert [f.name for f in studies["a"].findings] == ["mass"]
+    lines = "\n".join(imported.plan.lines)
+    assert "# ignored: No Finding: says that nothing was found" in lines
+    assert "# ignored: Target: names no finding" in lines
+    assert "# ignored: hospital: not known" in lines
+    assert "ignored: [No Finding, Target, hospital]" in lines
+
+
+def test_a_wrong_word_skips_the_study_with_row_and_column(read):
+    studies, imported = read(
+        "image,Mass,Nodule\na.png,1,1\nb.png,0,maybe so\n", finding_column=("Mass", "Nodule")
+    )
+    assert list(studies) == ["a"]
+    (skipped,) = imported.skipped
+    assert (skipped.study, skipped.field, skipped.kind) == ("b", "Nodule", "label")
+    assert "row 2" in skipped.place
+    assert "'maybe so'" in skipped.reason
+
+
+def test_labels_of_a_cell_are_split():
+    assert split_labels("Mass | Nodule;Mass; nan ;Normal", None) == ["Mass", "Nodule"]
+    assert split_labels("Mass, Nodule", ",") == ["Mass", "Nodule"]
+    assert split_labels('["Mass", "Pleural effusion"]', None) == ["Mass", "Pleural effusion"]
+    assert split_labels("[odd", None) == ["[odd"]
+
+
+# ---- patients, dates and the rest ----------------------------------------------------------------------------------
+
+
+def test_without_a_patient_each_study_is_its_own_and_that_is_counted(read):
+    studies, imported = read("image,Mass,date\na.png,1,2020-01-01\nb.png,0,2020-01-02\n")
+    assert {study.patient for study in studies.values()} == {"a", "b"}
+    assert defects(imported) == {"patient": 2}
+    assert studies["a"].order is None
+    assert studies["a"].later is None
+
+
+def test_studies_of_a_patient_are_ordered_by_date(read):
+    studies, imported = read(
+        "image,patient_id,study_date,age,sex,view,split,Mass\n"
+        "a.png,7,2020-03-01,061Y,F,PA,train,1\n"
+        "b.png,7,20200201,60,female,AP,train,0\n"
+        "c.png,8,2020/01/01,414,x,swimmers,valid,0\n"
+    )
+    assert (studies["b"].order, studies["b"].prior, studies["b"].later) == (0, None, "a")
+    assert (studies["a"].order, studies["a"].prior, studies["a"].later) == (1, "b", None)
+    assert studies["a"].date == datetime.date(2020, 3, 1)
+    assert (studies["a"].age, studies["a"].sex, studies["a"].split) == (61, "F", "train")
+    assert [image.view for image in studies["b"].images] == ["AP"]
+    assert (studies["c"].age, studies["c"].sex, studies["c"].split) == (None, None, "val")
+    assert defects(imported) == {"view": 1, "age": 1, "sex": 1}
+
+
+def test_dates_that_begin_with_the_day_need_a_format(read):
+    table = "image,patient,date,Mass\na.png,1,01/02/2020,1\n"
+    studies, imported = read(table, date_column="date")
+    assert studies["a"].date is None
+    assert defects(imported) == {"date": 1}
+    studies, _ = read(table, date_column="date", date_format="%d/%m/%Y")
+    assert studies["a"].date == datetime.date(2020, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2020-02-01", (2020, 2, 1)),
+        ("20200201", (2020, 2, 1)),
+        ("2020-02-01 13:45:10", (2020, 2, 1, 13, 45, 10)),
+        ("2020-02-01T13:45:10.123Z", (2020, 2, 1, 13, 45, 10)),
+        ("2020-02/01", None),
+        ("2020-02-30", None),
+        ("01.02.2020", None),
+        ("9" * 5000, None),
+    ],
+    ids=["iso", "compact", "time", "zone", "mixed", "no such day", "day first", "long"],
+)
+def test_dates(text, expected):
+    assert read_date(text, None) == (None if expected is None else datetime.datetime(*expected))
+
+
+def test_a_study_may_have_several_images(read):
+    studies, _ = read(
+        "image,study,patient,view,label,x,y,w,h\n"
+        "a.png,s1,p,PA,Mass,10,20,30,40\nb.png,s1,p,lateral,,,,,\nc.png,s2,p,PA,Mass,0,0,5,5\n"
+    )
+    assert list(studies) == ["s1", "s2"]
+    assert [(image.key, image.view) for image in studies["s1"].images] == [
+        ("a.png", "PA"),
+        ("b.png", "lateral"),
+    ]
+    assert boxes_of(studies["s1"]) == [("mass", (10, 20, 30, 40), "table")]
+
+
+def test_study_names_that_patients_share_get_the_patient(read):
+    studies, _ = read("image,study,patient,Mass\na.png,study1,p1,1\nb.png,study1,p2,0\nc.png,study2,p2,0\n")
+    assert list(studies) == ["p1/study1", "p2/study1", "study2"]
+
+
+def test_an_image_of_two_patients_is_skipped(read):
+    studies, imported = read("image,patient,Mass\na.png,p1,1\na.png,p2,1\nb.png,p3,0\n")
+    assert list(studies) == ["b"]
+    assert imported.skipped[0].kind == "patient"
+
+
+def test_reports_are_kept_by_section_or_split(read):
+    studies, _ = read(
+        "image,findings,impression\n"
+        'a.png,"The heart is of normal size, and the lungs are clear. No effusion.",Nothing acute in the chest.\n'
+    )
+    report = studies["a"].report
+    assert [section.name for section in report.sections] == ["findings", "impression"]
+    assert [report.quote(sentence) for sentence in report.sentences] == [
+        "The heart is of normal size, and the lungs are clear.",
+        "No effusion.",
+        "Nothing acute in the chest.",
+    ]
+    assert studies["a"].assessed.text is False
+    studies, _ = read('image,report\na.png,"FINDINGS: Small left effusion.\r\nIMPRESSION: Effusion."\n')
+    assert studies["a"].report.text("findings") == "Small left effusion."
+    assert studies["a"].report.text("impression") == "Effusion."
+
+
+# ---- boxes ---------------------------------------------------------------------------------------------------------
+
+BOX = [
+    ("x,y,w,h", "10,20,30,40", {}),
+    ("x1,y1,x2,y2", "10,20,40,60", {}),
+    ("x_min,y_min,x_max,y_max", "10,20,40,60", {}),
+    ("cx,cy,w,h", "25,40,30,40", {}),
+    ("x,y,w,h", "0.1,0.25,0.3,0.5", {}),
+    ("x,y,w,h", "10,25,30,50", {"box_frame": "percent"}),
+    ("x,y,w,h", "100,250,300,500", {"box_frame": "thousandths"}),
+    ("x,y,w,h", "20,40,60,80", {"box_frame": "200x160"}),
+    ("x,y,w,h", "20,60,60,80", {"box_frame": "200 padded"}),
+    ("x,y,w,h", "20,40,60,80", {"box_frame": "200 padded corner"}),
+    ("x,y,w,h,width,height", "20,40,60,80,200,160", {}),
+    ("bbox", '"[10, 20, 30, 40]"', {}),
+    ("bbox", "10 20 30 40", {}),
+    ("bbox", '"[[10, 20, 40, 60]]"', {"box_form": "xyxy"}),
+    ("a,b,c,d", "10,20,40,60", {"box_column": ("a", "b", "c", "d"), "box_form": "xyxy"}),
+]
+
+
+@pytest.mark.parametrize(("columns", "cells", "options"), BOX, ids=[f"{c} {o}" for c, _, o in BOX])
+def test_boxes_in_every_frame_are_the_same_box(read, columns, cells, options):
+    studies, imported = read(f"image,patient,label,{columns}\na.png,p,Mass,{cells}\n", **options)
+    assert boxes_of(studies["a"]) == [("mass", (10, 20, 30, 40), "table")]
+    assert not imported.defects
+
+
+def test_annotators_are_kept_apart(read):
+    studies, _ = read("image,label,reader,x,y,w,h\na.png,Mass,R1,10,20,30,40\na.png,Mass,R2,12,22,30,40\n")
+    assert boxes_of(studies["a"]) == [("mass", (10, 20, 30, 40), "R1"), ("mass", (12, 22, 30, 40), "R2")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "defect"),
+    [
+        ("10,20,-5,40", "region"),
+        ("200,20,30,40", "region"),
+        ("inf,20,30,40", "region"),
+        ("1e400,20,30,40", "region"),
+        ("10,20,30,", "region"),
+        ("ten,20,30,40", "region"),
+        ("80,20,40,40", "cut"),
+        ("-10,20,40,40", "cut"),
+    ],
+    ids=[
+        "negative",
+        "outside",
+        "infinite",
+        "too large",
+        "incomplete",
+        "word",
+        "over the right",
+        "over the left",
+    ],
+)
+def test_a_box_that_cannot_be_drawn_is_counted_and_its_label_kept(read, cells, defect):
+    options = {"box_column": ("x", "y", "w", "h"), "box_form": "xywh", "box_frame": "pixels"}
+    studies, imported = read(f"image,patient,label,x,y,w,h\na.png,p,Mass,{cells}\n", **options)
+    assert [f.certainty for f in studies["a"].findings] == ["present"]
+    assert defects(imported) == {defect: 1}
+    assert len(boxes_of(studies["a"])) == (defect == "cut")
+
+
+def test_an_empty_box_is_no_box(read):
+    studies, imported = read("image,patient,label,x,y,w,h\na.png,p,Mass,1,2,3,4\nb.png,p,Mass,,nan,None,\n")
+    assert boxes_of(studies["b"]) == []
+    assert not imported.defects
+
+
+def test_a_box_belongs_to_the_only_finding_of_its_row(read):
+    studies, imported = read(
+        "image,patient,Mass,Nodule,x,y,w,h\na.png,p,1,0,1,2,3,4\nb.png,p,1,1,1,2,3,4\nc.png,p,0,0,1,2,3,4\n"
+    )
+    assert boxes_of(studies["a"]) == [("mass", (1, 2, 3, 4), "table")]
+    assert boxes_of(studies["b"]) == []
+    assert {f.certainty for f in studies["b"].findings} == {"present"}
+    assert defects(imported) == {"unnamed": 2}
+
+
+def test_a_finding_may_be_named_for_all_boxes(read):
+    studies, _ = read("patientId,x,y,w,h\na,1,2,3,4\nb,,,,\n", finding="pneumonia", image_column="patientId")
+    assert boxes_of(studies["a"]) == [("pneumonia", (1, 2, 3, 4), "table")]
+    assert studies["b"].findings == ()
+
+
+def test_a_stated_size_of_other_proportions_skips_the_study(read):
+    studies, imported = read(
+        "image,patient,label,x,y,w,h,width,height\na.png,p,Mass,1,2,3,4,100,80\nd.png,p,Mass,1,2,3,4,100,80\n"
+    )
+    assert list(studies) == ["a"]
+    assert "the stated size is 100 x 80, the image is 60 x 80" in imported.skipped[0].reason
+
+
+def test_cells_of_boxes():
+    assert read_boxes("(1, 2, 3, 4)") == [[1, 2, 3, 4]]
+    assert read_boxes("[[1, 2, 3, 4], [5, 6, 7, 8]]") == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    for wrong in ("[1, 2, 3]", "{}", "[[1, 2, 3, NaN]]", "[[1, 2], [3, 4]]", "[" * 5000, ""):
+        with pytest.raises(RegionError):
+            read_boxes(wrong)
+
+
+def test_frames():
+    assert Frame.parse("224 padded") == Frame((224, 224), "centre")
+    assert Frame.parse(" 640 x 480 ") == Frame((640, 480))
+    # 60 x 80 in 200 x 200: scaled by 2.5 to 150 x 200, with 25 on the left and on the right.
+    points = Frame.parse("200 padded").to_pixels([(25, 0), (175, 200), (100, 100)], width=60, height=80)
+    assert points.tolist() == [[0, 0], [60, 80], [30, 40]]
+    assert box_corners([25, 40, 30, 40], "centre") == ((10, 20), (40, 60))
+    for wrong in ("", "0", "0x5", "224 stretched", "-5", "1e3"):
+        with pytest.raises(SourceError, match="expected pixels"):
+            Frame.parse(wrong)
+
+
+# ---- masks and polygons --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mask(tmp_path):
+    drawn = np.zeros((80, 100), bool)
+    drawn[20:60, 10:40] = True
+    write_png(tmp_path / "masks" / "a.png", drawn.astype(np.uint8) * 7)
+    write_png(tmp_path / "masks" / "small.png", np.ones((8, 10), np.uint8))
+    return Region.from_mask(drawn)
+
+
+@pytest.mark.parametrize("dialect", ["coco", "coco counts", "siim", "chexmask", "path"])
+def test_masks_of_every_dialect_are_the_same_mask(read, tmp_path, mask, dialect):
+    cell = {
+        "coco": json.dumps(mask.to_coco()).replace('"', '""'),
+        "coco counts": mask.counts.replace('"', '""'),
+        "siim": mask.to_siim(),
+        "chexmask": mask.to_chexmask(),
+        "path": "a.png",
+    }[dialect]
+    studies, imported = read(
+        f'image,patient,label,mask\na.png,p,Mass,"{cell}"\n',
+        mask_dialect=dialect.split()[0],
+        mask_column="mask",
+        masks=tmp_path / "masks",
+    )
+    (annotation,) = studies["a"].findings[0].annotations
+    assert annotation.region == mask
+    assert annotation.drawn == "mask"
+    assert not imported.defects
+
+
+def test_masks_made_for_a_larger_image_are_resized(read, mask):
+    large = mask.resize(160, 200).to_siim()
+    studies, _ = read(
+        f"image,patient,label,rle\na.png,p,Mass,{large}\n",
+        mask_column="rle",
+        mask_dialect="siim",
+        mask_frame="200x160",
+    )
+    assert studies["a"].findings[0].annotations[0].region == mask
+
+
+@pytest.mark.parametrize(
+    ("cell", "dialect"),
+    [
+        ("small.png", "path"),
+        ("missing.png", "path"),
+        ("../images/a.png", "path"),
+        ("/etc/passwd", "path"),
+        ("1 99999999", "siim"),
+        ("5 3 2 1", "chexmask"),
+        ('{""size"": [8, 10], ""counts"": ""PP2""}', "coco"),
+        ('{""size"": [80, 100], ""counts"": [NaN]}', "coco"),
+        ("\u00e9", "coco"),
+    ],
+    ids=[
+        "size",
+        "missing",
+        "out of the folder",
+        "absolute",
+        "siim",
+        "chexmask",
+        "coco size",
+        "nan",
+        "letters",
+    ],
+)
+def test_a_mask_that_cannot_be_read_is_counted(read, tmp_path, mask, cell, dialect):  # noqa: ARG001
+    studies, imported = read(
+        f'image,patient,label,mask\na.png,p,Mass,"{cell}"\n',
+        mask_column="mask",
+        mask_dialect=dialect,
+        masks=tmp_path / "masks",
+    )
+    assert defects(imported) == {"region": 1}
+    assert studies["a"].findings[0].annotations == ()
+
+
+def test_a_mask_stored_as_jpeg_is_not_used(read, tmp_path):
+    from PIL import Image
+
+    Image.fromarray(np.zeros((80, 100), np.uint8)).save(tmp_path / "images" / "mask.jpg")
+    _, imported = read("image,patient,label,mask\na.png,p,Mass,mask.jpg\n")
+    assert defects(imported) == {"region": 1}
+
+
+def test_run_lengths_without_a_dialect_are_not_guessed(read):
+    _, imported = read("image,patient,label,rle\na.png,p,Mass,1 5\n")
+    assert any("# ignored: rle: holds neither paths" in line for line in imported.plan.lines)
+    with pytest.raises(CarinaError, match="--mask-dialect"):
+        read("image,patient,label,rle\na.png,p,Mass,1 5\n", mask_column="rle")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["[[10,20],[40,20],[40,60],[10,60]]", "[10,20,40,20,40,60,10,60]", "[[[10,20],[40,20],[40,60],[10,60]]]",
+     "[[10,20,40,20,40,60,10,60]]"],
+)  # fmt: skip
+def test_polygons(read, cell):
+    studies, imported = read(f'image,patient,label,polygon\na.png,p,Mass,"{cell}"\n')
+    (annotation,) = studies["a"].findings[0].annotations
+    assert annotation.region == Region.from_polygons(
+        [[(10, 20), (40, 20), (40, 60), (10, 60)]], height=80, width=100
+    )
+    assert annotation.drawn == "polygon"
+    assert not imported.defects
+
+
+def test_wrong_polygons():
+    for wrong in ("[]", "[1,2,3]", "[[1,2],[3]]", "[[1,NaN]]", "{}", "[[[]]]", "7", '["a","b"]'):
+        with pytest.raises(RegionError):
+            read_polygons(wrong)
+
+
+# ---- images --------------------------------------------------------------------------------------------------------
+
+
+def test_images_are_found_by_path_name_or_id(read, tmp_path):
+    write_png(tmp_path / "images" / "deep" / "e.png", np.zeros((8, 8), np.uint8))
+    studies, imported = read("file,Mass\ndeep/e.png,1\n./a.png,0\n")
+    assert list(studies) == ["deep/e", "a"]
+    studies, imported = read("file,Mass\n/data/elsewhere/e.png,1\nC:\\scans\\a.png,0\n")
+    assert list(studies) == ["deep/e", "a"]
+    assert "image_by: name" in imported.plan.lines
+    studies, imported = read("image_id,Mass\ne,1\na,0\nmissing,1\n")
+    assert list(studies) == ["deep/e", "a"]
+    assert "image_by: id" in imported.plan.lines
+    assert imported.skipped[0].message.endswith("image: no image file is called 'missing'")
+
+
+def test_a_name_of_two_files_is_skipped(read, tmp_path):
+    write_png(tmp_path / "images" / "deep" / "a.png", np.zeros((8, 8), np.uint8))
+    studies, imported = read("image,Mass\na.png,1\nb.png,1\n", image_by="name")
+    assert list(studies) == ["b"]
+    assert "2 image files are called 'a.png': a.png, deep/a.png" in imported.skipped[0].reason
+
+
+def test_paths_that_leave_the_folder_are_skipped(read, tmp_path):
+    secret = tmp_path / "secret.png"
+    write_png(secret, np.zeros((8, 8), np.uint8))
+    (tmp_path / "images" / "link.png").symlink_to(secret)
+    studies, imported = read(
+        f"image,Mass\na.png,1\n../secret.png,1\n{secret},1\nlink.png,1\n,1\nmissing.png,1\n", image_by="path"
+    )
+    assert list(studies) == ["a"]
+    reasons = [item.reason for item in imported.skipped]
+    assert "leads out of the folder of images" in reasons[0]
+    assert "is not a path below the folder of images" in reasons[1]
+    assert reasons[2] == "is empty"
+    assert "leads out of the image root" in reasons[3]
+    assert reasons[4] == "'missing.png' is missing"
+
+
+def test_images_lie_beside_the_table_by_default(read):
+    studies, _ = read("image,Mass\nimages/a.png,1\n", folder=None)
+    assert list(studies) == ["images/a"]
+
+
+def test_two_images_that_differ_in_their_ending_keep_it(read, tmp_path):
+    write_png(tmp_path / "images" / "a.PNG", np.zeros((8, 8), np.uint8))
+    studies, _ = read("image,Mass\na.png,1\na.PNG,1\nb.png,0\n")
+    assert list(studies) == ["a.png", "a.PNG", "b"]
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_parquet_with_lists_is_read_as_csv_is(read, tmp_path):
+    table = pa.table(
+        {
+            "image": ["a.png", "b.png", "c.png"],
+            "patient": [1, 2, 2],
+            "date": [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.date(2020, 1, 3)],
+            "labels": [["Mass"], ["Mass", "Nodule"], []],
+            "boxes": [[[10.0, 20.0, 30.0, 40.0]], None, None],
+            "age": [60.0, float("nan"), None],
+        }
+    )
+    pq.write_table(table, tmp_path / "table.parquet")
+    studies, imported = read(None, "table.parquet")
+    assert boxes_of(studies["a"]) == [("mass", (10, 20, 30, 40), "table")]
+    assert [f.name for f in studies["b"].findings] == ["mass", "nodule"]
+    assert (studies["a"].patient, studies["a"].age, studies["b"].age) == ("1", 60, None)
+    assert (studies["c"].prior, studies["c"].date) == ("b", datetime.date(2020, 1, 3))
+    assert not imported.defects
+
+
+def test_excel_is_read_or_the_extra_is_named(read, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    book = openpyxl.Workbook()
+    for row in (["image", "patient", "date", "Mass"], ["a.png", 7, datetime.date(2020, 1, 1), 1],
+                ["b.png", 7, datetime.date(2020, 1, 2), None]):  # fmt: skip
+        book.active.append(row)
+    book.save(tmp_path / "table.xlsx")
+    studies, _ = read(None, "table.xlsx")
+    assert [f.name for f in studies["a"].findings] == ["mass"]
+    assert (studies["b"].prior, studies["b"].patient, studies["b"].findings) == ("a", "7", ())
+
+
+def test_excel_that_is_none_is_refused(read):
+    with pytest.raises(SourceError, match="Excel"):
+        read("not a workbook", "table.xlsx")
+
+
+@pytest.mark.parametrize("sign", [";", "\t"], ids=["semicolon", "tab"])
+def test_other_delimiters_bom_and_line_ends(read, sign):
+    text = f'\ufeffimage{sign}Mass{sign}note\r\n\r\na.png{sign}1{sign}"x,y\r\nz"\r\nb.png{sign}0\r\n'
+    studies, _ = read(text)
+    assert list(studies) == ["a", "b"]
+    assert studies["a"].images[0].key == "a.png"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("", "t.csv", "no columns"),
+        ("image,Mass,image\na.png,1,2\n", "t.csv", "several columns are called 'image'"),
+        ("x,y\n1,2\n", "t.csv", "--image-column"),
+        ("image,Mass\n", "t.csv", "--image-column|holds no record"),
+        ("damaged", "t.parquet", "cannot be read as Parquet"),
+        ("damaged", "t.json", "name ends in one of"),
+        ("damaged", "t.csv.gz", "cannot be read"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused(read, text, name, message):
+    with pytest.raises(SourceError, match=message):
+        read(text, name)
+
+
+def test_a_row_with_too_many_or_too_few_fields_is_skipped(read):
+    studies, imported = read("image,Mass\na.png,1\nb.png,1,7\nc.png\n")
+    assert list(studies) == ["a"]
+    assert sorted(item.reason for item in imported.skipped) == [
+        "3 fields, expected 2",
+        "is missing: the row ends before it",
+    ]
+
+
+def test_a_huge_field_is_read(read):
+    studies, _ = read(f"image,Mass,note\na.png,1,{'x' * 3_000_000}\n")
+    assert list(studies) == ["a"]
+
+
+def test_rows_of_an_image_need_not_stand_together(read):
+    studies, _ = read("image,label\na.png,Mass\nb.png,Mass\na.png,Nodule\n")
+    assert [f.name for f in studies["a"].findings] == ["mass", "nodule"]
+    assert len(studies) == 2
+
+
+# ---- the map of columns --------------------------------------------------------------------------------------------
+
+
+def test_the_map_is_written_and_gives_the_same_studies_when_given_back(read):
+    table = "image,Patient ID,Mass,label,x,y,w,h,report,site\na.png,p,1,Mass,.1,.2,.3,.4,The lungs are clear.,north\n"
+    first, imported = read(table)
+    written = imported.path / "columns.yaml"
+    assert written.read_text().splitlines() == list(imported.plan.lines)
+    assert yaml.safe_load(written.read_text()) == {
+        "image": "image",
+        "patient": "Patient ID",
+        "findings": {"Mass": "Mass"},
+        "label": "label",
+        "box": {"columns": ["x", "y", "w", "h"], "form": "xywh", "frame": "unit"},
+        "report": {"text": "report"},
+        "ignored": ["site"],
+    }
+    second, again = read(table, columns=written)
+    assert second == first
+    assert (again.path / "columns.yaml").read_text().splitlines()[1] == "# ignored: site: not in columns.yaml"
+
+
+def test_an_edited_map_decides(read, tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        "image: file\nfindings: {target: pneumonia}\nbox: {columns: [a, b, c, d], form: xyxy, frame: percent}\n"
+    )
+    studies, imported = read(
+        "file,target,a,b,c,d,Mass\na.png,1,10,25,40,75,1\n", columns=tmp_path / "mine.yaml"
+    )
+    assert boxes_of(studies["a"]) == [("pneumonia", (10, 20, 30, 40), "table")]
+    assert studies["a"].findings[0].label is None
+    assert studies["a"].assessed.listed == ("pneumonia",)
+    assert "ignored: [Mass]" in imported.plan.lines
+
+
+def test_names_of_columns_that_yaml_would_misread_come_back(read):
+    table = 'image,yes,"a: b",#c,- d,007\na.png,1,1,1,1,1\n'
+    first, imported = read(table)
+    second, _ = read(table, columns=imported.path / "columns.yaml")
+    assert first == second
+    assert [f.label or f.name for f in first["a"].findings] == ["yes", "a: b", "#c", "- d", "007"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("image: file\nboxes: {}\n", "boxes"),
+        ("findings: {}\n", "image"),
+        ("image: nowhere\n", "no column 'nowhere'"),
+        ("image: file\nbox: {columns: [x, y]}\n", "no column 'x'|2 columns"),
+        ("image: file\nbox: {columns: [Mass], frame: furlongs}\n", "frame 'furlongs'"),
+        ("image: file\nbox: {columns: [Mass], frame: size}\n", "needs the columns"),
+        ("image: file\nmask: {column: Mass, frame: 224 padded}\n", "mask: frame"),
+        ("image: file\nmask: {column: Mass, dialect: morse}\n", "morse"),
+        ("image: file\nreport: {prose: Mass}\n", "prose"),
+        ("image: [\n", "not YAML"),
+        ("a: &x [1]\nb: *x\n", "alias"),
+    ],
+)
+def test_a_wrong_map_is_refused_with_its_field(read, tmp_path, text, message):
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(SourceError, match=message):
+        read("file,Mass\na.png,1\n", columns=tmp_path / "mine.yaml")
+
+
+def test_an_option_that_names_no_column_is_refused(read):
+    with pytest.raises(SourceError, match="no column 'who'"):
+        read("image,Mass\na.png,1\n", patient_column="who")
+
+
+def test_options_count_more_than_a_guess(read):
+    studies, _ = read("image,other,patient,Mass\na.png,q,p,1\n", patient_column="other")
+    assert studies["a"].patient == "q"
+
+
+# ---- two commands --------------------------------------------------------------------------------------------------
+
+
+def run_command(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_a_table_and_a_folder_of_phantoms_become_a_ground_benchmark(tmp_path):
+    run_command("phantom", "-o", tmp_path / "phantoms", "-n", "6", "--seed", "3", "--workers", "1")
+    phantoms = open_studies(tmp_path / "phantoms")
+    names = sorted({finding.name for study in phantoms for finding in study.findings if finding.annotations})
+    expected = 0
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["file", "patient", "view", "label", "certainty", "x1", "y1", "x2", "y2"])
+        for study in phantoms:
+            drawn = [(f, a) for f in study.findings if f.certainty == "present" for a in f.annotations]
+            expected += len({(finding.name, annotation.image) for finding, annotation in drawn})
+            for image in study.images:
+                table.writerow([image.key, study.patient, image.view, "", "", "", "", "", ""])
+            for finding, annotation in drawn:
+                x, y, w, h = annotation.region.bbox
+                view = study.image(annotation.image).view
+                table.writerow(
+                    [annotation.image, study.patient, view, finding.name, "present", x, y, x + w, y + h]
+                )
+    result = run_command(
+        "import", "table", tmp_path / "labels.csv", "--images", tmp_path / "phantoms" / "images",
+        "-o", tmp_path / "studies", "--workers", "1",
+    )  # fmt: skip
+    assert "box: {columns: [x1, y1, x2, y2], form: xyxy, frame: pixels}" in result.stderr
+    run_command("check", tmp_path / "studies")
+    run_command(
+        "build", "ground", tmp_path / "studies", "-o", tmp_path / "bench", "--workers", "1", "--lateral"
+    )
+    cases = list(open_benchmark(tmp_path / "bench"))
+    assert {case.target for case in cases} <= set(names)
+    assert len(cases) == expected
+    run_command("check", tmp_path / "bench")
+
+
+@pytest.mark.skipif(not NIH.is_dir(), reason=f"no real images: {NIH} is absent")
+def test_a_table_and_a_folder_of_real_images_become_a_ground_benchmark(tmp_path):
+    with (NIH / "BBox_List_2017.csv").open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["image", "patient", "finding", "x", "y", "w", "h"])
+        table.writerows([row[0], row[0].split("_")[0], *row[1:6]] for row in rows)
+    run_command(
+        "import", "table", tmp_path / "labels.csv", "--images", NIH / "images", "-o", tmp_path / "studies",
+        "--workers", "1",
+    )  # fmt: skip
+    studies = open_studies(tmp_path / "studies")
+    assert len(studies) == 39
+    drawn = [a for study in studies for f in study.findings for a in f.annotations]
+    assert len(drawn) == 44
+    first = studies["00000808_002"]
+    # 558.1, 384.3, 227.8 x 167.05: pixels whose centre lies in the box.
+    assert first.findings[0].annotations[0].region.bbox == (558, 384, 228, 167)
+    run_command("build", "ground", tmp_path / "studies", "-o", tmp_path / "bench", "--workers", "1")
+    bench = open_benchmark(tmp_path / "bench")
+    counted = {item.target: item.present for item in bench.build_report.targets}
+    assert counted == {
+        "atelectasis": 9, "cardiomegaly": 5, "infiltration": 5, "mass": 2, "pleural effusion": 2, "pneumonia": 20,
+        "pneumothorax": 1,
+    }  # fmt: skip
