@@ -36,6 +36,7 @@ def test_sources_are_listed_with_needs_licence_and_truth():
         "title": "Made here",
         "brings": "studies",
         "needs": "Nothing.",
+        "tree": None,
         "licence": "CC0 [any use]",
         "truth": ["masks", "report"],
         "url": None,
@@ -47,7 +48,7 @@ def test_sources_are_listed_with_needs_licence_and_truth():
 def test_the_phantom_and_both_importers_are_listed():
     listed = json.loads(invoke("--json").stdout)
     needs = {source["name"]: source["needs"] for source in listed}
-    assert list(needs) == ["chexpercept", "phantom", "swift-chat"]
+    assert {"chexpercept", "nih", "phantom", "swift-chat"} <= set(needs)
     assert "chexpercept.json" in needs["chexpercept"]
     assert "benchmark" in needs["chexpercept"]
     assert "benchmark" in needs["swift-chat"]
@@ -59,6 +60,15 @@ def test_one_source_is_described_with_its_options():
     assert "--patients\ta path" in result.stdout
     described = json.loads(invoke("chexpercept", "--json").stdout)
     assert [option["option"] for option in described["options"]] == ["--patients"]
+
+
+def test_a_source_is_described_with_a_tree_of_its_files_and_an_example():
+    lines = invoke("nih").stdout.splitlines()
+    first = lines.index("files:")
+    assert lines[first + 1].startswith("  Data_Entry_2017_v2020.csv")
+    assert lines[first + 4] == "    00000001_000.png"
+    assert lines[-1] == "example: carina import nih PATH -o studies"
+    assert json.loads(invoke("nih", "--json").stdout)["tree"].splitlines()[2] == "images/"
 
 
 def test_an_unknown_source_is_bad_input():

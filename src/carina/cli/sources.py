@@ -24,7 +24,7 @@ def sources(
     """List the sources of studies and questions.
 
     For each source: what it needs on disk, its licence, and what it knows about each study (masks, reports, ...). With
-    a name, only that source, and its options.
+    a name, only that source, with a tree of its files, its options, and an example.
 
     \b
     Examples:
@@ -52,6 +52,13 @@ def _print(source: "Source") -> None:
         value = described[heading]
         if value:
             print_line(f"{heading}: {', '.join(value) if isinstance(value, list) else value}")
+    if source.tree:
+        print_line("files:")
+        for line in source.tree.splitlines():
+            print_line(f"  {line}")
     if described["options"]:
         rows = [(o["option"], o["takes"], o["default"] or "", o["help"]) for o in described["options"]]
         print_table(("option", "takes", "default", "meaning"), rows)
+    if source.read is not None:
+        out = "studies" if source.brings == "studies" else "bench"
+        print_line(f"example: carina import {source.name} PATH -o {out}")

@@ -15,11 +15,13 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, NamedTuple, cast
+from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from carina.sources._record import RecordError, SourceError, printable
+
+T = TypeVar("T")
 
 CHUNK: Final = 1 << 20
 """Bytes that are read at a time."""
@@ -82,6 +84,21 @@ def decode(content: bytes) -> Any:  # noqa: ANN401 - JSON
     try:
         return msgspec.json.decode(content)
     except (ValueError, RecursionError) as error:  # of which msgspec's errors are some
+        raise RecordError("record", f"not JSON: {printable(str(error), longest=200)}", kind="json") from error
+
+
+def decode_as(content: bytes, kind: type[T]) -> T:
+    """The value of one record, as a msgspec type.
+
+    Raises:
+        RecordError: It is not JSON, or not of that type.
+    """
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.ValidationError as error:
+        reason, _, place = str(error).partition(" - at `$")
+        raise RecordError(place.strip("`."), printable(reason, longest=200), kind="json") from error
+    except (ValueError, RecursionError) as error:
         raise RecordError("record", f"not JSON: {printable(str(error), longest=200)}", kind="json") from error
 
 

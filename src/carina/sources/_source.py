@@ -84,6 +84,8 @@ class Source:
     title: str
     needs: str
     """What must lie on disk, in one sentence."""
+    tree: str = ""
+    """A picture of the expected files, one a line."""
     licence: str
     truth: tuple[str, ...]
     """Kinds of truth it carries, such as "boxes", "masks", "report"."""
@@ -126,6 +128,7 @@ class Source:
             "title": self.title,
             "brings": self.brings,
             "needs": self.needs,
+            "tree": self.tree or None,
             "licence": self.licence,
             "truth": list(self.truth),
             "url": self.url,
@@ -161,6 +164,7 @@ def source(
     licence: str,
     truth: Iterable[str],
     brings: Brings = "studies",
+    tree: str = "",
     url: str | None = None,
     citation: str | None = None,
     inputs: Callable[[Path], Inputs] = _the_file_itself,
@@ -185,6 +189,7 @@ def source(
         licence: Licence or terms of the data.
         truth: Kinds of truth it carries, such as "boxes", "masks", "report", "questions".
         brings: "studies", or "cases" for a source that carries questions.
+        tree: A picture of the expected files, one a line; lines are indented as the folders are.
         url: Address of the data set or of its paper.
         citation: What to cite, as text.
         inputs: From the path to the files that decide what is read, by name; the manifest records their checksums.
@@ -216,6 +221,7 @@ def source(
                 licence=licence,
                 truth=tuple(truth),
                 brings=brings,
+                tree=inspect.cleandoc(tree),
                 url=url,
                 citation=citation,
                 read=read,

@@ -10,10 +10,10 @@ from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from carina.sources._record import RecordError
-from carina.sources._source import Repaired
+from carina.sources._source import Item, Repaired, Skipped
 from carina.store.errors import CarinaError, RegionError
 from carina.studies.image_files import inside
-from carina.studies.model import Annotation, Assessed, Device, Finding, Image, Study
+from carina.studies.model import Anatomy, Annotation, Assessed, Device, Finding, Image, Study
 from carina.studies.pixels import read_header
 from carina.studies.region import Region
 from carina.studies.terms import find_term
@@ -24,11 +24,69 @@ MissingImages: TypeAlias = Annotated[
     Meta(description="A study without its image file: skip it, or keep what was annotated."),
 ]
 """An option of readers that know the size of an image without opening it."""
+ImageFolder: TypeAlias = Annotated[
+    Path | None, Meta(description="Folder of the image files, where that is not the path of the source.")
+]
+"""An option of readers whose images may lie elsewhere."""
 DEFECTS: Final[Mapping[str, str]] = {
     "region": "a box, polygon or mask with impossible numbers, without area or outside its image is left out",
     "conflict": "a label that contradicts one that is trusted more is left out",
 }
 """Defects that a draft counts, for the decorator of a source."""
+ABNORMALITY: Final = "abnormality"
+"""Name of the finding that stands for any: absent in an image that its source calls normal."""
+
+
+def name_of(label: str) -> str:
+    """The name under which a label is recorded: that of the vocabulary, else the label itself in lower case."""
+    term = find_term(label)
+    return term.name if term is not None else " ".join(label.replace("_", " ").lower().split())
+
+
+def assess_labels(labels: Iterable[str], *, text: bool = False) -> Assessed:
+    """What was looked for, where that is a closed list of labels.
+
+    Args:
+        labels: The list, in the words of the source.
+        text: Whether the labels come from the report.
+    """
+    terms = {name_of(label): find_term(label) for label in labels}
+    devices = [name for name, term in terms.items() if term is not None and term.kind == "device"]
+    return Assessed(
+        findings="listed" if len(devices) < len(terms) else "unknown",
+        devices="listed" if devices else "unknown",
+        listed=tuple(sorted(terms)),
+        text=text,
+    )
+
+
+def make_or_skip(make: Callable[..., Item], place: str, study: str, *arguments: Any) -> list[Item]:  # noqa: ANN401
+    """Call `make` with the arguments; where the record cannot be used, say why.
+
+    Readers yield `functools.partial` calls of it, so that workers make the studies.
+
+    Args:
+        make: Makes one study.
+        place: The file and the record in it.
+        study: Id of the study, for the list of skipped records.
+        *arguments: Arguments of `make`.
+    """
+    try:
+        return [make(*arguments)]
+    except RecordError as error:
+        return [Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind, study=study)]
+
+
+def find_image(root: Path, keys: Iterable[str]) -> str | None:
+    """The first of several keys that names a file below a root; None where none does."""
+    start = root.resolve()
+    for key in keys:
+        try:
+            if inside(start, key).is_file():
+                return key
+        except (ValueError, OSError):
+            continue
+    return None
 
 
 @dataclass
@@ -81,7 +139,10 @@ class StudyDraft:
         self.facts: dict[str, Any] = {}
         """Other fields of the study: age, sex, split, report and so on."""
         self.defects: Counter[str] = Counter()
+        self.unmapped: tuple[str, ...] = ()
+        """Fields of the record that have no place in Carina."""
         self._things: dict[str, _Thing] = {}
+        self._anatomy: list[Anatomy] = []
 
     # ---- images ------------------------------------------------------------------------------------------------------
 
@@ -102,7 +163,8 @@ class StudyDraft:
             key: Path below it.
             view: The view.
             size: Width and height, where the source knows them.
-            missing: Whether a file that is not there is an error, or the image is described by `size` alone.
+            missing: Whether a file that is not there is an error, or the image is described by `size` alone; of 0 x 0
+                pixels where the size is unknown.
             spacing_mm: Size of a pixel at the detector: between rows, between columns.
 
         Raises:
@@ -131,12 +193,22 @@ class StudyDraft:
 
     # ---- statements --------------------------------------------------------------------------------------------------
 
-    def state(self, label: str, certainty: Certainty = "present") -> _Thing:
-        """State that something is present, absent or uncertain, in the words of the source."""
-        thing = self._find_or_add(label, certainty)
+    def state(self, label: str, certainty: Certainty = "present", *, words: str = "") -> _Thing:
+        """State that something is present, absent or uncertain.
+
+        Args:
+            label: As the source writes it.
+            certainty: Whether it is present.
+            words: What to look up in the vocabulary, where that is not the label.
+        """
+        thing = self._find_or_add(label, certainty, words or label)
         if thing.certainty != certainty:
             self.defects["conflict"] += 1
         return thing
+
+    def state_normal(self, label: str) -> None:
+        """State that the source calls the images normal, such as by the label "No finding"."""
+        self.state(label, "absent", words=ABNORMALITY)
 
     def add_box(
         self,
@@ -187,17 +259,32 @@ class StudyDraft:
         """Add a region that the reader has made itself, such as a mask."""
         self._add_drawing(_Drawing(label, image, drawn, annotator, certainty, automatic), lambda: region)
 
+    def add_anatomy(
+        self, name: str, image: str, region: Region, *, annotator: str, automatic: bool = False
+    ) -> None:
+        """Add a structure of the body, such as "right lung"."""
+        if self._is_usable(image, region):
+            self._anatomy.append(
+                Anatomy(name=name, image=image, region=region, annotator=annotator, automatic=automatic)
+            )
+
+    def _is_usable(self, image: str, region: Region) -> bool:
+        """Whether a region has pixels and the size of its image; counts a defect where not."""
+        on = self.image(image)
+        is_usable = not region.is_empty and (region.width, region.height) == (on.width, on.height)
+        self.defects["region"] += not is_usable
+        return is_usable
+
     def _add_drawing(self, drawing: "_Drawing", make_region: Callable[[], Region]) -> None:
-        on = self.image(drawing.image)
         thing = self.state(drawing.label, drawing.certainty)
+        if thing.certainty == "absent":
+            return  # contradicts what is trusted more, and is counted as a conflict
         try:
             region = make_region()
         except RegionError:
             region = Region.empty(1, 1)
-        if region.is_empty or (region.width, region.height) != (on.width, on.height):
-            # What was drawn is lost; that the source names the finding is not.
-            self.defects["region"] += 1
-            return
+        if not self._is_usable(drawing.image, region):
+            return  # What was drawn is lost; that the source names the finding is not.
         thing.annotations.append(
             Annotation(
                 image=drawing.image,
@@ -208,13 +295,13 @@ class StudyDraft:
             )
         )
 
-    def _find_or_add(self, label: str, certainty: Certainty) -> _Thing:
+    def _find_or_add(self, label: str, certainty: Certainty, words: str) -> _Thing:
         label = label.strip()
         if not label:
             raise RecordError("label", "is empty", kind="label")
-        term = find_term(label)
-        name = term.name if term is not None else " ".join(label.replace("_", " ").lower().split())
+        term = find_term(words)
         is_device = term is not None and term.kind == "device"
+        name = name_of(words)
         return self._things.setdefault(name, _Thing(name, label, certainty, is_device))
 
     # ---- the study ---------------------------------------------------------------------------------------------------
@@ -236,11 +323,12 @@ class StudyDraft:
             assessed=assessed or Assessed(),
             findings=findings,
             devices=devices,
+            anatomy=tuple(self._anatomy),
             **self.facts,
         )
-        if not self.defects:
+        if not self.defects.total() and not self.unmapped:
             return study
-        return Repaired(record=study, number=self.number, defects=dict(self.defects))
+        return Repaired(record=study, number=self.number, defects=dict(+self.defects), unmapped=self.unmapped)
 
 
 def _number(kind: Any, letter: str, things: Iterable[_Thing]) -> Iterable[Any]:  # noqa: ANN401 - Finding or Device

@@ -5,7 +5,8 @@ import gzip
 import io
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar, cast
@@ -111,8 +112,16 @@ def read_rows(path: Path, columns: Sequence[str], *, delimiter: str = ",") -> It
         raise SourceError(
             f"{path}: missing, expected a table with the columns {', '.join(columns)}"
         ) from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
+
+
+def group_rows(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
+    """Rows by the text of a column, in the order of their first row."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.values.get(column, "").strip(), []).append(row)
+    return groups
 
 
 def _rows_of(path: Path, lines: Iterator[list[str]], columns: Sequence[str]) -> Iterator[Row]:

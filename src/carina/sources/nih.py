@@ -4,22 +4,27 @@ The labels were mined from reports that are not public: a label that is not list
 re-read are by radiologists, and count more than the labels.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Item, Skipped, Stream, source
-from carina.sources._study_draft import DEFECTS, MissingImages, StudyDraft
-from carina.sources._tables import Row, read_rows
+from carina.sources._study_draft import (
+    DEFECTS,
+    MissingImages,
+    StudyDraft,
+    assess_labels,
+    find_image,
+    make_or_skip,
+    name_of,
+)
+from carina.sources._tables import Row, group_rows, read_rows
 from carina.sources._values import read_age, read_sex, read_view
-from carina.studies.model import Assessed
-from carina.studies.terms import find_term
 from carina.studies.vocabulary import Certainty
 
 TABLES: Final = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
@@ -57,6 +62,12 @@ def _inputs(path: Path) -> dict[str, Path]:
     title="NIH ChestX-ray14, with boxes and follow-up series",
     needs=f"a folder with {TABLES[0]} (or {TABLES[1]}), {BOXES} where boxes are wanted, and the PNG files in images/ "
     "or in images_001/images to images_012/images.",
+    tree="""
+    Data_Entry_2017_v2020.csv    or Data_Entry_2017.csv
+    BBox_List_2017.csv           where boxes are wanted
+    images/
+      00000001_000.png
+    """,
     licence="Open; cite the paper, link to the download page and acknowledge the NIH Clinical Center",
     truth=("labels", "boxes", "series"),
     url="https://nihcc.app.box.com/v/ChestXray-NIHCC",
@@ -81,41 +92,33 @@ def read_nih(
     is_ordered = table.name == TABLES[0]
     rows = list(read_rows(table, (_IMAGE, "Finding Labels", "Follow-up #", "Patient ID", "View Position")))
     places = order_studies(_times(rows)) if is_ordered else {}
-    boxes = _group_by_image(read_rows(path / BOXES, (_IMAGE, "Finding Label", "Bbox [x", "y", "w", "h]"))) if (
-        path / BOXES
-    ).exists() else {}  # fmt: skip
-    reread = {} if google is None else _group_by_image(read_rows(google, (_IMAGE, *_REREAD)))
+    drawn = read_rows(path / BOXES, (_IMAGE, "Finding Label", "Bbox [x", "y", "w", "h]"))
+    boxes = group_rows(drawn, _IMAGE) if (path / BOXES).exists() else {}
+    reread = {} if google is None else group_rows(read_rows(google, (_IMAGE, *_REREAD)), _IMAGE)
     folders = _find_folders(path)
+    seen: set[str] = set()
     for row in rows:
         name = row.values.get(_IMAGE, "").strip()
-        again = reread.get(name, ())
-        entry = _Entry(
-            row, places.get(name, UNKNOWN), tuple(boxes.pop(name, ())), again[0] if again else None
-        )
-        yield partial(_read_study, path, folders, entry, missing_images)
+        if name in seen:
+            yield Skipped(
+                place=row.place, field=_IMAGE, reason="is there twice", kind="duplicate", study=name
+            )
+            continue
+        seen.add(name)
+        again = next(iter(reread.get(name, ())), None)
+        entry = _Entry(row, places.get(name, UNKNOWN), tuple(boxes.pop(name, ())), again)
+        yield partial(make_or_skip, _make_study, row.place, name, path, folders, entry, missing_images)
     for name, rest in boxes.items():
         reason = f"has boxes but no row in {table.name}"
         yield Skipped(place=rest[0].place, field=_IMAGE, reason=reason, kind="not joined", study=name)
 
 
-def _read_study(path: Path, folders: tuple[str, ...], entry: _Entry, missing: Any) -> list[Item]:  # noqa: ANN401
-    try:
-        return [_make_study(path, folders, entry, missing)]
-    except RecordError as error:
-        name = entry.row.values.get(_IMAGE, "")
-        return [
-            Skipped(
-                place=entry.row.place, field=error.field, reason=error.reason, kind=error.kind, study=name
-            )
-        ]
-
-
-def _make_study(path: Path, folders: tuple[str, ...], entry: _Entry, missing: Any) -> Item:  # noqa: ANN401
+def _make_study(path: Path, folders: tuple[str, ...], entry: _Entry, missing: MissingImages) -> Item:
     row = entry.row
     name = row.required(_IMAGE)
     patient = f"{int(row.integer('Patient ID')):08d}"
     draft = StudyDraft(name.rsplit(".", 1)[0], patient=patient, source="nih", number=row.number)
-    key = next((key for folder in folders if (path / (key := f"{folder}/{name}")).exists()), f"images/{name}")
+    key = find_image(path, (f"{folder}/{name}" for folder in folders)) or f"images/{name}"
     draft.add_image(
         path,
         key,
@@ -134,14 +137,14 @@ def _make_study(path: Path, folders: tuple[str, ...], entry: _Entry, missing: An
             draft.state(label, entry.reread.choice(label, _YES_NO))
     for box in entry.boxes:
         label = box.required("Finding Label")
-        if _name(label) not in {_name(other) for other in listed}:
+        if name_of(label) not in {name_of(other) for other in listed}:
             draft.defects["unlisted box"] += 1
         corner = [box.number_of(column) for column in ("Bbox [x", "y", "w", "h]")]
         draft.add_box(label, key, corner, annotator="radiologist")
     for label in sorted(listed - {_NO_FINDING}):
         draft.state(label)
-    names = {_name(label) for label in (*LABELS, *(_REREAD if entry.reread is not None else ()))}
-    return draft.finish(assessed=Assessed(findings="listed", listed=tuple(sorted(names)), text=True))
+    labels = (*LABELS, *(_REREAD if entry.reread is not None else ()))
+    return draft.finish(assessed=assess_labels(labels, text=True))
 
 
 def _find_table(path: Path) -> Path:
@@ -167,13 +170,6 @@ def _times(rows: Iterable[Row]) -> Iterator[tuple[str, str, int | None]]:
         yield row.values.get(_IMAGE, "").strip(), row.values.get("Patient ID", "").strip(), time
 
 
-def _group_by_image(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    groups: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row.values.get(_IMAGE, "").strip()].append(row)
-    return dict(groups)
-
-
 def _study_id(name: str | None) -> str | None:
     return None if name is None else name.rsplit(".", 1)[0]
 
@@ -196,8 +192,3 @@ def _pair(row: Row, columns: tuple[str, str]) -> tuple[float, float] | None:
 def _sex(row: Row) -> str:
     """The column has the same name in both releases but for its capitals."""
     return row.values.get("Patient Gender") or row.values.get("Patient Sex") or ""
-
-
-def _name(label: str) -> str:
-    term = find_term(label)
-    return term.name if term is not None else label.replace("_", " ").lower()

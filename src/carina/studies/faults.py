@@ -77,10 +77,13 @@ def picture_faults(study: Study) -> Iterator[str]:
 
 
 def image_faults(image: Image) -> Iterator[str]:
-    """Find what is wrong with the description of an image; builds leave out a study for it."""
-    if min(image.width, image.height) < 1 or image.bits not in BITS:
+    """Find what is wrong with the description of an image; builds leave out a study for it.
+
+    0 x 0 pixels stand for an unknown size, of an image that was imported without its file.
+    """
+    if image.bits not in BITS or (min(image.width, image.height) < 1 and (image.width or image.height)):
         yield f" is {image.width} x {image.height} of {image.bits} bits"
-    elif wrong := size_fault(image.width, image.height):
+    elif (image.width or image.height) and (wrong := size_fault(image.width, image.height)):
         yield f": {wrong}"
     if image.spacing_mm and not all(math.isfinite(length) and length > 0 for length in image.spacing_mm):
         yield f": spacing of {image.spacing_mm} mm, expected positive numbers"
@@ -88,8 +91,8 @@ def image_faults(image: Image) -> Iterator[str]:
 
 
 def is_sound_image(image: Image) -> bool:
-    """Whether the description of an image contradicts neither itself nor what an image can be."""
-    return not any(True for _ in image_faults(image))
+    """Whether the size of an image is known, and nothing is wrong with its description."""
+    return image.width > 0 and not any(True for _ in image_faults(image))
 
 
 def size_fault(width: int, height: int) -> str | None:

@@ -70,6 +70,7 @@ class Image(Record, frozen=True, kw_only=True):
     view: View
     width: int
     height: int
+    """0 x 0 where the size is unknown, because the file was not there."""
     bits: int = 8
     monochrome1: bool = False
     """True where a high stored value is dark (DICOM MONOCHROME1)."""

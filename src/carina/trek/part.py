@@ -19,7 +19,7 @@ from carina.store import PartInfo
 from carina.store.errors import CarinaError
 from carina.store.workers import Pool
 from carina.studies import Studies, Study
-from carina.studies.faults import is_sound_image
+from carina.studies.faults import image_faults
 from carina.trek.conversation import make_conversation
 from carina.trek.language import Language, load_language
 from carina.trek.neighbours import NONE, Neighbours
@@ -232,7 +232,7 @@ def reason_to_skip(study: Study) -> str | None:
     """Why there can be no conversation about a study (with the findings of its report); None where there can be one."""
     if not study.images:
         return "no image"
-    if not all(map(is_sound_image, study.images)):
+    if any(fault for image in study.images for fault in image_faults(image)):
         return "unsound image"
     return None if study.findings or study.devices else "no finding is stated, present or absent"
 

@@ -1,0 +1,166 @@
+"""NIH ChestX-ray14 in its published layout."""
+
+import pytest
+from tests.sources.files import REAL, boxes, defects, read_studies, skips, write_image, write_text
+
+from carina.sources import SourceError, import_studies
+from carina.sources._study_draft import name_of
+from carina.sources.nih import LABELS
+
+NEW = (
+    "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"
+    "OriginalImage[Width,Height],OriginalImagePixelSpacing[x,y]"
+)
+OLD = (
+    "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"
+    "OriginalImage[Width,Height],OriginalImagePixelSpacing[x,y],"
+)
+BOXES = "Image Index,Finding Label,Bbox [x,y,w,h],,,"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "nih"
+    write_text(
+        path / "Data_Entry_2017_v2020.csv",
+        NEW,
+        "00000808_007.png,Effusion|Infiltration,1,808,58,F,PA,2048,2560,0.2,0.1",
+        "00000808_000.png,No Finding,11,808,61,F,AP,2500,2048,0.168,0.168",
+        "00000009_000.png,Pleural_Thickening|Hernia,0,9,414,M,PA,2500,2048,0.168,0.168",
+    )
+    write_text(
+        path / "BBox_List_2017.csv",
+        BOXES,
+        "00000808_007.png,Infiltrate,200.5,100.25,300,50.5,,,",
+        "00000808_007.png,Pneumonia,0,0,10,10,,,",
+        "00000001_000.png,Mass,0,0,10,10,,,",
+    )
+    for name in ("00000808_007.png", "00000808_000.png", "00000009_000.png"):
+        write_image(path / "images" / name, 1024, 1024)
+    return path
+
+
+def test_every_field_of_a_study(folder, tmp_path):
+    studies, imported = read_studies("nih", folder, tmp_path / "out")
+    assert list(studies) == ["00000808_007", "00000808_000", "00000009_000"]
+    study = studies["00000808_007"]
+    (image,) = study.images
+    assert (image.key, image.view, image.width, image.height) == ("images/00000808_007.png", "PA", 1024, 1024)
+    # Rows: 0.1 mm of 2560 rows over 1024; columns: 0.2 mm of 2048 columns over 1024.
+    assert image.spacing_mm == pytest.approx((0.25, 0.4))
+    assert (study.patient, study.source, study.age, study.sex, study.split) == (
+        "00000808",
+        "nih",
+        58,
+        "F",
+        None,
+    )
+    found = {finding.name: (finding.label, finding.certainty, boxes(finding)) for finding in study.findings}
+    assert found == {
+        "infiltration": ("Infiltrate", "present", [("radiologist", "box", (200, 100, 301, 51))]),
+        "pneumonia": ("Pneumonia", "present", [("radiologist", "box", (0, 0, 10, 10))]),
+        "pleural effusion": ("Effusion", "present", []),
+    }
+    assert study.assessed.findings == "listed"
+    assert study.assessed.listed == tuple(sorted(name_of(label) for label in LABELS))
+    assert (study.assessed.devices, study.assessed.text) == ("unknown", True)
+    assert studies["00000808_000"].findings == ()
+    assert defects(imported) == {"unlisted box": 1}
+    assert skips(imported) == [
+        (
+            "00000001_000.png",
+            "not joined",
+            "BBox_List_2017.csv: row 3: Image Index: has boxes but no row in Data_Entry_2017_v2020.csv",
+        )
+    ]
+
+
+def test_the_order_is_that_of_the_release_of_2020_not_of_the_file_names(folder, tmp_path):
+    studies, _ = read_studies("nih", folder, tmp_path / "out")
+    first, last, only = (studies[name] for name in ("00000808_007", "00000808_000", "00000009_000"))
+    assert (first.order, first.prior, first.later) == (0, None, "00000808_000")
+    assert (last.order, last.prior, last.later) == (1, "00000808_007", None)
+    # The data set holds an age of 414 years.
+    assert (only.order, only.age) == (0, None)
+
+
+def test_the_first_release_has_no_order_and_other_conventions(folder, tmp_path):
+    (folder / "Data_Entry_2017_v2020.csv").unlink()
+    write_text(
+        folder / "Data_Entry_2017.csv",
+        OLD,
+        "00000808_007.png,Effusion,007,00000808,058Y,F,PA,2048,2560,0.2,0.1",
+        "00000808_000.png,No Finding,000,00000808,061Y,F,AP,2500,2048,0.168,0.168",
+        end="\r\n",
+    )
+    studies, _ = read_studies("nih", folder, tmp_path / "out")
+    study = studies["00000808_007"]
+    assert (study.patient, study.age, study.order, study.later) == ("00000808", 58, None, None)
+
+
+def test_the_reread_counts_more_than_labels_and_boxes(folder, tmp_path):
+    google = write_text(
+        tmp_path / "google.csv",
+        "Image Index,Patient ID,Set Id,Fracture,Pneumothorax,Airspace opacity,Nodule or mass",
+        "00000808_007.png,808,Test,YES,NO,YES,NO",
+    )
+    studies, _ = read_studies("nih", folder, tmp_path / "out", google=google)
+    study = studies["00000808_007"]
+    found = {finding.name: finding.certainty for finding in study.findings}
+    assert found["fracture"] == "present"
+    assert found["pneumothorax"] == "absent"
+    assert "fracture" in study.assessed.listed
+    assert "fracture" not in studies["00000808_000"].assessed.listed
+
+
+def test_images_lie_in_one_folder_or_in_twelve(folder, tmp_path):
+    (folder / "images_002/images").mkdir(parents=True)
+    (folder / "images/00000808_000.png").rename(folder / "images_002/images/00000808_000.png")
+    studies, _ = read_studies("nih", folder, tmp_path / "out")
+    assert studies["00000808_000"].images[0].key == "images_002/images/00000808_000.png"
+
+
+def test_bad_rows_are_skipped_with_their_place(folder, tmp_path):
+    write_text(
+        folder / "Data_Entry_2017_v2020.csv",
+        NEW,
+        "00000808_007.png,Effusion,0,808,58,F,PA,2048,2560,0.2,0.1",
+        "00000808_007.png,Mass,1,808,58,F,PA,2048,2560,0.2,0.1",
+        "../../secret.png,Mass,0,5,58,F,PA,2048,2560,0.2,0.1",
+        "00000004_000.png,Mass,0,4,58,F,PA,2048,2560,0.2,0.1",
+        "00000003_000.png,Mass,0,x,58,F,PA,2048,2560,0.2,0.1",
+        ",Mass,0,2,58,F,PA,2048,2560,0.2,0.1",
+        "00000002_000.png,,0,2,58,F,PA,2048,2560,0.2,0.1",
+    )
+    (folder / "BBox_List_2017.csv").unlink()
+    studies, imported = read_studies("nih", folder, tmp_path / "out")
+    assert list(studies) == ["00000808_007"]
+    assert [(item.kind, item.field) for item in imported.skipped] == [
+        ("duplicate", "Image Index"),
+        ("image", "image"),
+        ("image missing", "image"),
+        ("number", "Patient ID"),
+        ("empty", "Image Index"),
+        ("image missing", "image"),
+    ]
+    kept, _ = read_studies("nih", folder, tmp_path / "kept", missing_images="keep")
+    assert set(kept) == {"00000808_007", "00000004_000"}
+
+
+def test_a_missing_table_says_what_to_put_where(tmp_path):
+    with pytest.raises(
+        SourceError, match=r"Data_Entry_2017_v2020\.csv: missing; put the table of labels beside"
+    ):
+        import_studies("nih", tmp_path, tmp_path.with_name("out"), workers=1)
+
+
+@pytest.mark.skipif(not (REAL / "nih").exists(), reason="needs the real images beside the clone")
+def test_the_real_images(tmp_path):
+    studies, imported = read_studies("nih", REAL / "nih", tmp_path / "out")
+    assert (len(studies), imported.skipped) == (105, [])
+    drawn = [one for study in studies.values() for finding in study.findings for one in finding.annotations]
+    assert len(drawn) == 44
+    assert sum(bool(s.prior) for s in studies.values()) >= 20
+    follow_up = studies["00000808_007"]
+    assert follow_up.order is not None
+    assert follow_up.order < studies["00000808_000"].order

@@ -1,0 +1,175 @@
+"""A study in the making."""
+
+import math
+
+import pytest
+from tests.sources.files import boxes, write_image
+
+from carina.sources import Repaired, Skipped
+from carina.sources._record import RecordError
+from carina.sources._study_draft import StudyDraft, assess_labels, find_image, make_or_skip, name_of
+from carina.studies import Image, Region, Study
+
+
+@pytest.fixture
+def draft():
+    made = StudyDraft("s1", patient="p1", source="mine", number=3)
+    made.images.append(Image(key="a.png", view="PA", width=100, height=80))
+    return made
+
+
+def finished(draft):
+    """The study and its defects."""
+    found = draft.finish()
+    return (found.record, found.defects) if isinstance(found, Repaired) else (found, {})
+
+
+def test_statements_of_one_finding_become_one_with_every_region(draft):
+    draft.add_box("Effusion", "a.png", (10, 20, 30, 40), annotator="R1")
+    draft.add_box("Pleural Effusion", "a.png", (50.2, 0, 10, 10), annotator="R2")
+    draft.add_polygons("effusion", "a.png", [[(0, 0), (10, 0), (10, 10), (0, 10)]], annotator="R1")
+    draft.state("Mass", "absent")
+    study, defects = finished(draft)
+    assert defects == {}
+    effusion, mass = study.findings
+    assert (effusion.id, effusion.name, effusion.label, effusion.certainty) == (
+        "f1",
+        "pleural effusion",
+        "Effusion",
+        "present",
+    )
+    assert boxes(effusion) == [
+        ("R1", "box", (10, 20, 30, 40)),
+        ("R2", "box", (50, 0, 10, 10)),
+        ("R1", "polygon", (0, 0, 10, 10)),
+    ]
+    assert (mass.name, mass.label, mass.certainty, mass.annotations) == ("mass", "Mass", "absent", ())
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        (math.nan, 0, 5, 5),
+        (0, math.inf, 5, 5),
+        (0, 0, -5, 5),
+        (0, 0, 0, 5),
+        (100, 0, 5, 5),
+        (-6, 0, 5, 5),
+        (1.6, 1.6, 0.2, 0.2),
+    ],
+    ids=str,
+)
+def test_a_box_that_cannot_be_is_counted_and_the_finding_stays(draft, box):
+    draft.add_box("Mass", "a.png", box, annotator="R1")
+    study, defects = finished(draft)
+    assert defects == {"region": 1}
+    assert [(finding.name, finding.annotations) for finding in study.findings] == [("mass", ())]
+
+
+def test_a_box_across_the_border_is_cut_off(draft):
+    draft.add_box("Mass", "a.png", (-10, 70, 30, 40), annotator="R1")
+    study, defects = finished(draft)
+    assert (defects, boxes(study.findings[0])) == ({}, [("R1", "box", (0, 70, 20, 10))])
+
+
+def test_a_region_of_another_size_and_an_empty_one_are_counted(draft):
+    draft.add_region("Mass", "a.png", Region.full(80, 99), annotator="R1")
+    draft.add_region("Mass", "a.png", Region.empty(80, 100), annotator="R1")
+    draft.add_anatomy("heart", "a.png", Region.full(9, 9), annotator="R1")
+    draft.add_anatomy("left lung", "a.png", Region.full(80, 100), annotator="net", automatic=True)
+    study, defects = finished(draft)
+    assert defects == {"region": 3}
+    assert study.findings[0].annotations == ()
+    assert [(one.name, one.annotator, one.automatic) for one in study.anatomy] == [("left lung", "net", True)]
+
+
+def test_of_statements_that_contradict_each_other_the_first_counts(draft):
+    draft.state("Mass", "absent")
+    draft.state("Nodule", "uncertain")
+    draft.state("mass", "present")
+    draft.add_box("MASS", "a.png", (0, 0, 5, 5), annotator="R1")
+    draft.add_box("Nodule", "a.png", (0, 0, 5, 5), annotator="R1")
+    study, defects = finished(draft)
+    assert defects == {"conflict": 3}
+    mass, nodule = study.findings
+    # Nothing is drawn on what is absent; what is uncertain may be drawn.
+    assert (mass.certainty, mass.annotations) == ("absent", ())
+    assert (nodule.certainty, len(nodule.annotations)) == ("uncertain", 1)
+
+
+def test_unknown_labels_keep_their_own_name_and_devices_are_apart(draft):
+    draft.state("Odd_Thing  here")
+    draft.state("Pacemaker")
+    study, _ = finished(draft)
+    assert [(one.name, one.label) for one in study.findings] == [("odd thing here", "Odd_Thing  here")]
+    assert [(one.id, one.name, one.label) for one in study.devices] == [("d1", "pacemaker", "Pacemaker")]
+    assert name_of("Odd_Thing  here") == "odd thing here"
+
+
+def test_a_normal_image_is_one_without_any_abnormality(draft):
+    draft.state_normal("No finding")
+    study, _ = finished(draft)
+    assert [(one.name, one.label, one.certainty) for one in study.findings] == [
+        ("abnormality", "No finding", "absent")
+    ]
+
+
+def test_an_empty_label_is_refused(draft):
+    with pytest.raises(RecordError, match="label: is empty"):
+        draft.state(" ")
+
+
+def test_a_closed_list_says_whether_devices_are_on_it():
+    findings = assess_labels(("Mass", "Effusion", "Odd_one"), text=True)
+    assert (findings.findings, findings.devices, findings.text) == ("listed", "unknown", True)
+    assert findings.listed == ("mass", "odd one", "pleural effusion")
+    both = assess_labels(("Mass", "Pacemaker"))
+    assert (both.findings, both.devices, both.text) == ("listed", "listed", False)
+    devices = assess_labels(("Pacemaker",))
+    assert (devices.findings, devices.devices) == ("unknown", "listed")
+
+
+def test_images_are_described_by_their_file_or_by_their_stated_size(tmp_path):
+    write_image(tmp_path / "x/a.png", 30, 20)
+    draft = StudyDraft("s1", patient="p1", source="mine", number=1)
+    assert draft.add_image(tmp_path, "x/a.png", "AP", size=(30, 20), spacing_mm=(0.2, 0.3)) == Image(
+        key="x/a.png", view="AP", width=30, height=20, bits=8, spacing_mm=(0.2, 0.3)
+    )
+    kept = draft.add_image(tmp_path, "x/b.png", "PA", size=(9, 8), missing="keep")
+    assert (kept.width, kept.height) == (9, 8)
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    for key, size, kind, part in [
+        ("x/c.png", (9, 8), "image missing", "is missing"),
+        ("x/a.png", (9, 8), "image", "is 30 x 20, the source states 9 x 8"),
+        ("../a.png", (9, 8), "image", "not a plain relative path"),
+        ("/etc/passwd", None, "image", "not a plain relative path"),
+        ("bad.png", None, "image", "bad.png"),
+        ("n" * 300, None, "image", "300 bytes"),
+    ]:
+        with pytest.raises(RecordError, match=part) as raised:
+            draft.add_image(tmp_path, key, "PA", size=size)
+        assert raised.value.kind == kind
+    assert [image.key for image in draft.images] == ["x/a.png", "x/b.png"]
+
+
+def test_an_image_outside_the_root_is_refused_even_through_a_link(tmp_path):
+    write_image(tmp_path / "out/a.png", 3, 2)
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/link").symlink_to(tmp_path / "out")
+    draft = StudyDraft("s1", patient="p1", source="mine", number=1)
+    with pytest.raises(RecordError, match="leads out"):
+        draft.add_image(tmp_path / "root", "link/a.png", "PA")
+    assert find_image(tmp_path / "root", ("link/a.png", "n" * 300, "a\0b", "../out/a.png")) is None
+    assert find_image(tmp_path, ("root/a.png", "out/a.png")) == "out/a.png"
+
+
+def test_a_record_that_cannot_be_used_is_skipped_with_its_place():
+    def make(name):
+        if not name:
+            raise RecordError("id", "is empty", kind="empty")
+        return Study(id=name, patient="p", source="mine", images=())
+
+    assert make_or_skip(make, "a.csv: row 1", "a", "a") == [make("a")]
+    assert make_or_skip(make, "a.csv: row 2", "b", "") == [
+        Skipped(place="a.csv: row 2", field="id", reason="is empty", kind="empty", study="b")
+    ]
