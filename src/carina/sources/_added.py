@@ -29,12 +29,13 @@ from carina.studies.model import (
     Study,
 )
 from carina.studies.terms import find_term
-from carina.studies.vocabulary import Certainty, Section, Trend
+from carina.studies.vocabulary import Certainty, Section, Split, Trend
 
 Fact = TypeVar("Fact", Finding, Device)
 
 ADDED_DEFECTS: Final[Mapping[str, str]] = {
     "conflict": "what was drawn contradicts a label: what was drawn counts",
+    "split": "the two data sets put the image into different splits: that of the first is kept",
     "phrase": "a phrase that its report does not contain word for word is left out; its regions are kept",
 }
 """Defects that are counted here, for the decorator of a source."""
@@ -59,6 +60,8 @@ class Addition:
     phrases: tuple[str, ...] = ()
     """Phrases that state no finding."""
     anatomy: tuple[Anatomy, ...] = ()
+    split: Split | None = None
+    """Split of the data set that is added, which need not be that of the other."""
     defects: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -95,6 +98,7 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
         facts[fact.id] = fact
         if added.phrase:
             spoken.setdefault(added.phrase, []).append(fact.id)
+    defects["split"] += None not in (study.split, addition.split) and study.split != addition.split
     report = _add_phrases(study.report, spoken, facts, defects)
     return msgspec.structs.replace(
         study,
@@ -102,6 +106,7 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
         devices=tuple(fact for fact in facts.values() if isinstance(fact, Device)),
         anatomy=(*study.anatomy, *addition.anatomy),
         report=report,
+        split=study.split or addition.split,
     )
 
 

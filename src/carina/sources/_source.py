@@ -114,6 +114,8 @@ class Source:
     """How much there is to read, in `unit`, for a progress bar."""
     unit: str = "records"
     """What progress counts. A reader that counts something else has a parameter `advance` and calls it."""
+    join: object | None = None
+    """How it can be joined to the studies of another source, a `carina.sources._joining.Join`; None if it cannot."""
 
     def info(self) -> SourceInfo:
         """The entry of a manifest."""
@@ -173,6 +175,7 @@ def source(
     second_id: str | None = None,
     measure: Callable[[Path], int] | None = None,
     unit: str = "records",
+    join: object | None = None,
 ) -> Callable[[Callable[..., Stream]], Callable[..., Stream]]:
     """Register a reader.
 
@@ -200,6 +203,7 @@ def source(
         second_id: The defect to count when an id comes twice; the second record then gets a number.
         measure: From the path to the amount to read, in `unit`, for a progress bar.
         unit: What `measure` and `advance` count.
+        join: How the source can be joined to another with `--with`, a `Join`.
 
     Returns:
         A decorator, which returns the function as it is.
@@ -234,6 +238,7 @@ def source(
                 second_id=second_id,
                 measure=measure,
                 unit=unit,
+                join=join,
             ),
         )
         return read
