@@ -58,7 +58,7 @@ class Addition:
 
     findings: tuple[AddedFinding, ...] = ()
     phrases: tuple[str, ...] = ()
-    """Phrases that state no finding."""
+    """All phrases in their order, where some state no finding."""
     anatomy: tuple[Anatomy, ...] = ()
     split: Split | None = None
     """Split of the data set that is added, which need not be that of the other."""
@@ -146,11 +146,12 @@ def _add_phrases(
     """The report with a sentence for each phrase; a study without a report gets one of the phrases alone."""
     if not spoken:
         return report
+    spans: dict[str, tuple[Section, int, int] | None] = {}
     if report is None:
-        report = Report(sections=(ReportSection(name="findings", text="\n".join(spoken)),))
+        report, spans = _make_report(spoken)
     sentences = list(report.sentences)
     for phrase, about in spoken.items():
-        span = _find_phrase(report, phrase)
+        span = spans[phrase] if spans else _find_phrase(report, phrase)
         if span is None:
             defects["phrase"] += 1
             continue
@@ -160,6 +161,16 @@ def _add_phrases(
         for fact in about:
             facts[fact] = msgspec.structs.replace(facts[fact], evidence=(*facts[fact].evidence, index))
     return msgspec.structs.replace(report, sentences=tuple(sentences))
+
+
+def _make_report(phrases: Iterable[str]) -> tuple[Report, dict[str, tuple[Section, int, int] | None]]:
+    """A report of phrases, one a line, and where each stands."""
+    spans: dict[str, tuple[Section, int, int] | None] = {}
+    start = 0
+    for phrase in phrases:
+        spans[phrase] = "findings", start, start + len(phrase)
+        start += len(phrase) + 1
+    return Report(sections=(ReportSection(name="findings", text="\n".join(phrases)),)), spans
 
 
 def _make_statement(fact: Finding | Device) -> Statement:
