@@ -22,7 +22,13 @@ def folder(tmp_path):
     path = tmp_path / "chexlocalize"
     write_json(
         path / "CheXlocalize/gt_segmentations_test.json",
-        {NAME: {"Airspace Opacity": rle(2, 3, 4, 5), "Edema": rle(0, 0, 0, 0), "Cardiomegaly": rle(1, 1, 9, 9)}},
+        {
+            NAME: {
+                "Airspace Opacity": rle(2, 3, 4, 5),
+                "Edema": rle(0, 0, 0, 0),
+                "Cardiomegaly": rle(1, 1, 9, 9),
+            }
+        },
     )
     write_json(
         path / "CheXlocalize/hb_segmentations_test.json",
@@ -82,7 +88,10 @@ def test_polygons_where_there_are_no_masks_and_sizes_where_there_are_no_images(f
     study = studies[NAME]
     assert (study.images[0].width, study.images[0].height) == (30, 20)
     first, second = study.findings
-    assert (first.label, boxes(first)[0]) == ("Airspace Opacity", ("two radiologists", "polygon", (2, 3, 4, 5)))
+    assert (first.label, boxes(first)[0]) == (
+        "Airspace Opacity",
+        ("two radiologists", "polygon", (2, 3, 4, 5)),
+    )
     # What was drawn is lost; that it is present is not.
     assert (second.name, second.certainty, second.annotations) == ("edema", "present", ())
     assert defects(imported) == {"region": 1}

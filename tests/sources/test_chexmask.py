@@ -7,21 +7,23 @@ from tests.sources.files import defects, read_studies, skips, write_text
 from carina.sources import SourceError, import_studies
 from carina.studies.region import Region
 
-HEADER = '{},Dice RCA (Mean),Dice RCA (Max),Landmarks,Left Lung,Right Lung,Heart,Height,Width'
+HEADER = "{},Dice RCA (Mean),Dice RCA (Max),Landmarks,Left Lung,Right Lung,Heart,Height,Width"
 
 
-def runs(x, y, w, h, *, height=20, width=30):
+def runs(x, y, w, h, *, width=30):
     """Row-major runs with starts that count from 1, written out by hand."""
     return " ".join(f"{row * width + x + 1} {w}" for row in range(y, y + h))
 
 
 def row(name, quality="0.9", *, right=(2, 3, 4, 5), left=(20, 3, 4, 5), heart=(10, 8, 5, 5), size=(20, 30)):
-    masks = (runs(*box, height=size[0], width=size[1]) for box in (left, right, heart))
+    masks = (runs(*box, width=size[1]) for box in (left, right, heart))
     return f'{name},{quality},0.95,"1,2,3,4",{",".join(masks)},{size[0]},{size[1]}'
 
 
 def test_every_field_of_a_study(tmp_path):
-    table = write_text(tmp_path / "in/MIMIC-CXR-JPG.csv", HEADER.format("dicom_id"), row("aaaa-1"), row("bbbb-1", "0.69"))
+    table = write_text(
+        tmp_path / "in/MIMIC-CXR-JPG.csv", HEADER.format("dicom_id"), row("aaaa-1"), row("bbbb-1", "0.69")
+    )
     studies, imported = read_studies("chexmask", table, tmp_path / "out")
     study = studies["aaaa-1"]
     assert (study.images[0].width, study.images[0].height) == (30, 20)
@@ -83,9 +85,20 @@ def test_masks_are_joined_to_images_of_another_set(tmp_path):
         "cccc-1,19000001,59000001,LATERAL,20,30,21800101,90000",
     )
     # The image of 1024 x 2048 was padded by 512 columns on either side, then halved.
-    square = row("bbbb-1", right=(300, 100, 50, 60), left=(600, 100, 50, 60), heart=(500, 300, 30, 30), size=(1024, 1024))
+    square = row(
+        "bbbb-1",
+        right=(300, 100, 50, 60),
+        left=(600, 100, 50, 60),
+        heart=(500, 300, 30, 30),
+        size=(1024, 1024),
+    )
     table = write_text(
-        tmp_path / "MIMIC-CXR-JPG.csv", HEADER.format("dicom_id"), row("aaaa-1"), square, row("zzzz-1"), row("low", "0.1")
+        tmp_path / "MIMIC-CXR-JPG.csv",
+        HEADER.format("dicom_id"),
+        row("aaaa-1"),
+        square,
+        row("zzzz-1"),
+        row("low", "0.1"),
     )
     studies = import_studies("mimic-cxr-jpg", folder, tmp_path / "out", joins={"chexmask": table}, workers=1)
     (study,) = studies

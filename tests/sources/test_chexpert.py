@@ -36,8 +36,14 @@ def folder(tmp_path):
         "CheXpert-v1.0/valid/patient90002/study1/view1_frontal.jpg,Male,40,Frontal,PA,0.0,0.0,1.0,0.0,0.0,0.0,0.0,0.0,"
         "0.0,0.0,0.0,0.0,0.0,0.0",
     )
-    write_text(path / "test_labels.csv", f"Path,{LABELS}", "test/patient90003/study1/view1_frontal.jpg" + ",0.0" * 14)
-    for name in (f"train/{FIRST}/view1_frontal", f"train/{FIRST}/view2_lateral", f"train/{SECOND}/view1_frontal"):
+    write_text(
+        path / "test_labels.csv", f"Path,{LABELS}", "test/patient90003/study1/view1_frontal.jpg" + ",0.0" * 14
+    )
+    for name in (
+        f"train/{FIRST}/view1_frontal",
+        f"train/{FIRST}/view2_lateral",
+        f"train/{SECOND}/view1_frontal",
+    ):
         write_image(path / f"{name}.jpg", 30, 20)
     write_image(path / f"valid/{OTHER}/view1_frontal.png", 40, 50)
     return path
@@ -73,20 +79,28 @@ def test_every_field_of_a_study(folder, tmp_path):
 def test_studies_without_images_are_kept_by_option(folder, tmp_path):
     studies, imported = read_studies("chexpert", folder, tmp_path / "out", missing_images="keep")
     (image,) = studies["patient90003_study1"].images
-    assert (image.key, image.width, image.view) == ("test/patient90003/study1/view1_frontal.jpg", 0, "unknown")
+    assert (image.key, image.width, image.view) == (
+        "test/patient90003/study1/view1_frontal.jpg",
+        0,
+        "unknown",
+    )
     assert defects(imported) == {"image missing": 1}
 
 
 def test_reports_and_order_of_chexpert_plus(folder, tmp_path):
     def row(study, order, *, report="", history="", findings="", impression=""):
-        before = f"train/{study}/view1_frontal.jpg,x.dcm,Frontal,AP,p,{order},{report},,{history},,,,,{findings}"
+        before = (
+            f"train/{study}/view1_frontal.jpg,x.dcm,Frontal,AP,p,{order},{report},,{history},,,,,{findings}"
+        )
         return f"{before},{impression},,,,68.0,Female,,,,,,,train"
 
     plus = write_text(
         tmp_path / "df_chexpert_plus_240401.csv",
         PLUS,
         # The first study by its number is the second in time; a quoted line break and the two characters \n.
-        row(FIRST, 2, history="Cough\\nand fever", findings='"Clear\nlungs, no\\neffusion"', impression="nan"),
+        row(
+            FIRST, 2, history="Cough\\nand fever", findings='"Clear\nlungs, no\\neffusion"', impression="nan"
+        ),
         row(SECOND, 1, report="IMPRESSION:\\n1. Normal."),
         row("patient99999/study1", 1, report="x"),
     )
@@ -97,7 +111,9 @@ def test_reports_and_order_of_chexpert_plus(folder, tmp_path):
         ("findings", "Clear\nlungs, no\neffusion"),
     ]
     assert first.indication == "Cough\nand fever"
-    assert [(section.name, section.text) for section in second.report.sections] == [("impression", "1. Normal.")]
+    assert [(section.name, section.text) for section in second.report.sections] == [
+        ("impression", "1. Normal.")
+    ]
     assert (first.order, first.prior, first.later) == (1, "patient90001_study2", None)
     assert (second.order, second.prior, second.later) == (0, None, "patient90001_study1")
     assert defects(imported) == {"no report": 1}
@@ -131,5 +147,7 @@ def test_rows_that_cannot_be_used(folder, tmp_path):
 
 
 def test_a_missing_table_is_named(tmp_path):
-    with pytest.raises(SourceError, match=r"train\.csv: missing; put train\.csv, valid\.csv or test_labels\.csv there"):
+    with pytest.raises(
+        SourceError, match=r"train\.csv: missing; put train\.csv, valid\.csv or test_labels\.csv there"
+    ):
         import_studies("chexpert", tmp_path / "empty", tmp_path / "out", workers=1)

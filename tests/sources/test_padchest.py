@@ -20,7 +20,7 @@ HEADER = (
 
 def row(image, study, labels, *, date="20140915", patient="P1", view="PA", method="Physician", report="x"):
     return (
-        f'0,{image},0,{date},{study},{patient},1950.0,F,POSTEROANTERIOR,{view},Manual,No,CR,x,MONOCHROME2,0,,0.1,12,,,'
+        f"0,{image},0,{date},{study},{patient},1950.0,F,POSTEROANTERIOR,{view},Manual,No,CR,x,MONOCHROME2,0,,0.1,12,,,"
         f'40,30,,,,,,7,"{report}",{method},"{labels}",[],[],[],[]'
     )
 
@@ -53,7 +53,10 @@ def test_every_field_of_a_study(folder, tmp_path):
     ]
     assert (study.patient, study.sex, study.age, study.date) == ("P1", "F", 64, datetime.date(2014, 9, 15))
     assert (study.order, study.prior) == (1, "S2")
-    assert {f.name: f.certainty for f in study.findings} == {"pleural effusion": "present", "cardiomegaly": "present"}
+    assert {f.name: f.certainty for f in study.findings} == {
+        "pleural effusion": "present",
+        "cardiomegaly": "present",
+    }
     assert (study.assessed.findings, study.assessed.text, study.report) == ("unknown", True, None)
     assert [(f.name, f.certainty) for f in studies["S2"].findings] == [("abnormality", "absent")]
     assert (studies["S4"].findings, studies["S4"].images[0].view) == ((), "AP")
@@ -64,7 +67,9 @@ def test_every_field_of_a_study(folder, tmp_path):
 
 
 def test_options(folder, tmp_path):
-    studies, imported = read_studies("padchest", folder, tmp_path / "out", method="physician", keep_unusable=True)
+    studies, imported = read_studies(
+        "padchest", folder, tmp_path / "out", method="physician", keep_unusable=True
+    )
     assert list(studies) == ["S1", "S3", "S4"]
     assert [(item.study, item.kind) for item in imported.skipped] == [("S2", "method")]
     (folder / "0/e.png").unlink()
@@ -74,5 +79,5 @@ def test_options(folder, tmp_path):
 
 
 def test_a_missing_table_is_named(tmp_path):
-    with pytest.raises(SourceError, match="PADCHEST.*missing; put the table of labels"):
+    with pytest.raises(SourceError, match=r"PADCHEST.*missing; put the table of labels"):
         import_studies("padchest", tmp_path / "empty", tmp_path / "out", workers=1)

@@ -58,7 +58,12 @@ def test_every_field_of_a_study(folder, tmp_path):
     assert (image.key, image.width, image.height) == ("Padchest_GR_files/PadChest_GR/i2.png", 100, 50)
     heart, hilar = study.findings
     drawn = [("reader 1", "box", (10, 10, 40, 20)), ("reader 2", "box", (10, 10, 50, 20))]
-    assert (heart.name, heart.certainty, heart.trend, boxes(heart)) == ("cardiomegaly", "present", "worse", drawn)
+    assert (heart.name, heart.certainty, heart.trend, boxes(heart)) == (
+        "cardiomegaly",
+        "present",
+        "worse",
+        drawn,
+    )
     assert (hilar.name, boxes(hilar)) == ("vascular hilar enlargement", drawn)
     sentences = study.report.sentences
     assert [study.report.quote(sentence) for sentence in sentences] == [
@@ -80,6 +85,10 @@ def test_what_cannot_be_used(folder, tmp_path):
         [{**RECORD, "ImageID": "../i2.png"}, {"StudyID": "S3"}, {**RECORD, "findings": [{"sentence_en": 4}]}],
     )
     _, imported = read_studies("padchest-gr", folder, tmp_path / "out")
-    assert [(study, kind) for study, kind, _ in skips(imported)] == [("S2", "image"), ("", "json"), ("", "json")]
+    assert [(study, kind) for study, kind, _ in skips(imported)] == [
+        ("S2", "image"),
+        ("", "json"),
+        ("", "json"),
+    ]
     with pytest.raises(SourceError, match=r"grounded_reports_20240819\.json: missing; put"):
         import_studies("padchest-gr", tmp_path / "empty", tmp_path / "none", workers=1)

@@ -89,7 +89,8 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
     each has regions and a phrase of its own.
     """
     defects.update(addition.defects)
-    facts: dict[str, Finding | Device] = {fact.id: fact for fact in (*study.findings, *study.devices)}
+    facts: dict[str, Finding | Device] = {finding.id: finding for finding in study.findings}
+    facts |= {device.id: device for device in study.devices}
     spoken: dict[str, list[str]] = {phrase: [] for phrase in addition.phrases}
     joined: set[str] = set()
     for added in addition.findings:
@@ -141,7 +142,10 @@ def _new_id(facts: Iterable[str], letter: str) -> str:
 
 
 def _add_phrases(
-    report: Report | None, spoken: Mapping[str, list[str]], facts: dict[str, Finding | Device], defects: Counter[str]
+    report: Report | None,
+    spoken: Mapping[str, list[str]],
+    facts: dict[str, Finding | Device],
+    defects: Counter[str],
 ) -> Report | None:
     """The report with a sentence for each phrase; a study without a report gets one of the phrases alone."""
     if not spoken:
@@ -206,7 +210,12 @@ def add_report_facts(item: Item, *, trusted: Iterable[str], number: int) -> Item
         return item
     read = read_report(study.report, prior=study.prior)
     experts = {name_of(label) for label in trusted}
-    used = {fact.id for fact in (*read.findings, *read.devices, *read.relations, *read.recommendations)}
+    used = {
+        *(finding.id for finding in read.findings),
+        *(device.id for device in read.devices),
+        *(relation.id for relation in read.relations),
+        *(recommendation.id for recommendation in read.recommendations),
+    }
     study = msgspec.structs.replace(
         study,
         findings=_add_labels(read.findings, study.findings, experts, used, defects),

@@ -44,7 +44,7 @@ class JoinedSource(NamedTuple):
 
     name: str
     path: Path
-    index: Path
+    index_file: Path
     make: Callable[[Path, Sequence[RowPlace], Image], Addition]
 
 
@@ -106,16 +106,18 @@ def find_rows(index: Path, image: Image) -> tuple[int, int]:
 
 def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
     """The item with what the joined sources add to its images."""
-    if not isinstance(item, Study | Repaired) or (isinstance(item, Repaired) and not isinstance(item.record, Study)):
+    if not isinstance(item, Study | Repaired) or (
+        isinstance(item, Repaired) and not isinstance(item.record, Study)
+    ):
         return item
     study, defects = unwrap(item)
     for one in joined:
         own: Counter[str] = Counter()
         for image in study.images:
-            start, end = find_rows(one.index, image)
+            start, end = find_rows(one.index_file, image)
             places = [
                 RowPlace(int(row["number"]), int(row["start"]), int(row["end"]))
-                for row in _open_index(one.index)[start:end]
+                for row in _open_index(one.index_file)[start:end]
             ]
             if places:
                 study = add_to_study(study, one.make(one.path, places, image), own)
@@ -124,7 +126,9 @@ def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
 
 
 def _hash(key: str) -> int:
-    return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(
+        hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+    )
 
 
 @lru_cache(maxsize=16)

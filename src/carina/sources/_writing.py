@@ -253,7 +253,7 @@ class _State:
         """Note which rows of joined sources belong to a study that is kept."""
         for index in self.indexes:
             for image in study.images:
-                start, end = find_rows(index.source.index, image)
+                start, end = find_rows(index.source.index_file, image)
                 self.joined.setdefault(index.source.name, []).extend(range(start, end))
                 self.images_joined[index.source.name] += start < end
 
@@ -282,11 +282,18 @@ def run_import(
     """Import a source; an interrupted import resumes, and a finished one is left as it is."""
     with TemporaryDirectory(prefix="carina-import-") as folder:
         indexes = [build_index(source, path, Path(folder)) for source, path in job.joins.values()]
-        return _run_import(job, on_error, workers, stream, progress, _State(indexes=indexes))
+        state = _State(indexes=indexes)
+        return _run_import(job, state, stream, on_error=on_error, workers=workers, progress=progress)
 
 
 def _run_import(
-    job: Job, on_error: OnError, workers: int, stream: Stream, progress: Callable[[int], None], state: "_State"
+    job: Job,
+    state: "_State",
+    stream: Stream,
+    *,
+    on_error: OnError,
+    workers: int,
+    progress: Callable[[int], None],
 ) -> Imported:
     sets: Any = study_sets if job.source.brings == "studies" else benchmarks
     kind = study_sets.STUDIES if job.source.brings == "studies" else benchmarks.CASES

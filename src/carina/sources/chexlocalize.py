@@ -15,7 +15,13 @@ from carina.sources._json import decode, read_entries
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
 from carina.sources._study_draft import (
-    DEFECTS, ImageFolder, MissingImages, StudyDraft, assess_labels, find_image, make_or_skip,
+    DEFECTS,
+    ImageFolder,
+    MissingImages,
+    StudyDraft,
+    assess_labels,
+    find_image,
+    make_or_skip,
 )  # fmt: skip
 from carina.sources._tables import Row, read_rows
 from carina.sources._values import read_view

@@ -42,7 +42,9 @@ class _Entry(NamedTuple):
 
 def _check_file(path: Path) -> Path:
     if not path.is_file():
-        raise SourceError(f"{path}: give one CSV file of CheXmask, such as OriginalResolution/MIMIC-CXR-JPG.csv")
+        raise SourceError(
+            f"{path}: give one CSV file of CheXmask, such as OriginalResolution/MIMIC-CXR-JPG.csv"
+        )
     return path
 
 
@@ -70,8 +72,8 @@ def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addi
 @source(
     name="chexmask",
     title="CheXmask: automatic masks of lungs and heart for other sets",
-    needs="one CSV file of CheXmask, such as OriginalResolution/MIMIC-CXR-JPG.csv, and the images of its set by --images; "
-    "or another source that it is joined to: --with chexmask=FILE.",
+    needs="one CSV file of CheXmask, such as OriginalResolution/MIMIC-CXR-JPG.csv, and the images of its set by "
+    "--images; or another source that it is joined to: --with chexmask=FILE.",
     tree="""
     OriginalResolution/
       MIMIC-CXR-JPG.csv    or CheXpert.csv, ChestX-Ray8.csv, Padchest.csv, VinDr-CXR.csv, CANDID-PTX.csv
@@ -80,8 +82,8 @@ def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addi
     licence="PhysioNet: see the licence of your copy; that of the images is that of their own set",
     truth=("automatic anatomy",),
     url="https://physionet.org/content/chexmask-cxr-segmentation-data/",
-    citation="Gaggion N, Mosquera C, Mansilla L, et al. CheXmask: a large-scale dataset of anatomical segmentation masks "
-    "for multi-center chest x-ray images. Scientific Data 2024;11:511.",
+    citation="Gaggion N, Mosquera C, Mansilla L, et al. CheXmask: a large-scale dataset of anatomical segmentation "
+    "masks for multi-center chest x-ray images. Scientific Data 2024;11:511.",
     inputs=_inputs,
     defects={
         **DEFECTS,
@@ -143,7 +145,9 @@ def describe_image(row: Row, image: Image) -> tuple[tuple[Anatomy, ...], dict[st
     height, width = row.integer("Height"), row.integer("Width")
     found: dict[str, Region] = {}
     defects = dict.fromkeys(("size", "sides", "region", "duplicate"), 0)
-    if (width, height) != (image.width, image.height) and not ((width, height) == (SIDE, SIDE) and image.width):
+    if (width, height) != (image.width, image.height) and not (
+        (width, height) == (SIDE, SIDE) and image.width
+    ):
         return (), defects | {"size": 1}
     for column, name in STRUCTURES.items():
         try:

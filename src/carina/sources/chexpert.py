@@ -17,7 +17,14 @@ from carina.sources._chexpert_labels import FINDINGS, find_columns, read_labels,
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, assess_labels, find_image, make_or_skip
+from carina.sources._study_draft import (
+    DEFECTS,
+    ImageFolder,
+    StudyDraft,
+    assess_labels,
+    find_image,
+    make_or_skip,
+)
 from carina.sources._tables import Row, RowPlace, index_rows, read_row, read_rows
 from carina.sources._values import read_age, read_sex, read_view
 from carina.studies.model import Assessed, Report, ReportSection
@@ -26,7 +33,9 @@ from carina.studies.vocabulary import Section, Split, View
 TABLES: Final[Mapping[str, Split]] = {
     "train.csv": "train", "valid.csv": "val", "val_labels.csv": "val", "test_labels.csv": "test",
 }  # fmt: skip
-_IMAGE: Final = re.compile(r"(?:.*/)?((?:train|valid|val|test)/(patient\d+)/(study\d+)/(view\d+_(frontal|lateral)))\.\w+")
+_IMAGE: Final = re.compile(
+    r"(?:.*/)?((?:train|valid|val|test)/(patient\d+)/(study\d+)/(view\d+_(frontal|lateral)))\.\w+"
+)
 _SECTIONS: Final[Mapping[Section, tuple[str, ...]]] = {
     "indication": ("section_clinical_history", "section_history"),
     "comparison": ("section_comparison",),
@@ -56,12 +65,13 @@ class ImageName(NamedTuple):
 
 
 class _Entry:
-    """One study: its rows and their letters."""
+    """One study: its labels as letters, and its images."""
 
-    __slots__ = ("columns", "images", "labels", "row", "split")
+    __slots__ = ("age", "columns", "images", "labels", "number", "sex", "split")
 
     def __init__(self, row: Row, split: Split, labels: str, columns: Mapping[str, str]) -> None:
-        self.row, self.split, self.labels, self.columns = row, split, labels, columns
+        self.number, self.split, self.labels, self.columns = row.number, split, labels, columns
+        self.age, self.sex = read_age(row.values.get("Age", "")), read_sex(row.values.get("Sex", ""))
         self.images: list[tuple[ImageName, View]] = []
 
 
@@ -105,8 +115,8 @@ def _inputs(path: Path) -> Inputs:
     licence="Stanford University Dataset Research Use Agreement (Stanford AIMI)",
     truth=("labels", "expert labels", "report", "series"),
     url="https://stanfordmlgroup.github.io/competitions/chexpert/",
-    citation="Irvin J, Rajpurkar P, Ko M, et al. CheXpert: A Large Chest Radiograph Dataset with Uncertainty Labels and "
-    "Expert Comparison. AAAI 2019. Reports: Chambon P, Delbrouck JB, Sounack T, et al. CheXpert Plus: Augmenting a "
+    citation="Irvin J, Rajpurkar P, Ko M, et al. CheXpert: A Large Chest Radiograph Dataset with Uncertainty Labels "
+    "and Expert Comparison. AAAI 2019. Reports: Chambon P, Delbrouck JB, Sounack T, et al. CheXpert Plus: Augmenting a "
     "Large Chest X-ray Dataset with Text Radiology Reports, Patient Demographics and Additional Image Formats. "
     "arXiv:2405.19538, 2024.",
     inputs=_inputs,
@@ -142,10 +152,16 @@ def read_chexpert(
         place = None if reports is None else reports.rows.get(study)
         known = None if reports is None or place is None else (reports.file, place)
         order = UNKNOWN if reports is None else reports.places.get(study, UNKNOWN)
-        yield partial(
-            make_or_skip, _make_study, entry.row.place, study, images or path, study, entry, known, order,
-            missing_images, plus is not None,
-        )  # fmt: skip
+        make = partial(
+            _make_study,
+            entry,
+            images or path,
+            known=known,
+            order=order,
+            missing=missing_images,
+            is_report_expected=plus is not None,
+        )
+        yield partial(make_or_skip, make, f"{path}: {study}", study)
 
 
 def _find_tables(path: Path) -> list[str]:
@@ -158,22 +174,22 @@ def _find_tables(path: Path) -> list[str]:
 def _read_table(table: Path, split: Split, entries: dict[str, _Entry]) -> Iterator[Skipped]:
     """Fill in the studies; yield the rows that cannot be used."""
     columns: dict[str, str] = {}
-    seen: set[str] = set()
     for row in read_rows(table, ("Path",)):
         columns = columns or find_columns(tuple(row.values))
         try:
-            name = read_image_name(row.required("Path"))
-            labels = read_labels(row, columns)
-            if name.path in seen:
-                raise RecordError("Path", "is there twice", kind="duplicate")
-            entry = entries.setdefault(name.study_id, _Entry(row, split, labels, columns))
-            if entry.labels != labels:
-                raise RecordError("labels", "are not those of the other views of the study", kind="label")
+            _add_row(row, _Entry(row, split, read_labels(row, columns), columns), entries)
         except RecordError as error:
             yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
-            continue
-        seen.add(name.path)
-        entry.images.append((name, _read_view(name, row)))
+
+
+def _add_row(row: Row, fresh: _Entry, entries: dict[str, _Entry]) -> None:
+    name = read_image_name(row.required("Path"))
+    entry = entries.setdefault(name.study_id, fresh)
+    if any(known.path == name.path for known, _ in entry.images):
+        raise RecordError("Path", "is there twice", kind="duplicate")
+    if entry.labels != fresh.labels:
+        raise RecordError("labels", "are not those of the other views of the study", kind="label")
+    entry.images.append((name, _read_view(name, row)))
 
 
 def _read_view(name: ImageName, row: Row) -> View:
@@ -206,16 +222,16 @@ def _count_unknown(plus: _Plus, entries: Mapping[str, _Entry]) -> Iterator[Skipp
 
 
 def _make_study(
-    root: Path,
-    study: str,
     entry: _Entry,
+    root: Path,
+    *,
     known: tuple[Path, RowPlace] | None,
     order: Place,
     missing: Literal["skip", "keep"],
-    is_report_expected: bool,  # noqa: FBT001 - passed on
+    is_report_expected: bool,
 ) -> Item:
-    patient = entry.images[0][0].patient
-    draft = StudyDraft(study, patient=patient, source="chexpert", number=entry.row.number)
+    first = entry.images[0][0]
+    draft = StudyDraft(first.study_id, patient=first.patient, source="chexpert", number=entry.number)
     for name, view in entry.images:
         key = find_image(root, (f"{name.path}.jpg", f"{name.path}.png"))
         draft.defects["image missing"] += key is None
@@ -223,17 +239,17 @@ def _make_study(
             size = None if key else (0, 0)
             draft.add_image(root, key or f"{name.path}.jpg", view, size=size, missing="keep")
     if not draft.images:
-        raise RecordError("image", f"{entry.images[0][0].path}.jpg is missing", kind="image missing")
+        raise RecordError("image", f"{first.path}.jpg is missing", kind="image missing")
     state_labels(draft, entry.labels, entry.columns)
     more = None if known is None else read_row(*known)
     report = None if more is None else _read_report(more)
     draft.defects["no report"] += is_report_expected and report is None
-    values = {**(more.values if more else {}), **entry.row.values}
+    values = more.values if more else {}
     draft.facts = {
         "order": order.order, "prior": order.prior, "later": order.later, "split": entry.split, "report": report,
         "indication": report and report.text("indication"),
-        "age": read_age(values.get("Age") or values.get("age", "")),
-        "sex": read_sex(values.get("Sex") or values.get("sex", "")),
+        "age": entry.age if entry.age is not None else read_age(values.get("age", "")),
+        "sex": entry.sex or read_sex(values.get("sex", "")),
     }  # fmt: skip
     is_expert = entry.split != "train"
     return draft.finish(assessed=assess_labels(FINDINGS) if is_expert else Assessed(text=True))

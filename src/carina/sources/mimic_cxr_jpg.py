@@ -26,7 +26,7 @@ from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, assess
 from carina.sources._tables import Row, read_rows
 from carina.sources._values import read_split, read_view
 from carina.studies.model import Assessed, Image
-from carina.studies.vocabulary import Split
+from carina.studies.vocabulary import Split, View
 
 TABLES: Final = ("metadata", "split", "chexpert", "negbio")
 EXPERT: Final = "test-set-labeled"
@@ -43,7 +43,7 @@ class _Picture(NamedTuple):
     """One row of the metadata, as short as it can be: there are 377,110."""
 
     dicom_id: str
-    view: str
+    view: View
     width: int
     height: int
 
@@ -107,7 +107,7 @@ def _inputs(path: Path) -> Inputs:
     url="https://physionet.org/content/mimic-cxr-jpg/2.1.0/",
     citation="Johnson AEW, Pollard TJ, Greenbaum NR, et al. MIMIC-CXR-JPG, a large publicly available database of "
     "labeled chest radiographs. arXiv:1901.07042, 2019. Johnson AEW, Pollard TJ, Berkowitz SJ, et al. MIMIC-CXR, a "
-    "de-identified publicly available database of chest radiographs with free-text reports. Scientific Data 2019;6:317.",
+    "de-identified publicly available database of chest radiographs with free-text reports. Scientific Data 2019.",
     inputs=_inputs,
     defects={
         **DEFECTS,
@@ -122,13 +122,15 @@ def read_mimic_cxr_jpg(
     *,
     reports: Annotated[
         Path | None,
-        Meta(description=f"{ARCHIVE}, or the folder that holds its files/. Without it, {ARCHIVE} in PATH if it is there."),
+        Meta(
+            description=f"{ARCHIVE}, or the folder that holds its files/. Without it, {ARCHIVE} in PATH if it is there."
+        ),
     ] = None,
     labels: Annotated[
         Labels,
         Meta(
-            description="Labels mined from reports: those of chexpert, negbio, both (chexpert counts more) or none. Labels "
-            "by a radiologist are used in any case and count more; expert imports only the studies that have them."
+            description="Labels mined from reports: those of chexpert, negbio, both (chexpert counts more) or none. "
+            "Labels by a radiologist are used in any case and count more; expert imports only studies with them."
         ),
     ] = "chexpert",
     facts: Annotated[
@@ -162,15 +164,23 @@ def read_mimic_cxr_jpg(
             entry=entry,
             place=places.get(study, UNKNOWN),
             split=splits.get(study),
-            expert=None if expert is None or study not in expert.rows else (expert.rows[study], expert.columns),
+            expert=None
+            if expert is None or study not in expert.rows
+            else (expert.rows[study], expert.columns),
             mined=tuple((table.rows[study], table.columns) for table in mined if study in table.rows),
         )
         expected = {"no report": texts is not None, "no split": has_split, "no label": bool(mined)}
         text = None if texts is None else texts.locate(entry.patient, study)
-        yield partial(
-            make_or_skip, _make_study, f"{path}: {study}", study, images or path, known, text, expected,
-            facts, open_images,
-        )  # fmt: skip
+        make = partial(
+            _make_study,
+            known,
+            images or path,
+            text=text,
+            expected=expected,
+            facts=facts,
+            open_images=open_images,
+        )
+        yield partial(make_or_skip, make, f"{path}: {study}", study)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -189,26 +199,38 @@ def _read_metadata(path: Path, entries: dict[str, _Entry]) -> Iterator[Skipped]:
         raise SourceError(
             f"{path / 'mimic-cxr-2.0.0-metadata.csv.gz'}: missing; put the tables of MIMIC-CXR-JPG there"
         )
-    columns = ("dicom_id", "subject_id", "study_id", "ViewPosition", "Rows", "Columns", "StudyDate", "StudyTime")
+    columns = (
+        "dicom_id",
+        "subject_id",
+        "study_id",
+        "ViewPosition",
+        "Rows",
+        "Columns",
+        "StudyDate",
+        "StudyTime",
+    )
     for row in read_rows(table, columns):
         try:
-            study, patient = f"s{_digits(row, 'study_id', 's')}", f"p{_digits(row, 'subject_id', 'p')}"
-            picture = _Picture(
-                row.required("dicom_id").removesuffix(".dcm").removesuffix(".jpg"),
-                sys.intern(read_view(row.text("ViewPosition"))),
-                row.integer("Columns"),
-                row.integer("Rows"),
-            )
-            entry = entries.setdefault(study, _Entry(patient, row.number))
-            if entry.patient != patient:
-                raise RecordError("subject_id", f"is {patient}, but {study} is of {entry.patient}", kind="patient")
-            if any(known.dicom_id == picture.dicom_id for known in entry.images):
-                raise RecordError("dicom_id", "is there twice", kind="duplicate")
+            _add_row(row, entries)
         except RecordError as error:
             yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
-            continue
-        entry.images.append(picture)
-        _add_time(entry, row)
+
+
+def _add_row(row: Row, entries: dict[str, _Entry]) -> None:
+    study, patient = f"s{_digits(row, 'study_id', 's')}", f"p{_digits(row, 'subject_id', 'p')}"
+    picture = _Picture(
+        row.required("dicom_id").removesuffix(".dcm").removesuffix(".jpg"),
+        read_view(row.text("ViewPosition")),
+        row.integer("Columns"),
+        row.integer("Rows"),
+    )
+    entry = entries.setdefault(study, _Entry(patient, row.number))
+    if entry.patient != patient:
+        raise RecordError("subject_id", f"is {patient}, but {study} is of {entry.patient}", kind="patient")
+    if any(known.dicom_id == picture.dicom_id for known in entry.images):
+        raise RecordError("dicom_id", "is there twice", kind="duplicate")
+    entry.images.append(picture)
+    _add_time(entry, row)
 
 
 def _digits(row: Row, column: str, letter: str) -> str:
@@ -242,7 +264,7 @@ def _read_time_of_day(text: str) -> float | None:
 
 def _read_date(text: str) -> datetime.date | None:
     try:
-        return datetime.datetime.strptime(text.removesuffix(".0"), "%Y%m%d").date()  # noqa: DTZ007 - a day
+        return datetime.datetime.strptime(text.removesuffix(".0"), "%Y%m%d").date()
     except ValueError:
         return None
 
@@ -309,7 +331,9 @@ class _Reports(NamedTuple):
         try:
             archive = zipfile.ZipFile(where)
         except FileNotFoundError:
-            raise SourceError(f"{where}: missing; give {ARCHIVE} or the folder that holds its files/") from None
+            raise SourceError(
+                f"{where}: missing; give {ARCHIVE} or the folder that holds its files/"
+            ) from None
         except (OSError, zipfile.BadZipFile) as error:
             raise SourceError(f"{where}: cannot be read: {printable(str(error))}") from error
         names = (name for name in archive.namelist() if name.endswith(".txt"))
@@ -327,7 +351,9 @@ class _Reports(NamedTuple):
             with self.archive.open(name) as member:
                 return member.read(MAX_REPORT + 1)
         except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
-            raise SourceError(f"{self.archive.filename}: {name} cannot be read: {printable(str(error))}") from error
+            raise SourceError(
+                f"{self.archive.filename}: {name} cannot be read: {printable(str(error))}"
+            ) from error
 
 
 def _read_text(place: bytes | Path | None) -> str | None:
@@ -350,12 +376,13 @@ def _read_text(place: bytes | Path | None) -> str | None:
 
 
 def _make_study(
-    root: Path,
     known: _Known,
+    root: Path,
+    *,
     text: bytes | Path | None,
     expected: Mapping[str, bool],
-    facts: bool,  # noqa: FBT001 - an option of the reader, passed on
-    open_images: bool,  # noqa: FBT001
+    facts: bool,
+    open_images: bool,
 ) -> Item:
     entry = known.entry
     draft = StudyDraft(known.study, patient=entry.patient, source="mimic-cxr-jpg", number=entry.number)
@@ -363,9 +390,9 @@ def _make_study(
     for dicom_id, view, width, height in entry.images:
         key = f"{folder}/{dicom_id}.jpg"
         if open_images:
-            draft.add_image(root, key, view, size=(width, height))  # type: ignore[arg-type]
+            draft.add_image(root, key, view, size=(width, height))
         else:
-            draft.images.append(Image(key=key, view=view, width=width, height=height))  # type: ignore[arg-type]
+            draft.images.append(Image(key=key, view=view, width=width, height=height))
     written = _read_text(text)
     report = split_sections(written) if written else None
     if known.expert is not None:
@@ -379,10 +406,8 @@ def _make_study(
         "date": entry.date, "split": known.split, "report": report, "indication": report and report.text("indication"),
     }  # fmt: skip
     is_text_read = bool(known.mined) or (facts and report is not None)
-    if known.expert is None:
-        assessed = Assessed(text=is_text_read)
-    else:
-        assessed = assess_labels(FINDINGS, text=True)
+    text_only = Assessed(text=is_text_read)
+    assessed = text_only if known.expert is None else assess_labels(FINDINGS, text=True)
     item = draft.finish(assessed=assessed)
     trusted = () if known.expert is None else FINDINGS
     return add_report_facts(item, trusted=trusted, number=entry.number) if facts and report else item

@@ -27,7 +27,17 @@ from carina.studies.region import Region
 NAME: Final = "MS_CXR_Local_Alignment_v*"
 ANNOTATOR: Final = "radiologists of MS-CXR"
 _PATH: Final = re.compile(r"(?:.*/)?(?:files/)?(p\d\d/(p\d+)/(s\d+)/([^/]+))\.(?:jpg|dcm)")
-_COLUMNS: Final = ("dicom_id", "category_name", "label_text", "x", "y", "w", "h", "image_width", "image_height")
+_COLUMNS: Final = (
+    "dicom_id",
+    "category_name",
+    "label_text",
+    "x",
+    "y",
+    "w",
+    "h",
+    "image_width",
+    "image_height",
+)
 
 
 class _Phrase(NamedTuple):
@@ -74,9 +84,14 @@ class _Coco(msgspec.Struct):
 def _find_file(path: Path) -> Path:
     if path.is_file():
         return path
-    found = sorted((*path.glob(f"{NAME}.csv"), *path.glob(f"{NAME}.json")), key=lambda file: (file.stem, file.suffix == ".csv"))
+    found = sorted(
+        (*path.glob(f"{NAME}.csv"), *path.glob(f"{NAME}.json")),
+        key=lambda file: (file.stem, file.suffix == ".csv"),
+    )
     if not found:
-        raise SourceError(f"{path / NAME}.csv: missing; put MS_CXR_Local_Alignment_v1.1.0.csv or its .json there")
+        raise SourceError(
+            f"{path / NAME}.csv: missing; put MS_CXR_Local_Alignment_v1.1.0.csv or its .json there"
+        )
     return found[-1]
 
 
@@ -132,7 +147,9 @@ def read_ms_cxr(path: Path, *, missing_images: MissingImages = "skip", images: I
             yield phrase
     root = images or (path if path.is_dir() else path.parent)
     for study, places in groups.items():
-        yield partial(make_or_skip, _make_study, f"{file}: {study}", study, root, file, study, places, missing_images)
+        yield partial(
+            make_or_skip, _make_study, f"{file}: {study}", study, root, file, study, places, missing_images
+        )
 
 
 def _make_study(root: Path, file: Path, study: str, places: list[RowPlace], missing: MissingImages) -> Item:
@@ -241,6 +258,15 @@ def _read_json(file: Path) -> tuple[_Phrase | Skipped, ...]:
         path = image.path or image.file_name
         dicom_id = Path(image.file_name or path).stem
         found.append(
-            _Phrase(dicom_id, path, category, one.label_text.strip(), one.bbox, one.width, one.height, image.split or "")
+            _Phrase(
+                dicom_id,
+                path,
+                category,
+                one.label_text.strip(),
+                one.bbox,
+                one.width,
+                one.height,
+                image.split or "",
+            )
         )
     return tuple(found)

@@ -17,7 +17,14 @@ from msgspec import Meta
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, MissingImages, StudyDraft, find_image, make_or_skip
+from carina.sources._study_draft import (
+    DEFECTS,
+    ImageFolder,
+    MissingImages,
+    StudyDraft,
+    find_image,
+    make_or_skip,
+)
 from carina.sources._tables import Row, RowPlace, index_rows, read_row
 from carina.sources._values import read_sex, read_view
 from carina.studies.model import Assessed
@@ -39,7 +46,9 @@ class _Entry(NamedTuple):
 def _find_table(path: Path) -> Path:
     found = [path] if path.is_file() else sorted(path.glob("PADCHEST_chest_x_ray_images_labels_160K*.csv"))
     if not found:
-        raise SourceError(f"{path / TABLE}: missing; put the table of labels beside the folders of images, decompressed")
+        raise SourceError(
+            f"{path / TABLE}: missing; put the table of labels beside the folders of images, decompressed"
+        )
     return found[-1]
 
 
@@ -93,10 +102,18 @@ def read_padchest(
     places = order_studies((study, entry.patient, times[study]) for study, entry in entries.items())
     for study, entry in entries.items():
         place = f"{table}: row {entry.places[0].number}"
-        yield partial(
-            make_or_skip, _make_study, place, study, root, table, study, entry, places.get(study, UNKNOWN),
-            method, keep_unusable, missing_images,
-        )  # fmt: skip
+        make = partial(
+            _make_study,
+            study,
+            entry,
+            table=table,
+            root=root,
+            order=places.get(study, UNKNOWN),
+            method=method,
+            keep_unusable=keep_unusable,
+            missing=missing_images,
+        )
+        yield partial(make_or_skip, make, place, study)
 
 
 def _index_studies(
@@ -106,18 +123,23 @@ def _index_studies(
     seen: set[str] = set()
     for row, place in index_rows(table, _COLUMNS):
         try:
-            study, patient, image = (row.required(column) for column in ("StudyID", "PatientID", "ImageID"))
-            if image in seen:
-                raise RecordError("ImageID", "is there twice", kind="duplicate")
-            entry = entries.setdefault(study, _Entry(patient, []))
-            if entry.patient != patient:
-                raise RecordError("PatientID", "is not that of the other images of the study", kind="patient")
+            study = _add_row(row, place, entries, seen)
         except RecordError as error:
             yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
-            continue
-        seen.add(image)
-        entry.places.append(place)
-        times.setdefault(study, read_date(row.values["StudyDate_DICOM"]))
+        else:
+            times.setdefault(study, read_date(row.values["StudyDate_DICOM"]))
+
+
+def _add_row(row: Row, place: RowPlace, entries: dict[str, _Entry], seen: set[str]) -> str:
+    study, patient, image = (row.required(column) for column in ("StudyID", "PatientID", "ImageID"))
+    if image in seen:
+        raise RecordError("ImageID", "is there twice", kind="duplicate")
+    entry = entries.setdefault(study, _Entry(patient, []))
+    if entry.patient != patient:
+        raise RecordError("PatientID", "is not that of the other images of the study", kind="patient")
+    seen.add(image)
+    entry.places.append(place)
+    return study
 
 
 def read_date(text: str) -> datetime.date | None:
@@ -130,13 +152,14 @@ def read_date(text: str) -> datetime.date | None:
 
 
 def _make_study(
-    root: Path,
-    table: Path,
     study: str,
     entry: _Entry,
-    place: Place,
+    *,
+    table: Path,
+    root: Path,
+    order: Place,
     method: str,
-    keep_unusable: bool,  # noqa: FBT001 - an option of the reader, passed on
+    keep_unusable: bool,
     missing: MissingImages,
 ) -> Item:
     rows = [read_row(table, at) for at in entry.places]
@@ -150,7 +173,9 @@ def _make_study(
         labels |= dict.fromkeys(found or ())
     unusable = [label for label in NOT_TO_USE if label in labels]
     if unusable and not keep_unusable:
-        raise RecordError("Labels", f"{unusable[0]!r} means that the study is not to be used", kind=unusable[0])
+        raise RecordError(
+            "Labels", f"{unusable[0]!r} means that the study is not to be used", kind=unusable[0]
+        )
     for row in rows:
         _add_image(draft, root, row, missing)
     if not draft.images:
@@ -162,7 +187,7 @@ def _make_study(
             draft.state(label)
     date = read_date(rows[0].text("StudyDate_DICOM"))
     draft.facts = {
-        "order": place.order, "prior": place.prior, "later": place.later, "date": date,
+        "order": order.order, "prior": order.prior, "later": order.later, "date": date,
         "age": _read_age(rows[0], date), "sex": read_sex(rows[0].values.get("PatientSex_DICOM", "")),
     }  # fmt: skip
     return draft.finish(assessed=Assessed(text=True))
@@ -173,14 +198,22 @@ def _add_image(draft: StudyDraft, root: Path, row: Row, missing: MissingImages) 
     keys = (f"{folder}/{name}", f"images/{folder}/{name}", f"images/{name}", name)
     key = find_image(root, keys)
     draft.defects["image missing"] += key is None
-    draft.defects["MONOCHROME1"] += row.values.get("PhotometricInterpretation_DICOM", "").strip() == "MONOCHROME1"
+    draft.defects["MONOCHROME1"] += (
+        row.values.get("PhotometricInterpretation_DICOM", "").strip() == "MONOCHROME1"
+    )
     view = read_view(row.text("Projection"))
     if key is not None:
         draft.add_image(root, key, view)
     elif missing == "keep":
-        size = tuple(int(row.optional_number(column) or 0) for column in ("Columns_DICOM", "Rows_DICOM") if column in row.values)
+        size = tuple(
+            int(row.optional_number(column) or 0)
+            for column in ("Columns_DICOM", "Rows_DICOM")
+            if column in row.values
+        )
         draft.defects["size"] += len(size) != 2 or not all(size)
-        draft.add_image(root, keys[0], view, size=(size[0], size[1]) if len(size) == 2 else (0, 0), missing="keep")
+        draft.add_image(
+            root, keys[0], view, size=(size[0], size[1]) if len(size) == 2 else (0, 0), missing="keep"
+        )
 
 
 def _read_labels(text: str) -> list[str] | None:

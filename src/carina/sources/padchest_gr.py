@@ -85,13 +85,13 @@ def _inputs(path: Path) -> Inputs:
     licence="BIMCV PadChest-GR research use agreement",
     truth=("sentences", "boxes", "two readers", "progression"),
     url="https://bimcv.cipf.es/bimcv-projects/padchest-gr/",
-    citation="Castro DC, Bustos A, Bannur S, et al. PadChest-GR: A Bilingual Chest X-Ray Dataset for Grounded Radiology "
-    "Report Generation. NEJM AI 2025.",
+    citation="Castro DC, Bustos A, Bannur S, et al. PadChest-GR: A Bilingual Chest X-Ray Dataset for Grounded "
+    "Radiology Report Generation. NEJM AI 2025.",
     inputs=_inputs,
     defects={
         **DEFECTS,
         **ADDED_DEFECTS,
-        "patient": f"{TABLE} does not list the study: its patient and split are unknown, and it counts as one of its own",
+        "patient": f"{TABLE} does not list the study: patient and split are unknown, and it counts as one of its own",
         "negative label": "a label of a sentence without an abnormality is not used: what it says is not documented",
         "progression": "a word for progression that is not known is left out",
         "no label": "a sentence about an abnormality names none: it is kept as text",
@@ -118,9 +118,7 @@ def read_padchest_gr(path: Path, *, images: ImageFolder = None) -> Stream:
             continue
         study = record.StudyID
         known = _Known(rows.get(study), places.get(study, UNKNOWN))
-        yield partial(
-            make_or_skip, _make_study, where, study, images or path, entry.number, record, known
-        )
+        yield partial(make_or_skip, _make_study, where, study, images or path, entry.number, record, known)
 
 
 def _make_study(root: Path, number: int, record: _Record, known: _Known) -> Item:

@@ -11,11 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from carina.sources._json import decode_with_nan, read_entries
+from carina.sources._json import Entry, decode_with_nan, read_entries
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, MissingImages, StudyDraft, find_image, make_or_skip
+from carina.sources._study_draft import (
+    DEFECTS,
+    ImageFolder,
+    MissingImages,
+    StudyDraft,
+    find_image,
+    make_or_skip,
+)
 from carina.sources._tables import BLANK
 from carina.sources._values import read_age, read_sex, read_view
 from carina.studies.model import Report, ReportSection
@@ -40,12 +47,14 @@ def _find_files(path: Path) -> list[tuple[Split, Path]]:
         if (folder / name).is_file()
     ]
     if not files:
-        raise SourceError(f"{path / 'metadata' / FILES['test']}: missing; put the JSON files of ReXGradient there")
+        raise SourceError(
+            f"{path / 'metadata' / FILES['test']}: missing; put the JSON files of ReXGradient there"
+        )
     return files
 
 
 def _inputs(path: Path) -> Inputs:
-    return {split: file for split, file in _find_files(path)}
+    return dict(_find_files(path))
 
 
 @source(
@@ -79,10 +88,15 @@ def read_rexgradient(
     places = order_studies(time for _, file in files for time in _read_times(file))
     for split, file in files:
         for entry in read_entries(file, "named records"):
-            yield partial(
-                make_or_skip, _make_study, f"{file}: {entry.name}", entry.name, images or path, entry.name,
-                entry.number, entry.content, split, places.get(entry.name, UNKNOWN), missing_images,
-            )  # fmt: skip
+            make = partial(
+                _make_study,
+                entry,
+                images or path,
+                split=split,
+                place=places.get(entry.name, UNKNOWN),
+                missing=missing_images,
+            )
+            yield partial(make_or_skip, make, f"{file}: {entry.name}", entry.name)
 
 
 def _read_times(file: Path) -> Iterator[tuple[str, str, datetime.date | None]]:
@@ -129,19 +143,21 @@ def _read_date(text: str) -> datetime.date | None:
 
 def _read_size(shape: Any) -> tuple[int, int] | None:  # noqa: ANN401 - JSON
     """Width and height of [height, width], with or without channels behind."""
-    if isinstance(shape, list) and len(shape) >= 2 and all(isinstance(side, int) and side > 0 for side in shape[:2]):
+    if (
+        isinstance(shape, list)
+        and len(shape) >= 2
+        and all(isinstance(side, int) and side > 0 for side in shape[:2])
+    ):
         return shape[1], shape[0]
     return None
 
 
-def _make_study(
-    root: Path, name: str, number: int, content: bytes, split: Split, place: Place, missing: MissingImages
-) -> Item:
-    record = _read_record(content)
+def _make_study(entry: Entry, root: Path, *, split: Split, place: Place, missing: MissingImages) -> Item:
+    record = _read_record(entry.content)
     patient = _text(record, "PatientID")
     if not patient:
         raise RecordError("PatientID", "is empty", kind="empty")
-    draft = StudyDraft(name, patient=patient, source="rexgradient", number=number)
+    draft = StudyDraft(entry.name, patient=patient, source="rexgradient", number=entry.number)
     paths = _list(record, "ImagePath")
     views, shapes = (_list(record, field, len(paths)) for field in ("ImageViewPosition", "ImageShape"))
     for text, view, shape in zip(paths, views, shapes, strict=True):
@@ -153,11 +169,15 @@ def _make_study(
             continue
         size = None if is_there else _read_size(shape)
         draft.defects["size"] += not is_there and size is None
-        draft.add_image(root, key, read_view(str(view or "")), size=size or (None if is_there else (0, 0)), missing="keep")
+        draft.add_image(
+            root, key, read_view(str(view or "")), size=size or (None if is_there else (0, 0)), missing="keep"
+        )
     if not draft.images:
         raise RecordError("ImagePath", "none of the images is there: unpack deid_png", kind="image missing")
     sections = tuple(
-        ReportSection(name=section, text=text) for field, section in _SECTIONS.items() if (text := _text(record, field))
+        ReportSection(name=section, text=text)
+        for field, section in _SECTIONS.items()
+        if (text := _text(record, field))
     )
     draft.facts = {
         "order": place.order, "prior": place.prior, "later": place.later, "split": split,
