@@ -119,9 +119,10 @@ def test_an_interrupted_import_counts_the_same(mimic, phrases, tmp_path, monkeyp
         write_note(out, index, note)
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(_writing, "_write_note", stop)
+    monkeypatch.setattr(_writing, "_write_note", stop)
+    with pytest.raises(KeyboardInterrupt):
         import_source("mimic-cxr-jpg", mimic, tmp_path / "out", **arguments)
+    monkeypatch.setattr(_writing, "_write_note", write_note)
     resumed = import_source("mimic-cxr-jpg", mimic, tmp_path / "out", **arguments)
     assert resumed.counts == whole.counts
     assert list(resumed.opened()) == list(whole.opened())

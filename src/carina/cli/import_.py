@@ -212,9 +212,9 @@ def _print(imported: "Imported") -> None:
         print_line(f"Unmapped fields: {', '.join(sorted(counts.unmapped))}", err=True)
     for name, join in counts.joins.items():
         others = "".join(f", {times} left out ({reason})" for reason, times in join.left_out.items())
-        rows = format_count(join.joined, "row")
+        joined_rows = format_count(join.joined, "row")
         print_line(
-            f"{name}: {rows} of {join.rows} joined to {format_count(join.images, 'image')}, "
+            f"{name}: {joined_rows} of {join.rows} joined to {format_count(join.images, 'image')}, "
             f"{format_count(join.images_without, 'image')} without{others}",
             err=True,
         )

@@ -9,6 +9,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeVar, cast
 
@@ -136,11 +137,12 @@ def index_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Row, RowPla
     try:
         with path.open("rb") as file:
             lines = _CountedLines(file)
-            rows = _rows_of(path, csv.reader(lines), columns)
-            # The first row includes the header, which `read_row` leaves out.
-            for row in rows:
-                yield row, RowPlace(row.number, lines.start_of_record, lines.end)
-                lines.start_of_record = lines.end
+            reader = csv.reader(lines)
+            header = _next_line(path, reader, 0) or []
+            start = lines.end
+            for row in _rows_of(path, chain([header], reader), columns):
+                yield row, RowPlace(row.number, start, lines.end)
+                start = lines.end
     except FileNotFoundError:
         raise SourceError(
             f"{path}: missing, expected a table with the columns {', '.join(columns)}"
@@ -160,7 +162,7 @@ def read_row(path: Path, place: RowPlace) -> Row:
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
     lines = csv.reader(io.StringIO(text, newline=""))
-    fields = next((line for line in lines if any(field.strip() for field in line) and line != header), [])
+    fields = next((line for line in lines if any(field.strip() for field in line)), [])
     named = [(at, name.strip()) for at, name in enumerate(header) if name.strip()]
     values = {name: fields[at] for at, name in named if at < len(fields)}
     return Row(f"{path}: row {place.number}", place.number, values)
@@ -172,7 +174,6 @@ class _CountedLines:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.end = 0
-        self.start_of_record = 0
 
     def __iter__(self) -> "_CountedLines":
         return self
