@@ -4,7 +4,7 @@ import json
 import zipfile
 
 import pytest
-from tests.sources.files import boxes, defects, write_text
+from tests.sources.files import boxes, defects, write_image, write_text
 from typer.testing import CliRunner
 
 from carina.cli import app
@@ -145,3 +145,26 @@ def test_on_the_command_line(mimic, phrases, tmp_path):
     assert json.loads(printed.stdout)["joins"]["ms-cxr"]["joined"] == 3
     wrong = CliRunner().invoke(app, [*command, "--with", "ms-cxr"])
     assert wrong.exit_code != 0
+
+
+def test_images_of_chexpert_are_joined_by_their_path(tmp_path):
+    """Every image is called view1_frontal: only the path tells them apart. A row without a height is counted."""
+    labels = ["Path,Sex,Age,Frontal/Lateral,AP/PA,Edema"]
+    masks = ["Path,Dice RCA (Mean),Dice RCA (Max),Landmarks,Left Lung,Right Lung,Heart,Height,Width"]
+    for number, height in ((1, 20), (2, "x")):
+        name = f"train/patient9000{number}/study1/view1_frontal.jpg"
+        write_image(tmp_path / "chexpert" / name, 30, 20)
+        labels.append(f"CheXpert-v1.0-small/{name},Female,50,Frontal,AP,1.0")
+        masks.append(f'CheXpert-v1.0/{name},0.9,0.9,"1,2",{20 + number} 2,{number} 2,41 3,{height},30')
+    write_text(tmp_path / "chexpert/train.csv", *labels)
+    table = write_text(tmp_path / "CheXpert.csv", *masks)
+    joins = {"chexmask": table}
+    imported = import_source("chexpert", tmp_path / "chexpert", tmp_path / "out", joins=joins, workers=1)
+    first, second = imported.opened()
+    assert {one.name: one.region.bbox for one in first.anatomy} == {
+        "right lung": (0, 0, 2, 1),
+        "left lung": (20, 0, 2, 1),
+        "heart": (10, 1, 3, 1),
+    }
+    assert second.anatomy == ()
+    assert defects(imported) == {"chexmask: row": 1}

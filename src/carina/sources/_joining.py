@@ -18,12 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.sources._added import ADDED_DEFECTS, Addition, add_to_study, unwrap, wrap
+from carina.sources._record import RecordError
 from carina.sources._source import Item, Repaired, Source
 from carina.sources._tables import RowPlace
 from carina.store.errors import CarinaError
 from carina.studies.model import Image, Study
 
 _ROW: Final = np.dtype([("key", "<u8"), ("number", "<i8"), ("start", "<i8"), ("end", "<i8")])
+
+_BAD_ROW: Final = "a row of the joined set that cannot be read is left out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +75,7 @@ def joined_defects(sources: Sequence[Source]) -> dict[str, str]:
     return {
         f"{source.name}: {defect}": done
         for source in sources
-        for defect, done in {**source.defects, **ADDED_DEFECTS}.items()
+        for defect, done in {**source.defects, **ADDED_DEFECTS, "row": _BAD_ROW}.items()
     }
 
 
@@ -119,8 +122,12 @@ def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
                 RowPlace(int(row["number"]), int(row["start"]), int(row["end"]))
                 for row in _open_index(one.index_file)[start:end]
             ]
-            if places:
-                study = add_to_study(study, one.make(one.path, places, image), own)
+            try:
+                addition = one.make(one.path, places, image) if places else Addition()
+            except RecordError:
+                own["row"] += 1
+                continue
+            study = add_to_study(study, addition, own)
         defects.update({f"{one.name}: {defect}": times for defect, times in own.items()})
     return wrap(item, study, defects, 0)
 
