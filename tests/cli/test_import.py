@@ -159,7 +159,7 @@ def test_copied_images_lie_in_the_benchmark(bundle, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("padchest", "x"), "unknown source 'padchest'. Known: chexpercept, dicom, phantom, swift-chat."),
+        (("no-such-set", "x"), "unknown source 'no-such-set'. Known: "),
         (("phantom", "x"), "phantom: is not imported; make phantom studies with `carina phantom`"),
         (("chexpercept", "nowhere"), "chexpercept.json: missing, so nowhere is not a CheXpercept bundle"),
         (("swift-chat", "nowhere.json"), "nowhere.json: no such file"),
@@ -245,7 +245,7 @@ def test_on_error_stop_ends_at_the_first_record_that_cannot_be_used(tmp_path):
 def test_help_lists_the_sources_and_has_examples():
     result = CliRunner().invoke(app, ["import", "--help"])
     assert "Examples:\n    carina import chexpercept" in result.stdout
-    assert "  chexpercept  CheXpercept, a published bundle." in result.stdout
+    assert "CheXpercept, a published bundle." in result.stdout
     assert "swift-chat" in result.stdout
     assert "phantom" not in result.stdout
 

@@ -1,7 +1,9 @@
 """Rows of tables as others write them."""
 
 import contextlib
+import csv
 import gzip
+import io
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from tests.sources.files import write_text
 
 from carina.sources import SourceError
 from carina.sources._record import RecordError
-from carina.sources._tables import group_rows, read_rows
+from carina.sources._tables import group_rows, index_rows, read_row, read_rows
 
 
 def rows(path, *columns, **more):
@@ -140,3 +142,33 @@ def test_any_bytes_are_rows_or_a_source_error(tmp_path_factory, content):
     with contextlib.suppress(SourceError):
         for row in read_rows(path, ("id", "x")):
             assert row.number >= 1
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=8),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["", "\ufeff"]),
+)
+def test_a_row_that_is_read_alone_is_the_row_of_the_table(tmp_path_factory, fields, end, mark):
+    path = tmp_path_factory.mktemp("tables") / "a.csv"
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator=end, quoting=csv.QUOTE_ALL)
+    writer.writerows(
+        [("id", "x"), *((f"r{one}".replace("\0", ""), f"v{two}".replace("\0", "")) for one, two in fields)]
+    )
+    path.write_bytes((mark + text.getvalue()).encode("utf-8", "replace"))
+    whole = list(read_rows(path, ("id", "x")))
+    indexed = list(index_rows(path, ("id", "x")))
+    assert [row for row, _ in indexed] == whole
+    # In any order, and as another process would.
+    for row, place in reversed(indexed):
+        assert read_row(path, place) == row
+
+
+def test_places_skip_empty_lines_and_span_quoted_ones(tmp_path):
+    path = write_text(tmp_path / "a.csv", "id,x", "", 'a,"one', 'two"', "", "b,3")
+    indexed = list(index_rows(path, ("id",)))
+    assert [place.number for _, place in indexed] == [row.number for row in read_rows(path, ("id",))]
+    assert [read_row(path, place).values["x"] for _, place in indexed] == ["one\ntwo", "3"]
+    with pytest.raises(SourceError, match=r"no\.csv: missing"):
+        list(index_rows(tmp_path / "no.csv", ("id",)))

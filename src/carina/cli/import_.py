@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
+import msgspec
 import typer
 from typer.core import TyperGroup
 
@@ -12,6 +13,7 @@ from carina.cli.extension_options import build_command
 from carina.cli.shared_options import JsonOption, WorkersOption
 from carina.cli.unknown_names import describe_unknown_names, print_unknown_names
 from carina.store.counts import format_count
+from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
     from carina.sources import Imported, Source
@@ -33,6 +35,7 @@ Examples:
   carina import chexpercept bundle -o bench --patients mimic-cxr-2.0.0-metadata.csv.gz
   carina import chexpercept bundle -o bench --limit 50 --on-error stop --copy-images
   carina import swift-chat sample.json -o bench --images mimic-cxr-jpg
+  carina import mimic-cxr-jpg mimic-cxr-jpg -o studies --with chexmask=OriginalResolution/MIMIC-CXR-JPG.csv
 """
 
 
@@ -72,6 +75,14 @@ def _command(source: "Source") -> Any:  # noqa: ANN401 - typer's class of comman
             typer.Option("--out", "-o", metavar="DIR", help=f"Directory to write the {_product(source)} to."),
         ],
         options: dict[str, Any],
+        with_: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--with",
+                metavar="NAME=PATH",
+                help="Join another source by its images, such as chexmask=MIMIC-CXR-JPG.csv. May be repeated.",
+            ),
+        ] = None,
         limit: Annotated[
             int | None,
             typer.Option(min=1, metavar="N", help=f"Import at most N {source.brings}.", show_default="all"),
@@ -99,6 +110,7 @@ def _command(source: "Source") -> Any:  # noqa: ANN401 - typer's class of comman
             out,
             options=options,
             images=images,
+            joins=_read_joins(with_ or []),
             on_error=cast("Any", on_error),  # checked by the function
             limit=limit,
             copy_images=copy_images,
@@ -114,6 +126,17 @@ def _command(source: "Source") -> Any:  # noqa: ANN401 - typer's class of comman
 
     declared = (*source.options, *([source.images_option] if source.images_option else ()))
     return build_command(import_, declared, name=source.name, help_text=_help(source))
+
+
+def _read_joins(typed: list[str]) -> dict[str, Path]:
+    """Paths by name of the source, from NAME=PATH."""
+    joins: dict[str, Path] = {}
+    for text in typed:
+        name, separator, path = text.partition("=")
+        if not (separator and name and path) or name in joins:
+            raise CarinaError(f"--with: expected NAME=PATH, each name once, found {text!r}")
+        joins[name] = Path(path)
+    return joins
 
 
 def _product(source: "Source") -> str:
@@ -153,6 +176,8 @@ def _counts(imported: "Imported") -> dict[str, object]:
         }
     else:
         found["unknown_names"] = describe_unknown_names(imported.unknown_names)
+    if counts.joins:
+        found["joins"] = {name: msgspec.structs.asdict(count) for name, count in counts.joins.items()}
     return found | {
         "plan": list(imported.plan.lines),
         "images": counts.images,
@@ -193,6 +218,14 @@ def _print(imported: "Imported") -> None:
     if counts.unmapped:
         print_line(f"Unmapped fields: {', '.join(sorted(counts.unmapped))}", err=True)
     print_unknown_names(imported.unknown_names, limit=_LISTED, more="import.json")
+    for name, join in counts.joins.items():
+        others = "".join(f", {times} left out ({reason})" for reason, times in join.left_out.items())
+        joined_rows = format_count(join.joined, "row")
+        print_line(
+            f"{name}: {joined_rows} of {join.rows} joined to {format_count(join.images, 'image')}, "
+            f"{format_count(join.images_without, 'image')} without{others}",
+            err=True,
+        )
     record = "study" if source.brings == "studies" else "case"
     kept = format_count(counts.kept, record, source.brings)
     questions = f" with {format_count(counts.questions, 'question')}" if source.brings == "cases" else ""

@@ -37,6 +37,20 @@ class DefectCount(msgspec.Struct, kw_only=True):
     """Number of the first record that has it."""
 
 
+class JoinCount(msgspec.Struct, kw_only=True):
+    """What was joined of one source."""
+
+    rows: int = 0
+    """Rows that could be used."""
+    joined: int = 0
+    """Rows of these that belong to an image that was imported."""
+    left_out: dict[str, int] = {}
+    """Rows that could not be used, by reason."""
+    images: int = 0
+    """Images that got something."""
+    images_without: int = 0
+
+
 class ImportCounts(msgspec.Struct, kw_only=True):
     """Numbers of records that an import has read and used."""
 
@@ -59,6 +73,8 @@ class ImportCounts(msgspec.Struct, kw_only=True):
     unknown_names: dict[Kind, dict[str, int]] = {}
     """Studies by kind and name of what they hold, where the name is not known: see `carina.list_terms`."""
     skipped: list[Skipped] = []
+    joins: dict[str, JoinCount] = {}
+    """What was joined, by source."""
 
     def add(self, record: "Study | Case") -> None:
         """Count a record that is kept."""

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple, cast, get_args
 
 from carina.cases import Benchmark
 from carina.sources._imported import Imported
+from carina.sources._joining import joined_defects
 from carina.sources._source import SOURCES, Brings
 from carina.sources._writing import Job, OnError, run_import
 from carina.store.arguments import PositiveInt, check_arguments
@@ -24,6 +26,7 @@ def import_studies(
     *,
     options: Mapping[str, object] | None = None,
     images: Location | None = None,
+    joins: Mapping[str, Location] | None = None,
     on_error: OnError = "skip",
     limit: PositiveInt | None = None,
     copy_images: bool = False,
@@ -38,6 +41,8 @@ def import_studies(
         out: Directory to write the study set to.
         options: Options of the source by name; `carina sources NAME` lists them.
         images: Directory of the image files, for sources whose images may be in another directory.
+        joins: Paths of other sources by name, such as {"chexmask": "MIMIC-CXR-JPG.csv"}: what they say about the same
+            images is added to the studies.
         on_error: "skip" leaves records out that cannot be used, and lists them in `skipped.csv`; "stop" raises at the
             first.
         limit: Largest number of studies to import; None for all.
@@ -56,7 +61,7 @@ def import_studies(
         Traceback (most recent call last):
         carina.store.errors.CarinaError: source swift-chat carries questions: use import_cases
     """
-    settings = _Settings(options, images, on_error, limit, copy_images, workers, progress)
+    settings = _Settings(options, images, joins, on_error, limit, copy_images, workers, progress)
     return cast(Studies, _import_as("studies", source, path, out, settings))
 
 
@@ -100,7 +105,7 @@ def import_cases(
         Traceback (most recent call last):
         carina.sources._record.SourceError: nowhere/chexpercept.json: missing, so nowhere is not a CheXpercept bundle
     """
-    settings = _Settings(options, images, on_error, limit, copy_images, workers, progress)
+    settings = _Settings(options, images, None, on_error, limit, copy_images, workers, progress)
     return cast(Benchmark, _import_as("cases", source, path, out, settings))
 
 
@@ -111,6 +116,7 @@ def import_source(
     *,
     options: Mapping[str, object] | None = None,
     images: Location | None = None,
+    joins: Mapping[str, Location] | None = None,
     on_error: OnError = "skip",
     limit: int | None = None,
     copy_images: bool = False,
@@ -135,7 +141,7 @@ def import_source(
         >>> imported.is_empty, imported.skipped[0].message
         (True, 'sample.jsonl: record 1: study_id: is missing')
     """
-    settings = _Settings(options, images, on_error, limit, copy_images, workers, progress)
+    settings = _Settings(options, images, joins, on_error, limit, copy_images, workers, progress)
     return _import_source(source, path, out, settings)
 
 
@@ -144,6 +150,7 @@ class _Settings(NamedTuple):
 
     options: Mapping[str, object] | None
     images: Location | None
+    joins: Mapping[str, Location] | None
     on_error: OnError
     limit: int | None
     copy_images: bool
@@ -171,14 +178,17 @@ def _import_source(source: str, path: Location, out: Location, settings: _Settin
         raise CarinaError(f"on_error: expected skip or stop, found {settings.on_error!r}")
     if limit is not None and limit < 1:
         raise CarinaError(f"limit: expected 1 or more, found {limit}")
+    joins = {name: (SOURCES[name], as_path(given)) for name, given in (settings.joins or {}).items()}
+    others = [other for other, _ in joins.values()]
     job = Job(
-        source=found,
+        source=replace(found, defects={**found.defects, **joined_defects(others)}),
         path=as_path(path),
         out=as_path(out),
         options=convert_options(f"source {source}", found.options, settings.options),
         images=None if images is None else as_path(images),
         copy_images=settings.copy_images,
         limit=limit,
+        joins=joins,
     )
     job.check()
     workers = settings.workers or os.cpu_count() or 1

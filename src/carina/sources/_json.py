@@ -90,6 +90,18 @@ def decode(content: bytes) -> Any:  # noqa: ANN401 - JSON
         raise RecordError("record", f"not JSON: {printable(str(error), longest=200)}", kind="json") from error
 
 
+def decode_with_nan(content: bytes) -> Any:  # noqa: ANN401 - JSON
+    """The value of one record as Python's own `json` writes it: NaN and infinities stand for no value, and become None.
+
+    Raises:
+        RecordError: It is not JSON.
+    """
+    try:
+        return json.loads(content, parse_constant=lambda _name: None)
+    except (ValueError, RecursionError) as error:
+        raise RecordError("record", f"not JSON: {printable(str(error), longest=200)}", kind="json") from error
+
+
 def decode_as(content: bytes, kind: type[T]) -> T:
     """The value of one record, as a msgspec type.
 

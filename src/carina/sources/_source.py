@@ -144,6 +144,8 @@ class Source:
     """How much there is to read, in `unit`, for a progress bar."""
     unit: str = "records"
     """What progress counts. A reader that counts something else has a parameter `advance` and calls it."""
+    join: object | None = None
+    """How it can be joined to the studies of another source, a `carina.sources._joining.Join`; None if it cannot."""
 
     def info(self) -> SourceInfo:
         """The entry of a manifest."""
@@ -205,6 +207,7 @@ def source(
     plan: Callable[[Path, Mapping[str, Any]], Plan] | None = None,
     measure: Callable[[Path], int] | None = None,
     unit: str = "records",
+    join: object | None = None,
 ) -> Callable[[Callable[..., Stream]], Callable[..., Stream]]:
     """Register a reader.
 
@@ -236,6 +239,7 @@ def source(
         plan: From the path and the options to how the reader understands its files, which the import prints.
         measure: From the path to the amount to read, in `unit`, for a progress bar.
         unit: What `measure` and `advance` count.
+        join: How the source can be joined to another with `--with`, a `Join`.
 
     Returns:
         A decorator, which returns the function as it is.
@@ -273,6 +277,7 @@ def source(
                 plan=plan,
                 measure=measure,
                 unit=unit,
+                join=join,
             ),
         )
         return read

@@ -1,5 +1,6 @@
 """Rows of delimited tables as others write them: by column name, streamed, with the place of every fault."""
 
+import codecs
 import csv
 import gzip
 import io
@@ -9,8 +10,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final, TypeVar, cast
+from typing import BinaryIO, Final, NamedTuple, TypeVar, cast
 
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.store.documents import check_regular
@@ -131,6 +133,73 @@ def _open_text(path: Path, expected: str) -> Iterator[io.TextIOWrapper]:
         raise SourceError(f"{path}: missing, expected {expected}") from None
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
+
+
+class RowPlace(NamedTuple):
+    """Where a row stands in an uncompressed file, so that another process can read it alone."""
+
+    number: int
+    start: int
+    """First byte."""
+    end: int
+
+
+def index_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Row, RowPlace]]:
+    """The rows of an uncompressed CSV file, each with its place, for tables that are too large to keep.
+
+    Raises:
+        SourceError: As `read_rows`.
+    """
+    csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
+    try:
+        with path.open("rb") as file:
+            lines = _CountedLines(file)
+            reader = csv.reader(lines)
+            header = _next_line(path, reader, 0) or []
+            start = lines.end
+            for row in _rows_of(path, chain([header], reader), columns):
+                yield row, RowPlace(row.number, start, lines.end)
+                start = lines.end
+    except FileNotFoundError:
+        raise SourceError(
+            f"{path}: missing, expected a table with the columns {', '.join(columns)}"
+        ) from None
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
+
+
+def read_row(path: Path, place: RowPlace) -> Row:
+    """One row, at a place that `index_rows` gave."""
+    csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
+    try:
+        with path.open("rb") as file:
+            header = next(csv.reader(_CountedLines(file)), [])
+            file.seek(place.start)
+            text = file.read(place.end - place.start).decode("utf-8", "replace")
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
+    lines = csv.reader(io.StringIO(text, newline=""))
+    fields = next((line for line in lines if any(field.strip() for field in line)), [])
+    named = [(at, name.strip()) for at, name in enumerate(header) if name.strip()]
+    values = {name: fields[at] for at, name in named if at < len(fields)}
+    return Row(f"{path}: row {place.number}", place.number, values)
+
+
+class _CountedLines:
+    """Lines of a file as text, with the number of bytes that were read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.end = 0
+
+    def __iter__(self) -> "_CountedLines":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._file)
+        text = (line.removeprefix(codecs.BOM_UTF8) if not self.end else line).decode("utf-8", "replace")
+        self.end += len(line)
+        return text
 
 
 def group_rows(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:

@@ -9,11 +9,13 @@
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -26,9 +28,11 @@ from carina.sources._imported import (
     SKIPPED,
     ImportCounts,
     Imported,
+    JoinCount,
     read_counts,
     write_tables,
 )
+from carina.sources._joining import JoinedSource, JoinIndex, add_joined, build_index, find_rows, get_join
 from carina.sources._record import SourceError
 from carina.sources._source import Call, Item, Plan, Repaired, Skipped, Source, Stream, WithImages
 from carina.store import PartInfo
@@ -59,8 +63,14 @@ class Job:
     images: Path | None
     copy_images: bool
     limit: int | None
+    joins: Mapping[str, tuple[Source, Path]] = field(default_factory=dict)
+    """Sources that are joined, by name."""
 
     def check(self) -> None:
+        if self.joins and self.source.brings != "studies":
+            raise CarinaError(f"source {self.source.name} carries questions: nothing can be joined to it")
+        for source, _ in self.joins.values():
+            get_join(source)
         if self.images is not None:
             if self.source.images_option is None:
                 raise CarinaError(
@@ -123,6 +133,11 @@ class Job:
         for name, value in recorded.items():
             if not isinstance(value, Path) or not value.is_dir():
                 options[name] = _checksum_inputs(value) if isinstance(value, Path) else value
+        if self.joins:
+            options["with"] = {
+                name: {file: _checksum_inputs(given) for file, given in source.inputs(path).items()}
+                for name, (source, path) in self.joins.items()
+            }
         folder = self.image_folder
         if self.copy_images or self.source.image_root == "out":
             root = IMAGES
@@ -135,7 +150,7 @@ class Job:
         return sets.Provenance(
             command=f"carina import {self.source.name}",
             options={**options, "limit": self.limit},
-            sources=(self.source.info(),),
+            sources=(self.source.info(), *(source.info() for source, _ in self.joins.values())),
             image_root=root,
         )
 
@@ -166,18 +181,22 @@ def _take_items(
     *,
     place: str,
     workers: int,
+    joined: Sequence[JoinedSource] = (),
 ) -> Iterator[tuple[_StreamPosition, Item]]:
     """The items of a stream from `start` on; calls are made by the workers, in order.
 
-    `place` is where the stream comes from, for messages.
+    `place` is where the stream comes from, for messages; `joined` are the sources to join.
     """
     rest = islice(stream, start.items, None)
     head = list(islice(rest, workers))
+    # A reader may begin with records that are skipped: whether it yields calls shows later.
+    while head and not callable(head[-1]) and len(head) < PART_SIZE and (more := list(islice(rest, 1))):
+        head += more
     if not head:
         return
     # Records need no worker: they would only be sent to another process and back.
-    workers = len(head) if callable(head[0]) else 1
-    evaluated = in_order(partial(_evaluate, faults, place), chain(head, rest), workers=workers)
+    workers = min(workers, len(head)) if any(map(callable, head)) else 1
+    evaluated = in_order(partial(_evaluate, faults, place, joined), chain(head, rest), workers=workers)
     for number, found in enumerate(evaluated, start=start.items):
         begin = start.inner if number == start.items else 0
         for inner, item in enumerate(found[begin:], start=begin + 1):
@@ -188,9 +207,13 @@ def _take_items(
             )
 
 
-def _evaluate(faults: Callable[[Any], Iterable[str]], place: str, item: Item | Call) -> list[Item]:
-    """The items that a call gives, each record checked."""
+def _evaluate(
+    faults: Callable[[Any], Iterable[str]], place: str, joined: Sequence[JoinedSource], item: Item | Call
+) -> list[Item]:
+    """The items that a call gives, each with what is joined to it, each record checked."""
     found = list(item()) if callable(item) else [item]
+    if joined:
+        found = [add_joined(joined, one) for one in found]
     return [_check_record(faults, place, item) for item in found]
 
 
@@ -217,6 +240,9 @@ class _Note(msgspec.Struct, frozen=True, kw_only=True):
     place: _StreamPosition
     counts: ImportCounts
     ids: list[str]
+    joined: dict[str, list[int]] = {}
+    """Rows that were joined, by source."""
+    images_joined: dict[str, int] = {}
 
 
 @dataclass(kw_only=True)
@@ -233,23 +259,74 @@ class _State:
     """Ids so far, for sources in which a repeated id gets a number."""
     files: dict[str, bytes] = field(default_factory=dict)
     """Image files of the last record that was read, to be written before the record."""
+    indexes: list[JoinIndex] = field(default_factory=list)
+    joined: dict[str, list[int]] = field(default_factory=dict)
+    """Rows that were joined in the part that is being read, by source."""
+    images_joined: Counter[str] = field(default_factory=Counter)
+    all_joined: dict[str, set[int]] = field(default_factory=dict)
+    all_images_joined: Counter[str] = field(default_factory=Counter)
 
     def close_part(self) -> None:
         self.counts.merge(self.part)
         self.part = ImportCounts()
+        self.add_joined(self.joined, self.images_joined)
+        self.joined, self.images_joined = {}, Counter()
+
+    def count_joined(self, study: Study) -> None:
+        """Note which rows of joined sources belong to a study that is kept."""
+        for index in self.indexes:
+            for image in study.images:
+                start, end = find_rows(index.source.index_file, image)
+                self.joined.setdefault(index.source.name, []).extend(range(start, end))
+                self.images_joined[index.source.name] += start < end
+
+    def add_joined(self, rows: Mapping[str, Sequence[int]], images: Mapping[str, int]) -> None:
+        for name, own in rows.items():
+            self.all_joined.setdefault(name, set()).update(own)
+        self.all_images_joined.update(images)
+
+    def finish_joins(self) -> None:
+        """Put the counts of joined sources into those of the import."""
+        for index in self.indexes:
+            name = index.source.name
+            images = self.all_images_joined[name]
+            self.counts.joins[name] = JoinCount(
+                rows=index.rows,
+                joined=len(self.all_joined.get(name, ())),
+                left_out=dict(index.left_out),
+                images=images,
+                images_without=self.counts.images - images,
+            )
 
 
 def run_import(
     job: Job, on_error: OnError, workers: int, stream: Stream, progress: Callable[[int], None]
 ) -> Imported:
     """Import a source; an interrupted import resumes, and a finished one is left as it is."""
+    with TemporaryDirectory(prefix="carina-import-") as folder:
+        indexes = [build_index(source, path, Path(folder)) for source, path in job.joins.values()]
+        state = _State(indexes=indexes)
+        return _run_import(job, state, stream, on_error=on_error, workers=workers, progress=progress)
+
+
+def _run_import(
+    job: Job,
+    state: "_State",
+    stream: Stream,
+    *,
+    on_error: OnError,
+    workers: int,
+    progress: Callable[[int], None],
+) -> Imported:
     sets: Any = study_sets if job.source.brings == "studies" else benchmarks
     kind = study_sets.STUDIES if job.source.brings == "studies" else benchmarks.CASES
     create: Any = study_sets.create_studies if sets is study_sets else benchmarks.create_benchmark
-    state = _State()
+    joined = [index.source for index in state.indexes]
 
     def read_records() -> Iterator["Study | Case"]:
-        taken = _take_items(stream, state.place, kind.faults, place=str(job.path), workers=workers)
+        taken = _take_items(
+            stream, state.place, kind.faults, place=str(job.path), workers=workers, joined=joined
+        )
         return _keep_records(job, taken, state, on_error, progress)
 
     records: Iterator[Study | Case] | None = None
@@ -276,9 +353,14 @@ def run_import(
             index = len(state.parts)
             state.parts.append(build.write_part(index, chunk))
             ids = [record.id for record in chunk] if job.source.second_id else []
-            _write_note(job.out, index, _Note(place=state.place, counts=state.part, ids=ids))
+            note = _Note(
+                place=state.place, counts=state.part, ids=ids, joined=state.joined,
+                images_joined=dict(state.images_joined),
+            )  # fmt: skip
+            _write_note(job.out, index, note)
             state.close_part()
         state.close_part()
+        state.finish_joins()
         imported = Imported(job.source, job.out, state.counts, job.plan)
         if (job.out / IMAGES).is_dir():
             remove_temporary_files(job.out / IMAGES)
@@ -331,6 +413,8 @@ def _keep_records(
         if job.source.second_id is not None:
             record = _make_id_unique(record, state.ids, defects, job.source.second_id)
         state.part.add(record)
+        if isinstance(record, Study):
+            state.count_joined(record)
         if isinstance(item, Repaired):
             state.part.add_defects(item.number, defects, item.unmapped)
         elif defects:
@@ -412,6 +496,7 @@ def _read_finished_parts(state: _State, sets: Any, out: Path, provenance: Any) -
         state.place = note.place
         state.counts.merge(note.counts)
         state.ids.update(note.ids)
+        state.add_joined(note.joined, note.images_joined)
 
 
 def _write_note(out: Path, index: int, note: _Note) -> None:

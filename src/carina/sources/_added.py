@@ -1,0 +1,252 @@
+"""What is added to a study that is already made: findings with regions and the phrases that state them, anatomy, facts.
+
+Order of trust: a region that somebody drew counts more than a label, a label by an expert more than the text of the
+report as rules read it, and that more than a label that another program mined from the same text. Every contradiction
+is counted as a conflict.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import msgspec
+
+from carina.reports import read_report
+from carina.sources._source import Item, Repaired, Skipped
+from carina.sources._study_draft import name_of
+from carina.studies.model import (
+    Anatomy,
+    Annotation,
+    Assessed,
+    Device,
+    Finding,
+    Report,
+    ReportSection,
+    Sentence,
+    Statement,
+    Study,
+)
+from carina.studies.terms import find_term
+from carina.studies.vocabulary import Certainty, Section, Split, Trend
+
+Fact = TypeVar("Fact", Finding, Device)
+
+ADDED_DEFECTS: Final[Mapping[str, str]] = {
+    "conflict": "what was drawn contradicts a label: what was drawn counts",
+    "split": "the two data sets put the image into different splits: that of the first is kept",
+    "phrase": "a phrase that its report does not contain word for word is left out; its regions are kept",
+}
+"""Defects that are counted here, for the decorator of a source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddedFinding:
+    """A finding, the regions that were drawn for it, and the phrase that states it."""
+
+    label: str
+    certainty: Certainty = "present"
+    phrase: str = ""
+    trend: Trend | None = None
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addition:
+    """What one data set says about one image."""
+
+    findings: tuple[AddedFinding, ...] = ()
+    phrases: tuple[str, ...] = ()
+    """All phrases in their order, where some state no finding."""
+    anatomy: tuple[Anatomy, ...] = ()
+    split: Split | None = None
+    """Split of the data set that is added, which need not be that of the other."""
+    defects: Mapping[str, int] = field(default_factory=dict)
+
+
+def unwrap(item: Study | Repaired) -> tuple[Study, Counter[str]]:
+    """The study, and its defects."""
+    if isinstance(item, Repaired):
+        assert isinstance(item.record, Study)  # noqa: S101 - of a source of studies
+        return item.record, Counter(item.defects)
+    return item, Counter()
+
+
+def wrap(item: Study | Repaired, study: Study, defects: Counter[str], number: int) -> Study | Repaired:
+    """The changed study, with the defects and unmapped fields of the item that it was."""
+    unmapped = item.unmapped if isinstance(item, Repaired) else ()
+    if not defects.total() and not unmapped:
+        return study
+    number = item.number if isinstance(item, Repaired) else number
+    return Repaired(record=study, number=number, defects=dict(+defects), unmapped=unmapped)
+
+
+def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Study:
+    """The study with what was added; counts defects.
+
+    A finding that was added joins the finding of its name that the study has; several that were added stay apart, since
+    each has regions and a phrase of its own.
+    """
+    defects.update(addition.defects)
+    facts: dict[str, Finding | Device] = {finding.id: finding for finding in study.findings}
+    facts |= {device.id: device for device in study.devices}
+    spoken: dict[str, list[str]] = {phrase: [] for phrase in addition.phrases}
+    joined: set[str] = set()
+    for added in addition.findings:
+        fact = _join_fact(facts, added, joined, defects)
+        joined.add(fact.id)
+        facts[fact.id] = fact
+        if added.phrase:
+            spoken.setdefault(added.phrase, []).append(fact.id)
+    defects["split"] += None not in (study.split, addition.split) and study.split != addition.split
+    report = _add_phrases(study.report, spoken, facts, defects)
+    return msgspec.structs.replace(
+        study,
+        findings=tuple(fact for fact in facts.values() if isinstance(fact, Finding)),
+        devices=tuple(fact for fact in facts.values() if isinstance(fact, Device)),
+        anatomy=(*study.anatomy, *addition.anatomy),
+        report=report,
+        split=study.split or addition.split,
+    )
+
+
+def _join_fact(
+    facts: Mapping[str, Finding | Device], added: AddedFinding, joined: set[str], defects: Counter[str]
+) -> Finding | Device:
+    term = find_term(added.label)
+    kind, letter = (Device, "d") if term is not None and term.kind == "device" else (Finding, "f")
+    name = name_of(added.label)
+    same = (fact for fact in facts.values() if fact.name == name and fact.id not in joined)
+    fact = next(same, None)
+    if fact is None:
+        label = added.label if added.label != name else None
+        return kind(
+            id=_new_id(facts, letter), name=name, label=label, certainty=added.certainty, trend=added.trend,
+            annotations=added.annotations,
+        )  # fmt: skip
+    defects["conflict"] += fact.certainty != added.certainty
+    return msgspec.structs.replace(
+        fact,
+        certainty=added.certainty,
+        trend=fact.trend or added.trend,
+        annotations=(*fact.annotations, *added.annotations),
+    )
+
+
+def _new_id(facts: Iterable[str], letter: str) -> str:
+    known, number = set(facts), 1
+    while f"{letter}{number}" in known:
+        number += 1
+    return f"{letter}{number}"
+
+
+def _add_phrases(
+    report: Report | None,
+    spoken: Mapping[str, list[str]],
+    facts: dict[str, Finding | Device],
+    defects: Counter[str],
+) -> Report | None:
+    """The report with a sentence for each phrase; a study without a report gets one of the phrases alone."""
+    if not spoken:
+        return report
+    spans: dict[str, tuple[Section, int, int] | None] = {}
+    if report is None:
+        report, spans = _make_report(spoken)
+    sentences = list(report.sentences)
+    for phrase, about in spoken.items():
+        span = spans[phrase] if spans else _find_phrase(report, phrase)
+        if span is None:
+            defects["phrase"] += 1
+            continue
+        states = tuple(_make_statement(facts[fact]) for fact in about)
+        index = len(sentences)
+        sentences.append(Sentence(section=span[0], start=span[1], end=span[2], states=states))
+        for fact in about:
+            facts[fact] = msgspec.structs.replace(facts[fact], evidence=(*facts[fact].evidence, index))
+    return msgspec.structs.replace(report, sentences=tuple(sentences))
+
+
+def _make_report(phrases: Iterable[str]) -> tuple[Report, dict[str, tuple[Section, int, int] | None]]:
+    """A report of phrases, one a line, and where each stands."""
+    spans: dict[str, tuple[Section, int, int] | None] = {}
+    start = 0
+    for phrase in phrases:
+        spans[phrase] = "findings", start, start + len(phrase)
+        start += len(phrase) + 1
+    return Report(sections=(ReportSection(name="findings", text="\n".join(phrases)),)), spans
+
+
+def _make_statement(fact: Finding | Device) -> Statement:
+    kind: str = "finding" if isinstance(fact, Finding) else "device"
+    return Statement(kind=kind, about=fact.id, certainty=fact.certainty, trend=fact.trend)  # type: ignore[arg-type]
+
+
+def _find_phrase(report: Report, phrase: str) -> tuple[Section, int, int] | None:
+    """Where a phrase stands, whatever its capitals and line breaks are."""
+    words = r"\s+".join(re.escape(word) for word in phrase.split())
+    pattern = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
+    for section in report.sections:
+        if words and (match := pattern.search(section.text)):
+            return section.name, match.start(), match.end()
+    return None
+
+
+# ---- facts of the report --------------------------------------------------------------------------------------------
+
+
+def add_report_facts(item: Item, *, trusted: Iterable[str], number: int) -> Item:
+    """The study with everything that its report states, read by rules.
+
+    Args:
+        item: A study with a report, whose findings are labels.
+        trusted: Labels that count more than the text, because an expert gave them; the text counts more than others.
+        number: Number of the record in its file.
+    """
+    if isinstance(item, Skipped) or not isinstance(item, Study | Repaired):
+        return item
+    study, defects = unwrap(item)
+    if study.report is None:
+        return item
+    read = read_report(study.report, prior=study.prior)
+    experts = {name_of(label) for label in trusted}
+    used = {
+        *(finding.id for finding in read.findings),
+        *(device.id for device in read.devices),
+        *(relation.id for relation in read.relations),
+        *(recommendation.id for recommendation in read.recommendations),
+    }
+    study = msgspec.structs.replace(
+        study,
+        findings=_add_labels(read.findings, study.findings, experts, used, defects),
+        devices=_add_labels(read.devices, study.devices, experts, used, defects),
+        relations=read.relations,
+        recommendations=read.recommendations,
+        report=read.report,
+        assessed=_with_text(study.assessed),
+    )
+    return wrap(item, study, defects, number)
+
+
+def _with_text(assessed: Assessed) -> Assessed:
+    return msgspec.structs.replace(assessed, text=True)
+
+
+def _add_labels(
+    read: tuple[Fact, ...], labels: tuple[Fact, ...], experts: set[str], used: set[str], defects: Counter[str]
+) -> tuple[Fact, ...]:
+    merged = {fact.id: fact for fact in read}
+    for label in labels:
+        same = [fact for fact in merged.values() if fact.name == label.name]
+        if not same:
+            fresh = _new_id(used, label.id[0])
+            used.add(fresh)
+            merged[fresh] = msgspec.structs.replace(label, id=fresh)
+            continue
+        agrees = [fact for fact in same if fact.certainty == label.certainty]
+        defects["conflict"] += not agrees
+        for fact in agrees[:1] or (same if label.name in experts else []):
+            merged[fact.id] = msgspec.structs.replace(
+                fact, certainty=label.certainty, label=label.label, annotations=label.annotations
+            )
+    return tuple(merged.values())

@@ -1,0 +1,72 @@
+"""What is added to a study that is already made."""
+
+from collections import Counter
+
+from carina.reports.sections import split_sections
+from carina.sources._added import AddedFinding, Addition, add_report_facts, add_to_study
+from carina.sources._source import Repaired
+from carina.studies.faults import faults
+from carina.studies.model import Annotation, Device, Finding, Image, Study
+from carina.studies.region import Region
+
+IMAGE = Image(key="a.png", view="PA", width=20, height=10)
+BOX = Annotation(
+    image="a.png", region=Region.from_box(1, 2, 3, 4, height=10, width=20), drawn="box", annotator="R1"
+)
+
+
+def make_study(*findings, report=None, devices=()):
+    report = None if report is None else split_sections(report)
+    return Study(
+        id="s1", patient="p1", source="x", images=(IMAGE,), findings=findings, devices=devices, report=report
+    )
+
+
+def finding(number, name, certainty="present"):
+    return Finding(id=f"f{number}", name=name, certainty=certainty, label=name.upper())
+
+
+def test_several_that_are_added_stay_apart_and_the_first_joins_the_label():
+    added = tuple(AddedFinding(label="Edema", phrase=text, annotations=(BOX,)) for text in ("One.", "Two."))
+    defects = Counter()
+    study = add_to_study(make_study(finding(1, "edema")), Addition(findings=added), defects)
+    assert [(one.id, one.label, len(one.annotations), one.evidence) for one in study.findings] == [
+        ("f1", "EDEMA", 1, (0,)),
+        ("f2", "Edema", 1, (1,)),
+    ]
+    assert [study.report.quote(sentence) for sentence in study.report.sentences] == ["One.", "Two."]
+    assert (list(faults(study)), defects.total()) == ([], 0)
+
+
+def test_a_phrase_within_another_has_its_own_place():
+    added = tuple(
+        AddedFinding(label=label, phrase=text) for label, text in (("Edema", "no edema"), ("Mass", "edema"))
+    )
+    study = add_to_study(make_study(), Addition(findings=added), Counter())
+    assert [(sentence.start, sentence.end) for sentence in study.report.sentences] == [(0, 8), (9, 14)]
+
+
+def test_text_counts_more_than_mined_labels_and_less_than_those_of_experts():
+    report = "FINDINGS: Small left pleural effusion. No pneumothorax."
+    labels = (
+        finding(1, "pleural effusion", "absent"),
+        finding(2, "pneumothorax", "absent"),
+        finding(3, "edema", "uncertain"),
+    )
+    for trusted, certainty in (((), "present"), (("Pleural Effusion",), "absent")):
+        item = add_report_facts(make_study(*labels, report=report), trusted=trusted, number=7)
+        assert isinstance(item, Repaired)
+        assert (item.number, item.defects) == (7, {"conflict": 1})
+        found = {one.name: one.certainty for one in item.record.findings}
+        assert found == {"pleural effusion": certainty, "pneumothorax": "absent", "edema": "uncertain"}
+        assert item.record.assessed.text
+        assert list(faults(item.record)) == []
+
+
+def test_devices_of_labels_and_text_have_ids_of_their_own():
+    device = Device(id="d1", name="chest tube", certainty="present")
+    study = make_study(report="FINDINGS: An endotracheal tube is in place.", devices=(device,))
+    item = add_report_facts(study, trusted=(), number=1)
+    assert isinstance(item, Study)
+    assert {one.name for one in item.devices} == {"endotracheal tube", "chest tube"}
+    assert list(faults(item)) == []
