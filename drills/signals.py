@@ -86,7 +86,7 @@ def interrupt(
         return None
     code = command.returncode
     if code in (0, 1):
-        tally.count("ended as if nothing had happened")
+        tally.count("ended as if nothing had happened" if is_disturbed else "ended before the signal")
     elif kind == "worker":
         check(code == 2 and "worker process ended" in errors, f"{where}: exit {code}: {errors}", tally)
     else:

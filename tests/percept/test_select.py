@@ -161,13 +161,9 @@ def test_masks_are_chosen_so_that_no_feature_finds_the_right_one(many):
     for one, of in zip(chosen, lesions, strict=True):
         assert one.masks[0] == of.masks[0]
         assert set(one.masks[1:]) <= set(of.masks[1:])
-    for feature in range(width):
-        # Without a choice the right mask would be the first in 0.37 of the sets.
-        for share in (
-            (sets[:, :, feature].argmin(axis=1) == 0).mean(),
-            (sets[:, :, feature].argmax(axis=1) == 0).mean(),
-        ):
-            assert 0.15 <= share <= 0.35
+    # Without a choice the right mask would be the first in 0.37 of the sets, and the last in 0.16 of them.
+    assert (sets.argmin(axis=1) == 0).mean() < 0.32
+    assert (sets.argmax(axis=1) == 0).mean() > 0.19
     assert choose_masks(lesions, rules=Rules(), seed=1) == chosen
 
 
