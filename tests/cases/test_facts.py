@@ -160,8 +160,8 @@ def test_two_fields_cannot_share_a_stored_name() -> None:
         Wrong.of(holder())
 
 
-@pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
-def test_every_protocol_declares_its_facts(protocol: str) -> None:
+@pytest.mark.parametrize("protocol", ["ground", "percept", "trek"])
+def test_every_protocol_that_builds_cases_declares_its_facts(protocol: str) -> None:
     info = PROTOCOLS[protocol]
     assert info.case_facts is not FactRecord
     assert info.step_facts is not FactRecord

@@ -48,7 +48,7 @@ def test_score_maps_writes_tables_and_lists_what_did_not_match(files: Path) -> N
     assert "4 maps scored" in result.stderr
     assert "1 maps have no image among the regions: nobody_Edema_map.npy" in result.stderr
     assert {path.name for path in (files / "out").iterdir()} == {
-        "scores.csv", "scores.parquet", "summary.csv", "scores.json",
+        ".carina.files", "scores.csv", "scores.parquet", "summary.csv", "scores.json",
     }  # fmt: skip
 
 

@@ -62,6 +62,7 @@ def test_without_an_id_contact_sheet_and_pages_are_written(studies: Path, tmp_pa
         str(tmp_path / "pages" / "contact-sheet.png"),
     ]
     assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == [
+        ".carina.files",
         "contact-sheet.png",
         "index.html",
         "p000-s0.html",
@@ -177,6 +178,7 @@ def test_benchmark_gets_an_index_and_pages(bench: Path, tmp_path: Path) -> None:
     assert result.stdout.split() == [str(out / "index.html")]
     assert "pages of 2 of 3 cases" in result.stderr
     assert sorted(path.name for path in out.iterdir()) == [
+        ".carina.files",
         "c-000.html",
         "c-000.png",
         "c-001.html",

@@ -76,7 +76,7 @@ def _inputs(path: Path) -> dict[str, Path]:
 
 @source(
     name="chestx-det",
-    title="ChestX-Det: polygons and boxes of thirteen findings on NIH images",
+    title="ChestX-Det: polygons and boxes on NIH images",
     needs="a folder with ChestX_Det_train.json and ChestX_Det_test.json (or train.json and test.json of ChestX-Det10) "
     "and the images in train_data/ and test_data/; the JSON files alone with --missing-images keep.",
     tree="""

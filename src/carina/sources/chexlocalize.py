@@ -86,7 +86,7 @@ def _inputs(path: Path) -> Inputs:
 
 @source(
     name="chexlocalize",
-    title="CheXlocalize: expert masks of ten findings on CheXpert, with a human benchmark",
+    title="CheXlocalize: expert masks on CheXpert images",
     needs="a folder with CheXlocalize/gt_segmentations_val.json or gt_segmentations_test.json (or gt_annotations_*), "
     "hb_segmentations_test.json where the human benchmark is wanted, and CheXpert/ with val_labels.csv, "
     "test_labels.csv and the images; the JSON files alone with --missing-images keep.",

@@ -71,7 +71,7 @@ def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addi
 
 @source(
     name="chexmask",
-    title="CheXmask: automatic masks of lungs and heart for other sets",
+    title="CheXmask: automatic masks of lungs and heart",
     needs="one CSV file of CheXmask, such as OriginalResolution/MIMIC-CXR-JPG.csv, and the images of its set by "
     "--images; or another source that it is joined to: --with chexmask=FILE.",
     tree="""

@@ -46,7 +46,7 @@ class _Entry(NamedTuple):
 
 @source(
     name="covid",
-    title="COVID-19 Image Data Collection, with lung masks and lesion masks",
+    title="COVID-19 Image Data Collection, with masks",
     needs=f"a folder with {TABLE} and the images in images/; masks of the lungs in {LUNGS}/, and structure.csv with "
     f"its masks in {SEGMENTS}/, where they are wanted.",
     tree="""

@@ -43,7 +43,7 @@ def _find_files(path: Path) -> dict[str, Path]:
 
 @source(
     name="covid-rural",
-    title="COVID Rural (COVID-19-AR): images of COVID-19 patients with masks",
+    title="COVID Rural (COVID-19-AR), with masks",
     needs=f"a folder with test.csv (and train.csv, valid.csv), the images in {IMAGES}/, and the masks in {MASKS}/.",
     tree="""
     test.csv

@@ -73,7 +73,7 @@ def _inputs(path: Path) -> Inputs:
 
 @source(
     name="padchest-gr",
-    title="PadChest-GR: sentences with boxes by two radiologists, and progression",
+    title="PadChest-GR: sentences with boxes by two readers",
     needs=f"a folder with {REPORTS}, {TABLE} (patients, splits, dates) and the PNG files of PadChest_GR.zip in "
     "Padchest_GR_files/PadChest_GR/.",
     tree="""

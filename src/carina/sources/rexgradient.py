@@ -59,7 +59,7 @@ def _inputs(path: Path) -> Inputs:
 
 @source(
     name="rexgradient",
-    title="ReXGradient-160K: chest X-rays with reports and follow-up studies",
+    title="ReXGradient-160K: chest X-rays with reports",
     needs="a folder with metadata/train_metadata_view_position.json (or valid or test) and the unpacked deid_png/; the "
     "JSON files alone with --missing-images keep.",
     tree="""

@@ -57,7 +57,7 @@ def _inputs(path: Path) -> dict[str, Path]:
 
 @source(
     name="rsna",
-    title="RSNA Pneumonia Detection Challenge, of Kaggle or of MD.ai",
+    title="RSNA Pneumonia Detection Challenge, with boxes",
     needs=f"a folder with {TABLE} and {CLASSES} of Kaggle, or with {EXPORT} of MD.ai, and the images as PNG or JPEG "
     "files; the tables alone with --missing-images keep.",
     tree="""

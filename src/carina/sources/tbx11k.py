@@ -71,7 +71,7 @@ def _inputs(path: Path) -> dict[str, Path]:
 
 @source(
     name="tbx11k",
-    title="TBX11K: boxes of tuberculosis, as COCO files or simplified by Kaggle",
+    title="TBX11K: boxes of tuberculosis",
     needs=f"a folder with annotations/json/{FILES['train']} and {FILES['val']} and the images in imgs/, or with "
     f"{TABLE} and images/ of the simplified form; the annotations alone with --missing-images keep.",
     tree="""

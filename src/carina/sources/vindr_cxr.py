@@ -78,7 +78,7 @@ def _inputs(path: Path) -> dict[str, Path]:
 
 @source(
     name="vindr-cxr",
-    title="VinDr-CXR, of PhysioNet or as the VinBigData competition",
+    title="VinDr-CXR and VinBigData, boxes by several readers",
     needs=f"a folder with annotations/ of PhysioNet, or with {COMPETITION} of Kaggle, and the images as PNG or JPEG "
     "files; where these are smaller than the DICOM files, also a table of the original sizes (--sizes).",
     tree="""
