@@ -22,7 +22,6 @@ from carina.percept.deform import (
     edge_length,
     find_thickest_place,
     make_change,
-    match_straightness,
 )
 from carina.percept.outline import Outline, Window
 from carina.percept.rules import Rules
@@ -77,8 +76,6 @@ class Site:
     displacement: float
     """How far the contour moves."""
     parameters: ChangeParameters
-    drawn_area: int = 0
-    """Pixels that differ once the contour is drawn; 0 before that."""
     half: Change | None = None
     worse: Change | None = None
     overshoot: Change | None = None
@@ -143,7 +140,7 @@ class EditSpace:
         if change is None:
             return None
         point, thickness = find_thickest_place(change)
-        if not self.is_major(change.area, thickness):
+        if not self._is_major(change, thickness):
             return None
         return Site(
             point=point,
@@ -182,15 +179,13 @@ class EditSpace:
             width=parameters.width,
             chance=np.random.Generator(np.random.PCG64(parameters.seed)),
         )
-        change = make_change(self.outline, window, effort, parameters.operation, parameters.area)
-        return None if change is None else match_straightness(self.outline, change)
+        return make_change(self.outline, window, effort, parameters.operation, parameters.area)
 
-    def is_major(self, area: int, thickness: float) -> bool:
-        """Whether a change of this area and thickness (in pixels) is a major one."""
+    def _is_major(self, change: Change, thickness: float) -> bool:
         rules, scale = self.rules, self.outline.scale
         return (
-            area >= rules.edit_share * self.outline.area
-            and area >= rules.edit_area * scale**2
+            change.area >= rules.edit_share * self.outline.area
+            and change.area >= rules.edit_area * scale**2
             and thickness >= rules.edit_thickness * scale
         )
 
