@@ -11,6 +11,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -303,10 +304,19 @@ def run_import(
     job: Job, on_error: OnError, workers: int, stream: Stream, progress: Callable[[int], None]
 ) -> Imported:
     """Import a source; an interrupted import resumes, and a finished one is left as it is."""
-    with TemporaryDirectory(prefix="carina-import-") as folder:
-        indexes = [build_index(source, path, Path(folder)) for source, path in job.joins.values()]
+    with _build_indexes(job) as indexes:
         state = _State(indexes=indexes)
         return _run_import(job, state, stream, on_error=on_error, workers=workers, progress=progress)
+
+
+@contextmanager
+def _build_indexes(job: Job) -> Iterator[list[JoinIndex]]:
+    """Indexes of the sets that are joined; nothing is written where there are none."""
+    if not job.joins:
+        yield []
+        return
+    with TemporaryDirectory(prefix="carina-import-") as folder:
+        yield [build_index(source, path, Path(folder)) for source, path in job.joins.values()]
 
 
 def _run_import(
