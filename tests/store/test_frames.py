@@ -41,6 +41,9 @@ def test_only_the_store_reads_parquet_files():
         "store/frames.py: pl.read_parquet(",
         # With glob=False, and tested with the folders above in `test_reading`.
         "store/view.py: pl.scan_parquet(",
+        # Tables of others, with glob=False too.
+        "sources/cxr_qba.py: pl.scan_csv(",
+        "sources/cxr_qba.py: pl.scan_parquet(",
     }
 
 

@@ -158,7 +158,10 @@ def _scan_table(folder: Path, name: str, columns: tuple[str, ...]) -> "pl.LazyFr
     if not file.is_file():
         raise SourceError(f"{file}: missing, expected a table with {', '.join(columns)}")
     try:
-        table = pl.scan_parquet(file) if file.suffix == ".parquet" else pl.scan_csv(file, infer_schema=False)
+        if file.suffix == ".parquet":
+            table = pl.scan_parquet(file, glob=False, hive_partitioning=False)
+        else:
+            table = pl.scan_csv(file, infer_schema=False, glob=False)
         names = table.collect_schema().names()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SourceError(f"{file}: cannot be read: {printable(str(error), longest=200)}") from error
