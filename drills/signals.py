@@ -57,7 +57,11 @@ def drill(root: Path, tally: Tally, given: argparse.Namespace) -> None:
                     resume(root, name, out, (whole.code, bytes_), tally)
     # A signal may come too late, but not each time.
     sent = sum(tally.counts[what] for what in ("interrupted twice", "interrupted once", "workers killed"))
-    check(tally.counts["ended as if nothing had happened"] < max(1, sent) / 2, "most signals had no effect", tally)
+    check(
+        tally.counts["ended as if nothing had happened"] < max(1, sent) / 2,
+        "most signals had no effect",
+        tally,
+    )
 
 
 def interrupt(
