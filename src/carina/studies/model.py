@@ -95,6 +95,8 @@ class Annotation(Record, frozen=True, kw_only=True):
     annotator: str
     automatic: bool = False
     """Whether a program drew it: never expert truth."""
+    instruction: str | None = None
+    """The words by which the source asks for the region, where it has such words."""
     conspicuity: float | None = None
     """Contrast-to-noise ratio of the region against its surround, where it is known."""
     threshold: float | None = None
@@ -178,6 +180,8 @@ class Anatomy(Record, frozen=True, kw_only=True):
     annotator: str
     automatic: bool = False
     """Whether a program drew it: never expert truth."""
+    drawn: Drawn = "mask"
+    """How it was marked. A box is not an outline: `Study.anatomy_on` leaves it out."""
 
 
 class Relation(Record, frozen=True, kw_only=True):
@@ -313,5 +317,9 @@ class Study(Record, frozen=True, kw_only=True):
         raise KeyError(f"study {self.id} has no image {key!r}")
 
     def anatomy_on(self, key: str) -> dict[str, Region]:
-        """Anatomy by name on one image."""
-        return {structure.name: structure.region for structure in self.anatomy if structure.image == key}
+        """Outlined anatomy by name on one image; structures that are only marked by a box are left out."""
+        return {
+            structure.name: structure.region
+            for structure in self.anatomy
+            if structure.image == key and structure.drawn != "box"
+        }
