@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from carina.sources._added import AddedFinding, Addition
+from carina.sources._locations import locate
 from carina.sources._study_draft import name_of
 from carina.store.errors import RegionError
-from carina.studies.model import Anatomy, Image, Location
+from carina.studies.model import Anatomy, Image
 from carina.studies.region import Region
-from carina.studies.terms import find_term
-from carina.studies.vocabulary import COSTOPHRENIC_ANGLES, LUNG_PARTS, ZONES, Certainty, Severity, Side, Trend
+from carina.studies.vocabulary import Certainty, Severity, Trend
 
 CATEGORIES: Final = ("anatomicalfinding", "disease", "tubesandlines", "device")
 """Categories of attributes that name a finding or a device."""
@@ -166,24 +166,6 @@ def _describe_finding(
         certainty=certainty,
         trend=trend,
         severity=next(iter(severities)) if len(severities) == 1 else None,
-        location=_locate(attribute.structure for attribute in present),
+        location=locate(attribute.structure for attribute in present),
         automatic=automatic,
     )
-
-
-def _locate(structures: Iterable[str]) -> Location | None:
-    """The location that the names of structures state."""
-    names = list(dict.fromkeys(map(name_of, structures)))
-    sides = {side for name in names for side in ("right", "left") if name.startswith(f"{side} ")}
-    side: Side | None = "bilateral" if len(sides) == 2 else "right" if "right" in sides else None
-    side = "left" if sides == {"left"} else side
-    zones = tuple(name for name in ZONES if name in names)
-    parts = tuple(name for name in (*LUNG_PARTS, *COSTOPHRENIC_ANGLES) if name in names)
-    others = [name for name in names if name not in ("right lung", "left lung") and _is_structure(name)]
-    site = None if zones or parts else ", ".join(others) or None
-    return Location(side=side, zones=zones, parts=parts, site=site) if side or site else None
-
-
-def _is_structure(name: str) -> bool:
-    term = find_term(name)
-    return term is not None and term.kind == "anatomy"
