@@ -6,7 +6,7 @@ that a report sentence states points to a finding, device, relation or recommend
 """
 
 import datetime
-from typing import Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -309,6 +309,13 @@ class Study(Record, frozen=True, kw_only=True):
     recommendations: tuple[Recommendation, ...] = ()
     report: Report | None = None
 
+    def __reduce__(self) -> Any:  # noqa: ANN401 - as pickle takes it
+        # Studies go between processes by the million: four times as fast as one object after another.
+        try:
+            return _decode_study, (_STUDY_ENCODER.encode(self),)
+        except UnicodeEncodeError:  # a text with half of a surrogate pair, which pickle can write
+            return super().__reduce__()
+
     def image(self, key: str) -> Image:
         """The image with this key."""
         for image in self.images:
@@ -323,3 +330,11 @@ class Study(Record, frozen=True, kw_only=True):
             for structure in self.anatomy
             if structure.image == key and structure.drawn != "box"
         }
+
+
+_STUDY_ENCODER: Final = msgspec.msgpack.Encoder()
+_STUDY_DECODER: Final = msgspec.msgpack.Decoder(Study)
+
+
+def _decode_study(content: bytes) -> Study:
+    return _STUDY_DECODER.decode(content)
