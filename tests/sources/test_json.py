@@ -225,3 +225,16 @@ def test_memory_does_not_grow_with_the_file(tmp_path, layout):
     tracemalloc.stop()
     assert path.stat().st_size > 10e6
     assert peak < 6e6
+
+
+def test_grouped_records_are_named_by_group_and_name(tmp_path):
+    path = tmp_path / "grouped.json"
+    path.write_text('{"train": {"a": {"x": 1}, "b": [2]}, "val": {}, "test": {"c": "}"}}')
+    assert [(one.number, one.name, one.content) for one in read_entries(path, "grouped records")] == [
+        (1, "train/a", b'{"x": 1}'),
+        (2, "train/b", b"[2]"),
+        (3, "test/c", b'"}"'),
+    ]
+    path.write_text('{"train": {"a": 1}} and more')
+    with pytest.raises(SourceError, match="text after the closing brace"):
+        list(read_entries(path, "grouped records"))

@@ -423,7 +423,8 @@ def test_a_resumed_import_reads_no_finished_record_again(lines, tmp_path, monkey
     read = []
 
     def noting(*arguments):
-        read.append(arguments[-1].args[-1])
+        (call,) = arguments[-1]
+        read.append(call.args[-1])
         if read == ["a", "b", "c"]:
             raise KeyboardInterrupt
         return real(*arguments)

@@ -229,3 +229,25 @@ def test_a_box_is_encoded_as_its_mask_is(data, height, width):
     mask = np.zeros((height, width), dtype=bool)
     mask[rows.start : rows.stop, columns.start : columns.stop] = True
     assert rle.encode_box(columns, rows, height, width) == pycoco(mask)
+
+
+@given(data=st.data(), height=st.integers(1, 40), width=st.integers(1, 40))
+def test_boxes_are_told_by_their_text(data, height, width):
+    columns = sorted(data.draw(st.lists(st.integers(0, width), min_size=2, max_size=2, unique=True)))
+    rows = sorted(data.draw(st.lists(st.integers(0, height), min_size=2, max_size=2, unique=True)))
+    text = rle.encode_box(range(*columns), range(*rows), height, width)
+    # Boxes of the full height of an image are one run, and are decoded as any other region.
+    assert rle.is_box(text, height, width) == (rows != [0, height] or columns[1] - columns[0] == 1)
+    for size in ((height + 1, width), (height, width + 1)):
+        assert not rle.is_box(text, *size)
+
+
+@given(text=st.text("0123NOPQno_", max_size=12), height=st.integers(-1, 9), width=st.integers(-1, 9))
+def test_a_text_that_passes_for_a_box_is_one(text, height, width):
+    if rle.is_box(text, height, width):
+        assert rle.encode_coco(rle.decode_own(text, height, width)) == text
+
+
+def test_no_pixel_is_one_run():
+    assert rle.encode_empty(3, 50) == rle.encode_coco(np.array([150]))
+    assert not rle.is_box(rle.encode_empty(3, 50), 3, 50)

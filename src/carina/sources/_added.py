@@ -8,8 +8,8 @@ is counted as a conflict.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from carina.studies.model import (
     Assessed,
     Device,
     Finding,
+    Location,
     Report,
     ReportSection,
     Sentence,
@@ -29,13 +30,14 @@ from carina.studies.model import (
     Study,
 )
 from carina.studies.terms import find_term
-from carina.studies.vocabulary import Certainty, Section, Split, Trend
+from carina.studies.vocabulary import Certainty, Section, Severity, Split, Trend
 
 Fact = TypeVar("Fact", Finding, Device)
 
 ADDED_DEFECTS: Final[Mapping[str, str]] = {
     "conflict": "what was drawn contradicts a label: what was drawn counts",
     "split": "the two data sets put the image into different splits: that of the first is kept",
+    "trend": "a trend against another study than the prior one, or of a finding that is absent, is left out",
     "phrase": "a phrase that its report does not contain word for word is left out; its regions are kept",
 }
 """Defects that are counted here, for the decorator of a source."""
@@ -46,10 +48,16 @@ class AddedFinding:
     """A finding, the regions that were drawn for it, and the phrase that states it."""
 
     label: str
-    certainty: Certainty = "present"
+    certainty: Certainty | None = "present"
+    """None where only a trend is stated: it does not change what the study says, and is uncertain where that says
+    nothing."""
     phrase: str = ""
     trend: Trend | None = None
+    severity: Severity | None = None
+    location: Location | None = None
     annotations: tuple[Annotation, ...] = ()
+    automatic: bool = False
+    """Whether a program states it: then what the study says counts more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +70,8 @@ class Addition:
     anatomy: tuple[Anatomy, ...] = ()
     split: Split | None = None
     """Split of the data set that is added, which need not be that of the other."""
+    prior: str | None = None
+    """Id of the study that trends compare with; None where that is the prior study of the other set."""
     defects: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -93,7 +103,11 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
     facts |= {device.id: device for device in study.devices}
     spoken: dict[str, list[str]] = {phrase: [] for phrase in addition.phrases}
     joined: set[str] = set()
+    is_compared = addition.prior is None or _may_follow(study, addition.prior)
     for added in addition.findings:
+        if added.trend is not None and not is_compared:
+            defects["trend"] += 1
+            added = replace(added, trend=None)  # noqa: PLW2901 - the rest of it is used
         fact = _join_fact(facts, added, joined, defects)
         joined.add(fact.id)
         facts[fact.id] = fact
@@ -108,30 +122,47 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
         anatomy=(*study.anatomy, *addition.anatomy),
         report=report,
         split=study.split or addition.split,
+        prior=study.prior or (addition.prior if is_compared else None),
     )
+
+
+def _may_follow(study: Study, prior: str) -> bool:
+    """Whether a study may be the prior of another: it is, or nobody says which one is."""
+    return study.prior == prior or (study.prior is None and study.order is None)
 
 
 def _join_fact(
     facts: Mapping[str, Finding | Device], added: AddedFinding, joined: set[str], defects: Counter[str]
 ) -> Finding | Device:
-    term = find_term(added.label)
-    kind, letter = (Device, "d") if term is not None and term.kind == "device" else (Finding, "f")
     name = name_of(added.label)
     same = (fact for fact in facts.values() if fact.name == name and fact.id not in joined)
     fact = next(same, None)
     if fact is None:
-        label = added.label if added.label != name else None
-        return kind(
-            id=_new_id(facts, letter), name=name, label=label, certainty=added.certainty, trend=added.trend,
-            annotations=added.annotations,
-        )  # fmt: skip
-    defects["conflict"] += fact.certainty != added.certainty
-    return msgspec.structs.replace(
-        fact,
-        certainty=added.certainty,
-        trend=fact.trend or added.trend,
-        annotations=(*fact.annotations, *added.annotations),
-    )
+        fact = _new_fact(facts, name, added)
+    elif added.certainty not in (None, fact.certainty):
+        defects["conflict"] += 1
+        if added.automatic:
+            return fact
+    certainty, trend = added.certainty or fact.certainty, added.trend
+    if trend is not None and certainty == "absent" and trend != "resolved":
+        defects["trend"] += 1
+        trend = None
+    changed: dict[str, Any] = {
+        "certainty": certainty,
+        "trend": fact.trend or trend if added.automatic else trend or fact.trend,
+        "annotations": (*fact.annotations, *added.annotations),
+    }
+    if isinstance(fact, Finding):
+        changed["severity"] = fact.severity or added.severity
+        changed["location"] = fact.location or added.location
+    return msgspec.structs.replace(fact, **changed)
+
+
+def _new_fact(facts: Mapping[str, Finding | Device], name: str, added: AddedFinding) -> Finding | Device:
+    term = find_term(added.label)
+    kind, letter = (Device, "d") if term is not None and term.kind == "device" else (Finding, "f")
+    label = added.label if added.label != name else None
+    return kind(id=_new_id(facts, letter), name=name, label=label, certainty=added.certainty or "uncertain")
 
 
 def _new_id(facts: Iterable[str], letter: str) -> str:

@@ -72,8 +72,8 @@ def add_converted_image(
             why = "; its size is unknown, so that it cannot be kept: give a table of sizes with --sizes"
         raise RecordError("image", f"{name}.png is missing{why}", kind="image missing")
     if key is None:
-        image = draft.add_image(root, f"{folders[0]}{name}.png", "unknown", size=size, missing="keep")
-        return Frame(image, size)
+        assert size is not None  # noqa: S101 - refused above
+        return Frame(draft.describe_image(f"{folders[0]}{name}.png", "unknown", size), size)
     image = draft.add_image(root, key, "unknown")
     if size is not None and abs(image.width * size[1] - image.height * size[0]) > max(size):
         reason = f"{key!r} is {image.width} x {image.height}, expected a copy of {size[0]} x {size[1]} in proportion"

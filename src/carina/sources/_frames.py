@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from carina.sources._record import SourceError, describe
+from carina.studies.region import Region
 
 BoxForm = Literal["xywh", "xyxy", "centre"]
 """Corner and size; two corners; centre and size."""
@@ -76,3 +77,10 @@ def box_corners(numbers: Sequence[float], form: BoxForm) -> tuple[tuple[float, f
             return (a, b), (c, d)
         case "centre":
             return (a - c / 2, b - d / 2), (a + c / 2, b + d / 2)
+
+
+def fit_square(region: Region, *, width: int, height: int) -> Region:
+    """A region of a square frame, in which the image was padded to a square around its middle, as one of the image."""
+    side = max(width, height)
+    square = region.resize(side, side)
+    return square.crop((side - width) // 2, (side - height) // 2, width, height)

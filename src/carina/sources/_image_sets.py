@@ -413,7 +413,9 @@ class ImageSetDraft(StudyDraft):
             self.defects["region"] += 1
             return
         name = our_name(self.names.get(label, label))
-        self._anatomy.append(Anatomy(name=name, image=on.key, region=region, annotator=ink.annotator))
+        self._anatomy.append(
+            Anatomy(name=name, image=on.key, region=region, annotator=ink.annotator, drawn=ink.drawn)
+        )
 
     def _is_left_out(self, label: str) -> bool:
         return label in self.categories and self.categories[label] is None

@@ -38,9 +38,9 @@ _BRACKET: Final = re.compile(rb'(?:[^"{}\[\]]++|' + _STRING + rb")*+([{}\[\]])",
 _NAME: Final = re.compile(_STRING, re.DOTALL)
 _SCALAR: Final = re.compile(rb"[^\s,\]}]++")
 
-Layout = Literal["records", "named records", "named arrays"]
-"""An array of records, or records one after another, such as JSON lines; one object of records by name; or one object
-of arrays of records by name, such as a file of COCO."""
+Layout = Literal["records", "named records", "named arrays", "grouped records"]
+"""An array of records, or records one after another, such as JSON lines; one object of records by name; one object of
+arrays of records by name, such as a file of COCO; or one object of such objects by the name of a group."""
 
 
 class Entry(NamedTuple):
@@ -62,7 +62,8 @@ def read_entries(path: Path, layout: Layout = "records") -> Iterator[Entry]:
         path: A JSON file; one that ends with `.gz` is decompressed.
         layout: "records": an array of objects, or objects one after another, on a line each or not. "named records":
             one object whose values are the records. "named arrays": one object; the elements of a value that is an
-            array are records of its name, and every other value is one record.
+            array are records of its name, and every other value is one record. "grouped records": one object of
+            objects, whose values are the records; their names are written as "group/name".
 
     Raises:
         SourceError: The file cannot be read, or the end of a record cannot be found.
@@ -187,6 +188,14 @@ def _read_named_records(path: Path, window: "_Window") -> Iterator[tuple[str, by
         yield name, window.value(printable(repr(name)))
 
 
+def _read_grouped_records(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
+    for group in _read_names(path, window):
+        if window.next() != b"{":
+            raise window.error(f"expected an object of records in {printable(repr(group))}")
+        for name in _read_members(window):
+            yield f"{group}/{name}", window.value(printable(repr(name)))
+
+
 def _read_named_arrays(path: Path, window: "_Window") -> Iterator[tuple[str, bytes]]:
     for name in _read_names(path, window):
         called = printable(repr(name))
@@ -209,33 +218,38 @@ def _read_named_arrays(path: Path, window: "_Window") -> Iterator[tuple[str, byt
 
 
 def _read_names(path: Path, window: "_Window") -> Iterator[str]:
-    """The names of an object; whoever takes one reads its value before taking the next."""
+    """The names of the object that a file holds; whoever takes one reads its value before taking the next."""
     if window.next() != b"{":
         raise SourceError(f"{path}: expected one JSON object of records by name")
-    window.skip()
-    if window.next() == b"}":
-        window.skip()
-    else:
-        end = b","
-        while end == b",":
-            name = window.name()
-            called = printable(repr(name))
-            if window.next() != b":":
-                raise window.error(f"expected a colon after the name {called}")
-            window.skip()
-            yield name
-            end = window.next()
-            if end not in (b",", b"}"):
-                raise window.error(f"expected a comma or the closing brace after record {called}")
-            window.skip()
+    yield from _read_members(window)
     if window.next():
         raise window.error("text after the closing brace")
+
+
+def _read_members(window: "_Window") -> Iterator[str]:
+    """The names of the object that begins here."""
+    window.skip()
+    end = b"}" if window.next() == b"}" else b","
+    if end == b"}":
+        window.skip()
+    while end == b",":
+        name = window.name()
+        called = printable(repr(name))
+        if window.next() != b":":
+            raise window.error(f"expected a colon after the name {called}")
+        window.skip()
+        yield name
+        end = window.next()
+        if end not in (b",", b"}"):
+            raise window.error(f"expected a comma or the closing brace after record {called}")
+        window.skip()
 
 
 _CUTS: Final[Mapping[Layout, Callable[[Path, "_Window"], Iterator[tuple[str, bytes]]]]] = {
     "records": _read_records,
     "named records": _read_named_records,
     "named arrays": _read_named_arrays,
+    "grouped records": _read_grouped_records,
 }
 
 

@@ -51,6 +51,13 @@ def name_of(label: str) -> str:
     return term.name if term is not None else " ".join(label.replace("_", " ").lower().split())
 
 
+@lru_cache(maxsize=4096)
+def _classify(words: str) -> tuple[str, bool]:
+    """The name under which a label is recorded, and whether it is a device."""
+    term = find_term(words)
+    return name_of(words), term is not None and term.kind == "device"
+
+
 def assess_labels(labels: Iterable[str], *, text: bool = False) -> Assessed:
     """What was looked for, where that is a closed list of labels.
 
@@ -92,12 +99,11 @@ def make_or_skip(make: Callable[..., Item], place: str, study: str, *arguments: 
 
 def find_image(root: Path, keys: Iterable[str]) -> str | None:
     """The first of several keys that names a file below a root; None where none does."""
-    start = os.path.realpath(root)
     for key in keys:
         # Not by `Path`, which takes many times as long: most keys name no file, and sets have millions of them.
         with suppress(ValueError, OSError):
-            if os.path.isfile(f"{start}/{key}"):  # noqa: PTH113
-                inside(Path(start), key)
+            if os.path.isfile(f"{root}/{key}"):  # noqa: PTH113
+                inside(root.resolve(), key)
                 return key
     return None
 
@@ -204,9 +210,18 @@ class StudyDraft:
         self.images.append(image)
         return image
 
+    def describe_image(self, key: str, view: View, size: tuple[int, int]) -> Image:
+        """Add an image whose file is not there, by what the source says of it; no file is looked for."""
+        image = Image(key=key, view=view, width=size[0], height=size[1])
+        self.images.append(image)
+        return image
+
     def image(self, key: str) -> Image:
         """The image with this key."""
-        return next(image for image in self.images if image.key == key)
+        for image in self.images:
+            if image.key == key:
+                return image
+        raise KeyError(key)
 
     # ---- statements --------------------------------------------------------------------------------------------------
 
@@ -318,11 +333,11 @@ class StudyDraft:
         label = label.strip()
         if not label:
             raise RecordError("label", "is empty", kind="label")
-        words = self.names.get(label, words)
-        term = find_term(words)
-        is_device = term is not None and term.kind == "device"
-        name = name_of(words)
-        return self._things.setdefault(name, _Thing(name, label, certainty, is_device))
+        name, is_device = _classify(self.names.get(label, words))
+        thing = self._things.get(name)
+        if thing is None:
+            thing = self._things[name] = _Thing(name, label, certainty, is_device)
+        return thing
 
     # ---- the study ---------------------------------------------------------------------------------------------------
 

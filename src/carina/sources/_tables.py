@@ -9,10 +9,11 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeVar, cast
+
+import msgspec
 
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.store.documents import check_regular
@@ -23,18 +24,23 @@ MAX_FIELD: Final = 64_000_000
 """Characters of one field; masks as text take megabytes."""
 BLANK: Final = frozenset({"", "nan", "none", "null", "n/a", "na"})
 """How tables write that a value is not there, in lower case."""
+_LONGEST_BLANK: Final = max(map(len, BLANK))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of a table; `place` names the file and the row."""
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """One row of a table; a struct, since rows are sent to workers by the million."""
 
-    place: str
+    file: str
     number: int
     """Number of the row, from 1 for the first below the header."""
-    values: Mapping[str, str]
+    values: dict[str, str]
     fault: str = ""
     """What is wrong with the row as a whole."""
+
+    @property
+    def place(self) -> str:
+        """The file and the row."""
+        return f"{self.file}: row {self.number}"
 
     def text(self, column: str) -> str:
         """The text of a column without spaces around it; empty where the table says that there is no value."""
@@ -44,7 +50,7 @@ class Row:
         if value is None:
             raise RecordError(column, "is missing: the row ends before it", kind="row")
         value = value.strip()
-        return "" if value.lower() in BLANK else value
+        return value if len(value) > _LONGEST_BLANK or value.lower() not in BLANK else ""
 
     def required(self, column: str) -> str:
         """The text of a column that must have one."""
@@ -182,7 +188,7 @@ def read_row(path: Path, place: RowPlace) -> Row:
     fields = next((line for line in lines if any(field.strip() for field in line)), [])
     named = [(at, name.strip()) for at, name in enumerate(header) if name.strip()]
     values = {name: fields[at] for at, name in named if at < len(fields)}
-    return Row(f"{path}: row {place.number}", place.number, values)
+    return Row(str(path), place.number, values)
 
 
 class _CountedLines:
@@ -222,7 +228,7 @@ def _rows_of(path: Path, lines: Iterator[list[str]], columns: Sequence[str]) -> 
     if repeated:
         raise SourceError(f"{path}: several columns are called {repeated!r}")
     named = [(place, name) for place, name in enumerate(header) if name]
-    number = 0
+    file, number = str(path), 0
     while (fields := _next_line(path, lines, number + 1)) is not None:
         number += 1
         if not any(field.strip() for field in fields):
@@ -230,7 +236,7 @@ def _rows_of(path: Path, lines: Iterator[list[str]], columns: Sequence[str]) -> 
         extra = [field for field in fields[len(header) :] if field.strip()]
         fault = f"{len(fields)} fields, expected {len(header)}" if extra else ""
         values = {name: fields[place] for place, name in named if place < len(fields)}
-        yield Row(f"{path}: row {number}", number, values, fault)
+        yield Row(file, number, values, fault)
 
 
 def _next_line(path: Path, lines: Iterator[list[str]], number: int) -> list[str] | None:

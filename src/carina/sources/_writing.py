@@ -50,6 +50,9 @@ IMAGES: Final = "images"
 """Folder of copied images."""
 PART_SIZE: Final = 1024
 """Records in a part; an interrupted import may have to read this many again."""
+BATCH: Final = 16
+"""Items of a reader that a worker gets at a time: most take less time to make than to send. Not where a reader sends
+decoded images, which take much memory."""
 _NOTES: Final = ".import"
 
 
@@ -182,11 +185,13 @@ def _take_items(
     *,
     place: str,
     workers: int,
+    batch: int,
     joined: Sequence[JoinedSource] = (),
 ) -> Iterator[tuple[_StreamPosition, Item]]:
     """The items of a stream from `start` on; calls are made by the workers, in order.
 
-    `place` is where the stream comes from, for messages; `joined` are the sources to join.
+    `place` is where the stream comes from, for messages; `batch` is the number of items that a worker gets at a time;
+    `joined` are the sources to join.
     """
     rest = islice(stream, start.items, None)
     head = list(islice(rest, workers))
@@ -197,8 +202,9 @@ def _take_items(
         return
     # Records need no worker: they would only be sent to another process and back.
     workers = min(workers, len(head)) if any(map(callable, head)) else 1
-    evaluated = in_order(partial(_evaluate, faults, place, joined), chain(head, rest), workers=workers)
-    for number, found in enumerate(evaluated, start=start.items):
+    batches = _make_batches(chain(head, rest), batch if workers > 1 else 1)
+    evaluated = in_order(partial(_evaluate, faults, place, joined), batches, workers=workers)
+    for number, found in enumerate(chain.from_iterable(evaluated), start=start.items):
         begin = start.inner if number == start.items else 0
         for inner, item in enumerate(found[begin:], start=begin + 1):
             # The position after this item.
@@ -208,14 +214,26 @@ def _take_items(
             )
 
 
+def _make_batches(items: Iterable[Item | Call], size: int) -> Iterator[list[Item | Call]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
 def _evaluate(
-    faults: Callable[[Any], Iterable[str]], place: str, joined: Sequence[JoinedSource], item: Item | Call
-) -> list[Item]:
-    """The items that a call gives, each with what is joined to it, each record checked."""
-    found = list(item()) if callable(item) else [item]
-    if joined:
-        found = [add_joined(joined, one) for one in found]
-    return [_check_record(faults, place, item) for item in found]
+    faults: Callable[[Any], Iterable[str]],
+    place: str,
+    joined: Sequence[JoinedSource],
+    batch: Iterable[Item | Call],
+) -> list[list[Item]]:
+    """The items that each of several calls gives, each with what is joined to it, each record checked."""
+    evaluated = []
+    for item in batch:
+        found = list(item()) if callable(item) else [item]
+        if joined:
+            found = [add_joined(joined, one) for one in found]
+        evaluated.append([_check_record(faults, place, one) for one in found])
+    return evaluated
 
 
 def _check_record(faults: Callable[[Any], Iterable[str]], place: str, item: Item) -> Item:
@@ -335,7 +353,13 @@ def _run_import(
 
     def read_records() -> Iterator["Study | Case"]:
         taken = _take_items(
-            stream, state.place, kind.faults, place=str(job.path), workers=workers, joined=joined
+            stream,
+            state.place,
+            kind.faults,
+            place=str(job.path),
+            workers=workers,
+            batch=1 if job.source.image_root == "out" else BATCH,
+            joined=joined,
         )
         return _keep_records(job, taken, state, on_error, progress)
 

@@ -13,6 +13,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 from carina.sources._added import Addition
+from carina.sources._frames import fit_square
 from carina.sources._joining import Join
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
@@ -172,9 +173,7 @@ def _fit(region: Region, image: Image) -> Region:
     """The region in the frame of the image: where it is of another size, that of the image padded to a square."""
     if (region.width, region.height) == (image.width, image.height):
         return region
-    side = max(image.width, image.height)
-    square = region.resize(side, side)
-    return square.crop((side - image.width) // 2, (side - image.height) // 2, image.width, image.height)
+    return fit_square(region, width=image.width, height=image.height)
 
 
 def _read_key(row: Row) -> str:

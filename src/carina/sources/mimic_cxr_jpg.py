@@ -21,7 +21,7 @@ from carina.sources._added import add_report_facts
 from carina.sources._chexpert_labels import FINDINGS, LABELS, find_columns, read_labels, state_labels
 from carina.sources._record import RecordError, SourceError, printable
 from carina.sources._series import UNKNOWN, Place, order_studies
-from carina.sources._source import Call, Inputs, Item, Skipped, Stream, source
+from carina.sources._source import Inputs, Item, Skipped, Stream, source
 from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, assess_labels, make_or_skip
 from carina.sources._tables import Row, read_rows
 from carina.sources._values import read_split, read_view
@@ -33,8 +33,6 @@ EXPERT: Final = "test-set-labeled"
 ARCHIVE: Final = "mimic-cxr-reports.zip"
 MAX_REPORT: Final = 1 << 20
 """Bytes of one report: a hundred times the usual."""
-BATCH: Final = 16
-"""Studies that a worker makes at a time: one takes less time than it takes to send it to the worker."""
 _LABELS: Final = {
     "chexpert": ("chexpert",), "negbio": ("negbio",), "both": ("chexpert", "negbio"), "none": (), "expert": (),
 }  # fmt: skip
@@ -158,7 +156,6 @@ def read_mimic_cxr_jpg(
         if table is not None:
             yield from _count_unknown(table, entries)
     texts = _Reports.find(path, reports)
-    calls: list[Call] = []
     for study, entry in entries.items():
         if labels == "expert" and (expert is None or study not in expert.rows):
             continue
@@ -183,15 +180,7 @@ def read_mimic_cxr_jpg(
             facts=facts,
             open_images=open_images,
         )
-        calls.append(partial(make_or_skip, make, f"{path}: {study}", study))
-        if len(calls) == BATCH:
-            yield partial(_make_all, tuple(calls))
-            calls.clear()
-    yield partial(_make_all, tuple(calls))
-
-
-def _make_all(calls: tuple[Call, ...]) -> list[Item]:
-    return [item for call in calls for item in call()]
+        yield partial(make_or_skip, make, f"{path}: {study}", study)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ that a report sentence states points to a finding, device, relation or recommend
 """
 
 import datetime
-from typing import Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -95,6 +95,8 @@ class Annotation(Record, frozen=True, kw_only=True):
     annotator: str
     automatic: bool = False
     """Whether a program drew it: never expert truth."""
+    instruction: str | None = None
+    """The words by which the source asks for the region, where it has such words."""
     conspicuity: float | None = None
     """Contrast-to-noise ratio of the region against its surround, where it is known."""
     threshold: float | None = None
@@ -178,6 +180,8 @@ class Anatomy(Record, frozen=True, kw_only=True):
     annotator: str
     automatic: bool = False
     """Whether a program drew it: never expert truth."""
+    drawn: Drawn = "mask"
+    """How it was marked. A box is not an outline: `Study.anatomy_on` leaves it out."""
 
 
 class Relation(Record, frozen=True, kw_only=True):
@@ -305,6 +309,13 @@ class Study(Record, frozen=True, kw_only=True):
     recommendations: tuple[Recommendation, ...] = ()
     report: Report | None = None
 
+    def __reduce__(self) -> Any:  # noqa: ANN401 - as pickle takes it
+        # Studies go between processes by the million: four times as fast as one object after another.
+        try:
+            return _decode_study, (_STUDY_ENCODER.encode(self),)
+        except UnicodeEncodeError:  # a text with half of a surrogate pair, which pickle can write
+            return super().__reduce__()
+
     def image(self, key: str) -> Image:
         """The image with this key."""
         for image in self.images:
@@ -313,5 +324,17 @@ class Study(Record, frozen=True, kw_only=True):
         raise KeyError(f"study {self.id} has no image {key!r}")
 
     def anatomy_on(self, key: str) -> dict[str, Region]:
-        """Anatomy by name on one image."""
-        return {structure.name: structure.region for structure in self.anatomy if structure.image == key}
+        """Outlined anatomy by name on one image; structures that are only marked by a box are left out."""
+        return {
+            structure.name: structure.region
+            for structure in self.anatomy
+            if structure.image == key and structure.drawn != "box"
+        }
+
+
+_STUDY_ENCODER: Final = msgspec.msgpack.Encoder()
+_STUDY_DECODER: Final = msgspec.msgpack.Decoder(Study)
+
+
+def _decode_study(content: bytes) -> Study:
+    return _STUDY_DECODER.decode(content)

@@ -67,7 +67,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def empty(cls, height: int, width: int) -> Region:
         """No pixel."""
         rle.check_size(height, width)
-        return cls._of(np.array([height * width]), height, width)
+        return cls(height, width, rle.encode_empty(height, width))
 
     @classmethod
     def full(cls, height: int, width: int) -> Region:
@@ -153,6 +153,8 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def validate(self) -> None:
         """Raise RegionError unless `counts` is exactly what an encoder would write for this size."""
+        if rle.is_box(self.counts, self.height, self.width):
+            return
         if rle.encode_coco(self._counts()) != self.counts:
             raise RegionError("COCO counts are longer than needed; others' encodings are read with from_coco")
 

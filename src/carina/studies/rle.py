@@ -6,7 +6,9 @@ of the stated size. What a region is and what can be done with it is in `region`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import cv2
@@ -32,6 +34,10 @@ MAX_PIXELS: Final = 2**29 - 1
 _SIIM_EMPTY: Final = "-1"
 _ZERO: Final = 48  # COCO's compressed alphabet is the 64 characters from "0" to "o"
 _MAX_DIGITS: Final = 6
+_BOX_TEXT: Final = re.compile(
+    r"([P-o]{0,5}[0-O])([P-o]{0,5}[0-O])(?:([P-o]{0,5}[0-O])(0*)([P-o]{0,5}[0-O])?)?"
+)
+"""Start, height, gap between columns, differences of 0, the rest: the numbers of a box."""
 _MAX_TOKEN: Final = 10  # decimal digits, one more than MAX_PIXELS has
 
 
@@ -150,6 +156,12 @@ def encode_box(columns: range, rows: range, height: int, width: int) -> str:
     return numbers + _encode_number(rest - before) if rest else numbers
 
 
+def encode_empty(height: int, width: int) -> str:
+    """COCO's compressed string of no pixel."""
+    return _encode_number(height * width)
+
+
+@lru_cache(maxsize=4096)
 def _encode_number(number: int) -> str:
     characters = ""
     while True:
@@ -158,6 +170,27 @@ def _encode_number(number: int) -> str:
         characters += chr(_ZERO + digit + (0 if is_last else 32))
         if is_last:
             return characters
+
+
+def is_box(text: str, height: int, width: int) -> bool:
+    """Whether a text is what `encode_box` writes for a box of an image of this size; far faster than decoding it."""
+    match = _BOX_TEXT.fullmatch(text)
+    if match is None or height < 1 or width < 1 or height * width > MAX_PIXELS:
+        return False
+    start, length = _decode_number(match[1]), _decode_number(match[2])
+    column, row = divmod(start, height)
+    columns = 1 + (len(match[4]) + 1) // 2 if match[3] else 1
+    if start < 0 or not 0 < length <= height or row + length > height or column + columns > width:
+        return False
+    rows = range(row, row + length)
+    return encode_box(range(column, column + columns), rows, height, width) == text
+
+
+def _decode_number(characters: str) -> int:
+    number = 0
+    for place, character in enumerate(characters):
+        number |= (ord(character) - _ZERO & 31) << (5 * place)
+    return number - (1 << (5 * len(characters))) if ord(characters[-1]) - _ZERO & 16 else number
 
 
 def decode_coco(counts: str | bytes | Sequence[object], height: int, width: int) -> Counts:

@@ -297,4 +297,4 @@ def _read_rows(table: Table, found: ColumnMap, finder: ImageFinder) -> Iterator[
         except RecordError:
             continue  # reported by the first pass
         values = {name: row.values[name] for name in used if name in row.values}
-        yield one.name, NamedRow(Row(row.place, row.number, values, row.fault), one.key)
+        yield one.name, NamedRow(Row(row.file, row.number, values, row.fault), one.key)

@@ -124,7 +124,7 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
                 number += 1
                 cells = {str(name).strip(): _format_cell(value) for name, value in values.items()}
                 if any(cells.values()):
-                    yield Row(f"{path}: row {number}", number, cells)
+                    yield Row(str(path), number, cells)
 
 
 # ---- Excel ----------------------------------------------------------------------------------------------------------
@@ -171,4 +171,4 @@ def _excel_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
         cells = dict.fromkeys(columns, "")
         cells |= {name: _format_cell(value) for name, value in zip(header, values, strict=False) if name}
         if any(cells.values()):
-            yield Row(f"{path}: row {number}", number, cells)
+            yield Row(str(path), number, cells)

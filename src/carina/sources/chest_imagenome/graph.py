@@ -1,0 +1,171 @@
+"""What a scene graph says about one image, in the form that silver and gold share, and what becomes of it in a study.
+
+A finding of Chest ImaGenome has no region of its own: it is an attribute of a structure, whose box is that of the
+structure. So the box becomes anatomy, and the structure becomes the location of the finding.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from carina.sources._added import AddedFinding, Addition
+from carina.sources._locations import locate
+from carina.sources._study_draft import name_of
+from carina.store.errors import RegionError
+from carina.studies.model import Anatomy, Image
+from carina.studies.region import Region
+from carina.studies.vocabulary import Certainty, Severity, Trend
+
+CATEGORIES: Final = ("anatomicalfinding", "disease", "tubesandlines", "device")
+"""Categories of attributes that name a finding or a device."""
+TRENDS: Final[dict[str, Trend]] = {"no change": "unchanged", "improved": "improved", "worsened": "worse"}
+DEFECTS: Final = {
+    "size": "the size of an image is unknown, since its file is missing: its boxes are left out",
+    "structure": "a structure that is there twice is used once",
+    "attribute": "an attribute that is not written as category|yes or no|name is left out",
+    "no prior": "a comparison with an image of an unknown study, or of the same study, is left out",
+    "second prior": "a comparison with another prior study than the first one is left out",
+    "second trend": "several trends of a finding, of several structures or sentences: all are left out",
+}
+
+
+class Box(NamedTuple):
+    """A structure: left, top, right and bottom in pixels of the original image."""
+
+    name: str
+    corners: Sequence[float | None]
+
+
+class Attribute(NamedTuple):
+    """A finding or device of a structure; `is_present` is False where a sentence says that there is none."""
+
+    structure: str
+    category: str
+    label: str
+    is_present: bool
+    severity: Severity | None = None
+
+
+class Comparison(NamedTuple):
+    """A trend of findings against another image."""
+
+    labels: tuple[str, ...]
+    trend: Trend
+    previous: str
+    """Id of the other image."""
+
+
+@dataclass
+class Graph:
+    """A scene graph of one image."""
+
+    boxes: list[Box] = field(default_factory=list)
+    attributes: list[Attribute] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
+    defects: Counter[str] = field(default_factory=Counter)
+    unmapped: dict[str, None] = field(default_factory=dict)
+    """Parts of the graph that have no place in a study."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Fields of the study that the graph states."""
+
+    def add_attribute(self, structure: str, text: str, severity: Severity | None = None) -> None:
+        """Add an attribute that is written as `category|yes|name`."""
+        parts = [part.strip() for part in text.split("|")]
+        if len(parts) != 3 or parts[1] not in ("yes", "no") or not all(parts):
+            self.defects["attribute"] += 1
+        elif parts[0] in CATEGORIES:
+            self.attributes.append(Attribute(structure, parts[0], parts[2], parts[1] == "yes", severity))
+        else:
+            self.unmapped[f"attributes: {parts[0]}"] = None
+
+
+def describe_image(
+    graph: Graph, image: Image, previous_studies: dict[str, str | None], *, annotator: str, automatic: bool
+) -> Addition:
+    """What a graph adds to the study of its image.
+
+    Args:
+        graph: The graph.
+        image: The image.
+        previous_studies: Studies of the images that the graph compares with; None for those that are unknown.
+        annotator: Who drew the boxes.
+        automatic: Whether programs made the graph.
+    """
+    defects = Counter(graph.defects)
+    anatomy = tuple(_draw_boxes(graph.boxes, image, defects, annotator=annotator, automatic=automatic))
+    prior, trends = _find_trends(graph.comparisons, previous_studies, defects)
+    by_label: dict[str, list[Attribute]] = {}
+    for attribute in graph.attributes:
+        by_label.setdefault(attribute.label, []).append(attribute)
+    findings = [
+        _describe_finding(label, by_label.get(label, []), trends.get(label), automatic=automatic)
+        for label in dict.fromkeys([*by_label, *trends])
+    ]
+    return Addition(findings=tuple(findings), anatomy=anatomy, prior=prior, defects=defects)
+
+
+def _draw_boxes(
+    boxes: Iterable[Box], image: Image, defects: Counter[str], *, annotator: str, automatic: bool
+) -> Iterable[Anatomy]:
+    seen: set[str] = set()
+    for name, corners in boxes:
+        ours = name_of(name)
+        if not image.width or ours in seen:
+            defects["structure" if image.width else "size"] += 1
+            continue
+        region = _make_region(corners, image)
+        if region.is_empty:
+            defects["region"] += 1
+            continue
+        seen.add(ours)
+        yield Anatomy(
+            name=ours, image=image.key, region=region, annotator=annotator, automatic=automatic, drawn="box"
+        )
+
+
+def _make_region(corners: Sequence[float | None], image: Image) -> Region:
+    left, top, right, bottom = (math.nan if corner is None else corner for corner in corners)
+    try:
+        return Region.from_box(left, top, right - left, bottom - top, height=image.height, width=image.width)
+    except RegionError:
+        return Region.empty(image.height, image.width)
+
+
+def _find_trends(
+    comparisons: Iterable[Comparison], studies: dict[str, str | None], defects: Counter[str]
+) -> tuple[str | None, dict[str, Trend]]:
+    """The prior study, and the trend by label."""
+    prior: str | None = None
+    found: dict[str, set[Trend]] = {}
+    for comparison in comparisons:
+        study = studies.get(comparison.previous)
+        if study is None:
+            defects["no prior"] += 1
+            continue
+        prior = prior or study
+        if study != prior:
+            defects["second prior"] += 1
+            continue
+        for label in comparison.labels:
+            found.setdefault(label, set()).add(comparison.trend)
+    defects["second trend"] += sum(len(own) > 1 for own in found.values())
+    return prior, {label: next(iter(own)) for label, own in found.items() if len(own) == 1}
+
+
+def _describe_finding(
+    label: str, attributes: Sequence[Attribute], trend: Trend | None, *, automatic: bool
+) -> AddedFinding:
+    """A finding that is present in some structure is present; a comparison is of a finding that is present."""
+    present = [attribute for attribute in attributes if attribute.is_present]
+    certainty: Certainty = "present" if present or not attributes else "absent"
+    severities = {attribute.severity for attribute in present if attribute.severity is not None}
+    return AddedFinding(
+        label=label,
+        certainty=certainty,
+        trend=trend,
+        severity=next(iter(severities)) if len(severities) == 1 else None,
+        location=locate(attribute.structure for attribute in present),
+        automatic=automatic,
+    )
