@@ -4,6 +4,7 @@
 <out>/import.json                         numbers of records that were read and used
 <out>/skipped.csv                         records that could not be used, and why
 <out>/defects.csv                         defects of records that are used, for sources that declare them
+<out>/implausible.csv                     images of studies that do not look like what the study says of them
 <out>/images/...                          copies of the images, with `copy_images`; images that the reader made
 <out>/.import/...                         notes of finished parts, until the last is written
 """
@@ -26,6 +27,7 @@ from carina.cases import store as benchmarks
 from carina.sources._imported import (
     COUNTS,
     DEFECTS,
+    IMPLAUSIBLE,
     SKIPPED,
     ImportCounts,
     Imported,
@@ -34,6 +36,7 @@ from carina.sources._imported import (
     write_tables,
 )
 from carina.sources._joining import JoinedSource, JoinIndex, add_joined, build_index, find_rows, get_join
+from carina.sources._plausibility import CheckedItem, Implausible, LookAtImages
 from carina.sources._record import SourceError
 from carina.sources._source import Call, Item, Plan, Repaired, Skipped, Source, Stream, WithImages
 from carina.store import PartInfo
@@ -66,6 +69,8 @@ class Job:
     limit: int | None
     joins: Mapping[str, tuple[Source, Path]] = field(default_factory=dict)
     """Sources that are joined, by name."""
+    implausible: Implausible = "report"
+    """What is done with images that do not look like what the study says of them."""
 
     def check(self) -> None:
         if self.joins and self.source.brings != "studies":
@@ -123,6 +128,16 @@ class Job:
         assert self.source.read is not None  # noqa: S101 - `import_source` has checked it
         return self.source.read(self.path, **filled)
 
+    def look_at_images(self) -> LookAtImages | None:
+        """How images are compared with their studies; None where they are not."""
+        if self.implausible == "ignore" or self.source.brings != "studies":
+            return None
+        return LookAtImages(self.image_folder, self.implausible, str(self.path))
+
+    def _recorded_implausible(self) -> dict[str, str]:
+        """The option, where it is not the usual one: it may change the studies."""
+        return {} if self.implausible == "report" else {"implausible": self.implausible}
+
     def provenance(self, sets: Any) -> Any:  # noqa: ANN401 - of one kind of set or the other
         """What the manifest states: names and sums instead of paths, so that the folder can be moved or shared."""
         options: dict[str, Any] = {
@@ -150,7 +165,7 @@ class Job:
             )
         return sets.Provenance(
             command=f"carina import {self.source.name}",
-            options={**options, "limit": self.limit},
+            options={**options, "limit": self.limit, **self._recorded_implausible()},
             sources=(self.source.info(), *(source.info() for source, _ in self.joins.values())),
             image_root=root,
         )
@@ -183,10 +198,11 @@ def _take_items(
     place: str,
     workers: int,
     joined: Sequence[JoinedSource] = (),
-) -> Iterator[tuple[_StreamPosition, Item]]:
+    look: LookAtImages | None = None,
+) -> Iterator[tuple[_StreamPosition, CheckedItem]]:
     """The items of a stream from `start` on; calls are made by the workers, in order.
 
-    `place` is where the stream comes from, for messages; `joined` are the sources to join.
+    `place` is where the stream comes from, for messages; `joined` are the sources to join; `look` opens the images.
     """
     rest = islice(stream, start.items, None)
     head = list(islice(rest, workers))
@@ -195,9 +211,10 @@ def _take_items(
         head += more
     if not head:
         return
-    # Records need no worker: they would only be sent to another process and back.
-    workers = min(workers, len(head)) if any(map(callable, head)) else 1
-    evaluated = in_order(partial(_evaluate, faults, place, joined), chain(head, rest), workers=workers)
+    # Records need no worker, unless their images are opened: they would only be sent to another process and back.
+    is_work = look is not None or any(map(callable, head))
+    workers = min(workers, len(head)) if is_work else 1
+    evaluated = in_order(partial(_evaluate, faults, place, joined, look), chain(head, rest), workers=workers)
     for number, found in enumerate(evaluated, start=start.items):
         begin = start.inner if number == start.items else 0
         for inner, item in enumerate(found[begin:], start=begin + 1):
@@ -209,13 +226,18 @@ def _take_items(
 
 
 def _evaluate(
-    faults: Callable[[Any], Iterable[str]], place: str, joined: Sequence[JoinedSource], item: Item | Call
-) -> list[Item]:
-    """The items that a call gives, each with what is joined to it, each record checked."""
+    faults: Callable[[Any], Iterable[str]],
+    place: str,
+    joined: Sequence[JoinedSource],
+    look: LookAtImages | None,
+    item: Item | Call,
+) -> list[CheckedItem]:
+    """The items that a call gives, each with what is joined to it, each record and its images checked."""
     found = list(item()) if callable(item) else [item]
     if joined:
         found = [add_joined(joined, one) for one in found]
-    return [_check_record(faults, place, item) for item in found]
+    checked = [_check_record(faults, place, item) for item in found]
+    return [CheckedItem(item) if look is None else look(item) for item in checked]
 
 
 def _check_record(faults: Callable[[Any], Iterable[str]], place: str, item: Item) -> Item:
@@ -335,8 +357,9 @@ def _run_import(
 
     def read_records() -> Iterator["Study | Case"]:
         taken = _take_items(
-            stream, state.place, kind.faults, place=str(job.path), workers=workers, joined=joined
-        )
+            stream, state.place, kind.faults, place=str(job.path), workers=workers, joined=joined,
+            look=job.look_at_images(),
+        )  # fmt: skip
         return _keep_records(job, taken, state, on_error, progress)
 
     records: Iterator[Study | Case] | None = None
@@ -346,7 +369,7 @@ def _run_import(
         if not is_usable:
             return _count_unusable(job, state)
     provenance = job.provenance(sets)
-    beside = (COUNTS, SKIPPED, DEFECTS, *job.plan.files)
+    beside = (COUNTS, SKIPPED, DEFECTS, IMPLAUSIBLE, *job.plan.files)
     with create(job.out, provenance, beside=beside, notes=(_NOTES,)) as build:
         counts = None if build.finished() is None else read_counts(job.out)
         if counts is not None:
@@ -394,7 +417,7 @@ def _count_unusable(job: Job, state: _State) -> Imported:
 
 def _keep_records(
     job: Job,
-    taken: Iterator[tuple[_StreamPosition, Item]],
+    taken: Iterator[tuple[_StreamPosition, CheckedItem]],
     state: _State,
     on_error: OnError,
     progress: Callable[[int], None],
@@ -403,9 +426,12 @@ def _keep_records(
     expected = Study if job.source.brings == "studies" else Case
     if state.counts.kept == job.limit:
         return
-    for place, item in taken:
+    for place, checked in taken:
         progress(1)
+        item = checked.item
         state.part.records += 1
+        if checked.plausibility is not None:
+            state.part.add_plausibility(checked.plausibility, checked.describe_action)
         if isinstance(item, Skipped):
             if on_error == "stop":
                 raise SourceError(item.message)
@@ -413,7 +439,7 @@ def _keep_records(
             continue
         state.files = {}
         if isinstance(item, WithImages):
-            state.files, item = dict(item.files), item.item  # noqa: PLW2901 - the record inside
+            state.files, item = dict(item.files), item.item
         record = item.record if isinstance(item, Repaired) else item
         if not isinstance(record, expected):
             raise TypeError(
