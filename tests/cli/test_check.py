@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from carina.cases import Case, CaseImage, Key, Option, Provenance, Step, write_benchmark
 from carina.cli import app
-from carina.phantom import make_phantoms
+from carina.phantom import PhantomOptions, make_phantoms, make_studies
 from carina.studies import Finding, Image, Study, write_png, write_studies
 from carina.studies import Provenance as StudyProvenance
 
@@ -72,6 +72,7 @@ def test_names_that_are_not_known_are_notices_and_no_problem(tmp_path):
         "unknown_names": [
             {"kind": "finding", "name": "Pleural Effusion", "studies": 2, "nearest": "pleural effusion"}
         ],
+        "implausible": [],
     }
 
 
@@ -129,3 +130,43 @@ def test_an_unfinished_set_is_reported_as_unfinished(studies):
     result = run(studies)
     assert result.exit_code == 2
     assert "an unfinished set" in result.stderr
+
+
+@pytest.fixture
+def inverted(tmp_path):
+    """A set of two studies; the first image of the first one is inverted, and its record does not say so."""
+    made = list(make_studies(2, 1, PhantomOptions(size=128)))
+    for number, (study, pixels) in enumerate(made):
+        for place, image in enumerate(study.images):
+            values = pixels[image.key]
+            write_png(tmp_path / "set" / "images" / image.key, ~values if number == place == 0 else values)
+    studies = [
+        msgspec.structs.replace(
+            study, images=tuple(msgspec.structs.replace(image, sha256=None) for image in study.images)
+        )
+        for study, _ in made
+    ]
+    write_studies(tmp_path / "set", studies, StudyProvenance(command="by hand", image_root="images"))
+    return tmp_path / "set"
+
+
+def test_an_inverted_image_is_listed_and_is_no_problem(inverted):
+    result = run(inverted)
+    assert result.exit_code == 0
+    line = next(line for line in result.stderr.splitlines() if line.startswith("Implausible"))
+    assert "study 'p000000-s1'" in line
+    assert "polarity: seen an inverted image" in line
+    (listed,) = json.loads(run(inverted, "--json").stdout)["implausible"]
+    assert (listed["study"], listed["check"]) == ("p000000-s1", "polarity")
+
+
+def test_implausible_images_are_problems_on_request_or_not_looked_for(inverted):
+    failed = run(inverted, "--implausible", "fail")
+    assert failed.exit_code == 1
+    assert "polarity" in failed.stdout
+    for quiet in (("--implausible", "ignore"), ("--no-files",)):
+        result = run(inverted, *quiet)
+        assert (result.exit_code, "Implausible" in result.stderr) == (0, False)
+    wrong = run(inverted, "--implausible", "perhaps")
+    assert wrong.exit_code == 2
+    assert "'report', 'fail' or 'ignore'" in wrong.stderr

@@ -1,9 +1,10 @@
 """Checking a study set or a benchmark: is it whole, and is it what its manifest says?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from carina.cases.benchmark import Benchmark, open_benchmark
 from carina.store import Problem
@@ -12,10 +13,20 @@ from carina.store.errors import CarinaError
 from carina.store.layout import layout_of, what_is
 from carina.store.results import Location, Result, as_path
 from carina.studies import Studies, open_studies
+from carina.studies.plausibility import (
+    PlausibilityProblem,
+    check_plausibility,
+    read_for_plausibility,
+)
 from carina.studies.terms import UnknownName
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from carina.studies import Image
+    from carina.studies.pixels import Pixels
+
+OnImplausible = Literal["report", "fail", "ignore"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,6 +42,8 @@ class CheckResult(Result):
     """In the order of the set; none for a sound set."""
     unknown_names: tuple[UnknownName, ...] = ()
     """Names of findings, devices and anatomy in studies that are not known: to be looked at, but not a problem."""
+    implausible: tuple[PlausibilityProblem, ...] = ()
+    """Images of studies that do not look like what the study says of them: to be looked at, but not a problem."""
 
     @property
     def path(self) -> Path:
@@ -62,6 +75,7 @@ def check(
     *,
     images: Location | None = None,
     files: bool = True,
+    implausible: OnImplausible = "report",
     on_problem: Callable[[Problem], object] | None = None,
 ) -> CheckResult:
     """Check every part, row and image of a study set or a benchmark.
@@ -70,6 +84,9 @@ def check(
         location: Directory of the set, its manifest, or an opened set.
         images: Directory of the images, if they have moved.
         files: Whether to open every image file, and to compare its size and checksum with the records.
+        implausible: What to do with images of studies that do not look like what the study says of them (inverted,
+            another view, impossible lungs): "report" lists them, "fail" counts them as problems, "ignore" does not
+            look. Without `files`, only the lungs are checked.
         on_problem: Called with each problem as soon as it is found.
 
     Returns:
@@ -93,8 +110,36 @@ def check(
         problems.append(problem)
         if on_problem is not None:
             on_problem(problem)
+    unsound = {problem.record for problem in problems}
+    found = () if implausible == "ignore" else _find_implausible(opened, unsound, files=files)
+    if implausible == "fail":
+        for each in found:
+            problems.append(Problem(each.message, each.study))
+            if on_problem is not None:
+                on_problem(problems[-1])
     noun = "studies" if isinstance(opened, Studies) else "cases"
-    return CheckResult(opened.path, noun, len(opened), tuple(problems), _find_unknown_names(opened))
+    return CheckResult(opened.path, noun, len(opened), tuple(problems), _find_unknown_names(opened), found)
+
+
+def _find_implausible(
+    opened: Studies | Benchmark, unsound: Collection[str | None], *, files: bool
+) -> tuple[PlausibilityProblem, ...]:
+    """What is implausible about the studies that have no problem, as far as they can be read."""
+    if not isinstance(opened, Studies):
+        return ()
+    read_image = partial(_read_image, opened) if files else None
+    found: list[PlausibilityProblem] = []
+    try:
+        for study in opened:
+            if study.id not in unsound:
+                found += check_plausibility(study, read_image).problems
+    except CarinaError:  # a part or row that cannot be read: a problem already
+        pass
+    return tuple(found)
+
+
+def _read_image(studies: Studies, image: "Image") -> "Pixels | None":
+    return read_for_plausibility(studies.image_path(image), image)
 
 
 def _find_unknown_names(opened: Studies | Benchmark) -> tuple[UnknownName, ...]:

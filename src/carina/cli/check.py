@@ -1,9 +1,12 @@
 """`carina check`: checks a study set or a benchmark."""
 
+from typing import Annotated, Any, cast
+
 import typer
 
 from carina.cli.command import Command
 from carina.cli.console import print_json, print_line
+from carina.cli.implausible import describe_problem, print_implausible
 from carina.cli.shared_options import FilesOption, ImagesOption, JsonOption, SetArgument
 from carina.cli.unknown_names import describe_unknown_names, print_unknown_names
 from carina.store.counts import format_count
@@ -19,14 +22,23 @@ def check(
     *,
     images: ImagesOption = None,
     files: FilesOption = True,
+    implausible: Annotated[
+        str,
+        typer.Option(
+            metavar="report|fail|ignore",
+            help="Images of studies that do not look like what the study says of them (inverted, another view, "
+            "impossible lungs): list them, count them as problems, or do not look.",
+        ),
+    ] = "report",
     json: JsonOption = False,
 ) -> None:
     """Check a study set or benchmark for damage.
 
     Reads every part and row, and opens every image. Prints one line per problem, and exits with code 1 if there are
     any. Names of findings, devices and anatomy that are not known are listed with the nearest known name, and are no
-    problem. `carina run`, `explain` and `export` refuse a benchmark in which --no-files finds a problem, and `carina
-    audit` fails. `carina build` leaves out studies that it cannot use, and lists them.
+    problem; nor are images of studies that look implausible, unless --implausible fail is given. `carina run`,
+    `explain` and `export` refuse a benchmark in which --no-files finds a problem, and `carina audit` fails. `carina
+    build` leaves out studies that it cannot use, and lists them.
 
     \b
     Examples:
@@ -44,15 +56,22 @@ def check(
         path,
         images=images,
         files=files,
+        implausible=cast("Any", implausible),  # checked by the function
         on_problem=None if json else lambda problem: print_line(problem.message),
     )
     record = {"studies": "study", "cases": "case"}[result.noun]
     if json:
         problems = [{"message": each.message, record: each.record} for each in result.problems]
-        names = {"unknown_names": describe_unknown_names(result.unknown_names)} if record == "study" else {}
-        print_json({result.noun: result.records, "problems": problems, **names})
+        of_studies = {
+            "unknown_names": describe_unknown_names(result.unknown_names),
+            "implausible": [describe_problem(each) for each in result.implausible],
+        }
+        listed = of_studies if record == "study" else {}
+        print_json({result.noun: result.records, "problems": problems, **listed})
     else:
         print_unknown_names(result.unknown_names)
+        if implausible == "report":
+            print_implausible([each.message for each in result.implausible])
         if result.is_sound:
             print_line(f"{format_count(result.records, record, result.noun)}: nothing wrong", err=True)
     if not result.is_sound:

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from carina.cli.console import print_json, print_line, print_table, progress
 from carina.cli.extension_options import build_command
+from carina.cli.implausible import describe_problem, print_implausible
 from carina.cli.shared_options import JsonOption, WorkersOption
 from carina.cli.unknown_names import describe_unknown_names, print_unknown_names
 from carina.store.counts import format_count
@@ -24,8 +25,9 @@ _HELP: Final = """Import a data set or published questions.
 
 A data set becomes a study set, published questions become a benchmark. Every record is checked. One that cannot be used
 is left out, printed, and listed in skipped.csv. Defects of records that are used are counted, and listed in
-defects.csv. Names of findings, devices and anatomy that are not known are kept, and counted in import.json. If the
-command is interrupted, repeat it to resume.
+defects.csv. Images that do not look like what the study says of them are listed in implausible.csv. Names of findings,
+devices and anatomy that are not known are kept, and counted in import.json. If the command is interrupted, repeat it to
+resume.
 
 The sources are listed below; `carina import SOURCE --help` lists the options of one.
 
@@ -98,6 +100,15 @@ def _command(source: "Source") -> Any:  # noqa: ANN401 - typer's class of comman
             bool,
             typer.Option("--copy-images", help="Copy the images; without it, they stay where they are."),
         ] = False,
+        implausible: Annotated[
+            str,
+            typer.Option(
+                metavar="report|exclude|correct|ignore",
+                help="Images that do not look like what the study says of them (inverted, another view, impossible "
+                "lungs): list them, leave their studies out, correct what can be corrected, or open no image, which "
+                "is quicker.",
+            ),
+        ] = "report",
         workers: WorkersOption = None,
         json: JsonOption = False,
     ) -> None:
@@ -114,6 +125,7 @@ def _command(source: "Source") -> Any:  # noqa: ANN401 - typer's class of comman
             on_error=cast("Any", on_error),  # checked by the function
             limit=limit,
             copy_images=copy_images,
+            implausible=cast("Any", implausible),  # checked by the function
             workers=workers,
             progress=partial(progress, quiet=json),
         )
@@ -176,6 +188,11 @@ def _counts(imported: "Imported") -> dict[str, object]:
         }
     else:
         found["unknown_names"] = describe_unknown_names(imported.unknown_names)
+        found["images_looked_at"] = counts.images_looked_at
+        found["undecided"] = dict(sorted(counts.undecided.items()))
+        found["implausible"] = [
+            {**describe_problem(each.problem), "what_was_done": each.done} for each in imported.implausible
+        ]
     if counts.joins:
         found["joins"] = {name: msgspec.structs.asdict(count) for name, count in counts.joins.items()}
     return found | {
@@ -218,6 +235,11 @@ def _print(imported: "Imported") -> None:
     if counts.unmapped:
         print_line(f"Unmapped fields: {', '.join(sorted(counts.unmapped))}", err=True)
     print_unknown_names(imported.unknown_names, limit=_LISTED, more="import.json")
+    print_implausible(
+        [f"{each.problem.message}; {each.done}" for each in imported.implausible],
+        limit=_LISTED,
+        more=f"listed in {imported.path / 'implausible.csv'}",
+    )
     for name, join in counts.joins.items():
         others = "".join(f", {times} left out ({reason})" for reason, times in join.left_out.items())
         joined_rows = format_count(join.joined, "row")

@@ -7,7 +7,7 @@ settings: profile, definitions of the variants, split and thresholds, with recog
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -28,7 +28,7 @@ from carina.maps.rules import GridName, SelectedOn, SelectedThreshold
 from carina.maps.score import Scorer
 from carina.maps.summary import Cell, Row
 from carina.maps.tuning import Thresholds
-from carina.models.frame import Map
+from carina.models.frame import Frame, Map
 from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import sha256, write_bytes
@@ -47,7 +47,10 @@ GRID: Final[GridName] = "minmax256"
 """Thresholds of the sensitivity curves."""
 REPLICATES: Final = 1000
 """Bootstrap replicates for an interval; a run has thousands of intervals."""
-VERSION: Final = 2
+SCORED_SIDE: Final = 1024
+"""Pixels of the longer side to which larger images are reduced before maps are scored by Carina's own profile. A map
+has some 200 to 5,000 cells, so nothing is resolved beyond it; `benchmarks/explain_scoring.py` prints the difference."""
+VERSION: Final = 3
 """Raised when the same maps and options give other scores."""
 _THOUSAND: Final = 1000.0
 """Width and height of an image in the coordinates of the boxes of probes."""
@@ -111,6 +114,8 @@ class _Truth:
     boxes: tuple[Box, ...]
     """Boxes of the finding."""
     lungs: Region | None
+    size: tuple[int, int]
+    """Height and width of the image in whose pixels the map is scored."""
 
 
 def score_map_run(
@@ -250,7 +255,8 @@ class _SourceScores:
 
 def _score_source(task: _Task) -> _SourceScores:
     bench, maps = open_benchmark(task.bench, verify=False), open_maps(task.maps, verify=False)
-    truths = {case.id: _truth(case) for case in bench.where(protocol="ground")}
+    longest = SCORED_SIDE if task.profile == OWN else None
+    truths = {case.id: _truth(case, longest) for case in bench.where(protocol="ground")}
     mean_regions = collect_mean_regions(
         (truth.target, truth.patient or name, truth.region)
         for name, truth in truths.items()
@@ -338,11 +344,28 @@ def _check_benchmark(bench: Benchmark, maps: Maps) -> None:
         )
 
 
-def _truth(case: Case) -> _Truth:
+def _truth(case: Case, longest: int | None) -> _Truth:
+    """The truth of a case, in pixels of its image, or of the image reduced to a longer side of `longest`."""
     probe = read_probe_case(case)
     if probe.truth is None and case.path == PRESENT:
         raise CarinaError(f"case {case.id}: {probe.target} is present, but has no region")
-    return _Truth(probe.target, case.patient, probe.truth, _boxes(case), probe.lungs)
+    (image,) = case.images
+    full = (image.height, image.width)
+    truth = _Truth(probe.target, case.patient, probe.truth, _boxes(case), probe.lungs, full)
+    return truth if longest is None or max(full) <= longest else _reduce_truth(truth, longest)
+
+
+def _reduce_truth(truth: _Truth, longest: int) -> _Truth:
+    """The truth in pixels of a smaller image; as it is where a region would lose all its pixels."""
+    scale = longest / max(truth.size)
+    height, width = (max(1, round(side * scale)) for side in truth.size)
+    region = None if truth.region is None else truth.region.resize(height, width)
+    if region is not None and region.is_empty:
+        return truth
+    lungs = None if truth.lungs is None else truth.lungs.resize(height, width)
+    across, down = width / truth.size[1], height / truth.size[0]
+    boxes = tuple((x * across, y * down, w * across, h * down) for x, y, w, h in truth.boxes)
+    return replace(truth, region=region, lungs=lungs, boxes=boxes, size=(height, width))
 
 
 def _boxes(case: Case) -> tuple[Box, ...]:
@@ -369,21 +392,29 @@ def _add(
 ) -> None:
     for record in maps:
         truth = truths[record.id]
+        height, width = truth.size
+        frame = replace(record.frame, height=height, width=width)
         scorer.add(
             record.id,
             record.target,
-            _values(source, record, truth, mean_regions, seed),
-            np.zeros((record.frame.height, record.frame.width), bool)
-            if truth.region is None
-            else truth.region,
-            record.frame,
+            _values(source, record, truth, frame, mean_regions=mean_regions, seed=seed),
+            np.zeros(truth.size, bool) if truth.region is None else truth.region,
+            frame,
             patient=record.patient,
             boxes=truth.boxes or None,
             probability=record.probability,
         )
 
 
-def _values(source: str, record: LocalisationMap, truth: _Truth, mean_regions: MeanRegions, seed: int) -> Map:
+def _values(
+    source: str,
+    record: LocalisationMap,
+    truth: _Truth,
+    frame: Frame,
+    *,
+    mean_regions: MeanRegions,
+    seed: int,
+) -> Map:
     if source == MODEL:
         return record.values
     probe = Probe(
@@ -396,9 +427,7 @@ def _values(source: str, record: LocalisationMap, truth: _Truth, mean_regions: M
         lungs=truth.lungs,
     )
     shape = (record.rows, record.columns)
-    return control_map(
-        source.partition("/")[2], probe, record.frame, shape, mean_regions=mean_regions, seed=seed
-    )
+    return control_map(source.partition("/")[2], probe, frame, shape, mean_regions=mean_regions, seed=seed)
 
 
 def _curves(source: str, scorer: Scorer) -> Iterator[Curve]:

@@ -146,14 +146,9 @@ def build_percept(
         deformer=deformer,
     )
     directory = as_path(out)
-    with progress("Lesions", analyses_needed(per_cell) * len(options.targets)) as advance:
-        _build(
-            ensure_open(studies),
-            directory,
-            options,
-            workers=workers or os.cpu_count() or 1,
-            progress=advance,
-        )
+    _build(
+        ensure_open(studies), directory, options, workers=workers or os.cpu_count() or 1, progress=progress
+    )
     return open_benchmark(directory, verify=False)
 
 
@@ -163,20 +158,23 @@ def _build(
     options: BuildOptions,
     *,
     workers: int,
-    progress: Callable[[int], object],
+    progress: Progress,
 ) -> None:
     provenance = _provenance(studies, directory, options)
     with open_build(studies, directory, provenance, notes=(JOURNAL,)) as build:
         if read_finished(build, PerceptBuildReport) is not None:
-            progress(analyses_needed(options.per_cell) * len(options.targets))
             return
         narrowed = studies.without(*_NOT_NEEDED)
         if options.split is not None:
             narrowed = narrowed.where(split=options.split)
         found = find_candidates(narrowed.without("anatomy"), options.targets, seed=options.seed)
-        with Journal(directory, provenance.fingerprint) as journal:
+        total = sum(len(found.present[target]) for target in options.targets)
+        with (
+            Journal(directory, provenance.fingerprint) as journal,
+            progress("Lesions", total) as advance,
+        ):
             analyses = _analyse_candidates(
-                narrowed, found, options, journal, workers=workers, progress=progress
+                narrowed, found, options, journal, workers=workers, progress=advance
             )
             report, parts = _assemble(
                 narrowed, found, analyses, options, directory=directory, fingerprint=provenance.fingerprint
@@ -284,7 +282,6 @@ def _analyse_candidates(
             return
         patients[target].add(candidate.patient)
         analyses.accepted[target].append(outcome)
-        progress(1)
 
     def add_known_outcomes() -> None:
         while queue and queue[0][2] is not None:
@@ -292,15 +289,16 @@ def _analyse_candidates(
             if known is not None:
                 add_outcome(target, candidate, known)
 
+    done = 0
     for outcome in in_order(_analyse_one, tasks(), workers=workers):
         add_known_outcomes()
         target, candidate, _ = queue.popleft()
         journal.add(outcome)
         add_outcome(target, candidate, outcome)
+        done += 1
+        progress(1)  # usable or not, or it would seem to stand still
     add_known_outcomes()
-    missing = sum(need - len(accepted) for accepted in analyses.accepted.values())
-    if missing:
-        progress(missing)
+    progress(sum(len(found.present[target]) for target in options.targets) - done)
     return analyses
 
 

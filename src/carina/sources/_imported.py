@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,6 +16,7 @@ from carina.sources._source import Plan, Skipped, Source
 from carina.store.files import write_bytes
 from carina.store.results import Result
 from carina.studies import Studies, Study, open_studies
+from carina.studies.plausibility import PlausibilityProblem, PlausibilityResult
 from carina.studies.terms import Kind, UnknownName, find_unknown_names
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 SKIPPED: Final = "skipped.csv"
 DEFECTS: Final = "defects.csv"
+IMPLAUSIBLE: Final = "implausible.csv"
 COUNTS: Final = "import.json"
 _SKIPPED_COLUMNS: Final = ("study", "target", "stage", "reason", "detail")
+_IMPLAUSIBLE_COLUMNS: Final = ("study", "image", "check", "seen", "expected", "annotator", "what was done")
 _DEFECT_COLUMNS: Final = ("defect", "times", "records", "first record", "what was done")
 
 
@@ -51,6 +54,13 @@ class JoinCount(msgspec.Struct, kw_only=True):
     images_without: int = 0
 
 
+class ImplausibleImage(msgspec.Struct, frozen=True, kw_only=True):
+    """What is implausible about an image, and what the import has done about it."""
+
+    problem: PlausibilityProblem
+    done: str
+
+
 class ImportCounts(msgspec.Struct, kw_only=True):
     """Numbers of records that an import has read and used."""
 
@@ -75,6 +85,12 @@ class ImportCounts(msgspec.Struct, kw_only=True):
     skipped: list[Skipped] = []
     joins: dict[str, JoinCount] = {}
     """What was joined, by source."""
+    images_looked_at: int = 0
+    """Images whose pixels were compared with what the study says of them."""
+    undecided: dict[str, int] = {}
+    """Images by the check that could not tell."""
+    implausible: list[ImplausibleImage] = []
+    """Images that do not look like what the study says of them."""
 
     def add(self, record: "Study | Case") -> None:
         """Count a record that is kept."""
@@ -98,11 +114,22 @@ class ImportCounts(msgspec.Struct, kw_only=True):
             count.times += times
             count.records += 1
 
+    def add_plausibility(
+        self, result: PlausibilityResult, done: Callable[[PlausibilityProblem], str]
+    ) -> None:
+        """Count what was found in the images of one study; `done` says what was done about a problem."""
+        self.images_looked_at += result.images
+        _increase(self.undecided, result.undecided)
+        self.implausible.extend(
+            ImplausibleImage(problem=problem, done=done(problem)) for problem in result.problems
+        )
+
     def merge(self, later: "ImportCounts") -> None:
         """Add the counts of the next part."""
-        for name in ("records", "kept", "questions", "without_patient", "images"):
+        for name in ("records", "kept", "questions", "without_patient", "images", "images_looked_at"):
             setattr(self, name, getattr(self, name) + getattr(later, name))
-        for name in ("cells", "stages", "formats", "unmapped"):
+        self.implausible.extend(later.implausible)
+        for name in ("cells", "stages", "formats", "unmapped", "undecided"):
             setattr(self, name, dict(Counter(getattr(self, name)) + Counter(getattr(later, name))))
         for kind, names in later.unknown_names.items():
             earlier = Counter(self.unknown_names.get(kind, {}))
@@ -151,6 +178,11 @@ class Imported(Result):
         return [(name, found[name], done) for name, done in self.source.defects.items() if name in found]
 
     @property
+    def implausible(self) -> list[ImplausibleImage]:
+        """Images that do not look like what the study says of them."""
+        return self.counts.implausible
+
+    @property
     def unknown_names(self) -> list[UnknownName]:
         """Names of findings, devices and anatomy that are not known, in alphabetical order."""
         found = self.counts.unknown_names
@@ -193,6 +225,9 @@ def write_tables(imported: Imported) -> None:
     write_bytes(imported.out / SKIPPED, _format_csv(_SKIPPED_COLUMNS, rows))
     for name, content in imported.plan.files.items():
         write_bytes(imported.out / name, content)
+    if imported.source.brings == "studies":
+        implausible = (_implausible_row(each) for each in imported.implausible)
+        write_bytes(imported.out / IMPLAUSIBLE, _format_csv(_IMPLAUSIBLE_COLUMNS, implausible))
     if imported.source.defects:
         found = ((n, str(c.times), str(c.records), str(c.first), done) for n, c, done in imported.defects)
         write_bytes(imported.out / DEFECTS, _format_csv(_DEFECT_COLUMNS, found))
@@ -209,6 +244,13 @@ def read_counts(out: Path) -> ImportCounts | None:
 
 def _skipped_row(item: Skipped) -> tuple[str, ...]:
     return item.study, item.target, item.stage, item.kind, item.message
+
+
+def _implausible_row(each: ImplausibleImage) -> tuple[str, ...]:
+    found = each.problem
+    return (
+        found.study, found.image, found.check, found.seen, found.expected, found.annotator, each.done,
+    )  # fmt: skip
 
 
 def _format_csv(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> bytes:

@@ -8,6 +8,7 @@ from typing import NamedTuple, cast, get_args
 from carina.cases import Benchmark
 from carina.sources._imported import Imported
 from carina.sources._joining import joined_defects
+from carina.sources._plausibility import Implausible
 from carina.sources._source import SOURCES, Brings
 from carina.sources._writing import Job, OnError, run_import
 from carina.store.arguments import PositiveInt, check_arguments
@@ -30,6 +31,7 @@ def import_studies(
     on_error: OnError = "skip",
     limit: PositiveInt | None = None,
     copy_images: bool = False,
+    implausible: Implausible = "report",
     workers: PositiveInt | None = None,
     progress: Progress = no_progress,
 ) -> Studies:
@@ -47,6 +49,9 @@ def import_studies(
             first.
         limit: Largest number of studies to import; None for all.
         copy_images: Copy the images into the study set; otherwise they stay where they are.
+        implausible: What to do with images that do not look like what the study says of them (inverted, another view,
+            impossible lungs): "report" lists them in `implausible.csv`, "exclude" leaves their studies out, "correct"
+            corrects what can be corrected, "ignore" opens no image.
         workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
@@ -61,7 +66,7 @@ def import_studies(
         Traceback (most recent call last):
         carina.store.errors.CarinaError: source swift-chat carries questions: use import_cases
     """
-    settings = _Settings(options, images, joins, on_error, limit, copy_images, workers, progress)
+    settings = _Settings(options, images, joins, on_error, limit, copy_images, implausible, workers, progress)
     return cast(Studies, _import_as("studies", source, path, out, settings))
 
 
@@ -105,7 +110,7 @@ def import_cases(
         Traceback (most recent call last):
         carina.sources._record.SourceError: nowhere/chexpercept.json: missing, so nowhere is not a CheXpercept bundle
     """
-    settings = _Settings(options, images, None, on_error, limit, copy_images, workers, progress)
+    settings = _Settings(options, images, None, on_error, limit, copy_images, "ignore", workers, progress)
     return cast(Benchmark, _import_as("cases", source, path, out, settings))
 
 
@@ -120,6 +125,7 @@ def import_source(
     on_error: OnError = "skip",
     limit: int | None = None,
     copy_images: bool = False,
+    implausible: Implausible = "report",
     workers: int | None = None,
     progress: Progress = no_progress,
 ) -> Imported:
@@ -141,7 +147,7 @@ def import_source(
         >>> imported.is_empty, imported.skipped[0].message
         (True, 'sample.jsonl: record 1: study_id: is missing')
     """
-    settings = _Settings(options, images, joins, on_error, limit, copy_images, workers, progress)
+    settings = _Settings(options, images, joins, on_error, limit, copy_images, implausible, workers, progress)
     return _import_source(source, path, out, settings)
 
 
@@ -154,6 +160,7 @@ class _Settings(NamedTuple):
     on_error: OnError
     limit: int | None
     copy_images: bool
+    implausible: Implausible
     workers: int | None
     progress: Progress
 
@@ -176,6 +183,10 @@ def _import_source(source: str, path: Location, out: Location, settings: _Settin
         raise CarinaError(f"{source}: is not imported; make {source} studies with `carina {source}`")
     if settings.on_error not in get_args(OnError):
         raise CarinaError(f"on_error: expected skip or stop, found {settings.on_error!r}")
+    if settings.implausible not in get_args(Implausible):
+        raise CarinaError(
+            f"implausible: expected {', '.join(get_args(Implausible))}, found {settings.implausible!r}"
+        )
     if limit is not None and limit < 1:
         raise CarinaError(f"limit: expected 1 or more, found {limit}")
     joins = {name: (SOURCES[name], as_path(given)) for name, given in (settings.joins or {}).items()}
@@ -189,6 +200,7 @@ def _import_source(source: str, path: Location, out: Location, settings: _Settin
         copy_images=settings.copy_images,
         limit=limit,
         joins=joins,
+        implausible=settings.implausible,
     )
     job.check()
     workers = settings.workers or os.cpu_count() or 1

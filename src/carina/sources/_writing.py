@@ -4,6 +4,7 @@
 <out>/import.json                         numbers of records that were read and used
 <out>/skipped.csv                         records that could not be used, and why
 <out>/defects.csv                         defects of records that are used, for sources that declare them
+<out>/implausible.csv                     images of studies that do not look like what the study says of them
 <out>/images/...                          copies of the images, with `copy_images`; images that the reader made
 <out>/.import/...                         notes of finished parts, until the last is written
 """
@@ -26,6 +27,7 @@ from carina.cases import store as benchmarks
 from carina.sources._imported import (
     COUNTS,
     DEFECTS,
+    IMPLAUSIBLE,
     SKIPPED,
     ImportCounts,
     Imported,
@@ -34,6 +36,7 @@ from carina.sources._imported import (
     write_tables,
 )
 from carina.sources._joining import JoinedSource, JoinIndex, add_joined, build_index, find_rows, get_join
+from carina.sources._plausibility import CheckedItem, Implausible, LookAtImages
 from carina.sources._record import SourceError
 from carina.sources._source import Call, Item, Plan, Repaired, Skipped, Source, Stream, WithImages
 from carina.store import PartInfo
@@ -69,6 +72,8 @@ class Job:
     limit: int | None
     joins: Mapping[str, tuple[Source, Path]] = field(default_factory=dict)
     """Sources that are joined, by name."""
+    implausible: Implausible = "report"
+    """What is done with images that do not look like what the study says of them."""
 
     def check(self) -> None:
         if self.joins and self.source.brings != "studies":
@@ -126,6 +131,16 @@ class Job:
         assert self.source.read is not None  # noqa: S101 - `import_source` has checked it
         return self.source.read(self.path, **filled)
 
+    def look_at_images(self) -> LookAtImages | None:
+        """How images are compared with their studies; None where they are not."""
+        if self.implausible == "ignore" or self.source.brings != "studies":
+            return None
+        return LookAtImages(self.image_folder, self.implausible, str(self.path))
+
+    def _recorded_implausible(self) -> dict[str, str]:
+        """The option, where it is not the usual one: it may change the studies."""
+        return {} if self.implausible == "report" else {"implausible": self.implausible}
+
     def provenance(self, sets: Any) -> Any:  # noqa: ANN401 - of one kind of set or the other
         """What the manifest states: names and sums instead of paths, so that the folder can be moved or shared."""
         options: dict[str, Any] = {
@@ -153,7 +168,7 @@ class Job:
             )
         return sets.Provenance(
             command=f"carina import {self.source.name}",
-            options={**options, "limit": self.limit},
+            options={**options, "limit": self.limit, **self._recorded_implausible()},
             sources=(self.source.info(), *(source.info() for source, _ in self.joins.values())),
             image_root=root,
         )
@@ -187,11 +202,12 @@ def _take_items(
     workers: int,
     batch: int,
     joined: Sequence[JoinedSource] = (),
-) -> Iterator[tuple[_StreamPosition, Item]]:
+    look: LookAtImages | None = None,
+) -> Iterator[tuple[_StreamPosition, CheckedItem]]:
     """The items of a stream from `start` on; calls are made by the workers, in order.
 
     `place` is where the stream comes from, for messages; `batch` is the number of items that a worker gets at a time;
-    `joined` are the sources to join.
+    `joined` are the sources to join; `look` opens the images.
     """
     rest = islice(stream, start.items, None)
     head = list(islice(rest, workers))
@@ -200,10 +216,11 @@ def _take_items(
         head += more
     if not head:
         return
-    # Records need no worker: they would only be sent to another process and back.
-    workers = min(workers, len(head)) if any(map(callable, head)) else 1
+    # Records need no worker, unless their images are opened: they would only be sent to another process and back.
+    is_work = look is not None or any(map(callable, head))
+    workers = min(workers, len(head)) if is_work else 1
     batches = _make_batches(chain(head, rest), batch if workers > 1 else 1)
-    evaluated = in_order(partial(_evaluate, faults, place, joined), batches, workers=workers)
+    evaluated = in_order(partial(_evaluate, faults, place, joined, look), batches, workers=workers)
     for number, found in enumerate(chain.from_iterable(evaluated), start=start.items):
         begin = start.inner if number == start.items else 0
         for inner, item in enumerate(found[begin:], start=begin + 1):
@@ -224,15 +241,17 @@ def _evaluate(
     faults: Callable[[Any], Iterable[str]],
     place: str,
     joined: Sequence[JoinedSource],
+    look: LookAtImages | None,
     batch: Iterable[Item | Call],
-) -> list[list[Item]]:
-    """The items that each of several calls gives, each with what is joined to it, each record checked."""
+) -> list[list[CheckedItem]]:
+    """The items that each of several calls gives, with what is joined to them, each record and its images checked."""
     evaluated = []
     for item in batch:
         found = list(item()) if callable(item) else [item]
         if joined:
             found = [add_joined(joined, one) for one in found]
-        evaluated.append([_check_record(faults, place, one) for one in found])
+        checked = [_check_record(faults, place, one) for one in found]
+        evaluated.append([CheckedItem(one) if look is None else look(one) for one in checked])
     return evaluated
 
 
@@ -360,6 +379,7 @@ def _run_import(
             workers=workers,
             batch=1 if job.source.image_root == "out" else BATCH,
             joined=joined,
+            look=job.look_at_images(),
         )
         return _keep_records(job, taken, state, on_error, progress)
 
@@ -370,7 +390,7 @@ def _run_import(
         if not is_usable:
             return _count_unusable(job, state)
     provenance = job.provenance(sets)
-    beside = (COUNTS, SKIPPED, DEFECTS, *job.plan.files)
+    beside = (COUNTS, SKIPPED, DEFECTS, IMPLAUSIBLE, *job.plan.files)
     with create(job.out, provenance, beside=beside, notes=(_NOTES,)) as build:
         counts = None if build.finished() is None else read_counts(job.out)
         if counts is not None:
@@ -418,7 +438,7 @@ def _count_unusable(job: Job, state: _State) -> Imported:
 
 def _keep_records(
     job: Job,
-    taken: Iterator[tuple[_StreamPosition, Item]],
+    taken: Iterator[tuple[_StreamPosition, CheckedItem]],
     state: _State,
     on_error: OnError,
     progress: Callable[[int], None],
@@ -427,9 +447,12 @@ def _keep_records(
     expected = Study if job.source.brings == "studies" else Case
     if state.counts.kept == job.limit:
         return
-    for place, item in taken:
+    for place, checked in taken:
         progress(1)
+        item = checked.item
         state.part.records += 1
+        if checked.plausibility is not None:
+            state.part.add_plausibility(checked.plausibility, checked.describe_action)
         if isinstance(item, Skipped):
             if on_error == "stop":
                 raise SourceError(item.message)
@@ -437,7 +460,7 @@ def _keep_records(
             continue
         state.files = {}
         if isinstance(item, WithImages):
-            state.files, item = dict(item.files), item.item  # noqa: PLW2901 - the record inside
+            state.files, item = dict(item.files), item.item
         record = item.record if isinstance(item, Repaired) else item
         if not isinstance(record, expected):
             raise TypeError(

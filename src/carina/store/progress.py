@@ -85,7 +85,9 @@ def progress_bar(title: str, total: int | None) -> Iterator[Advance]:
         with _bar(title, total) as advance:
             yield advance
     else:
-        yield _Lines(title, total)
+        lines = _Lines(title, total)
+        yield lines
+        lines.finish()
 
 
 @contextmanager
@@ -121,12 +123,17 @@ def _bar(title: str, total: int | None) -> Iterator[Advance]:
 
 
 class _Lines:
-    """At most every 30 seconds `Cases: 120 of 2100, 3.4 questions/s, 2 failed`; a quick function prints nothing."""
+    """At most every 30 seconds `Cases: 120 of 2100, 3.4 questions/s, 2 failed`; a quick function prints nothing.
+
+    A function that has printed a line prints another one when it is done, so that no log ends in the middle.
+    """
 
     def __init__(self, title: str, total: int | None) -> None:
         self._title, self._total = title, total
         self._done = self._asked = self._failed = 0
         self._start = self._last_line = time.monotonic()
+        self._printed: int | None = None
+        """Number of items in the last line."""
 
     def __call__(self, done: int = 1, /, *, asked: int = 0, failed: int = 0) -> None:
         self._done += done
@@ -135,7 +142,16 @@ class _Lines:
         now = time.monotonic()
         if now - self._last_line >= _LINE_INTERVAL:
             self._last_line = now
-            print(self._format_line(now - self._start), file=sys.stderr)
+            self._print_line(now)
+
+    def finish(self) -> None:
+        """Print how many items were done, where an earlier line says another number."""
+        if self._printed not in (None, self._done):
+            self._print_line(time.monotonic())
+
+    def _print_line(self, now: float) -> None:
+        self._printed = self._done
+        print(self._format_line(now - self._start), file=sys.stderr)
 
     def _format_line(self, seconds: float) -> str:
         of = "" if self._total is None else f" of {self._total}"

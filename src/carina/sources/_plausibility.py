@@ -1,0 +1,95 @@
+"""What an import does with images that do not look like what their study says of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from carina.cases import Case
+from carina.sources._source import Item, Repaired, Skipped, WithImages
+from carina.store.errors import ImageError
+from carina.studies import Study
+from carina.studies.image_files import inside
+from carina.studies.model import Image
+from carina.studies.pixels import Pixels
+from carina.studies.plausibility import (
+    PlausibilityProblem,
+    PlausibilityResult,
+    check_plausibility,
+    correct_study,
+    read_for_plausibility,
+)
+
+Implausible = Literal["report", "exclude", "correct", "ignore"]
+"""List such images; leave their studies out; correct what can be corrected; or do not open the images at all."""
+
+_REPORTED = "listed"
+_EXCLUDED = "the study is left out"
+
+
+class CheckedItem(NamedTuple):
+    """An item of a reader, and what was found in its images."""
+
+    item: Item
+    plausibility: PlausibilityResult | None = None
+    """None where nobody has looked."""
+    implausible: Implausible = "report"
+
+    def describe_action(self, problem: PlausibilityProblem) -> str:
+        """What was done about a problem."""
+        if self.implausible == "exclude":
+            return _EXCLUDED
+        return problem.correction or _REPORTED if self.implausible == "correct" else _REPORTED
+
+
+@dataclass(frozen=True)
+class LookAtImages:
+    """Compares the images of studies with what the studies say of them; sent to worker processes."""
+
+    folder: Path | None
+    """Where image keys start; None where the reader makes the images, or nobody knows."""
+    implausible: Implausible
+    place: str
+    """Where the records come from, for messages."""
+
+    def __call__(self, item: Item) -> CheckedItem:
+        """The item, corrected or replaced by the reason why it is left out, with what was found."""
+        if isinstance(item, Skipped):
+            return CheckedItem(item)
+        used = item.item if isinstance(item, WithImages) else item
+        study = used.record if isinstance(used, Repaired) else used
+        if isinstance(study, Case):
+            return CheckedItem(item)
+        files = item.files if isinstance(item, WithImages) else {}
+        can_read = self.folder is not None or bool(files)
+        result = check_plausibility(study, partial(self._read, files) if can_read else None)
+        if result.problems and self.implausible == "exclude":
+            first = result.problems[0]
+            reason = f"image {first.image!r} shows {first.seen}, expected {first.expected}"
+            item = Skipped(
+                place=f"{self.place}: {study.id}", field=first.check, reason=reason, kind="implausible",
+                study=study.id,
+            )  # fmt: skip
+        elif result.problems and self.implausible == "correct":
+            item = _replace_study(item, correct_study(study, result.problems))
+        return CheckedItem(item, result, self.implausible)
+
+    def _read(self, files: Mapping[str, bytes], image: Image) -> Pixels | None:
+        content = files.get(image.key)
+        if content is not None:
+            return read_for_plausibility(content, image)
+        assert self.folder is not None  # noqa: S101 - otherwise nothing is read
+        try:
+            path = inside(self.folder.resolve(), image.key)
+        except ValueError as error:
+            raise ImageError(f"{image.key}: {error}") from error
+        return read_for_plausibility(path, image)
+
+
+def _replace_study(item: Item, study: Study) -> Item:
+    """The same item with another study."""
+    if isinstance(item, WithImages):
+        inner = replace(item.item, record=study) if isinstance(item.item, Repaired) else study
+        return replace(item, item=inner)
+    return replace(item, record=study) if isinstance(item, Repaired) else study

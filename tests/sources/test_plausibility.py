@@ -1,0 +1,77 @@
+"""What an import does with images that do not look like what their study says of them."""
+
+import csv
+
+import pytest
+from tests.sources.files import skips, write_text
+
+from carina import CarinaError, import_studies
+from carina.phantom import PhantomOptions, make_studies
+from carina.sources import import_source
+from carina.studies import write_png
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A table of two PA images: the second is inverted."""
+    folder = tmp_path_factory.mktemp("own")
+    made = [
+        pixels[image.key]
+        for study, pixels in make_studies(8, 3, PhantomOptions(size=128))
+        for image in study.images
+        if image.view != "lateral"
+    ]
+    write_png(folder / "a.png", made[0])
+    write_png(folder / "b.png", ~made[1])
+    write_text(folder / "labels.csv", "image,patient,view,label", "a.png,p1,PA,mass", "b.png,p2,PA,mass")
+    return folder / "labels.csv"
+
+
+def read(table, out, **settings):
+    return import_source("table", table, out, images=table.parent, workers=1, **settings)
+
+
+def rows(path):
+    with (path / "implausible.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_an_inverted_image_is_listed_and_kept(table, tmp_path):
+    imported = read(table, tmp_path / "out")
+    assert (imported.counts.kept, imported.counts.images_looked_at) == (2, 2)
+    (row,) = rows(imported.path)
+    assert (row["image"], row["check"], row["what was done"]) == ("b.png", "polarity", "listed")
+    assert [image.monochrome1 for study in imported.opened() for image in study.images] == [False, False]
+
+
+def test_an_inverted_image_is_left_out_on_request(table, tmp_path):
+    imported = read(table, tmp_path / "out", implausible="exclude")
+    assert imported.counts.kept == 1
+    (skipped,) = imported.skipped
+    assert (skipped.kind, skipped.field) == ("implausible", "polarity")
+    assert rows(imported.path)[0]["what was done"] == "the study is left out"
+    assert "implausible" in imported.opened().manifest.options
+
+
+def test_an_inverted_image_is_corrected_on_request(table, tmp_path):
+    imported = read(table, tmp_path / "out", implausible="correct")
+    assert [image.monochrome1 for study in imported.opened() for image in study.images] == [False, True]
+    assert rows(imported.path)[0]["what was done"] == "monochrome1 is set to True"
+
+
+def test_no_image_is_opened_on_request(table, tmp_path):
+    imported = read(table, tmp_path / "out", implausible="ignore")
+    assert (imported.counts.images_looked_at, imported.implausible, skips(imported)) == (0, [], [])
+
+
+def test_several_workers_find_the_same(table, tmp_path):
+    one, two = (
+        import_source("table", table, tmp_path / str(n), images=table.parent, workers=n) for n in (1, 2)
+    )
+    assert one.implausible == two.implausible
+    assert len(one.implausible) == 1
+
+
+def test_an_unknown_choice_is_refused(table, tmp_path):
+    with pytest.raises(CarinaError, match="implausible"):
+        import_studies("table", table, tmp_path / "out", implausible="perhaps")
