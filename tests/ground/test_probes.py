@@ -37,6 +37,7 @@ from carina.studies import (
     open_studies,
     write_studies,
 )
+from carina.studies.readers import FusionRule
 
 HEIGHT, WIDTH = 40, 60
 replace = msgspec.structs.replace
@@ -98,11 +99,11 @@ IMAGE = Image(key="0.png", view="PA", width=WIDTH, height=HEIGHT)
 @pytest.mark.parametrize(
     ("fusion", "expected"),
     # a draws the left half, b both, c the right half: each half has two of three.
-    [("union", BOTH), ("majority", BOTH), ("intersection", None), ("first", LEFT)],
+    [("union", BOTH), ("consensus", BOTH), ("intersection", None), ("first", LEFT)],
 )
 def test_regions_of_several_annotators_become_one_by_the_rule_that_is_named(fusion, expected):
     by_three = finding("mass", drawn(LEFT, "a"), drawn(BOTH, "b"), drawn(RIGHT, "c"))
-    truth = truth_of([by_three], IMAGE, fusion)
+    truth = truth_of([by_three], IMAGE, FusionRule(fusion=fusion))
     if expected is None:
         assert truth is None
         return
@@ -128,23 +129,16 @@ def test_the_side_is_known_where_the_source_states_it_for_every_finding(sides, e
         replace(finding("mass", drawn(LEFT), number=n), location=side and Location(side=side))
         for n, side in enumerate(sides)
     ]
-    assert truth_of(said, IMAGE, "union").side == expected
-
-
-def test_majority_takes_what_half_of_them_marked():
-    two = finding("mass", drawn(LEFT, "a"), drawn(BOTH, "b"))
-    assert truth_of([two], IMAGE, "majority").region == BOTH
-    three = finding("mass", drawn(LEFT, "a"), drawn(BOTH, "b"), drawn(LEFT, "c"))
-    assert truth_of([three], IMAGE, "majority").region == LEFT
+    assert truth_of(said, IMAGE, FusionRule()).side == expected
 
 
 def test_pieces_are_parts_of_masks_and_boxes_as_drawn():
     apart = drawn(box(0, 0, 10, 10).union(box(30, 0, 10, 10), box(50, 30, 1, 1)))
     # The single pixel is a hundredth of the largest part: no piece of its own, but part of the truth.
-    truth = truth_of([finding("mass", apart)], IMAGE, "union")
+    truth = truth_of([finding("mass", apart)], IMAGE, FusionRule())
     assert (len(truth.pieces), truth.region.area) == (2, 201)
     touching = [drawn(box(0, 0, 10, 10), kind="box"), drawn(box(5, 5, 10, 10), kind="box")]
-    truth = truth_of([finding("mass", *touching)], IMAGE, "union")
+    truth = truth_of([finding("mass", *touching)], IMAGE, FusionRule())
     assert [piece.bbox for piece in truth.pieces] == [(0, 0, 10, 10), (5, 5, 10, 10)]
     assert truth.drawn == "box"
 
@@ -152,7 +146,7 @@ def test_pieces_are_parts_of_masks_and_boxes_as_drawn():
 def test_a_region_of_another_image_size_is_refused():
     wrong = drawn(Region.full(10, 10))
     with pytest.raises(CarinaError, match=f"image {IMAGE.key}: .*10 x 10.*40 x 60"):
-        truth_of([finding("mass", wrong)], IMAGE, "union")
+        truth_of([finding("mass", wrong)], IMAGE, FusionRule())
 
 
 # ---- which ----------------------------------------------------------------------------------------------------------
@@ -343,7 +337,7 @@ def bench(tmp_path_factory):
         root / "studies", [*ill, *(study(n, NO_EFFUSION) for n in range(3, 8))], Provenance(command="test")
     )
     studies = open_studies(root / "studies")
-    return root, studies, build_ground(studies, root / "bench", fusion="intersection", workers=1)
+    return root, studies, build_ground(studies, root / "bench", readers="intersection", workers=1)
 
 
 def test_cases_are_consistent_and_state_their_facts(bench):
@@ -374,19 +368,19 @@ def test_cases_are_consistent_and_state_their_facts(bench):
 def test_a_study_that_cannot_be_used_is_listed_and_the_others_are_built(bench):
     root, studies, built = bench
     (target,) = built.build_report.targets
-    assert target.left_out == {"its regions are empty or do not fit the image": 1}
-    assert "s2,pleural effusion,its regions" in (root / "bench" / "skipped.csv").read_text()
+    assert target.left_out == {"no pixel is left of the regions of its readers": 1}
+    assert "s2,pleural effusion,no pixel is left" in (root / "bench" / "skipped.csv").read_text()
     with pytest.raises(CarinaError, match=r"study s2, pleural effusion: 2\.png: no pixel .*intersection"):
-        build_ground(studies, root / "stopped", fusion="intersection", workers=1, on_error="stop")
+        build_ground(studies, root / "stopped", readers="intersection", workers=1, on_error="stop")
 
 
 def test_any_number_of_workers_gives_the_same_bytes_and_a_second_call_changes_nothing(bench):
     root, studies, _ = bench
-    build_ground(studies, root / "two", fusion="intersection", workers=2)
+    build_ground(studies, root / "two", readers="intersection", workers=2)
     for path in sorted((root / "bench").rglob("*.*")):
         assert path.read_bytes() == (root / "two" / path.relative_to(root / "bench")).read_bytes(), path
     before = {path: path.stat().st_mtime_ns for path in (root / "two").rglob("*.parquet")}
-    build_ground(studies, root / "two", fusion="intersection", workers=1)
+    build_ground(studies, root / "two", readers="intersection", workers=1)
     assert before == {path: path.stat().st_mtime_ns for path in (root / "two").rglob("*.parquet")}
 
 
@@ -419,7 +413,7 @@ def test_memory_does_not_grow_with_the_number_of_studies(tmp_path, monkeypatch):
 def test_a_build_that_sorts_on_disk_gives_the_same_bytes_and_leaves_nothing_else(bench, monkeypatch):
     root, studies, _ = bench
     monkeypatch.setattr(build, "sort_on_disk", partial(sort_on_disk, run=1))
-    build_ground(studies, root / "sorted", fusion="intersection", workers=1)
+    build_ground(studies, root / "sorted", readers="intersection", workers=1)
     files = {path.relative_to(root / "bench") for path in (root / "bench").rglob("*")}
     assert {path.relative_to(root / "sorted") for path in (root / "sorted").rglob("*")} == files
     for path in files:
@@ -428,7 +422,16 @@ def test_a_build_that_sorts_on_disk_gives_the_same_bytes_and_leaves_nothing_else
 
 
 def test_options_are_checked():
-    for wrong in ({"per_target": 0}, {"absent": -1}, {"fusion": "mean"}, {"split": "dev"}, {"ask": "x"}):
+    for wrong in (
+        {"per_target": 0},
+        {"absent": -1},
+        {"readers": "mean"},
+        {"at_least": 2},
+        {"readers": "consensus", "at_least": 0},
+        {"box_overlap": 0},
+        {"split": "dev"},
+        {"ask": "x"},
+    ):
         with pytest.raises(CarinaError):
             GroundOptions(**wrong)
     with pytest.raises(CarinaError, match="targets "):

@@ -11,7 +11,9 @@ from carina.percept.analysis import analyse_lesion, frontal_image, subject_of
 from carina.percept.lesions import LESIONS
 from carina.percept.records import LesionAnalysis, Skipped
 from carina.percept.rules import Ineligible, Rules
+from carina.percept.truth import FusedMasks
 from carina.studies import Image, Region
+from carina.studies.readers import FusionRule
 
 RULES = Rules()
 replace = msgspec.structs.replace
@@ -222,6 +224,38 @@ def test_annotators_who_have_drawn_the_lesion_must_agree(chest):
     assert told == "annotators disagree"
     # Two ellipses of which one has half the axes: a quarter of the area.
     assert detail == "a and b overlap by 0.26"
+
+
+@pytest.mark.parametrize(
+    ("fusion", "expected"),
+    [("union", "large"), ("consensus", "middle"), ("intersection", "small"), ("consensus 1", "large")],
+)
+def test_masks_of_several_readers_become_one_by_a_rule(chest, fusion, expected):
+    masks = {
+        name: chest.ellipse(75, 130, wide, high)
+        for name, wide, high in (("large", 35, 60), ("middle", 25, 45), ("small", 18, 30))
+    }
+    findings = [chest.finding("edema", mask, annotator=name) for name, mask in masks.items()]
+    drawn = tuple(one for finding in findings for one in finding.annotations)
+    study = chest.study(msgspec.structs.replace(findings[0], annotations=drawn))
+    name, _, at_least = fusion.partition(" ")
+    rule = FusionRule(fusion=name, at_least=int(at_least) if at_least else None)
+    truth = FusedMasks(rule)(study, study.images[0], LESIONS["edema"])
+    assert (truth.mask == masks[expected]).all()
+    assert truth.provenance.startswith(
+        f"drawn by large, middle, small; {rule.describe(3)}, who overlap by 0."
+    )
+
+
+def test_readers_who_share_no_pixel_leave_no_lesion(chest):
+    findings = [
+        chest.finding("edema", chest.ellipse(x, 130, 20, 30), annotator=name)
+        for x, name in ((75, "a"), (184, "b"))
+    ]
+    drawn = tuple(one for finding in findings for one in finding.annotations)
+    study = chest.study(msgspec.structs.replace(findings[0], annotations=drawn))
+    with pytest.raises(Ineligible, match="share no pixel"):
+        FusedMasks(FusionRule(fusion="consensus"))(study, study.images[0], LESIONS["edema"])
 
 
 def test_a_lesion_under_another_dense_finding_is_ineligible(chest):

@@ -73,6 +73,13 @@ def test_every_field_of_a_study(physionet, tmp_path):
         name_of("Other disease"): ("Other diseases", "uncertain", []),
         "cardiomegaly": ("Cardiomegaly", "uncertain", [("R8", "box", (5, 50, 85, 30))]),
     }
+    assert study.assessed.readers == ("R10", "R8", "R9")
+    assert {f.name: f.stated_by for f in study.findings} == {
+        "atelectasis": ("R10", "R9"),
+        "pneumonia": ("R10",),
+        name_of("Other disease"): ("R8",),
+        "cardiomegaly": ("R8",),
+    }
     assert study.assessed.findings == "listed"
     assert study.assessed.listed == tuple(
         sorted({name_of(label) for label in (*LOCAL_LABELS, *GLOBAL_LABELS)})
@@ -86,12 +93,14 @@ def test_an_image_that_all_readers_call_normal(physionet, tmp_path):
     assert [(f.name, f.label, f.certainty) for f in studies["b"].findings] == [
         ("abnormality", "No finding", "absent")
     ]
+    assert studies["b"].assessed.readers == ("R10", "R8", "R9")
 
 
 def test_the_test_images_are_a_consensus(physionet, tmp_path):
     studies, _ = read_studies("vindr-cxr", physionet, tmp_path / "out")
     study = studies["c"]
     assert study.split == "test"
+    assert study.assessed.readers == ()  # one consensus is no set of readers
     found = {f.name: (f.label, f.certainty, boxes(f)) for f in study.findings}
     assert found["pleural effusion"] == (
         "Pleural effusion",

@@ -71,6 +71,22 @@ def percept(
             show_default="a signed-distance warp",
         ),
     ] = None,
+    readers: Annotated[
+        Literal["first", "union", "consensus", "intersection"],
+        typer.Option(
+            help="Masks of several readers: first (by name, where they agree), union, consensus (more than half of "
+            "them) or intersection."
+        ),
+    ] = "first",
+    at_least: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Readers who must agree, with --readers consensus.",
+            show_default="more than half",
+        ),
+    ] = None,
     max_failures: Annotated[
         float,
         typer.Option(
@@ -114,6 +130,8 @@ def percept(
         split=split,
         segmenter=segmenter,
         deformer=deformer,
+        readers=readers,
+        at_least=at_least,
         workers=workers,
         progress=partial(progress, quiet=json),
     )
@@ -255,12 +273,31 @@ def ground(
         Literal["finding", "phrase"],
         typer.Option(help="What is to be found: finding (by its name) or phrase (a sentence of the report)."),
     ] = "finding",
-    fusion: Annotated[
-        Literal["union", "majority", "intersection", "first"],
+    readers: Annotated[
+        Literal["union", "consensus", "intersection", "weighted-boxes", "first", "each"],
         typer.Option(
-            help="How regions of several annotators are joined: union, majority, intersection or first."
+            help="Regions of several readers: union, consensus (more than half of them), intersection, weighted-boxes "
+            "(boxes that overlap, averaged), first (by name), or each (a probe for each reader)."
         ),
     ] = "union",
+    at_least: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Readers who must agree, with --readers consensus or weighted-boxes.",
+            show_default="more than half",
+        ),
+    ] = None,
+    box_overlap: Annotated[
+        float,
+        typer.Option(
+            min=0.01,
+            max=1,
+            metavar="IOU",
+            help="Least overlap (IoU) of boxes that weighted-boxes takes for the same thing.",
+        ),
+    ] = 0.5,
     lateral: Annotated[bool, typer.Option("--lateral", help="Ask about lateral views too.")] = False,
     seed: SeedOption = 0,
     split: SplitOption = None,
@@ -282,7 +319,8 @@ def ground(
     Examples:
       carina build ground studies -o probes
       carina build ground studies -o probes --split test --target nodule --target "pleural effusion"
-      carina build ground studies -o probes --ask phrase --fusion majority
+      carina build ground studies -o probes --ask phrase
+      carina build ground studies -o probes --readers consensus --at-least 2
     """
     from carina.cases.building import read_build_report
     from carina.ground import GroundBuildReport, build_ground
@@ -294,7 +332,9 @@ def ground(
         absent=absent,
         targets=target or None,
         ask=ask,
-        fusion=fusion,
+        readers=readers,
+        at_least=at_least,
+        box_overlap=box_overlap,
         lateral=lateral,
         seed=seed,
         split=split,

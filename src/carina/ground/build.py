@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -22,7 +22,8 @@ from carina.cases.building import (
     write_skipped,
 )
 from carina.ground.build_report import GroundBuildReport, TargetReport
-from carina.ground.options import Ask, Fusion, GroundOptions
+from carina.ground.facts import ReaderFacts
+from carina.ground.options import Ask, GroundOptions, Readers
 from carina.ground.probe import Probe, make_case
 from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, image_at, select_probes
 from carina.ground.truth import truth_of
@@ -34,9 +35,10 @@ from carina.store.results import Location, as_path
 from carina.store.workers import in_order
 from carina.studies import Studies, Study
 from carina.studies.lookalikes import looks_like
+from carina.studies.readers import BOX_OVERLAP, agree_with_others, presence_votes
 from carina.studies.vocabulary import SHORT_NAMES
 
-PROTOCOL_VERSION: Final = 2
+PROTOCOL_VERSION: Final = 3
 """Raised when the same studies, seed and options give other probes."""
 PART_SIZE: Final = 512
 UNSORTED: Final = ".unsorted"
@@ -44,8 +46,13 @@ UNSORTED: Final = ".unsorted"
 _DECODER: Final = msgspec.msgpack.Decoder(Case)
 _NOT_NEEDED: Final = ("devices", "relations", "recommendations")
 _NOT_SCREENED: Final = ("anatomy",)
-UNFIT: Final = "its regions are empty or do not fit the image"
+UNFIT: Final = "its regions do not fit the image or the way in which readers are joined"
+NOTHING_LEFT: Final = "no pixel is left of the regions of its readers"
 OnError = Literal["skip", "stop"]
+
+
+class NothingLeftError(CarinaError):
+    """The rule for several readers leaves nothing of their regions."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,9 @@ def build_ground(
     absent: float = 1.0,
     targets: Sequence[str] | None = None,
     ask: Ask = "finding",
-    fusion: Fusion = "union",
+    readers: Readers = "union",
+    at_least: PositiveInt | None = None,
+    box_overlap: float = BOX_OVERLAP,
     lateral: bool = False,
     seed: int = 0,
     split: str | None = None,
@@ -88,7 +97,11 @@ def build_ground(
         targets: Findings to ask about, as studies call them; "effusion" and "opacity" stand for "pleural effusion" and
             "lung opacity". By default all that are drawn.
         ask: "finding" asks for a finding by its name, "phrase" for what a sentence of the report says of it.
-        fusion: How regions of several annotators are joined: "union", "majority", "intersection" or "first".
+        readers: What becomes of the regions of several readers: "union" (what any reader marked), "consensus" (what
+            more than half of the readers marked, or `at_least` of them), "intersection", "weighted-boxes" (boxes that
+            overlap, averaged), "first" (the first reader by name), or "each" (a probe for each reader).
+        at_least: Readers who must agree, with "consensus" and "weighted-boxes"; more than half by default.
+        box_overlap: Least overlap (IoU) of boxes that "weighted-boxes" takes for the same thing.
         lateral: Whether lateral views are asked about too.
         seed: Seed for all random choices.
         split: Use only studies of this split: "train", "val" or "test".
@@ -114,7 +127,9 @@ def build_ground(
         absent=absent,
         targets=tuple(targets or ()),
         split=split,
-        fusion=fusion,
+        readers=readers,
+        at_least=at_least,
+        box_overlap=box_overlap,
         ask=ask,
         lateral=lateral,
     )
@@ -221,16 +236,25 @@ def _make_cases(task: _Task) -> tuple[list[tuple[str, bytes]], list[tuple[str, s
             except CarinaError as error:
                 if task.on_error == "stop":
                     raise CarinaError(f"study {study.id}, {chosen.target}: {error}") from error
-                unfit.append((study.id, chosen.target, UNFIT))
+                reason = NOTHING_LEFT if isinstance(error, NothingLeftError) else UNFIT
+                unfit.append((study.id, chosen.target, reason))
     return made, unfit
 
 
 def _make_probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> Probe:
     image = image_at(study, chosen.image)
-    findings = [f for f in study.findings if f.name == chosen.target and f.certainty == "present"]
-    truth = truth_of(findings, image, options.fusion) if chosen.present else None
-    if chosen.present and truth is None:
-        raise CarinaError(f"{image.key}: no pixel is left of its regions ({options.fusion})")
+    wanted = chosen.wanted
+    votes = presence_votes(study, chosen.target)
+    truth = None
+    if chosen.present:
+        findings = [f for f in study.findings if f.name == chosen.target and f.certainty == "present"]
+        if wanted.findings:
+            findings = [f for f in findings if f.id in wanted.findings]
+        truth = truth_of(
+            findings, image, options.rule, looked=len(study.assessed.readers), reader=wanted.reader or None
+        )
+        if truth is None:
+            raise NothingLeftError(f"{image.key}: {NOTHING_LEFT} ({options.readers})")
     alike = looks_like(chosen.target)
     present = {f.name for f in study.findings if f.name in alike and f.certainty != "absent"}
     return Probe(
@@ -239,9 +263,20 @@ def _make_probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> 
         target=chosen.target,
         truth=truth,
         phrase=chosen.phrase,
+        reader=wanted.reader or None,
+        readers=_add_presence({} if truth is None else truth.readers, votes),
         alike=tuple(sorted(present)),
         yes_first=chosen.yes_first,
     )
+
+
+def _add_presence(scores: Mapping[str, ReaderFacts], votes: Mapping[str, bool]) -> dict[str, ReaderFacts]:
+    """The scores of the readers, with whether each says what most of the others say about presence."""
+    agrees = agree_with_others(votes)
+    return {
+        reader: replace(scores.get(reader, ReaderFacts()), presence=agrees.get(reader))
+        for reader in sorted({*scores, *agrees})
+    }
 
 
 def _make_report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildReport:

@@ -1,9 +1,28 @@
 """Facts of ground: what the keys of its probes rest on."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from carina.cases.facts import FactRecord, LesionFacts, Stored
+from carina.cases.facts import FactGroup, FactRecord, LesionFacts, Stored
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReaderFacts(FactGroup):
+    """How one reader does against the others: what the reader drew is scored as the map or the boxes of a model are.
+
+    The truth is that of the other readers, fused by the rule of the benchmark.
+    """
+
+    iou: Annotated[float | None, Stored("reader IoU")] = None
+    dice: Annotated[float | None, Stored("reader Dice")] = None
+    pointing: Annotated[float | None, Stored("reader pointing")] = None
+    """Share of what the reader drew that lies in the truth: the pointing game of a map that is 1 there, 0 elsewhere."""
+    auroc: Annotated[float | None, Stored("reader pixel AUROC")] = None
+    boxes: Annotated[float | None, Stored("reader boxes IoU")] = None
+    """Mean IoU of the best pairs of boxes; boxes without a partner count as 0."""
+    presence: Annotated[float | None, Stored("reader on presence")] = None
+    """1 where the reader says what most of the others say about presence, else 0; none where the others are divided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,13 +38,17 @@ class GroundCaseFacts(LesionFacts):
     annotators: Annotated[float | None, Stored("annotators")] = None
     """How many annotators drew it."""
     fusion: Annotated[str | None, Stored("fusion")] = None
-    """How regions of several annotators were joined; "one annotator" where there was one."""
+    """How regions of several readers became one, in words; "one annotator" where there was one."""
+    reader: Annotated[str | None, Stored("reader")] = None
+    """The reader whose region is the truth, where each reader has a probe."""
     side: Annotated[str | None, Stored("side")] = None
     """Side of the patient: "right", "left" or "bilateral"."""
     agreement: Annotated[float | None, Stored("agreement")] = None
     """Mean overlap (IoU) of two annotators."""
     looks_like: Annotated[tuple[str, ...], Stored("looks like")] = ()
     """Other findings of the same study that look the same."""
+    readers: Mapping[str, ReaderFacts] = field(default_factory=dict)
+    """By reader, how the reader does against the others; empty where the source has one reader."""
 
     stored_order: ClassVar = (
         "phrase",
@@ -36,10 +59,12 @@ class GroundCaseFacts(LesionFacts):
         "drawn",
         "annotators",
         "fusion",
+        "reader",
         "side",
         "agreement",
         "conspicuity",
         "looks_like",
+        "readers",
     )
 
 

@@ -5,11 +5,12 @@ from typing import Literal, get_args
 
 from carina.cases.building import check_choice
 from carina.store.errors import CarinaError
+from carina.studies.readers import BOX_OVERLAP, FusionRule
 from carina.studies.vocabulary import Split
 
-Fusion = Literal["union", "majority", "intersection", "first"]
-"""How regions of several annotators are joined: pixels that any of them marked, that at least half of them marked, that
-all of them marked, or the region of the first annotator by name."""
+Readers = Literal["union", "consensus", "intersection", "weighted-boxes", "first", "each"]
+"""What becomes of the regions of several readers: one region by a rule of `carina.studies.readers`, or a probe for each
+reader."""
 Ask = Literal["finding", "phrase"]
 """What is asked for: a finding by its name, or what a sentence of the report says of it."""
 
@@ -26,7 +27,11 @@ class GroundOptions:
     targets: tuple[str, ...] = ()
     """Findings to ask about; empty for all that are drawn."""
     split: str | None = None
-    fusion: Fusion = "union"
+    readers: Readers = "union"
+    at_least: int | None = None
+    """Readers who must agree, for consensus and weighted boxes; None for more than half."""
+    box_overlap: float = BOX_OVERLAP
+    """Least IoU of boxes that weighted boxes takes for the same thing."""
     ask: Ask = "finding"
     lateral: bool = False
     """Whether lateral views are asked about too."""
@@ -38,8 +43,15 @@ class GroundOptions:
             raise CarinaError(
                 f"absent {self.absent}: expected 0 to 10 negative probes for each positive probe"
             )
-        check_choice("fusion", self.fusion, get_args(Fusion))
+        check_choice("readers", self.readers, get_args(Readers))
+        self.rule  # noqa: B018 - checks the options of fusion
         check_choice("ask", self.ask, get_args(Ask))
         check_choice("split", self.split, get_args(Split))
         if len(set(self.targets)) < len(self.targets):
             raise CarinaError(f"targets {', '.join(self.targets)}: a finding is named twice; name each once")
+
+    @property
+    def rule(self) -> FusionRule:
+        """How regions of several readers become one; where each reader has a probe, there is nothing to fuse."""
+        fusion = "union" if self.readers == "each" else self.readers
+        return FusionRule(fusion=fusion, at_least=self.at_least, box_overlap=self.box_overlap)

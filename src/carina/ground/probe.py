@@ -5,13 +5,14 @@ map is compared with the region (`carina explain`).
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from carina.cases import Box, Branch, Case, CaseRegion, CaseView, Key, Option, Panel, Step, case_image
-from carina.ground.facts import GroundCaseFacts
+from carina.ground.facts import GroundCaseFacts, ReaderFacts
 from carina.ground.options import GroundOptions
 from carina.ground.truth import Truth
 from carina.store.seeding import rng
@@ -50,6 +51,10 @@ class Probe:
     truth: Truth | None
     """None for a negative probe."""
     phrase: str
+    reader: str | None = None
+    """The reader whose region is the truth, where each reader has a probe."""
+    readers: Mapping[str, ReaderFacts] = field(default_factory=dict)
+    """By reader, how the reader does against the others."""
     alike: tuple[str, ...] = ()
     """Other findings of the same study that look the same."""
     yes_first: bool = True
@@ -58,7 +63,7 @@ class Probe:
 def make_case(probe: Probe, options: GroundOptions) -> Case:
     """The case of a probe."""
     study, image, truth = probe.study, probe.image, probe.truth
-    name = case_id(options.seed, study.id, image.key, probe.target, probe.phrase)
+    name = case_id(options.seed, study.id, image.key, probe.target, probe.phrase, reader=probe.reader)
     regions, roles = _name_regions(probe, rng(options.seed, name, "regions"))
     return Case(
         id=name,
@@ -76,13 +81,14 @@ def make_case(probe: Probe, options: GroundOptions) -> Case:
             _make_presence_step(probe),
             *(() if truth is None else (_make_localisation_step(probe, truth, roles["truth"]),)),
         ),
-        facts=_make_facts(probe, roles, options).rows(),
+        facts=_make_facts(probe, roles).rows(),
     )
 
 
-def case_id(seed: int, study: str, image: str, target: str, phrase: str) -> str:
-    """An id that depends on the question and the image, and does not reveal the answer."""
-    parts = "".join(f"{len(part)}:{part}" for part in (study, image, target, phrase))
+def case_id(seed: int, study: str, image: str, target: str, phrase: str, *, reader: str | None = None) -> str:
+    """An id that depends on the question, the image and the reader, and does not reveal the answer."""
+    named = (study, image, target, phrase, *(() if reader is None else (reader,)))
+    parts = "".join(f"{len(part)}:{part}" for part in named)
     return f"g-{hashlib.sha256(f'{seed}/{parts}'.encode()).hexdigest()[:16]}"
 
 
@@ -181,11 +187,11 @@ def _box_corners(piece: Region, sides: tuple[int, ...]) -> tuple[float, float, f
     return x1, y1, x2, y2
 
 
-def _make_facts(probe: Probe, roles: dict[str, str], options: GroundOptions) -> GroundCaseFacts:
+def _make_facts(probe: Probe, roles: dict[str, str]) -> GroundCaseFacts:
     names = {name: role for role, name in sorted(roles.items())}
     truth = probe.truth
     if truth is None:
-        return GroundCaseFacts(phrase=probe.phrase, roles=names)
+        return GroundCaseFacts(phrase=probe.phrase, roles=names, readers=probe.readers)
     region = truth.region
     return GroundCaseFacts(
         phrase=probe.phrase,
@@ -195,9 +201,11 @@ def _make_facts(probe: Probe, roles: dict[str, str], options: GroundOptions) -> 
         pieces=float(len(truth.pieces)),
         drawn=truth.drawn,
         annotators=float(truth.annotators),
-        fusion=options.fusion if truth.annotators > 1 else "one annotator",
+        fusion=truth.fusion,
+        reader=probe.reader,
         side=truth.side,
         agreement=truth.agreement,
         conspicuity=truth.conspicuity,
         looks_like=probe.alike,
+        readers=probe.readers,
     )

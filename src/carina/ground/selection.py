@@ -9,15 +9,16 @@ import hashlib
 import sys
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, overload
+from typing import Final, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from carina.ground.options import GroundOptions
-from carina.studies import Image, Study
+from carina.ground.truth import drawn_on
+from carina.studies import Finding, Image, Study
 from carina.studies.assessment import NOT_LOOKED_FOR, UNNAMED, names_looked_for
 from carina.studies.faults import is_sound_image
 from carina.studies.lookalikes import looks_like, may_be_called
@@ -44,6 +45,17 @@ _ROW: Final = np.dtype(
 """A selected probe."""
 
 
+class Wanted(NamedTuple):
+    """What a probe asks for, and what its truth is made of."""
+
+    phrase: str
+    """Name of the finding, or a sentence of the report."""
+    reader: str = ""
+    """The reader whose region is the truth, where each reader has a probe."""
+    findings: tuple[str, ...] = ()
+    """Ids of the findings that the sentence states; none for all findings of the name."""
+
+
 @dataclass(frozen=True, slots=True)
 class SelectedProbe:
     """A probe that will be built."""
@@ -53,9 +65,14 @@ class SelectedProbe:
     target: str
     image: int
     """Place of the image among the images of the study, sorted by key."""
-    phrase: str
+    wanted: Wanted
     present: bool
     yes_first: bool = True
+
+    @property
+    def phrase(self) -> str:
+        """Name of the finding, or a sentence of the report."""
+        return self.wanted.phrase
 
 
 @dataclass
@@ -65,7 +82,7 @@ class _Probes:
     places: "array[int]" = field(default_factory=lambda: array("q"))
     images: "array[int]" = field(default_factory=lambda: array("i"))
     phrases: "array[int]" = field(default_factory=lambda: array("q"))
-    """Places in the list of phrases."""
+    """Numbers of what is asked for."""
     patients: "array[int]" = field(default_factory=lambda: array("q"))
     ranks: bytearray = field(default_factory=bytearray)
     """Places in a random order: digests of `_RANK` bytes."""
@@ -98,8 +115,8 @@ class ProbeCandidates:
     """By finding, the patients in whom it is present or uncertain."""
     patients: dict[str, int] = field(default_factory=dict)
     """Numbers of the patients."""
-    phrases: dict[str, int] = field(default_factory=dict)
-    """Numbers of the phrases."""
+    phrases: dict[Wanted, int] = field(default_factory=dict)
+    """Numbers of what probes ask for."""
     skipped: list[tuple[str, str, str]] = field(default_factory=list)
     """Study, finding and reason, for findings that are present and cannot be asked about."""
     not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -110,15 +127,15 @@ class ProbeCandidates:
         """The number of a patient."""
         return self.patients.setdefault(patient, len(self.patients))
 
-    def number_phrase(self, phrase: str) -> int:
-        """The number of a phrase."""
-        return self.phrases.setdefault(phrase, len(self.phrases))
+    def number_phrase(self, wanted: Wanted) -> int:
+        """The number of what a probe asks for."""
+        return self.phrases.setdefault(wanted, len(self.phrases))
 
 
 class SelectedProbes(Sequence[SelectedProbe]):
     """The probes of a benchmark, in the order of the studies; each is made when it is asked for."""
 
-    def __init__(self, targets: Sequence[str], phrases: Sequence[str], rows: NDArray[np.void]) -> None:
+    def __init__(self, targets: Sequence[str], phrases: Sequence[Wanted], rows: NDArray[np.void]) -> None:
         self._targets = targets
         self._phrases = phrases
         self._rows = rows
@@ -240,25 +257,34 @@ def _add_present(
         candidates.skipped.append((study.id, name, UNCERTAIN))
         return
     images = images_of(study, options)
-    drawn = {
-        drawn.image
-        for finding in study.findings
-        if finding.name == name and finding.certainty == "present"
-        for drawn in finding.annotations
-    }
-    there = [image for image in images if image.key in drawn]
+    present = [f for f in study.findings if f.name == name and f.certainty == "present"]
+    readers = {image.key: _list_readers(present, image, options) for image in images}
+    there = [image for image in images if readers[image.key]]
     if not there:
         candidates.skipped.append((study.id, name, NOT_DRAWN if images else NO_IMAGE))
         return
-    phrases = [name] if options.ask == "finding" else list(dict.fromkeys(_find_phrases(study, name)))
-    if not phrases:
-        candidates.skipped.append((study.id, name, NO_PHRASE))
+    asked = [Wanted(name)] if options.ask == "finding" else _find_phrases(study, present)
     probes = candidates.present[name]
+    is_asked = False
     for image in there:
-        for phrase in phrases:
-            _add_probe(
-                candidates, probes, study_at, target=name, image=image, phrase=phrase, seed=options.seed
-            )
+        for wanted in asked:
+            own = [f for f in present if f.id in wanted.findings] if wanted.findings else present
+            for reader in _list_readers(own, image, options):
+                is_asked = True
+                one = wanted._replace(reader=reader)
+                _add_probe(
+                    candidates, probes, study_at, target=name, image=image, wanted=one, seed=options.seed
+                )
+    if not is_asked:
+        candidates.skipped.append((study.id, name, NO_PHRASE))
+
+
+def _list_readers(findings: Sequence[Finding], image: Image, options: GroundOptions) -> list[str]:
+    """Readers who each get a probe of findings on an image; one without a name stands for all together."""
+    drawn = drawn_on(findings, image)
+    if options.readers == "each":
+        return sorted({one.annotator for one in drawn})
+    return [""] if drawn else []
 
 
 def _add_absent(
@@ -280,22 +306,22 @@ def _add_absent(
             (place, study),
             target=name,
             image=images[0],
-            phrase=name,
+            wanted=Wanted(name),
             seed=options.seed,
         )
 
 
-def _find_phrases(study: Study, name: str) -> Iterator[str]:
-    """Sentences of the report that state findings of this name, all of them present, and nothing else."""
+def _find_phrases(study: Study, present: Sequence[Finding]) -> list[Wanted]:
+    """Sentences of the report that state present findings of one name and nothing else, with these findings."""
     if study.report is None:
-        return
-    present = {f.id for f in study.findings if f.name == name and f.certainty == "present"}
-    whole = {f.id for f in study.findings if f.name == name}
+        return []
+    ids = {finding.id for finding in present}
+    stated: dict[str, set[str]] = {}
     for sentence in study.report.sentences:
         about = {state.about for state in sentence.states}
-        # A sentence about one of several findings would describe only a part of the region.
-        if about and about == present == whole and all(state.kind == "finding" for state in sentence.states):
-            yield study.report.quote(sentence).strip()
+        if about and about <= ids and all(state.kind == "finding" for state in sentence.states):
+            stated.setdefault(study.report.quote(sentence).strip(), set()).update(about)
+    return [Wanted(phrase, findings=tuple(sorted(about))) for phrase, about in stated.items()]
 
 
 def _add_probe(
@@ -305,16 +331,18 @@ def _add_probe(
     *,
     target: str,
     image: Image,
-    phrase: str,
+    wanted: Wanted,
     seed: int,
 ) -> None:
     place, study = study_at
     # A random order that depends on the seed alone, so that a smaller sample is the beginning of a larger one.
-    text = f"{seed}/{target}/{place}/{image.key}/{phrase}"
+    text = (
+        f"{seed}/{target}/{place}/{image.key}/{wanted.phrase}{f'/{wanted.reader}' if wanted.reader else ''}"
+    )
     to.add(
         place,
         sorted(other.key for other in study.images).index(image.key),
-        candidates.number_phrase(phrase),
+        candidates.number_phrase(wanted),
         candidates.number_patient(study.patient),
         hashlib.sha256(text.encode()).digest()[:_RANK],
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -50,7 +50,7 @@ from carina.percept.select import (
     choose_masks,
 )
 from carina.percept.steps import PATHS
-from carina.percept.truth import SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
+from carina.percept.truth import FusedMasks, SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
 from carina.store import PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
@@ -58,12 +58,15 @@ from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.workers import in_order
 from carina.studies import Studies
+from carina.studies.readers import FusionRule
 from carina.studies.vocabulary import Split
 
 PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and rules give other cases."""
 PART_SIZE: Final = 256
 _NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")
+Readers = Literal["first", "union", "consensus", "intersection"]
+"""What becomes of the masks of several readers: the first reader's by name, where all agree; or one mask by a rule."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,9 @@ class BuildOptions:
     """Name of the model that draws the masks (`sam:PATH`); None for the study set's own masks."""
     deformer: str | None = None
     """Name of the model that deforms them; None for the signed-distance warp."""
+    readers: Readers = "first"
+    at_least: int | None = None
+    """Readers who must agree, for consensus; None for more than half."""
 
     def __post_init__(self) -> None:
         for target in self.targets:
@@ -87,6 +93,17 @@ class BuildOptions:
         if len(set(self.targets)) < len(self.targets):
             raise CarinaError(f"targets {', '.join(self.targets)}: a lesion is named twice; name each once")
         check_choice("split", self.split, get_args(Split))
+        check_choice("readers", self.readers, get_args(Readers))
+        FusionRule(fusion=self.readers, at_least=self.at_least)
+        if self.segmenter is not None and self.readers != "first":
+            raise CarinaError(
+                f"readers {self.readers!r}: a segmenter draws the masks; leave one of the two out"
+            )
+
+    @property
+    def rule(self) -> FusionRule | None:
+        """How masks of several readers become one; None for the first reader's, where the readers agree."""
+        return None if self.readers == "first" else FusionRule(fusion=self.readers, at_least=self.at_least)
 
 
 @check_arguments
@@ -100,6 +117,8 @@ def build_percept(
     split: str | None = None,
     segmenter: str | None = None,
     deformer: str | None = None,
+    readers: Readers = "first",
+    at_least: PositiveInt | None = None,
     rules: Rules | None = None,
     workers: PositiveInt | None = None,
     progress: Progress = no_progress,
@@ -119,6 +138,10 @@ def build_percept(
         split: Use only studies of this split: "train", "val" or "test".
         segmenter: Model that draws the masks, such as "sam:weights"; the studies' own masks by default.
         deformer: Model that deforms the masks; a signed-distance warp by default.
+        readers: What becomes of the masks of several readers: "first" (the first reader by name, where all overlap by
+            0.7 or more), "union" (what any reader marked), "consensus" (what more than half of the readers marked, or
+            `at_least` of them) or "intersection".
+        at_least: Readers who must agree, with "consensus"; more than half by default.
         rules: Limits of the protocol, as a `carina.percept.Rules`; the defaults if None.
         workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
@@ -144,6 +167,8 @@ def build_percept(
         rules=rules or Rules(),
         segmenter=segmenter,
         deformer=deformer,
+        readers=readers,
+        at_least=at_least,
     )
     directory = as_path(out)
     _build(
@@ -206,6 +231,8 @@ def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) ->
             "targets": list(options.targets),
             "split": options.split,
             "rules": rules,
+            "readers": options.readers,
+            "at_least": options.at_least,
             **{role: None if model is None else asdict(model) for role, model in models.items()},
         },
     )
@@ -234,6 +261,7 @@ class _Task(msgspec.Struct, frozen=True):
     rules: Rules
     segmenter: str | None
     deformer: str | None
+    rule: FusionRule | None
 
 
 def _analyse_candidates(
@@ -272,6 +300,7 @@ def _analyse_candidates(
                         rules=options.rules,
                         segmenter=options.segmenter,
                         deformer=options.deformer,
+                        rule=options.rule,
                     )
 
     def add_outcome(target: str, candidate: Candidate, outcome: Outcome) -> None:
@@ -304,7 +333,7 @@ def _analyse_candidates(
 
 def _analyse_one(task: _Task) -> Outcome:
     studies = open_in_worker(task.directory, *_NOT_NEEDED)
-    truth_of: TruthSource = masks_as_drawn
+    truth_of: TruthSource = masks_as_drawn if task.rule is None else FusedMasks(task.rule)
     if task.segmenter is not None:
         truth_of = SegmenterTruth(_open_segmenter(task.segmenter), grey_reader(studies), task.rules)
     deformer_of: DeformerSource = warp_deformer

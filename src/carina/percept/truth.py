@@ -6,6 +6,8 @@ provenance of the mask says so.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import fmean
 from typing import Final, Protocol
 
 import cv2
@@ -20,6 +22,7 @@ from carina.percept.rules import Ineligible, Rules
 from carina.store.errors import CarinaError
 from carina.studies import Studies, display_image
 from carina.studies.model import Annotation, Finding, Image, Study
+from carina.studies.readers import FusionRule, fuse_readers, join_regions
 from carina.studies.region import Mask, Region
 
 ANNOTATOR_AGREEMENT: Final = 0.7
@@ -47,11 +50,37 @@ class TruthSource(Protocol):
         ...
 
 
-def masks_as_drawn(study: Study, image: Image, lesion: Lesion) -> Truth:
-    """The study set's own regions: all findings of the name, as one annotator drew them.
+@dataclass(frozen=True)
+class FusedMasks:
+    """Masks of several readers, fused by a rule: `analyse_lesion(..., truth_of=FusedMasks(rule))`.
 
-    Where several annotators have drawn contours of all findings, they must agree; the first annotator by name is used.
+    Only readers who have drawn contours of all findings count; how much they agree is part of the provenance.
     """
+
+    rule: FusionRule
+
+    def __call__(self, study: Study, image: Image, lesion: Lesion) -> Truth:
+        """The fused mask; `Ineligible` where nothing is left of it."""
+        contours = _find_contours(study, image, lesion)
+        for drawn in contours.values():
+            for finding, annotation in drawn:
+                decode_mask(image, annotation.region, f"finding {finding!r}")
+        by_reader = {name: [annotation for _, annotation in drawn] for name, drawn in contours.items()}
+        region = fuse_readers(by_reader, self.rule, readers=len(study.assessed.readers)).region
+        if region.is_empty:
+            raise Ineligible("readers share no pixel", f"{self.rule.fusion} of {', '.join(contours)}")
+        provenance = f"drawn by {', '.join(contours)}"
+        if len(contours) > 1:
+            regions = [join_regions(drawn) for drawn in by_reader.values()]
+            agreement = fmean(one.iou(other) for one, other in combinations(regions, 2))
+            looked = max(len(contours), len(study.assessed.readers))
+            provenance += f"; {self.rule.describe(looked)}, who overlap by {agreement:.2f}"
+        seen = best_conspicuity([one for drawn in contours.values() for one in drawn])
+        return Truth(mask=region.to_mask(), provenance=provenance, reviewed=True, conspicuity=seen)
+
+
+def _find_contours(study: Study, image: Image, lesion: Lesion) -> dict[str, list[tuple[str, Annotation]]]:
+    """By annotator, contours of all findings of the name; `Ineligible` where everybody drew boxes."""
     contours = {
         name: drawn
         for name, drawn in complete_annotations(study, image, lesion).items()
@@ -59,6 +88,15 @@ def masks_as_drawn(study: Study, image: Image, lesion: Lesion) -> Truth:
     }
     if not contours:
         raise Ineligible("drawn as a box", "a contour of every finding of the name is needed")
+    return contours
+
+
+def masks_as_drawn(study: Study, image: Image, lesion: Lesion) -> Truth:
+    """The study set's own regions: all findings of the name, as one annotator drew them.
+
+    Where several annotators have drawn contours of all findings, they must agree; the first annotator by name is used.
+    """
+    contours = _find_contours(study, image, lesion)
     masks = {
         name: np.logical_or.reduce(
             [decode_mask(image, annotation.region, f"finding {finding!r}") for finding, annotation in drawn]

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec import Meta
 from numpy.typing import ArrayLike
 
@@ -58,14 +59,17 @@ def _classify(words: str) -> tuple[str, bool]:
     return name_of(words), term is not None and term.kind == "device"
 
 
-def assess_labels(labels: Iterable[str], *, text: bool = False) -> Assessed:
+def assess_labels(labels: Iterable[str], *, text: bool = False, readers: Iterable[str] = ()) -> Assessed:
     """What was looked for, where that is a closed list of labels.
 
     Args:
         labels: The list, in the words of the source.
         text: Whether the labels come from the report.
+        readers: Who looked, each alone, where the source says so.
     """
-    return _assess_labels(tuple(labels), text)
+    assessed = _assess_labels(tuple(labels), text)
+    named = tuple(readers)
+    return msgspec.structs.replace(assessed, readers=named) if named else assessed
 
 
 @lru_cache(maxsize=64)
@@ -117,6 +121,8 @@ class _Thing:
     certainty: Certainty
     is_device: bool
     annotations: list[Annotation] = field(default_factory=list)
+    stated_by: list[str] = field(default_factory=list)
+    """Readers who state it."""
 
 
 class _Drawing(NamedTuple):
@@ -374,12 +380,18 @@ def _empty_region(height: int, width: int) -> Region:
 
 def _number(kind: Any, letter: str, things: Iterable[_Thing]) -> Iterable[Any]:  # noqa: ANN401 - Finding or Device
     for place, thing in enumerate(things, start=1):
+        votes = (
+            {"stated_by": tuple(dict.fromkeys(thing.stated_by))}
+            if thing.stated_by and kind is Finding
+            else {}
+        )
         yield kind(
             id=f"{letter}{place}",
             name=thing.name,
             certainty=thing.certainty,
             label=thing.label if thing.label != thing.name else None,
             annotations=tuple(thing.annotations),
+            **votes,
         )
 
 

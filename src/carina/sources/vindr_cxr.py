@@ -148,22 +148,25 @@ def _make_study(
     )
     draft.facts = {"split": table.split}
     drawn = ((_reader(row), row.required("class_name")) for row in boxes)
-    votes = Counter(label for _, label in dict.fromkeys((*_read_labels(labels), *drawn)))
-    readers = {_reader(row) for row in (*boxes, *labels)}
+    stated = tuple(dict.fromkeys((*_read_labels(labels), *drawn)))
+    votes = Counter(label for _, label in stated)
+    readers = sorted({_reader(row) for row in (*boxes, *labels)})
     if votes.keys() == {NO_FINDING}:
         draft.state_normal(NO_FINDING)
     certainty: dict[str, Certainty] = {}
     for label, number in votes.items():
         if label != NO_FINDING:
             certainty[label] = "present" if 2 * number >= len(readers) else "uncertain"
-            draft.state(label, certainty[label], words=_ONE_WORD.get(label, ""))
+            thing = draft.state(label, certainty[label], words=_ONE_WORD.get(label, ""))
+            if len(readers) > 1:
+                thing.stated_by += [reader for reader, other in stated if other == label]
     for row in boxes:
         label = row.required("class_name")
         if label != NO_FINDING:
             x1, y1, x2, y2 = (_corner(row, column) for column in _CORNERS)
             box = frame.scale_box((x1, y1, x2 - x1, y2 - y1))
             draft.add_box(label, frame.image.key, box, annotator=_reader(row), certainty=certainty[label])
-    return draft.finish(assessed=assess_labels(table.listed))
+    return draft.finish(assessed=assess_labels(table.listed, readers=readers if len(readers) > 1 else ()))
 
 
 def _read_labels(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:

@@ -69,6 +69,11 @@ def _find_assessment_problems(study: Study) -> Iterator[str]:
     yield from _find_duplicates("assessed.listed: name", list(assessed.listed))
     if any(not name.strip() for name in assessed.listed):
         yield "assessed.listed: an empty name, expected the name of a finding or device"
+    yield from _find_duplicates("assessed.readers: reader", list(assessed.readers))
+    for finding in study.findings:
+        for reader in finding.stated_by:
+            if reader not in assessed.readers:
+                yield f"{finding.name} {finding.id!r}: stated by {reader!r}, who is not one of assessed.readers"
 
 
 def picture_faults(study: Study) -> Iterator[str]:

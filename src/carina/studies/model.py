@@ -142,6 +142,8 @@ class Finding(Record, frozen=True, kw_only=True):
     annotations: tuple[Annotation, ...] = ()
     evidence: tuple[int, ...] = ()
     """Indices of the report sentences that state it."""
+    stated_by: tuple[str, ...] = ()
+    """Readers of `Study.assessed.readers` who state that it is present, whether or not they drew it."""
 
 
 class Tip(Record, frozen=True, kw_only=True):
@@ -270,6 +272,9 @@ class Assessed(Record, frozen=True, kw_only=True):
     """Names of the findings and devices of the closed list, where either is "listed"."""
     text: bool = False
     """Whether the report was read, by a person or a program, so that what it states is among the findings."""
+    readers: tuple[str, ...] = ()
+    """Readers who looked at the images, each alone, for every finding that was looked for: one who neither states nor
+    draws a finding calls it absent. Empty where the source does not say who looked."""
 
 
 class Study(Record, frozen=True, kw_only=True):
