@@ -216,6 +216,8 @@ class Target:
     checks: str = ""
     """Set that `carina check` judges: whoever accepts what it refuses breaks a promise."""
     weight: int = 1
+    folders: tuple[str, ...] = ()
+    """Folders below that of the inputs that the commands need; all of them where it is empty."""
 
 
 _JSON: Final = (mutations.damage_json,) * 4 + (mutations.damage_bytes, mutations.replace_by_oddity)
@@ -437,9 +439,12 @@ def _make_classifier(folder: Path) -> None:
     (folder / "carina.json").write_text(json.dumps(described))
 
 
-def _copy_links(source: Path, target: Path) -> None:
+def _copy_links(source: Path, target: Path, folders: Sequence[str]) -> None:
     """Copy a tree of files by hard links: a command that changed a file in place would be seen in the next input."""
-    shutil.copytree(source, target, copy_function=os.link, symlinks=True)
+    for folder in folders or (".",):
+        shutil.copytree(
+            source / folder, target / folder, copy_function=os.link, symlinks=True, dirs_exist_ok=True
+        )
 
 
 # ---- judging -------------------------------------------------------------------------------------------------------
@@ -524,7 +529,7 @@ def damage_inputs(
         draw = random.Random(f"{given.seed} {number}")  # noqa: S311 - nothing secret
         target = draw.choices(targets, weights)[0]
         work = folder / WORK
-        _copy_links(base, work)
+        _copy_links(base, work, target.folders)
         path = draw.choice(sorted(path for path in work.glob(target.files) if path.is_file()))
         words = draw.choice(target.damages)(path, draw)
         if target.manifest and draw.random() < 0.9:

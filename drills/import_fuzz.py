@@ -1,4 +1,7 @@
-"""Damage small data sets of every source of studies, in thousands of ways, and import them.
+"""Damage small data sets of every source, in thousands of ways, and import them.
+
+General layouts (COCO, VOC, a table) and NIH are made here; other published data sets are those of the tests of their
+readers. DICOM has a drill of its own, and so have the two formats that Carina writes itself (`fuzz.py`).
 
 Promised: what `drills/fuzz.py` promises. A damaged data set is refused with a sentence, or it is imported and
 `carina check` accepts the study set: no traceback, no hang, no file opened outside of the given paths.
@@ -6,9 +9,14 @@ Promised: what `drills/fuzz.py` promises. A damaged data set is refused with a s
 
 import argparse
 import json
-from collections.abc import Callable
+import multiprocessing
+import random
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,13 +39,49 @@ _WORDS: Final = (mutations.damage_words,) * 4 + (mutations.damage_bytes, mutatio
 _YAML: Final = (mutations.damage_yaml, mutations.damage_words, mutations.replace_by_oddity)
 _PARQUET: Final = (mutations.damage_table, mutations.damage_columns, mutations.damage_bytes)
 _IMAGE: Final = (mutations.damage_image,)
+_LINES: Final = (mutations.damage_lines,) * 4 + (mutations.damage_bytes, mutations.replace_by_oddity)
+_BYTES: Final = (mutations.damage_bytes, mutations.replace_by_oddity)
+
+
+def _damage_member(path: Path, chance: random.Random) -> str:
+    """Damage one JSON or text file within a zip file."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = chance.choice(sorted(members))
+    member = path.with_suffix(".member")
+    member.write_bytes(members[name].removeprefix(b"\xef\xbb\xbf"))
+    damage = chance.choice(_JSON if name.endswith(".json") else _WORDS)
+    what = damage(member, chance)
+    members[name] = member.read_bytes() if member.is_file() else b""
+    if member.is_dir():
+        member.rmdir()
+    else:
+        member.unlink(missing_ok=True)
+    path.unlink()  # it is a hard link
+    with zipfile.ZipFile(path, "w") as archive:
+        for other, content in members.items():
+            archive.writestr(other, content)
+    return f"{name}: {what}"
+
+
+_ZIP: Final = (_damage_member,) * 5 + _BYTES
 
 
 def _target(
     name: str, files: str, damages: tuple[fuzz.Damage, ...], *commands: str, weight: int = 4
 ) -> Target:
     imports = tuple(f"import {command} -o out --workers 1" for command in commands)
-    return Target(name, files, damages, imports, checks="out", weight=weight)
+    paths = [
+        files,
+        *(word.rpartition("=")[2] for command in commands for word in command.split() if "/" in word),
+    ]
+    roots = {path.partition("/")[0] for path in paths} | {
+        path for command in commands for path in command.split()[1:2]
+    }
+    folders = ("tmp", *sorted(root.partition("/")[0] for root in roots))
+    return Target(
+        name, files, damages, imports, checks="out", weight=weight, folders=tuple(dict.fromkeys(folders))
+    )
 
 
 _TABLE: Final = (
@@ -52,6 +96,75 @@ _LABELME: Final = ("labelme labelme", "labelme labelme --looked-for listed --pat
 _YOLO: Final = ("yolo yolo", "yolo yolo --looked-for listed")
 _VOC: Final = ("voc voc", "voc voc --corners points --looked-for listed")
 _NIH: Final = ("nih nih", "nih nih --missing-images keep", "nih nih --google nih/google.csv")
+
+
+class Sample(NamedTuple):
+    """A published data set as the test of its reader makes it."""
+
+    source: str
+    makers: tuple[str, ...]
+    """Functions of the test that write it below a folder."""
+    command: str
+    """Path below that folder, and options; {0} stands for the folder."""
+
+
+SAMPLES: Final = (
+    Sample("chest-imagenome", ("make_folder", "make_images"), "{0}/imagenome --images {0}/mimic"),
+    Sample("chestx-det", ("make_folder",), "{0}/set"),
+    Sample("chexlocalize", ("make_folder",), "{0}/chexlocalize"),
+    Sample("chexmask", ("make_table",), "{0}/in/MIMIC-CXR-JPG.csv"),
+    Sample("chexpert", ("make_folder",), "{0}/chexpert"),
+    Sample("covid", ("make_folder",), "{0}/covid"),
+    Sample("covid-rural", ("make_folder",), "{0}/rural"),
+    Sample("cxr-qba", ("make_folder",), "{0}/qba --images {0}/mimic"),
+    Sample(
+        "cxreasonbench", ("make_folder",), "{0}/data/CXReasonBench --images {0}/data --mimic {0}/data/mimic"
+    ),
+    Sample("medical-diff-vqa", ("make_folder",), "{0}/diff --images {0}/mimic"),
+    Sample("mi-cxr", ("make_folder",), "{0}/mi --images {0}/mimic"),
+    Sample("mimic-cxr-vqa", ("make_folder",), "{0}/vqa --images {0}/mimic"),
+    Sample("mimic-ils", ("make_folder",), "{0}/ils --missing-images keep"),
+    Sample("ms-cxr", ("make_folder",), "{0}/ms-cxr --missing-images keep"),
+    Sample("ms-cxr-t", ("make_folder",), "{0}/ms-cxr-t --missing-images keep"),
+    Sample("object-cxr", ("make_folder",), "{0}/objects"),
+    Sample("openi", ("make_folder",), "{0}/openi"),
+    Sample("padchest", ("make_folder",), "{0}/padchest"),
+    Sample("padchest-gr", ("make_folder",), "{0}/gr"),
+    Sample("rexgradient", ("make_folder",), "{0}/rex"),
+    Sample("rexvqa", ("make_folder",), "{0}/rex"),
+    Sample("rsna", ("make_kaggle",), "{0}/kaggle"),
+    Sample("siim", ("make_folder",), "{0}/siim"),
+    Sample("slake", ("make_folder",), "{0}/Slake1.0"),
+    Sample("tbx11k", ("make_coco",), "{0}/tbx"),
+    Sample("vindr-cxr", ("make_physionet",), "{0}/vindr"),
+    Sample("vqa-rad", ("make_folder",), "{0}/rad"),
+)
+_JOINED: Final = (
+    "mimic-cxr-jpg joined/mimic",
+    "mimic-cxr-jpg joined/mimic --facts --labels both",
+    "mimic-cxr-jpg joined/mimic --with ms-cxr=joined/MS_CXR_Local_Alignment_v1.1.0.csv",
+    "mimic-cxr-jpg joined/mimic --with chest-imagenome=chest-imagenome/imagenome --with ms-cxr-t=ms-cxr-t/ms-cxr-t",
+)
+_BY_ENDING: Final = {
+    "csv": (_CSV, 6), "json": (_JSON, 6), "jsonl": (_LINES, 6), "zip": (_ZIP, 4), "parquet": (_PARQUET, 3),
+    "tgz": (_BYTES, 2), "png": (_IMAGE, 1), "jpg": (_IMAGE, 1),
+}  # fmt: skip
+"""Ways to damage a file, and how often, by the ending of its name."""
+
+
+def sample_targets(base: Path) -> list[Target]:
+    """The files of the samples that can be damaged."""
+    targets = []
+    for sample in SAMPLES:
+        command = f"{sample.source} {sample.command.format(sample.source)}"
+        for ending, (damages, weight) in _BY_ENDING.items():
+            pattern = f"{sample.source}/**/*.{ending}"
+            if any(base.glob(pattern)):
+                targets.append(
+                    _target(f"{sample.source}: {ending}", pattern, damages, command, weight=weight)
+                )
+    return targets
+
 
 TARGETS: Final = (
     _target("table: rows", "table/labels.csv", _CSV, *_TABLE, weight=8),
@@ -72,6 +185,11 @@ TARGETS: Final = (
     _target("voc: images", "voc/JPEGImages/*.png", _IMAGE, *_VOC, weight=2),
     _target("nih: tables", "nih/*.csv", _CSV, *_NIH, weight=8),
     _target("nih: images", "nih/images/*.png", _IMAGE, *_NIH, weight=2),
+    _target("mimic-cxr-jpg: tables", "joined/mimic/*.csv", _CSV, *_JOINED, weight=8),
+    _target("mimic-cxr-jpg: reports", "joined/mimic/*.zip", _ZIP, *_JOINED, weight=4),
+    _target("joined: phrases", "joined/*.csv", _CSV, _JOINED[2], weight=4),
+    _target("joined: graphs", "chest-imagenome/**/*.zip", _ZIP, _JOINED[3], weight=3),
+    _target("joined: trends", "ms-cxr-t/**/*image_classification*.csv", _CSV, _JOINED[3], weight=3),
 )
 
 
@@ -86,6 +204,17 @@ def make_inputs(root: Path) -> None:
     )  # fmt: skip
     for make in makers:
         make(root)
+    # The tests of the readers know the layouts.
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    for sample in SAMPLES:
+        module = import_module(f"tests.sources.test_{sample.source.replace('-', '_')}")
+        (root / sample.source).mkdir()
+        for maker in sample.makers:
+            getattr(module, maker)(root / sample.source)
+    (root / "joined").mkdir()
+    joining = import_module("tests.sources.test_joining")
+    joining.make_mimic(root / "joined")
+    joining.make_phrases(root / "joined")
 
 
 def _make_images(folder: Path, *names: str, side: int | None = None) -> None:
@@ -206,14 +335,20 @@ def drill(folder: Path, tally: Tally, given: argparse.Namespace) -> None:
     fuzz.import_everything(with_models=False)
     base = folder / "base"
     base.mkdir()
-    make_inputs(base)
-    _check_undamaged(folder, base, tally)
-    fuzz.damage_inputs(folder, base, TARGETS, tally, given, total=SHORT if given.short else INPUTS)
+    # In another process: a library that has started threads cannot be used in the forked processes.
+    making = multiprocessing.get_context("spawn").Process(target=make_inputs, args=(base,))
+    making.start()
+    making.join()
+    if making.exitcode:
+        raise RuntimeError("the data sets could not be made")
+    targets = (*TARGETS, *sample_targets(base))
+    _check_undamaged(folder, base, targets, tally)
+    fuzz.damage_inputs(folder, base, targets, tally, given, total=SHORT if given.short else INPUTS)
 
 
-def _check_undamaged(folder: Path, base: Path, tally: Tally) -> None:
+def _check_undamaged(folder: Path, base: Path, targets: Sequence[Target], tally: Tally) -> None:
     """Every command works on what is not damaged, so that a refusal comes from the damage."""
-    commands = sorted({command for target in TARGETS for command in target.commands})
+    commands = sorted({command for target in targets for command in target.commands})
     for number, command in enumerate(commands):
         words = command.replace("-o out", f"-o {folder / f'sound-{number}'}").split()
         outcome = fuzz.run_forked(words, base)

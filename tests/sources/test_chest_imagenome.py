@@ -98,8 +98,7 @@ def graph_of_now():
     )
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "imagenome"
     splits = path / "silver_dataset/splits"
     header = ",dicom_id,subject_id,study_id,ViewPosition,path"
@@ -125,8 +124,10 @@ def folder(tmp_path):
     return path
 
 
-@pytest.fixture
-def images(tmp_path):
+folder = pytest.fixture(make_folder, name="folder")
+
+
+def make_images(tmp_path):
     root = tmp_path / "mimic"
     for patient, study, name in (
         ("19000001", "59000001", BEFORE),
@@ -135,6 +136,9 @@ def images(tmp_path):
     ):
         write_image(root / f"files/p19/p{patient}/s{study}/{name}.jpg", 60, 50)
     return root
+
+
+images = pytest.fixture(make_images, name="images")
 
 
 def structures(study):

@@ -18,8 +18,7 @@ def record(name, *instances):
     return {"file_name": name, "syms": labels, "boxes": drawn, "polygons": polygons}
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "set"
     instances = [
         ("Effusion", [100, 200, 140, 260], RING),
@@ -32,6 +31,9 @@ def folder(tmp_path):
     write_image(path / "train_data/36199.png", 1024, 1024)
     write_image(path / "test_data/40000.png", 1024, 1024)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

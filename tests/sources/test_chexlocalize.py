@@ -17,8 +17,7 @@ def rle(x, y, w, h):
     return Region.from_mask(mask).to_coco()
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "chexlocalize"
     write_json(
         path / "CheXlocalize/gt_segmentations_test.json",
@@ -44,6 +43,9 @@ def folder(tmp_path):
     write_image(path / "CheXpert/test/patient90001/study1/view1_frontal.jpg", 30, 20)
     write_image(path / "CheXpert/test/patient90002/study1/view1_frontal.jpg", 30, 20)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

@@ -20,10 +20,14 @@ def row(name, quality="0.9", *, right=(2, 3, 4, 5), left=(20, 3, 4, 5), heart=(1
     return f'{name},{quality},0.95,"1,2,3,4",{",".join(masks)},{size[0]},{size[1]}'
 
 
-def test_every_field_of_a_study(tmp_path):
-    table = write_text(
+def make_table(tmp_path):
+    return write_text(
         tmp_path / "in/MIMIC-CXR-JPG.csv", HEADER.format("dicom_id"), row("aaaa-1"), row("bbbb-1", "0.69")
     )
+
+
+def test_every_field_of_a_study(tmp_path):
+    table = make_table(tmp_path)
     studies, imported = read_studies("chexmask", table, tmp_path / "out")
     study = studies["aaaa-1"]
     assert (study.images[0].width, study.images[0].height) == (30, 20)

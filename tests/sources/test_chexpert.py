@@ -19,8 +19,7 @@ PLUS = (
 FIRST, SECOND, OTHER = "patient90001/study1", "patient90001/study2", "patient90002/study1"
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "chexpert"
     small = "CheXpert-v1.0-small/train"
     write_text(
@@ -47,6 +46,9 @@ def folder(tmp_path):
         write_image(path / f"{name}.jpg", 30, 20)
     write_image(path / f"valid/{OTHER}/view1_frontal.png", 40, 50)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

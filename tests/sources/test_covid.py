@@ -52,8 +52,7 @@ def lungs(width=60, height=40):
     return mask
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "covid"
     write_table(
         path / "metadata.csv",
@@ -95,6 +94,9 @@ def folder(tmp_path):
     colours[1:3, 2:6, :3] = (1, 0, 0)
     write_mask(path / "segmentations/masks/1.png", colours)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

@@ -11,8 +11,7 @@ from carina.studies import write_png
 FIRST, SECOND = "COVID-19-AR-16406488_1", "COVID-19-AR-16406488_2"
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "rural"
     write_text(
         path / "test.csv", ",filepath", f"0,jpgs/{FIRST}.jpg", f"1,/data/jpgs/{SECOND}.jpg", "2,other.jpg"
@@ -26,6 +25,9 @@ def folder(tmp_path):
     write_png(path / f"pngs_masks/{FIRST}.png", mask)
     write_png(path / f"pngs_masks/{SECOND}.png", mask[:, :20].copy())
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

@@ -81,9 +81,7 @@ def write_tables(folder, ending):
             (folder / f"{name}.csv.gz").write_bytes(gzip.compress(table.write_csv().encode()))
 
 
-@pytest.fixture(params=[("qa/", ".parquet"), ("", ".csv.gz")], ids=["parquet", "csv"])
-def folder(request, tmp_path):
-    prefix, ending = request.param
+def make_folder(tmp_path, prefix="qa/", ending=".parquet"):
     root = tmp_path / "qba"
     write_tables(root / "metadata", ending)
     with zipfile.ZipFile(root / "qa.zip", "w") as archive:
@@ -91,6 +89,11 @@ def folder(request, tmp_path):
         archive.writestr(name, json.dumps({"patient_id": f"p{PATIENT}", "questions": QUESTIONS}))
     write_mimic_image(tmp_path / "mimic", STUDY, IMAGE)
     return root
+
+
+@pytest.fixture(params=[("qa/", ".parquet"), ("", ".csv.gz")], ids=["parquet", "csv"])
+def folder(request, tmp_path):
+    return make_folder(tmp_path, *request.param)
 
 
 def test_questions_of_the_grade_or_better_become_cases(folder, tmp_path):

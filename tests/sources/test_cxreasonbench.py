@@ -62,8 +62,7 @@ def write_chain(root, task, name, *, decision="(a) Yes", **changed):
             write_json(root / "qa" / task / "path1" / stage / f"{name}.json", record)
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     root = tmp_path / "data" / "CXReasonBench"
     names = ["img-1", "img-2", "img-3", "img-4", "img-5", "../../img-1", "*"]
     write_json(root / "dx_by_dicoms.json", {"cardiomegaly": names, "rotation": ["img-6"]})
@@ -83,6 +82,9 @@ def folder(tmp_path):
         write_image(root / "segmask_bodypart" / mask.lstrip("/"), mode="RGB")
     write_mimic_image(tmp_path / "data" / "mimic", STUDY, "img-1")
     return root
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def read(folder, out):

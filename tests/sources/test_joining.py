@@ -17,8 +17,7 @@ PHRASES = "dicom_id,category_name,label_text,path,x,y,w,h,image_width,image_heig
 WHO = "radiologists of MS-CXR"
 
 
-@pytest.fixture
-def mimic(tmp_path):
+def make_mimic(tmp_path):
     path = tmp_path / "mimic"
     write_text(
         path / "mimic-cxr-2.0.0-metadata.csv",
@@ -44,8 +43,10 @@ def mimic(tmp_path):
     return path
 
 
-@pytest.fixture
-def phrases(tmp_path):
+mimic = pytest.fixture(make_mimic, name="mimic")
+
+
+def make_phrases(tmp_path):
     path = "files/p19/p19000001/s59000001/aaaa-1.jpg"
     return write_text(
         tmp_path / "MS_CXR_Local_Alignment_v1.1.0.csv",
@@ -56,6 +57,9 @@ def phrases(tmp_path):
         "zzzz-1,Edema,edema,,5,6,7,8,60,50,val",
         "zzzz-2,Edema,edema,,x,6,7,8,60,50,val",
     )
+
+
+phrases = pytest.fixture(make_phrases, name="phrases")
 
 
 def test_phrases_and_boxes_join_labels_and_report(mimic, phrases, tmp_path):

@@ -26,8 +26,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     root = tmp_path / "diff"
     root.mkdir()
     header = "study_id,subject_id,ref_id,question_type,question,answer,split"
@@ -45,8 +44,10 @@ def folder(tmp_path):
     return root
 
 
-@pytest.fixture
-def metadata(tmp_path):
+folder = pytest.fixture(make_folder, name="folder")
+
+
+def make_metadata(tmp_path):
     """Times have lost their leading zeros: 80556.875 is eight in the morning, before 213000."""
     rows = [
         "dicom_id,subject_id,study_id,ViewPosition,StudyDate,StudyTime",
@@ -58,6 +59,9 @@ def metadata(tmp_path):
     path = tmp_path / "mimic-cxr-2.0.0-metadata.csv.gz"
     path.write_bytes(gzip.compress("\n".join(rows).encode()))
     return path
+
+
+metadata = pytest.fixture(make_metadata, name="metadata")
 
 
 def test_rows_become_cases(folder, metadata, tmp_path):

@@ -46,8 +46,7 @@ RECORDS = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     root = tmp_path / "mi"
     root.mkdir()
     lines = [*(json.dumps(one) for one in RECORDS), "{broken"]
@@ -55,6 +54,9 @@ def folder(tmp_path):
     for study in VISITS:
         write_mimic_image(tmp_path / "mimic", study, f"img-{study}")
     return root
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_questions_become_choices_with_five_images(folder, tmp_path):

@@ -36,8 +36,7 @@ def write_gz(path, *lines):
     path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "mimic"
     write_gz(
         path / "mimic-cxr-2.0.0-metadata.csv.gz",
@@ -75,6 +74,9 @@ def folder(tmp_path):
     with zipfile.ZipFile(path / "mimic-cxr-reports.zip", "w") as archive:
         archive.writestr("files/p19/p19000001/s59000002.txt", REPORT)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def labels(study):

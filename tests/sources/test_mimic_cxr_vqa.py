@@ -74,14 +74,16 @@ TEST = [
 TRAIN = [record(0, "What is abnormal?", ["lung opacity"], "abnormality", "query", split="train")]
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     dataset = tmp_path / "vqa" / "dataset"
     write_json(dataset / "ans2idx.json", {answer: place for place, answer in enumerate(ORDER)})
     write_json(dataset / "test.json", TEST)
     write_json(dataset / "train.json", TRAIN)
     write_mimic_image(tmp_path / "mimic", STUDY, IMAGE)
     return tmp_path / "vqa"
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_answers_become_labels_and_options(folder, tmp_path):

@@ -44,8 +44,7 @@ def write_mask(folder, name, box, side=512):
     write_png(path, mask)
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "ils"
     write_mask(path, "s59000001_opacity_0", (64, 256, 128, 128))
     write_mask(path, "s59000001_opacity_1", (64, 256, 64, 64))
@@ -63,6 +62,9 @@ def folder(tmp_path):
     second = record([pair("opacity", mask=False)], study="s59000002", patient="p19000002")
     write_json(path / FILE, {"train": {"s59000001": first}, "val": {}, "test": {"s59000002": second}})
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

@@ -11,8 +11,7 @@ NEW = "dicom_id,category_name,label_text,path,x,y,w,h,image_width,image_height,s
 PATH = "files/p19/p19000001/s59000001/aaaa-1.jpg"
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "ms-cxr"
     write_text(
         path / "MS_CXR_Local_Alignment_v1.1.0.csv",
@@ -23,6 +22,9 @@ def folder(tmp_path):
         "bbbb-1,Edema,edema,files/p19/p19000002/s59000002/bbbb-1.jpg,90,90,3,4,60,50,val",
     )
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

@@ -24,8 +24,7 @@ def row(now, before, *, patient="19000001", **labels):
     )
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "ms-cxr-t"
     write_text(
         path / FILE,
@@ -39,6 +38,9 @@ def folder(tmp_path):
     )  # fmt: skip
     write_text(path / "MS_CXR_T_temporal_sentence_similarity_v1.0.0.csv", "not,read")
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_the_studies(folder, tmp_path):

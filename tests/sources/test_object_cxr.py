@@ -7,8 +7,7 @@ from carina.sources import SourceError, import_studies
 from carina.sources._study_draft import name_of
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "objects"
     write_text(
         path / "train.csv",
@@ -20,6 +19,9 @@ def folder(tmp_path):
     for name in ("train/00001", "train/00002", "dev/08001"):
         write_image(path / f"{name}.jpg", 100, 80)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def things(study):

@@ -52,13 +52,15 @@ def write_table(path, rows):
 FIRST = ("CXR1_1_IM-0001-3001", "CXR1_1_IM-0001-4001")
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "openi"
     write_archive(path / "NLMCXR_reports.tgz", {"1": report(1, *FIRST), "2": report(2, "CXR2_IM-0652-1001")})
     for name in (*FIRST, "CXR2_IM-0652-1001"):
         write_image(path / f"NLMCXR_png/{name}.png", 52, 42)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

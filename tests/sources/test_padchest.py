@@ -25,8 +25,7 @@ def row(image, study, labels, *, date="20140915", patient="P1", view="PA", metho
     )
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "padchest"
     write_text(
         path / TABLE,
@@ -41,6 +40,9 @@ def folder(tmp_path):
     for name in "abcde":
         write_image(path / f"0/{name}.png", 30, 40)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

@@ -34,8 +34,7 @@ RECORD = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "gr"
     write_json(path / "grounded_reports_20240819.json", [RECORD, {**RECORD, "StudyID": "S9", "findings": []}])
     write_text(
@@ -46,6 +45,9 @@ def folder(tmp_path):
     )
     write_image(path / "Padchest_GR_files/PadChest_GR/i2.png", 100, 50)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

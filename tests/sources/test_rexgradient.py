@@ -10,8 +10,7 @@ from carina.sources import SourceError, import_studies
 FILE = "metadata/test_metadata_view_position.json"
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "rex"
     write_text(
         path / FILE,
@@ -29,6 +28,9 @@ def folder(tmp_path):
     for name in ("A1/a", "A1/b", "A0/c"):
         write_image(path / f"deid_png/P1/{name}.png", 30, 40)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

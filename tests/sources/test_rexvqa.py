@@ -55,14 +55,16 @@ RECORDS = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     root = tmp_path / "rex"
     for path in (FRONTAL, LATERAL):
         write_png(root / path.removeprefix("../"), np.full((6, 9), 300, np.uint16))
     (root / "metadata").mkdir()
     (root / "metadata" / "test_vqa_data.json").write_text(json.dumps(RECORDS))  # with a bare NaN
     return root
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_questions_become_choices(folder, tmp_path):

@@ -8,8 +8,7 @@ from carina.sources import SourceError, import_studies
 LABELS = "patientId,x,y,width,height,Target"
 
 
-@pytest.fixture
-def kaggle(tmp_path):
+def make_kaggle(tmp_path):
     path = tmp_path / "kaggle"
     write_text(
         path / "stage_2_train_labels.csv",
@@ -30,6 +29,9 @@ def kaggle(tmp_path):
     for name in "abc":
         write_image(path / f"stage_2_train_images/{name}.png", 1024, 1024)
     return path
+
+
+kaggle = pytest.fixture(make_kaggle, name="kaggle")
 
 
 def test_every_field_of_a_study(kaggle, tmp_path):

@@ -10,8 +10,7 @@ HEADER = "ImageId, EncodedPixels"
 """With the space of the published file."""
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     path = tmp_path / "siim"
     write_text(
         path / "train-rle.csv",
@@ -25,6 +24,9 @@ def folder(tmp_path):
     for name in ("1.2.3", "1.2.4", "1.2.5"):
         write_image(path / f"dicom-images-train/{name}.png", 1024, 1024)
     return path
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_every_field_of_a_study(folder, tmp_path):

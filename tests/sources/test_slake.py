@@ -38,13 +38,15 @@ TEST = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     slake = tmp_path / "Slake1.0"
     write_json(slake / "test.json", TEST)
     write_json(slake / "validate.json", [record(20, "Is there fluid?", "No", location="Chest_lung")])
     write_image(slake / "imgs/xmlab1/source.jpg", 10, 6, mode="RGB")
     return slake
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_english_questions_about_chest_radiographs_become_cases(folder, tmp_path):

@@ -16,8 +16,7 @@ CATEGORIES = [
 LISTED = tuple(sorted({name_of(category["name"]) for category in CATEGORIES}))
 
 
-@pytest.fixture
-def coco(tmp_path):
+def make_coco(tmp_path):
     path = tmp_path / "tbx"
     images = [
         {"id": 1, "file_name": "tb/tb0005.png", "width": 512, "height": 512},
@@ -39,6 +38,9 @@ def coco(tmp_path):
     for name in ("tb/tb0005", "health/h0001", "sick/s0001", "tb/tb1199", "health/h0002"):
         write_image(path / f"imgs/{name}.png", 512, 512)
     return path
+
+
+coco = pytest.fixture(make_coco, name="coco")
 
 
 def findings(study):

@@ -11,8 +11,7 @@ BOXES = "image_id,rad_id,class_name,x_min,y_min,x_max,y_max"
 LABELS = "image_id,rad_id,Atelectasis,Pneumonia,Other diseases,No finding"
 
 
-@pytest.fixture
-def physionet(tmp_path):
+def make_physionet(tmp_path):
     path = tmp_path / "vindr"
     notes = path / "annotations"
     write_text(
@@ -48,6 +47,9 @@ def physionet(tmp_path):
     for name in ("train/a", "train/b", "test/c"):
         write_image(path / f"{name}.png", 100, 90)
     return path
+
+
+physionet = pytest.fixture(make_physionet, name="physionet")
 
 
 def test_every_field_of_a_study(physionet, tmp_path):
@@ -111,8 +113,7 @@ def test_the_test_images_are_a_consensus(physionet, tmp_path):
     assert found[name_of("Other disease")][1] == "present"
 
 
-@pytest.fixture
-def kaggle(tmp_path):
+def make_kaggle(tmp_path):
     path = tmp_path / "kaggle"
     write_text(
         path / "train.csv",
@@ -125,6 +126,9 @@ def kaggle(tmp_path):
         "b,Cardiomegaly,3,R3,,,,",
     )
     return path
+
+
+kaggle = pytest.fixture(make_kaggle, name="kaggle")
 
 
 def test_the_form_of_the_competition_with_smaller_images_and_a_table_of_sizes(kaggle, tmp_path):

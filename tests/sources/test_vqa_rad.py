@@ -46,12 +46,14 @@ RECORDS = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path):
+def make_folder(tmp_path):
     write_json(tmp_path / "rad" / QUESTIONS, RECORDS)
     for name, mode in (("synpic1.jpg", "RGB"), ("synpic2.jpg", "L"), ("synpic3.jpg", "L")):
         write_image(tmp_path / "rad" / IMAGES / name, 12, 8, mode=mode)
     return tmp_path / "rad"
+
+
+folder = pytest.fixture(make_folder, name="folder")
 
 
 def test_test_questions_about_the_chest_become_cases(folder, tmp_path):

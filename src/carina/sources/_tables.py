@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, Final, NamedTuple, TextIO, TypeVar, cast
 
 import msgspec
 
@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 MAX_FIELD: Final = 64_000_000
 """Characters of one field; masks as text take megabytes."""
+MAX_LINE: Final = 4 * MAX_FIELD
 BLANK: Final = frozenset({"", "nan", "none", "null", "n/a", "na"})
 """How tables write that a value is not there, in lower case."""
 _LONGEST_BLANK: Final = max(map(len, BLANK))
@@ -110,7 +111,7 @@ def read_rows(path: Path, columns: Sequence[str], *, delimiter: str = ",") -> It
         SourceError: The file is missing or cannot be read, or lacks a column.
     """
     with _open_text(path, f"a table with the columns {', '.join(columns)}") as text:
-        yield from _rows_of(path, csv.reader(text, delimiter=delimiter), columns)
+        yield from _rows_of(path, csv.reader(_read_lines(path, text), delimiter=delimiter), columns)
 
 
 def read_column_names(path: Path, *, delimiter: str = ",") -> list[str]:
@@ -120,7 +121,16 @@ def read_column_names(path: Path, *, delimiter: str = ",") -> list[str]:
         SourceError: The file is missing or cannot be read.
     """
     with _open_text(path, "a table") as text:
-        return [name.strip() for name in _next_line(path, csv.reader(text, delimiter=delimiter), 0) or ()]
+        lines = csv.reader(_read_lines(path, text), delimiter=delimiter)
+        return [name.strip() for name in _next_line(path, lines, 0) or ()]
+
+
+def _read_lines(path: Path, file: TextIO | BinaryIO) -> Iterator[Any]:
+    """The lines of a file, none of which may fill the memory."""
+    while line := file.readline(MAX_LINE):
+        if len(line) >= MAX_LINE:
+            raise SourceError(f"{path}: a line of more than {MAX_LINE:,} characters, expected a table")
+        yield line
 
 
 @contextmanager
@@ -158,8 +168,9 @@ def index_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Row, RowPla
     """
     csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
     try:
+        check_regular(path, error=SourceError, max_bytes=None)
         with path.open("rb") as file:
-            lines = _CountedLines(file)
+            lines = _CountedLines(_read_lines(path, file))
             reader = csv.reader(lines)
             header = _next_line(path, reader, 0) or []
             start = lines.end
@@ -179,7 +190,7 @@ def read_row(path: Path, place: RowPlace) -> Row:
     csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
     try:
         with path.open("rb") as file:
-            header = next(csv.reader(_CountedLines(file)), [])
+            header = next(csv.reader(_CountedLines(_read_lines(path, file))), [])
             file.seek(place.start)
             text = file.read(place.end - place.start).decode("utf-8", "replace")
     except OSError as error:
@@ -194,15 +205,15 @@ def read_row(path: Path, place: RowPlace) -> Row:
 class _CountedLines:
     """Lines of a file as text, with the number of bytes that were read."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._lines = lines
         self.end = 0
 
     def __iter__(self) -> "_CountedLines":
         return self
 
     def __next__(self) -> str:
-        line = next(self._file)
+        line = next(self._lines)
         text = (line.removeprefix(codecs.BOM_UTF8) if not self.end else line).decode("utf-8", "replace")
         self.end += len(line)
         return text
