@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from carina.studies import Location
 from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
-from carina.trek.language import Name, capitalise, make_sentence
+from carina.trek.language import Name, capitalise, load_language, make_sentence
 
 
 @pytest.fixture(scope="module")

@@ -468,4 +468,11 @@ def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
         if unknown:
             studies = format_count(unknown, "study", "studies")
             print_line(f"{item.target}: no negative probe from {studies}: {NOT_LOOKED_FOR}", err=True)
+    for one in report.presence:
+        alpha = "" if one.alpha is None else f", Krippendorff's alpha {one.alpha:.2f}"
+        images = format_count(one.images, "study", "studies")
+        print_line(
+            f"{one.target}: readers agree on presence in {one.agreement or 0:.0%} of pairs{alpha} ({images})",
+            err=True,
+        )
     _print_conflicts(report)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 import msgspec
+import numpy as np
 
 from carina.cases import Benchmark, Case, Manifest, open_benchmark
 from carina.cases.building import (
@@ -23,13 +24,14 @@ from carina.cases.building import (
     write_report,
     write_skipped,
 )
-from carina.ground.build_report import GroundBuildReport, TargetReport
+from carina.ground.build_report import GroundBuildReport, PresenceAgreement, TargetReport
 from carina.ground.facts import ReaderFacts
 from carina.ground.options import Ask, GroundOptions, Readers
 from carina.ground.probe import Probe, make_case
 from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, image_at, select_probes
 from carina.ground.truth import truth_of
 from carina.reports.combine import TRUST, Evidence, OnConflict, combine_with_report
+from carina.stats import krippendorff_alpha
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.disk_sort import sort_on_disk
 from carina.store.errors import CarinaError
@@ -53,6 +55,8 @@ _NOT_SCREENED: Final = ("anatomy",)
 UNFIT: Final = "its regions do not fit the image or the way in which readers are joined"
 NOTHING_LEFT: Final = "no pixel is left of the regions of its readers"
 OnError = Literal["skip", "stop"]
+_REPLICATES: Final = 1000
+"""Bootstrap replicates for the interval of an agreement."""
 
 
 class NothingLeftError(CarinaError):
@@ -325,6 +329,29 @@ def _make_report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildRepor
             )
             for name in names
         ),
+        presence=tuple(_measure_presence(found, name) for name in names if name in found.votes),
+    )
+
+
+def _measure_presence(found: ProbeCandidates, name: str) -> PresenceAgreement:
+    patients, stated, readers = np.array(found.votes[name]).reshape(-1, 3).T
+    denied = readers - stated
+    pairs = readers * (readers - 1)
+    same = stated * (stated - 1) + denied * (denied - 1)
+    most = int(readers.max())
+    ratings = [
+        [True] * yes + [False] * no + [None] * (most - yes - no)
+        for yes, no in zip(stated.tolist(), denied.tolist(), strict=True)
+    ]
+    alpha = krippendorff_alpha(ratings, patients.tolist(), replicates=_REPLICATES)
+    return PresenceAgreement(
+        target=name,
+        images=len(readers),
+        patients=len(np.unique(patients)),
+        agreement=float(same.sum() / pairs.sum()),
+        alpha=alpha.value,
+        low=alpha.low,
+        high=alpha.high,
     )
 
 

@@ -23,6 +23,7 @@ from carina.studies import Finding, Image, Study
 from carina.studies.assessment import NOT_LOOKED_FOR, UNNAMED, absent_if_silent
 from carina.studies.faults import is_sound_image
 from carina.studies.lookalikes import looks_like, may_be_called
+from carina.studies.readers import presence_votes
 
 FRONTAL: Final = ("PA", "AP", "unknown")
 UNCERTAIN: Final = "uncertain"
@@ -122,6 +123,9 @@ class ProbeCandidates:
     """Study, finding and reason, for findings that are present and cannot be asked about."""
     not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By finding and reason, how many studies without it give no negative probe."""
+    votes: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("q")))
+    """By finding, for each study that several readers looked at: number of the patient, readers who state the finding,
+    and readers."""
     conflicts: list[Conflict] = field(default_factory=list)
     """Findings that the report and the records of a study contradict each other about."""
     studies: int = 0
@@ -182,6 +186,8 @@ def find_candidates(
         if combined.conflicts:
             _add_conflicts(candidates, combined, options)
         recorded = {finding.name for finding in stored.findings}
+        if len(stored.assessed.readers) > 1:
+            _add_votes(candidates, stored, wanted)
         by_name: dict[str, set[str]] = defaultdict(set)
         for finding in study.findings:
             by_name[sys.intern(finding.name)].add(finding.certainty)
@@ -202,6 +208,14 @@ def find_candidates(
         for name in silent - absent:
             candidates.not_absent[name, NOT_LOOKED_FOR] += 1
     return candidates
+
+
+def _add_votes(candidates: ProbeCandidates, study: Study, names: Iterable[str]) -> None:
+    patient = candidates.number_patient(study.patient)
+    for name in names:
+        votes = presence_votes(study, name)
+        if len(votes) > 1:
+            candidates.votes[name].extend((patient, sum(votes.values()), len(votes)))
 
 
 def _add_conflicts(candidates: ProbeCandidates, combined: CombinedStudy, options: GroundOptions) -> None:
