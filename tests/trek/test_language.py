@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from carina.studies import Location
 from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
-from carina.trek.language import Name, capitalise, make_sentence
+from carina.trek.language import Name, capitalise, load_language, make_sentence
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +208,23 @@ def test_a_sentence_has_a_capital_and_a_full_stop():
     assert make_sentence("it grew") == "It grew."
     assert make_sentence("It grew.") == "It grew."
     assert make_sentence("did it?") == "Did it?"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Infiltrate", "infiltration"),
+        ("airspace disease", "consolidation"),
+        ("PICC line", "peripherally inserted central catheter"),
+        ("Swan-Ganz catheter", "pulmonary artery catheter"),
+        ("surgical clip", "surgical clips"),
+        ("Azygos  Lobe (variant)", "azygos lobe (variant)"),
+    ],
+)
+def test_a_synonym_has_the_name_of_its_term(name, expected):
+    assert load_language().canonical(name) == expected
+
+
+def test_every_name_with_a_wording_is_the_name_of_a_term():
+    names = load_language().wording.common["names"]
+    assert {name: load_language().canonical(name) for name in names} == {name: name for name in names}

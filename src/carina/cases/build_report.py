@@ -8,3 +8,6 @@ class BuildReport(msgspec.Struct, frozen=True, kw_only=True):
 
     studies: int
     """Studies that were looked at."""
+    conflicts: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    """Studies whose report contradicts what is recorded, by finding and by what contradicts what; `conflicts.csv` lists
+    them."""

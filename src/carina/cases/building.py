@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -16,6 +17,7 @@ from carina.cases.build_report import BuildReport
 from carina.cases.model import Case
 from carina.cases.protocol import PROTOCOLS
 from carina.cases.store import Manifest, Provenance, create_benchmark
+from carina.reports.combine import Conflict
 from carina.store import SetBuild
 from carina.store.documents import read_json
 from carina.store.errors import BenchmarkError, CarinaError
@@ -25,6 +27,8 @@ from carina.studies import Studies, open_studies
 
 REPORT: Final = "build.json"
 SKIPPED: Final = "skipped.csv"
+CONFLICTS: Final = "conflicts.csv"
+"""Findings about which the records of a study and its report contradict each other."""
 
 ReportKind = TypeVar("ReportKind", bound=BuildReport)
 
@@ -50,7 +54,7 @@ def open_build(
     """Claim and lock a directory for a benchmark of these studies; `notes` are removed when it is complete."""
     if directory.resolve().is_relative_to(studies.directory.resolve()):
         raise CarinaError(f"{directory}: lies in the study set; choose a directory outside of it")
-    with create_benchmark(directory, provenance, beside=(REPORT, SKIPPED), notes=notes) as build:
+    with create_benchmark(directory, provenance, beside=(REPORT, SKIPPED, CONFLICTS), notes=notes) as build:
         yield build
 
 
@@ -138,8 +142,36 @@ def write_report(directory: Path, report: BuildReport) -> None:
 
 def write_skipped(directory: Path, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     """Write `skipped.csv`: the studies that were skipped, with the reasons."""
+    _write_csv(directory / SKIPPED, columns, rows)
+
+
+def write_conflicts(directory: Path, conflicts: Iterable[Conflict]) -> None:
+    """Write `conflicts.csv`: what is recorded, what the report says instead, and the sentence that says so.
+
+    The file is not written where there is no conflict.
+    """
+    rows = [
+        (one.study, one.name, one.recorded, one.stated, one.sentence)
+        for one in sorted(conflicts, key=lambda one: (one.study, one.kind, one.name))
+    ]
+    if rows:
+        _write_csv(directory / CONFLICTS, ("study", "finding", "recorded", "report", "sentence"), rows)
+    else:
+        (directory / CONFLICTS).unlink(missing_ok=True)
+
+
+def count_conflicts(conflicts: Iterable[Conflict]) -> dict[str, dict[str, int]]:
+    """By finding and by what contradicts what, the number of studies."""
+    counts = Counter((one.name, one.summary) for one in conflicts)
+    by_name: dict[str, dict[str, int]] = {}
+    for (name, summary), number in sorted(counts.items()):
+        by_name.setdefault(name, {})[summary] = number
+    return by_name
+
+
+def _write_csv(path: Path, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
-    write_bytes(directory / SKIPPED, text.getvalue().encode())
+    write_bytes(path, text.getvalue().encode())

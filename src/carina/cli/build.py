@@ -31,6 +31,21 @@ _PROTOCOLS = typer.Typer(
 )
 
 StudiesArgument = Annotated[Path, typer.Argument(metavar="STUDIES", help="Directory of the study set.")]
+OnConflictOption = Annotated[
+    Literal["skip", "ask"],
+    typer.Option(
+        help="Where the report of a study contradicts what is recorded: skip the question, or ask it. conflicts.csv "
+        "lists all conflicts."
+    ),
+]
+TrustOption = Annotated[
+    str,
+    typer.Option(
+        metavar="ORDER",
+        help="What counts with --on-conflict ask, the most trusted first: drawing, label and text with commas between.",
+    ),
+]
+_TRUST = "drawing,label,text"
 OutOption = Annotated[
     Path, typer.Option("--out", "-o", metavar="BENCH", help="Directory to write the benchmark to.")
 ]
@@ -87,6 +102,8 @@ def percept(
             show_default="more than half",
         ),
     ] = None,
+    on_conflict: OnConflictOption = "skip",
+    trust: TrustOption = _TRUST,
     max_failures: Annotated[
         float,
         typer.Option(
@@ -117,9 +134,11 @@ def percept(
       carina build percept studies -o bench --per-cell 10
       carina build percept studies -o bench --target edema --target effusion --split test
       carina build percept studies -o bench --segmenter sam:weights/medsam-vit-base
+      carina build percept studies -o bench --readers consensus
     """
     from carina.cases.building import read_build_report
     from carina.percept import PerceptBuildReport, build_percept
+    from carina.reports.combine import split_trust
 
     bench = build_percept(
         studies,
@@ -132,6 +151,8 @@ def percept(
         deformer=deformer,
         readers=readers,
         at_least=at_least,
+        on_conflict=on_conflict,
+        trust=split_trust(trust),
         workers=workers,
         progress=partial(progress, quiet=json),
     )
@@ -193,6 +214,8 @@ def trek(
             show_default="no rewording",
         ),
     ] = None,
+    on_conflict: OnConflictOption = "skip",
+    trust: TrustOption = _TRUST,
     accept_terms: AcceptTermsOption = False,
     engine: EngineOption = "local",
     address: AddressOption = None,
@@ -206,9 +229,9 @@ def trek(
     """Build trek: conversations in a radiologist's eight stages.
 
     After CXRTrek. The stages are image quality, findings, attributes and location, relations, comparison, expected
-    course, recommendations and report. Each study gets the stages that its truth supports. Where a study has only
-    report text, findings are read from it. Yes and no are balanced over the set, and no question gives away the answer
-    to a later one. If the command is interrupted, repeat it to resume.
+    course, recommendations and report. Each study gets the stages that its truth supports. Findings are read from
+    report text, too; what it contradicts is not asked about. Yes and no are balanced over the set, and no question
+    gives away the answer to a later one. If the command is interrupted, repeat it to resume.
 
     \b
     Examples:
@@ -216,8 +239,10 @@ def trek(
       carina build trek studies -o conversations --split test --frame thousand
       carina build trek studies -o conversations --engine ray --address ray-head:6379
       carina build trek reports -o conversations --extractor model:openai/gpt-5
+      carina build trek studies -o conversations --on-conflict ask --trust label,drawing,text
     """
     from carina.cases.building import read_build_report
+    from carina.reports.combine import split_trust
     from carina.trek import TrekBuildReport, build_trek
 
     bench = build_trek(
@@ -231,6 +256,8 @@ def trek(
         indication=indication,
         extractor=extractor,
         paraphrase=paraphrase,
+        on_conflict=on_conflict,
+        trust=split_trust(trust),
         accept_terms=accept_terms,
         engine=engine,
         address=address,
@@ -298,6 +325,8 @@ def ground(
             help="Least overlap (IoU) of boxes that weighted-boxes takes for the same thing.",
         ),
     ] = 0.5,
+    on_conflict: OnConflictOption = "skip",
+    trust: TrustOption = _TRUST,
     lateral: Annotated[bool, typer.Option("--lateral", help="Ask about lateral views too.")] = False,
     seed: SeedOption = 0,
     split: SplitOption = None,
@@ -324,6 +353,7 @@ def ground(
     """
     from carina.cases.building import read_build_report
     from carina.ground import GroundBuildReport, build_ground
+    from carina.reports.combine import split_trust
 
     bench = build_ground(
         studies,
@@ -335,6 +365,8 @@ def ground(
         readers=readers,
         at_least=at_least,
         box_overlap=box_overlap,
+        on_conflict=on_conflict,
+        trust=split_trust(trust),
         lateral=lateral,
         seed=seed,
         split=split,
@@ -353,6 +385,14 @@ def ground(
             err=True,
         )
         raise typer.Exit(1)
+
+
+def _print_conflicts(report: "BuildReport") -> None:
+    for name, kinds in report.conflicts.items():
+        for summary, number in kinds.items():
+            print_line(
+                f"{name}: {format_count(number, 'study', 'studies')} {summary} (conflicts.csv)", err=True
+            )
 
 
 def _print_json(bench: "Benchmark", report: "BuildReport") -> None:
@@ -381,6 +421,7 @@ def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
             f"{format_count(cell.candidates, 'candidate')}" + (f"; not usable: {reasons}" if reasons else ""),
             err=True,
         )
+    _print_conflicts(report)
 
 
 def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
@@ -407,6 +448,7 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
             f"{number} of {format_count(report.studies, 'study', 'studies')} left out: {reason} (skipped.csv)",
             err=True,
         )
+    _print_conflicts(report)
 
 
 def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
@@ -426,3 +468,11 @@ def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
         if unknown:
             studies = format_count(unknown, "study", "studies")
             print_line(f"{item.target}: no negative probe from {studies}: {NOT_LOOKED_FOR}", err=True)
+    for one in report.presence:
+        alpha = "" if one.alpha is None else f", Krippendorff's alpha {one.alpha:.2f}"
+        images = format_count(one.images, "study", "studies")
+        print_line(
+            f"{one.target}: readers agree on presence in {one.agreement or 0:.0%} of pairs{alpha} ({images})",
+            err=True,
+        )
+    _print_conflicts(report)

@@ -2,31 +2,36 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Final, Literal, get_args
 
 import msgspec
+import numpy as np
 
 from carina.cases import Benchmark, Case, Manifest, open_benchmark
 from carina.cases.building import (
     check_choice,
+    count_conflicts,
     ensure_open,
     open_build,
     open_in_worker,
     provenance_of,
     read_finished,
+    write_conflicts,
     write_report,
     write_skipped,
 )
-from carina.ground.build_report import GroundBuildReport, TargetReport
+from carina.ground.build_report import GroundBuildReport, PresenceAgreement, TargetReport
 from carina.ground.facts import ReaderFacts
 from carina.ground.options import Ask, GroundOptions, Readers
 from carina.ground.probe import Probe, make_case
 from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, image_at, select_probes
 from carina.ground.truth import truth_of
+from carina.reports.combine import TRUST, Evidence, OnConflict, combine_with_report
+from carina.stats import krippendorff_alpha
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.disk_sort import sort_on_disk
 from carina.store.errors import CarinaError
@@ -36,6 +41,7 @@ from carina.store.workers import in_order
 from carina.studies import Studies, Study
 from carina.studies.lookalikes import looks_like
 from carina.studies.readers import BOX_OVERLAP, agree_with_others, presence_votes
+from carina.studies.terms import find_term
 from carina.studies.vocabulary import SHORT_NAMES
 
 PROTOCOL_VERSION: Final = 3
@@ -49,6 +55,8 @@ _NOT_SCREENED: Final = ("anatomy",)
 UNFIT: Final = "its regions do not fit the image or the way in which readers are joined"
 NOTHING_LEFT: Final = "no pixel is left of the regions of its readers"
 OnError = Literal["skip", "stop"]
+_REPLICATES: Final = 1000
+"""Bootstrap replicates for the interval of an agreement."""
 
 
 class NothingLeftError(CarinaError):
@@ -78,6 +86,8 @@ def build_ground(
     at_least: PositiveInt | None = None,
     box_overlap: float = BOX_OVERLAP,
     lateral: bool = False,
+    on_conflict: OnConflict = "skip",
+    trust: Sequence[Evidence] = TRUST,
     seed: int = 0,
     split: str | None = None,
     on_error: OnError = "skip",
@@ -94,8 +104,8 @@ def build_ground(
         out: Directory to write the benchmark to.
         per_target: Largest number of positive probes for each finding; all by default.
         absent: Number of negative probes per positive probe, 0 to 10.
-        targets: Findings to ask about, as studies call them; "effusion" and "opacity" stand for "pleural effusion" and
-            "lung opacity". By default all that are drawn.
+        targets: Findings to ask about, as studies call them or by a synonym of the vocabulary ("Pleural_Effusion",
+            "effusion"). By default all that are drawn.
         ask: "finding" asks for a finding by its name, "phrase" for what a sentence of the report says of it.
         readers: What becomes of the regions of several readers: "union" (what any reader marked), "consensus" (what
             more than half of the readers marked, or `at_least` of them), "intersection", "weighted-boxes" (boxes that
@@ -103,6 +113,9 @@ def build_ground(
         at_least: Readers who must agree, with "consensus" and "weighted-boxes"; more than half by default.
         box_overlap: Least overlap (IoU) of boxes that "weighted-boxes" takes for the same thing.
         lateral: Whether lateral views are asked about too.
+        on_conflict: Whether a finding is asked about ("ask") or not ("skip") where the report of the study contradicts
+            what is recorded; `conflicts.csv` lists all conflicts.
+        trust: What counts where it is asked about: "drawing", "label" and "text", the most trusted first.
         seed: Seed for all random choices.
         split: Use only studies of this split: "train", "val" or "test".
         on_error: "skip" or "stop" at a study whose regions do not fit its images.
@@ -132,6 +145,8 @@ def build_ground(
         box_overlap=box_overlap,
         ask=ask,
         lateral=lateral,
+        on_conflict=on_conflict,
+        trust=tuple(trust),
     )
     check_choice("on_error", on_error, get_args(OnError))
     directory = as_path(out)
@@ -190,6 +205,7 @@ def _build(
         def write_beside(manifest: Manifest) -> None:
             write_report(directory, _make_report(found, manifest))
             write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
+            write_conflicts(directory, found.conflicts)
 
         build.close(parts, write_beside)
 
@@ -204,20 +220,31 @@ def _resolve_targets(studies: Studies, options: GroundOptions) -> GroundOptions:
     if not options.targets:
         return options
     known = studies.manifest.counts.findings.keys()
-    targets = [target if target in known else SHORT_NAMES.get(target, target) for target in options.targets]
+    targets = [_find_name(target, known) for target in options.targets]
     for target, name in zip(options.targets, targets, strict=True):
-        if name not in known:
+        if name is None:
             raise CarinaError(
                 f"target {target!r}: no study of {studies.directory} names it; they name "
                 f"{', '.join(sorted(known)) or 'nothing'}"
             )
-    return replace(options, targets=tuple(targets))
+    return replace(options, targets=tuple(name for name in targets if name is not None))
+
+
+def _find_name(target: str, known: Collection[str]) -> str | None:
+    """The name that studies have for a target: as it is, by its short name, or by a synonym of the vocabulary."""
+    if target in known:
+        return target
+    term = find_term(target, "finding")
+    for name in (SHORT_NAMES.get(target), None if term is None else term.name):
+        if name in known:
+            return name
+    folded = {" ".join(name.casefold().split()): name for name in sorted(known)}
+    return folded.get(" ".join(target.casefold().split()))
 
 
 def _number_studies(studies: Studies, options: GroundOptions) -> Iterator[tuple[int, Study]]:
     """Studies of the split with their places in the set, read without the fields that screening does not need."""
-    dropped = _NOT_SCREENED if options.ask == "phrase" else (*_NOT_SCREENED, "report")
-    for place, study in enumerate(studies.without(*_NOT_NEEDED, *dropped)):
+    for place, study in enumerate(studies.without(*_NOT_NEEDED, *_NOT_SCREENED)):
         if options.split is None or study.split == options.split:
             yield place, study
 
@@ -227,11 +254,17 @@ def _make_cases(task: _Task) -> tuple[list[tuple[str, bytes]], list[tuple[str, s
     made: list[tuple[str, bytes]] = []
     unfit: list[tuple[str, str, str]] = []
     by_place = {place: list(group) for place, group in groupby(task.chosen, key=lambda probe: probe.place)}
-    studies = open_in_worker(task.studies, *_NOT_NEEDED, "report")
-    for place, study in zip(sorted(by_place), studies.at(by_place), strict=True):
+    options = task.options
+    # Where the text counts less than the records, it adds nothing to what was drawn.
+    needs_text = options.trust != TRUST
+    studies = open_in_worker(task.studies, *_NOT_NEEDED, *(() if needs_text else ("report",)))
+    for place, stored in zip(sorted(by_place), studies.at(by_place), strict=True):
+        study = stored
+        if needs_text:
+            study = combine_with_report(stored, on_conflict=options.on_conflict, trust=options.trust).study
         for chosen in by_place[place]:
             try:
-                case = make_case(_make_probe(study, chosen, task.options), task.options)
+                case = make_case(_make_probe(study, chosen, options), options)
                 made.append((case.id, msgspec.msgpack.encode(case)))
             except CarinaError as error:
                 if task.on_error == "stop":
@@ -285,6 +318,7 @@ def _make_report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildRepor
     built = manifest.counts.cells
     return GroundBuildReport(
         studies=found.studies,
+        conflicts=count_conflicts(found.conflicts),
         targets=tuple(
             TargetReport(
                 target=name,
@@ -295,6 +329,29 @@ def _make_report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildRepor
             )
             for name in names
         ),
+        presence=tuple(_measure_presence(found, name) for name in names if name in found.votes),
+    )
+
+
+def _measure_presence(found: ProbeCandidates, name: str) -> PresenceAgreement:
+    patients, stated, readers = np.array(found.votes[name]).reshape(-1, 3).T
+    denied = readers - stated
+    pairs = readers * (readers - 1)
+    same = stated * (stated - 1) + denied * (denied - 1)
+    most = int(readers.max())
+    ratings = [
+        [True] * yes + [False] * no + [None] * (most - yes - no)
+        for yes, no in zip(stated.tolist(), denied.tolist(), strict=True)
+    ]
+    alpha = krippendorff_alpha(ratings, patients.tolist(), replicates=_REPLICATES)
+    return PresenceAgreement(
+        target=name,
+        images=len(readers),
+        patients=len(np.unique(patients)),
+        agreement=float(same.sum() / pairs.sum()),
+        alpha=alpha.value,
+        low=alpha.low,
+        high=alpha.high,
     )
 
 

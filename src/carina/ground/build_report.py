@@ -19,7 +19,25 @@ class TargetReport(msgspec.Struct, frozen=True, kw_only=True):
     """Studies without it that give no negative probe, by reason."""
 
 
+class PresenceAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """How far readers who looked at the same images agree on the presence of a finding, whether it is asked or not."""
+
+    target: str
+    images: int
+    """Studies that two readers or more have looked at."""
+    patients: int
+    agreement: float | None
+    """Share of pairs of readers who say the same."""
+    alpha: float | None
+    """Krippendorff's alpha; for two readers it is close to kappa. None where all say the same everywhere."""
+    low: float | None
+    high: float | None
+    """95% interval of alpha over patients."""
+
+
 class GroundBuildReport(BuildReport, frozen=True, kw_only=True):
     """`build.json` of a ground benchmark."""
 
     targets: tuple[TargetReport, ...]
+    presence: tuple[PresenceAgreement, ...] = ()
+    """Agreement of readers on presence, by finding; empty where the source does not say who looked."""

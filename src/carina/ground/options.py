@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from carina.cases.building import check_choice
+from carina.reports.combine import TRUST, Evidence, OnConflict, check_trust
 from carina.store.errors import CarinaError
 from carina.studies.readers import BOX_OVERLAP, FusionRule
 from carina.studies.vocabulary import Split
@@ -35,6 +36,9 @@ class GroundOptions:
     ask: Ask = "finding"
     lateral: bool = False
     """Whether lateral views are asked about too."""
+    on_conflict: OnConflict = "skip"
+    trust: tuple[Evidence, ...] = TRUST
+    """What counts more where the report contradicts what is recorded, if that is asked about."""
 
     def __post_init__(self) -> None:
         if self.per_target is not None and self.per_target < 1:
@@ -45,6 +49,8 @@ class GroundOptions:
             )
         check_choice("readers", self.readers, get_args(Readers))
         self.rule  # noqa: B018 - checks the options of fusion
+        check_choice("on_conflict", self.on_conflict, get_args(OnConflict))
+        check_trust(self.trust)
         check_choice("ask", self.ask, get_args(Ask))
         check_choice("split", self.split, get_args(Split))
         if len(set(self.targets)) < len(self.targets):

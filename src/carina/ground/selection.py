@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from carina.ground.options import GroundOptions
 from carina.ground.truth import drawn_on
+from carina.reports.combine import IN_CONFLICT, CombinedStudy, Conflict, combine_with_report
 from carina.studies import Finding, Image, Study
-from carina.studies.assessment import NOT_LOOKED_FOR, UNNAMED, names_looked_for
+from carina.studies.assessment import NOT_LOOKED_FOR, UNNAMED, absent_if_silent
 from carina.studies.faults import is_sound_image
 from carina.studies.lookalikes import looks_like, may_be_called
+from carina.studies.readers import presence_votes
 
 FRONTAL: Final = ("PA", "AP", "unknown")
 UNCERTAIN: Final = "uncertain"
@@ -121,6 +123,11 @@ class ProbeCandidates:
     """Study, finding and reason, for findings that are present and cannot be asked about."""
     not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By finding and reason, how many studies without it give no negative probe."""
+    votes: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("q")))
+    """By finding, for each study that several readers looked at: number of the patient, readers who state the finding,
+    and readers."""
+    conflicts: list[Conflict] = field(default_factory=list)
+    """Findings that the report and the records of a study contradict each other about."""
     studies: int = 0
 
     def number_patient(self, patient: str) -> int:
@@ -172,8 +179,15 @@ def find_candidates(
     """
     candidates = ProbeCandidates()
     wanted = frozenset(name for name in names if not options.targets or name in options.targets)
-    for place, study in studies:
+    for place, stored in studies:
         candidates.studies += 1
+        combined = combine_with_report(stored, on_conflict=options.on_conflict, trust=options.trust)
+        study = combined.study
+        if combined.conflicts:
+            _add_conflicts(candidates, combined, options)
+        recorded = {finding.name for finding in stored.findings}
+        if len(stored.assessed.readers) > 1:
+            _add_votes(candidates, stored, wanted)
         by_name: dict[str, set[str]] = defaultdict(set)
         for finding in study.findings:
             by_name[sys.intern(finding.name)].add(finding.certainty)
@@ -184,16 +198,43 @@ def find_candidates(
                 _add_absent(candidates, place, study, name, options)
                 continue
             candidates.affected[name].append(candidates.number_patient(study.patient))
-            if "present" in certainties:
+            # What only the report states is drawn nowhere.
+            if "present" in certainties and name in recorded:
                 _add_present(candidates, (place, study), name, certainties, options)
-        silent = wanted - by_name.keys()
-        looked_for = names_looked_for(study, "finding")
-        absent = silent if looked_for is None else silent & looked_for
+        silent = wanted.difference(by_name, study.assessed.disputed)
+        absent = absent_if_silent(study, silent, "finding")
         for name in sorted(absent):
             _add_absent(candidates, place, study, name, options)
         for name in silent - absent:
             candidates.not_absent[name, NOT_LOOKED_FOR] += 1
     return candidates
+
+
+def _add_votes(candidates: ProbeCandidates, study: Study, names: Iterable[str]) -> None:
+    patient = candidates.number_patient(study.patient)
+    for name in names:
+        votes = presence_votes(study, name)
+        if len(votes) > 1:
+            candidates.votes[name].extend((patient, sum(votes.values()), len(votes)))
+
+
+def _add_conflicts(candidates: ProbeCandidates, combined: CombinedStudy, options: GroundOptions) -> None:
+    """Note the findings in conflict, and that neither positive nor negative probes ask for them."""
+    study = combined.study
+    conflicts = [
+        one
+        for one in combined.conflicts
+        if one.kind == "finding" and (not options.targets or one.name in options.targets)
+    ]
+    candidates.conflicts += conflicts
+    if options.on_conflict == "ask":
+        return
+    for one in conflicts:
+        candidates.affected[one.name].append(candidates.number_patient(study.patient))
+        if one.stated == "absent":
+            candidates.skipped.append((study.id, one.name, IN_CONFLICT))
+        else:
+            candidates.not_absent[one.name, IN_CONFLICT] += 1
 
 
 def select_probes(candidates: ProbeCandidates, options: GroundOptions) -> SelectedProbes:

@@ -21,11 +21,13 @@ from carina.cases import (
 )
 from carina.cases.building import (
     check_choice,
+    count_conflicts,
     ensure_open,
     open_build,
     open_in_worker,
     provenance_of,
     read_finished,
+    write_conflicts,
     write_report,
     write_skipped,
 )
@@ -51,6 +53,7 @@ from carina.percept.select import (
 )
 from carina.percept.steps import PATHS
 from carina.percept.truth import FusedMasks, SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
+from carina.reports.combine import TRUST, Evidence, OnConflict, check_trust
 from carina.store import PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
@@ -65,6 +68,7 @@ PROTOCOL_VERSION: Final = 2
 """Raised when the same studies, seed and rules give other cases."""
 PART_SIZE: Final = 256
 _NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")
+_NOT_SCREENED: Final = ("anatomy", "devices", "relations", "recommendations")
 Readers = Literal["first", "union", "consensus", "intersection"]
 """What becomes of the masks of several readers: the first reader's by name, where all agree; or one mask by a rule."""
 
@@ -85,6 +89,9 @@ class BuildOptions:
     readers: Readers = "first"
     at_least: int | None = None
     """Readers who must agree, for consensus; None for more than half."""
+    on_conflict: OnConflict = "skip"
+    trust: tuple[Evidence, ...] = TRUST
+    """What counts more where the report contradicts what is recorded, if that is asked about."""
 
     def __post_init__(self) -> None:
         for target in self.targets:
@@ -93,6 +100,8 @@ class BuildOptions:
         if len(set(self.targets)) < len(self.targets):
             raise CarinaError(f"targets {', '.join(self.targets)}: a lesion is named twice; name each once")
         check_choice("split", self.split, get_args(Split))
+        check_choice("on_conflict", self.on_conflict, get_args(OnConflict))
+        check_trust(self.trust)
         check_choice("readers", self.readers, get_args(Readers))
         FusionRule(fusion=self.readers, at_least=self.at_least)
         if self.segmenter is not None and self.readers != "first":
@@ -119,6 +128,8 @@ def build_percept(
     deformer: str | None = None,
     readers: Readers = "first",
     at_least: PositiveInt | None = None,
+    on_conflict: OnConflict = "skip",
+    trust: Sequence[Evidence] = TRUST,
     rules: Rules | None = None,
     workers: PositiveInt | None = None,
     progress: Progress = no_progress,
@@ -142,6 +153,9 @@ def build_percept(
             0.7 or more), "union" (what any reader marked), "consensus" (what more than half of the readers marked, or
             `at_least` of them) or "intersection".
         at_least: Readers who must agree, with "consensus"; more than half by default.
+        on_conflict: Whether a lesion is asked about ("ask") or not ("skip") where the report of the study contradicts
+            what is recorded; `conflicts.csv` lists all conflicts.
+        trust: What counts where it is asked about: "drawing", "label" and "text", the most trusted first.
         rules: Limits of the protocol, as a `carina.percept.Rules`; the defaults if None.
         workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
@@ -169,6 +183,8 @@ def build_percept(
         deformer=deformer,
         readers=readers,
         at_least=at_least,
+        on_conflict=on_conflict,
+        trust=tuple(trust),
     )
     directory = as_path(out)
     _build(
@@ -189,10 +205,15 @@ def _build(
     with open_build(studies, directory, provenance, notes=(JOURNAL,)) as build:
         if read_finished(build, PerceptBuildReport) is not None:
             return
-        narrowed = studies.without(*_NOT_NEEDED)
-        if options.split is not None:
-            narrowed = narrowed.where(split=options.split)
-        found = find_candidates(narrowed.without("anatomy"), options.targets, seed=options.seed)
+        chosen = studies if options.split is None else studies.where(split=options.split)
+        narrowed = chosen.without(*_NOT_NEEDED)
+        found = find_candidates(
+            chosen.without(*_NOT_SCREENED),
+            options.targets,
+            seed=options.seed,
+            on_conflict=options.on_conflict,
+            trust=options.trust,
+        )
         total = sum(len(found.present[target]) for target in options.targets)
         with (
             Journal(directory, provenance.fingerprint) as journal,
@@ -208,6 +229,7 @@ def _build(
         def write_beside(_manifest: Manifest) -> None:
             write_report(directory, report)
             _write_skipped(directory, [*found.skipped, *analyses.skipped])
+            write_conflicts(directory, found.conflicts)
 
         build.close(parts, write_beside)
 
@@ -233,6 +255,8 @@ def _provenance(studies: Studies, directory: FilePath, options: BuildOptions) ->
             "rules": rules,
             "readers": options.readers,
             "at_least": options.at_least,
+            "on_conflict": options.on_conflict,
+            "trust": list(options.trust),
             **{role: None if model is None else asdict(model) for role, model in models.items()},
         },
     )
@@ -401,7 +425,8 @@ def _assemble(
                     reasons=_count_reasons(found.not_absent if absent else why, target),
                 )
             )
-    return PerceptBuildReport(studies=found.studies, cells=tuple(cells)), parts
+    counts = count_conflicts(found.conflicts)
+    return PerceptBuildReport(studies=found.studies, cells=tuple(cells), conflicts=counts), parts
 
 
 def _count_reasons(why: Counter[tuple[str, str]], target: str) -> dict[str, int]:

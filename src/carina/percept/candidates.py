@@ -7,13 +7,21 @@ This takes one pass over a study set and decodes no mask.
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from carina.percept.analysis import frontal_image
 from carina.percept.lesions import LESIONS, Lesion
 from carina.percept.records import Skipped
 from carina.percept.rules import Ineligible
+from carina.reports.combine import (
+    IN_CONFLICT,
+    TRUST,
+    Conflict,
+    Evidence,
+    OnConflict,
+    combine_with_report,
+)
 from carina.studies.assessment import NOT_LOOKED_FOR, is_looked_for
 from carina.studies.lookalikes import looks_like, may_be_called
 from carina.studies.model import Study
@@ -39,17 +47,40 @@ class Candidates:
     """Studies with the lesion that cannot be used for it."""
     not_absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By target and reason, how many studies without the lesion cannot be used as negatives."""
+    conflicts: list[Conflict] = field(default_factory=list)
+    """Lesions about which the report and the records of a study contradict each other."""
     studies: int = 0
 
 
-def find_candidates(studies: Iterable[Study], targets: Iterable[str], *, seed: int) -> Candidates:
-    """Candidates for every target, in random order, and studies that cannot be used, with the reason."""
+def find_candidates(
+    studies: Iterable[Study],
+    targets: Iterable[str],
+    *,
+    seed: int,
+    on_conflict: OnConflict = "skip",
+    trust: Sequence[Evidence] = TRUST,
+) -> Candidates:
+    """Candidates for every target, in random order, and studies that cannot be used, with the reason.
+
+    A study whose report contradicts what is recorded of a lesion is no candidate for it, unless conflicts are asked
+    about; then what is trusted most counts.
+    """
     found = Candidates()
     wanted = [LESIONS[target] for target in targets]
     affected: dict[str, set[str]] = defaultdict(set)
-    for study in studies:
+    for stored in studies:
         found.studies += 1
+        combined = combine_with_report(stored, on_conflict=on_conflict, trust=trust)
+        study = combined.study
+        conflicts = {one.name: one for one in combined.conflicts if one.kind == "finding"}
         for lesion in wanted:
+            conflict = conflicts.get(lesion.finding)
+            if conflict is not None:
+                found.conflicts.append(conflict)
+            if conflict is not None and on_conflict == "skip":
+                affected[lesion.name].add(study.patient)
+                _leave_out(found, study, lesion, conflict)
+                continue
             stated: set[Certainty] = {
                 finding.certainty for finding in study.findings if finding.name == lesion.finding
             }
@@ -69,6 +100,14 @@ def find_candidates(studies: Iterable[Study], targets: Iterable[str], *, seed: i
         if dropped:
             found.not_absent[lesion.name, "lesion in another study of the patient"] = dropped
     return found
+
+
+def _leave_out(found: Candidates, study: Study, lesion: Lesion, conflict: Conflict) -> None:
+    if conflict.stated == "absent":
+        detail = f"{conflict.summary}: {conflict.sentence}"
+        found.skipped.append(Skipped(study=study.id, target=lesion.name, reason=IN_CONFLICT, detail=detail))
+    else:
+        found.not_absent[lesion.name, IN_CONFLICT] += 1
 
 
 def _add_study(found: Candidates, study: Study, lesion: Lesion, stated: set[Certainty], seed: int) -> None:

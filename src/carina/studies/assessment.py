@@ -4,7 +4,7 @@ A finding or device is present, absent or uncertain where the study records it s
 absent if it was looked for (`Study.assessed`), and otherwise nothing is known of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
 from carina.studies.model import Device, Finding, Study
@@ -42,11 +42,14 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
         >>> [certainty_of(study, name) for name in ("mass", "nodule", "fracture", "pacemaker")]
         ['present', 'absent', None, None]
     """
+    if name in study.assessed.disputed:
+        return None
     kind = kind or _kind_of(study, name)
     records = _records(study, kind)
     recorded = {record.certainty for record in records if record.name == name}
     is_known = bool(recorded) or is_looked_for(study, name, kind=kind)
     if name == UNNAMED[kind]:
+        is_known = is_known and not study.assessed.disputed
         recorded = {record.certainty for record in records}
     if "present" in recorded:
         return "present"
@@ -57,6 +60,8 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
 
 def is_looked_for(study: Study, name: str, *, kind: Kind) -> bool:
     """Whether someone looked for a finding or device, so that it is absent where the study does not record it."""
+    if name in study.assessed.disputed:
+        return False
     scope = scope_of(study, kind)
     listed = scope == "listed" and name in study.assessed.listed
     return scope == "every" or listed or _is_stated_absent(study, kind)
@@ -66,13 +71,21 @@ def names_looked_for(study: Study, kind: Kind) -> frozenset[str] | None:
     """Names of findings or devices that are absent where the study does not record them; None for all names."""
     if is_complete(study, kind):
         return None
-    return frozenset(study.assessed.listed if scope_of(study, kind) == "listed" else ())
+    listed = frozenset(study.assessed.listed if scope_of(study, kind) == "listed" else ())
+    return listed.difference(study.assessed.disputed)
+
+
+def absent_if_silent(study: Study, names: Collection[str], kind: Kind) -> frozenset[str]:
+    """Those of some names that are absent where the study does not record them."""
+    if names_looked_for(study, kind) is None:
+        return frozenset(names)
+    return frozenset(name for name in names if is_looked_for(study, name, kind=kind))
 
 
 def is_complete(study: Study, kind: Kind) -> bool:
     """Whether all findings, or all devices, that show in a study are recorded by name, so that there are no others."""
     unnamed = (record for record in _records(study, kind) if record.name == UNNAMED[kind])
-    if any(record.certainty != "absent" for record in unnamed):
+    if study.assessed.disputed or any(record.certainty != "absent" for record in unnamed):
         return False
     return scope_of(study, kind) == "every" or _is_stated_absent(study, kind)
 
@@ -133,6 +146,8 @@ def _kind_of(study: Study, name: str) -> Kind:
 
 def _is_stated_absent(study: Study, kind: Kind) -> bool:
     """Whether the source states that there is nothing of a kind; a closed list may have that as one of its names."""
+    if study.assessed.disputed:
+        return False
     records = _records(study, kind)
     is_listed = scope_of(study, kind) == "listed" and UNNAMED[kind] in study.assessed.listed
     is_stated = is_listed or any(record.name == UNNAMED[kind] for record in records)

@@ -17,8 +17,8 @@ from carina.studies.model import Study
 
 _VERSION: Final = (1, 3)
 """1.1: `Study.order` may be null; `Image` has `rescale` and `window`. 1.2: `Study.assessed`; `label` of findings and
-devices; `automatic` of annotations and anatomy. 1.3: `instruction` of annotations; `drawn` of anatomy;
-`Assessed.readers`; `Finding.stated_by`."""
+devices; `automatic` of annotations and anatomy. 1.3: `instruction` of annotations; `drawn` of anatomy; `readers` and
+`disputed` of `Assessed`; `stated_by` of findings."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

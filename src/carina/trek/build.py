@@ -6,7 +6,7 @@ machines, and an interrupted build resumes with the parts that are missing.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
@@ -20,16 +20,18 @@ import pyarrow.compute as pc
 from carina.cases import Benchmark, Manifest, Provenance, complete_part, open_benchmark
 from carina.cases.building import (
     check_choice,
+    count_conflicts,
     ensure_open,
     open_build,
     provenance_of,
     read_finished,
+    write_conflicts,
     write_report,
     write_skipped,
 )
 from carina.cases.facts import stored_name
 from carina.cases.store import CASES
-from carina.reports import with_report_truth
+from carina.reports.combine import TRUST, Conflict, Evidence, OnConflict
 from carina.store import OpenSet, PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
@@ -47,6 +49,7 @@ from carina.trek.part import (
     Job,
     OnError,
     Task,
+    combine_for,
     make_cases,
     part_tasks,
     reason_to_skip,
@@ -62,8 +65,10 @@ from carina.trek.served_models import (
     reword_questions,
 )
 
-PROTOCOL_VERSION: Final = 3
+PROTOCOL_VERSION: Final = 4
 """Raised when the same studies, seed and options give other conversations."""
+_NOT_COMPARED: Final = ("images.quality", "anatomy", "relations", "recommendations", "report.language")
+"""Fields of a study in which no conflict is found."""
 _NOT_ASKED: Final = stored_name(TrekCaseFacts, "not_asked")
 
 
@@ -81,6 +86,8 @@ def build_trek(
     extractor: str = "rules",
     paraphrase: str | None = None,
     language: str = "en",
+    on_conflict: OnConflict = "skip",
+    trust: Sequence[Evidence] = TRUST,
     quotas: Quotas | None = None,
     part_size: int = PART_SIZE,
     accept_terms: bool = False,
@@ -109,6 +116,9 @@ def build_trek(
         paraphrase: Model that rewords questions, as "model:NAME"; a question whose answer might change keeps its
             wording.
         language: Language of the wording.
+        on_conflict: Whether a finding is asked about ("ask") or not ("skip") where the report of the study contradicts
+            what is recorded; `conflicts.csv` lists all conflicts.
+        trust: What counts where it is asked about: "drawing", "label" and "text", the most trusted first.
         quotas: How many questions of each kind are asked, on average, as a `carina.trek.Quotas`.
         part_size: Conversations in one part of the benchmark.
         accept_terms: Confirm that the terms of restricted sources allow sending their reports to the provider of the
@@ -141,6 +151,8 @@ def build_trek(
         extractor=extractor,
         paraphrase=paraphrase,
         language=language,
+        on_conflict=on_conflict,
+        trust=tuple(trust),
         quotas=quotas or Quotas(),
         part_size=part_size,
     )
@@ -285,9 +297,14 @@ def _write_skipped(studies: Studies, job: Job, linked: Neighbours, manifest: Man
     absent = np.intersect1d(linked.chosen, pc.indices_nonzero(undone).to_numpy().astype(np.int64)).tolist()
     for place, study in zip(absent, studies.at(absent), strict=True) if absent else ():
         alone = Task(job, 0, (place,), (int(linked.before[place]),), (int(linked.after[place]),))
-        missing.append((study.id, reason_to_skip(with_report_truth(study)) or reason_without_case(alone)))
+        missing.append(
+            (study.id, reason_to_skip(combine_for(study, job.options).study) or reason_without_case(alone))
+        )
+    conflicts = list(_find_conflicts(studies, linked, job.options))
+    write_conflicts(directory, conflicts)
     report = TrekBuildReport(
         studies=len(linked.chosen),
+        conflicts=count_conflicts(conflicts),
         conversations=manifest.counts.cases,
         questions=manifest.counts.steps,
         surveyed=job.survey.studies,
@@ -298,6 +315,16 @@ def _write_skipped(studies: Studies, job: Job, linked: Neighbours, manifest: Man
     )
     write_skipped(directory, ("study", "reason"), sorted(missing))
     return report
+
+
+def _find_conflicts(studies: Studies, linked: Neighbours, options: TrekOptions) -> Iterator[Conflict]:
+    """All conflicts of the studies that are asked about; found again, so that a resumed build has the same ones."""
+    places = linked.chosen.tolist()
+    for study in studies.without(*_NOT_COMPARED).at(places) if places else ():
+        scopes = {study.assessed.findings, study.assessed.devices}
+        # Where nothing is recorded, the report has nothing to contradict.
+        if study.findings or study.devices or scopes != {"unknown"}:
+            yield from combine_for(study, options).conflicts
 
 
 def _count_not_asked(cases: Benchmark) -> dict[str, dict[str, int]]:

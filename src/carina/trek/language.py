@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from carina.studies.model import Location
+from carina.studies.terms import find_term
 from carina.studies.vocabulary import SIDES, ZONES
 from carina.trek.wording import Wording, load_wording
 
@@ -39,7 +40,10 @@ class Language:
     # ---- names ----------------------------------------------------------------------------------------------------
 
     def _canonical(self, name: str) -> str:
-        """The canonical spelling of a name, without differences in case and spaces."""
+        """The term that a name or synonym stands for; another name without differences in case and spaces."""
+        term = find_term(name, "finding") or find_term(name, "device")
+        if term is not None:
+            return term.name
         plain = " ".join(name.lower().split())
         return str(self._spelled.get(plain, plain))
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from carina.cases.building import check_choice
+from carina.reports.combine import TRUST, Evidence, OnConflict, check_trust
 from carina.store.errors import CarinaError
 from carina.studies.vocabulary import Split
 from carina.trek.wording import languages
@@ -66,9 +67,13 @@ class TrekOptions:
     split: str | None = None
     language: str = "en"
     extractor: str = "rules"
-    """How findings are read where a study has only report text: `rules`, or `model:NAME`."""
+    """How findings are read where a study has only report text: `rules`, or `model:NAME`; where it has findings too,
+    rules read the text."""
     paraphrase: str | None = None
     """Model that rewords questions, as `model:NAME`; each question is checked to keep its key."""
+    on_conflict: OnConflict = "skip"
+    trust: tuple[Evidence, ...] = TRUST
+    """What counts more where the report contradicts what is recorded, if that is asked about."""
     quotas: Quotas = field(default_factory=Quotas)
     part_size: int = PART_SIZE
     """Conversations in a part of the benchmark."""
@@ -83,6 +88,8 @@ class TrekOptions:
             raise CarinaError(f"most_images {self.most_images}: expected at least 1 image of each study")
         if self.part_size < 1:
             raise CarinaError(f"part_size {self.part_size}: expected at least 1 conversation")
+        check_choice("on_conflict", self.on_conflict, get_args(OnConflict))
+        check_trust(self.trust)
         check_choice("split", self.split, get_args(Split))
         if self.language not in languages():
             raise CarinaError(

@@ -14,7 +14,7 @@ import numpy as np
 
 from carina.cases import Case, complete_part
 from carina.cases.building import open_in_worker
-from carina.reports import with_report_truth
+from carina.reports.combine import CombinedStudy, combine_with_report
 from carina.store import PartInfo
 from carina.store.errors import CarinaError
 from carina.store.workers import Pool
@@ -50,7 +50,6 @@ _NOT_NEEDED: Final = (
     "devices.measures",
     "devices.annotations.conspicuity",
     "devices.annotations.threshold",
-    "report.sentences.states",
     "report.language",
 )
 _NOT_SURVEYED: Final = (
@@ -68,9 +67,13 @@ _NOT_SURVEYED: Final = (
     "anatomy",
     "relations",
     "recommendations",
-    "report.sentences.states",
     "report.language",
 )
+
+
+def combine_for(study: Study, options: TrekOptions) -> CombinedStudy:
+    """A study with what its report states, and what contradicts what."""
+    return combine_with_report(study, on_conflict=options.on_conflict, trust=options.trust)
 
 
 def survey_set(
@@ -104,7 +107,7 @@ def count_sample(sample: Sample) -> SurveyCounts:
     read = open_in_worker(sample.studies, *_NOT_NEEDED).without(*_NOT_SURVEYED).at(sample.places)
     with _pause_garbage_collection():
         return count_studies(
-            (with_report_truth(study) for study in read if study.images),
+            (combine_for(study, sample.options).study for study in read if study.images),
             load_language(sample.options.language),
             most_images=sample.options.most_images,
         )
@@ -196,7 +199,7 @@ def _read_subjects(task: Task, words: Language) -> Iterator[tuple[int, Subject |
     for place, stored, drawn in read_part_studies(task):
         subject = None
         try:
-            study = with_report_truth(stored)
+            study = combine_for(stored, job.options).study
             if reason_to_skip(study) is None:
                 subject = subject_of(
                     study,

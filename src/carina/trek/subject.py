@@ -11,8 +11,9 @@ from typing import Final, Literal
 import msgspec
 
 from carina.cases import Evidence, Fact
-from carina.studies.assessment import UNNAMED, Kind, certainty_of, names_looked_for
+from carina.studies.assessment import UNNAMED, Kind, certainty_of, names_looked_for, scope_of
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
+from carina.studies.terms import find_term
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
 from carina.trek.confusable import COMPANION_WEIGHT, find_companions, find_not_clearly_absent
 from carina.trek.facts import target_row, truth_row
@@ -144,6 +145,8 @@ class Subject:
     records everything that shows."""
     unknown: Mapping[Kind, int]
     """By kind, how many names of the set are neither recorded nor looked for."""
+    disputed: Mapping[Kind, int]
+    """By kind, about how many names the records and the report contradict each other."""
     things: list[Thing] = field(init=False)
     by_id: dict[str, Thing] = field(init=False)
     stratum: str = field(init=False)
@@ -204,7 +207,7 @@ def subject_of(
     if len(there) < len(names):
         for thing in things:
             thing.alone = names.count(thing.name) == 1
-    looked_for = {kind: _find_looked_for(study, kind, words) for kind in KINDS}
+    looked_for = {kind: _find_looked_for(study, kind, known, words) for kind in KINDS}
     absent, unknown = _list_absent(study, there, known, words, looked_for)
     recorded: list[Finding | Device] = [*study.findings, *study.devices]
     resolved = {
@@ -224,7 +227,14 @@ def subject_of(
         anything={kind: certainty_of(study, UNNAMED[kind], kind=kind) for kind in KINDS},
         looked_for=looked_for,
         unknown=unknown,
+        disputed=_count_disputed(study),
     )
+
+
+def _count_disputed(study: Study) -> dict[Kind, int]:
+    names = study.assessed.disputed
+    devices = sum(find_term(name, "device") is not None for name in names)
+    return {"finding": len(names) - devices, "device": devices}
 
 
 def _is_named(thing: Finding | Device, words: Language) -> bool:
@@ -237,9 +247,19 @@ def is_asked_by_name(name: str) -> bool:
     return bool(name) and name not in UNNAMED.values()
 
 
-def _find_looked_for(study: Study, kind: Kind, words: Language) -> frozenset[str] | None:
+def _find_looked_for(
+    study: Study, kind: Kind, known: Sequence[tuple[Kind, str]], words: Language
+) -> frozenset[str] | None:
     names = names_looked_for(study, kind)
-    return None if names is None else frozenset([words.canonical(name) for name in names])
+    if names is None:
+        return None
+    disputed = study.assessed.disputed
+    if disputed and scope_of(study, kind) == "every":
+        # Everything was looked for, so that only what is in conflict is not known.
+        return frozenset(name for other, name in known if other == kind).difference(
+            map(words.canonical, disputed)
+        )
+    return frozenset([words.canonical(name) for name in names])
 
 
 @lru_cache(maxsize=4096)
@@ -395,11 +415,10 @@ def _list_absent(
     company = find_companions(there)
     absent: dict[Kind, list[AbsentThing]] = {"finding": [], "device": []}
     unknown: dict[Kind, int] = {"finding": 0, "device": 0}
-    # Names that cannot be used: present things could be called by them, or they are already in the list.
-    taken: dict[Kind, set[str]] = {
-        "finding": set(find_not_clearly_absent(there)),
-        "device": set(find_not_clearly_absent(there)),
-    }
+    # Names that cannot be used: present things could be called by them, the report contradicts what is recorded, or
+    # they are already in the list.
+    unclear = {*find_not_clearly_absent(there), *map(words.canonical, study.assessed.disputed)}
+    taken: dict[Kind, set[str]] = {"finding": set(unclear), "device": set(unclear)}
     recorded: tuple[tuple[Kind, Sequence[Finding | Device]], ...] = (
         ("finding", study.findings),
         ("device", study.devices),

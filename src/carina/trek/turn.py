@@ -8,6 +8,7 @@ import msgspec
 
 from carina.cases import Box, Evidence, Fact
 from carina.cases.model import Format, Label
+from carina.reports.combine import IN_CONFLICT
 from carina.studies.assessment import Kind
 from carina.studies.model import ReportSection
 from carina.trek.language import Language, capitalise
@@ -131,7 +132,9 @@ class ConversationDraft:
     def is_complete(self, task: str, *kinds: Kind) -> bool:
         """Whether everything of these kinds that shows is known; otherwise a question that needs it is left out."""
         unknown = next((kind for kind in kinds if not self.subject.is_complete(kind)), None)
-        if unknown is not None:
+        if unknown is not None and self.subject.study.assessed.disputed:
+            self.leave_out(task, IN_CONFLICT)
+        elif unknown is not None:
             self.leave_out(task, FINDINGS_UNKNOWN if unknown == "finding" else DEVICES_UNKNOWN)
         return unknown is None
 

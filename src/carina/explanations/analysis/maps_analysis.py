@@ -40,11 +40,13 @@ from carina.explanations.analysis.measures import (
 )
 from carina.explanations.analysis.pretraining import Pretraining, compare_pretraining
 from carina.explanations.analysis.read import MapsRun
+from carina.explanations.analysis.readers import estimate_readers
 from carina.explanations.analysis.recognition import AUROC, estimate_recognition, separable_findings
 from carina.explanations.analysis.thresholds import ThresholdCurve, threshold_curves, threshold_estimates
 from carina.explanations.scoring import MODEL
 from carina.runs.analysis.breakdown import Dimension
 from carina.runs.analysis.estimates import Difference, apply_holm
+from carina.runs.analysis.readers import READERS
 from carina.runs.analysis.run_groups import RunGroup
 
 Key = tuple[str, str, str, str, str, str]
@@ -75,6 +77,8 @@ class MapsAnalysis:
     """Divisions of the scored probes by properties of their lesions."""
     checks: tuple[RunChecks, ...]
     """Whether maps depend on image, text and weights, of runs that were checked."""
+    readers: tuple[MapEstimate, ...] = ()
+    """Readers against readers on the scored probes, where the benchmark has several."""
 
     @cached_property
     def _by_key(self) -> dict[Key, MapEstimate]:
@@ -106,6 +110,13 @@ class MapsAnalysis:
         """The mean AUROC of recognition over findings."""
         return self.estimate(run, AUROC, level="recognition", average="macro")
 
+    def reader_estimate(self, metric: str, *, name: str = "", average: str = "micro") -> MapEstimate | None:
+        """How readers do against each other in a measure, over all probes or those of one finding."""
+        return next(
+            (one for one in self.readers if (one.metric, one.name, one.average) == (metric, name, average)),
+            None,
+        )
+
     def best_control(self, run: MapsRun, metric: str, **about: str) -> float | None:
         """The best of the controls that a model has to exceed, on the run's own frames and grid."""
         known = [self.estimate(run, metric, source=source, **about) for source in RIVALS]
@@ -131,6 +142,7 @@ class MapsAnalysis:
             "pretraining": [] if self.pretraining is None else list(self.pretraining.estimates),
             "calibration": [item for one in self.calibrations for item in calibration_estimates(one)],
             "checks": [item for one in self.checks for item in one.estimates],
+            READERS: list(self.readers),
         }
 
     @property
@@ -190,6 +202,7 @@ def analyse_maps(
         pretraining=compare_pretraining(group.runs, group.measures),
         dimensions=tuple(dimensions),
         checks=tuple(item for item in map(summarise_checks, group.runs) if item is not None),
+        readers=tuple(estimate_readers(group, scored)),
     )
 
 

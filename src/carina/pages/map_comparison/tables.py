@@ -32,6 +32,7 @@ CONTROLS: Final = {
 }
 """What the map of each control shows."""
 OVER_FINDINGS: Final = "mean over findings"
+READERS_NOTE: Final = "each against the others, on the probes that several readers drew"
 
 
 def run_heading(run: MapsRun) -> Heading:
@@ -85,7 +86,10 @@ def estimate_key(estimate: MapEstimate) -> str:
 
 def headline_table(analysis: MapsAnalysis) -> Table:
     is_macro = analysis.average == "macro"
-    rows = [*_run_rows(analysis, analysis.average)]
+    rows = [
+        *_run_rows(analysis, analysis.average),
+        *_reader_rows(analysis, analysis.average, with_recognition=True),
+    ]
     fullest = fullest_run(analysis)
     if fullest is not None:
         rows += _control_rows(analysis, fullest)
@@ -117,7 +121,10 @@ def headline_table(analysis: MapsAnalysis) -> Table:
 
 def macro_table(analysis: MapsAnalysis) -> Table:
     """Means over findings; empty where the headline shows them already."""
-    rows = _run_rows(analysis, "macro", with_recognition=False) if analysis.average == "micro" else ()
+    rows: list[Row] = []
+    if analysis.average == "micro":
+        rows += _run_rows(analysis, "macro", with_recognition=False)
+        rows += _reader_rows(analysis, "macro")
     return Table(
         title="Mean over findings",
         corner="Model and method",
@@ -144,6 +151,20 @@ def _run_rows(analysis: MapsAnalysis, average: str, *, with_recognition: bool = 
             heading=run_heading(run),
             cells=tuple(cells),
             group="Controls as runs" if run.is_control else "Models",
+        )
+
+
+def _reader_rows(analysis: MapsAnalysis, average: str, *, with_recognition: bool = False) -> Iterator[Row]:
+    """Readers against readers; nothing where the benchmark has one reader."""
+    cells = [
+        map_share_cell(analysis.reader_estimate(one.variant, average=average))
+        for one in analysis.group.measures
+    ]
+    if any(cell.text for cell in cells):
+        yield Row(
+            heading=Heading(text="readers", note=READERS_NOTE),
+            cells=(*cells, *((Cell(),) if with_recognition else ())),
+            group="Human ceiling",
         )
 
 
@@ -269,6 +290,7 @@ def _breakdown_table(
 ) -> Table:
     areas = measure.metric == "iou"
     whole = _whole_cells(analysis, level, names) if areas else {}
+    has_readers = level == "finding" and analysis.reader_estimate(measure.variant) is not None
     rows = []
     for name in names:
         cells = [
@@ -285,6 +307,8 @@ def _breakdown_table(
             map_share_cell(analysis.estimate(run, WHOLE_CELLS.variant, level=level, name=name))
             for run in whole
         ]
+        if has_readers:
+            cells.append(map_share_cell(analysis.reader_estimate(measure.variant, name=name)))
         rows.append(Row(heading=Heading(text=name), cells=tuple(cells)))
     whole_cells_note = (
         "; the triangle, and the columns on the right, are the best set of whole cells of the grid: a smooth map can "
@@ -298,6 +322,7 @@ def _breakdown_table(
         columns=(
             *(run_heading(run) for run in analysis.group.runs),
             *(Heading(text=WHOLE_CELLS.title, note=words) for words in whole.values()),
+            *((Heading(text="Readers", note="each against the others"),) if has_readers else ()),
         ),
         rows=tuple(rows),
         note=f"{note}Percent, with 95% interval over patients; the line on a bar is the best of the controls mean "

@@ -95,6 +95,7 @@ def _group_values(
         "headline_tables": drop_empty_tables(
             [
                 tables.headline_table(analysis),
+                tables.reader_table(analysis),
                 tables.free_text_table(analysis),
                 tables.opposing_paths_table(analysis),
                 tables.format_table(analysis),

@@ -31,6 +31,7 @@ from carina.runs.analysis.first_errors import CORRECTED, NO_ERROR, NOT_CORRECTED
 from carina.runs.analysis.measures import Measure
 from carina.runs.analysis.reach import ReachCurve
 from carina.runs.analysis.read import ComparedRun
+from carina.runs.analysis.readers import ALPHA, METRICS, READERS
 from carina.runs.analysis.run_analysis import RunAnalysis
 
 ByKey = Mapping[tuple[str, str, str, str], Estimate]
@@ -39,6 +40,36 @@ Selection = tuple[str, str, str, Heading]
 """Level, name and metric of a row or column, and its heading."""
 _STILL_RIGHT = "share of cases still right"
 _BREAKDOWN_METRICS = {ACCURACY: "Accuracy over steps", SUCCESS: "Case success: no error in the case"}
+
+
+def reader_table(analysis: RunAnalysis) -> Table:
+    """Readers against readers on the same cases; empty where the benchmark has one reader."""
+    ceiling = analysis.ceiling
+    estimates = [] if ceiling is None else ceiling.estimates
+    known = _by_key(estimates)
+    columns = [
+        metric for metric in (*METRICS.values(), ALPHA) if any(one.metric == metric for one in estimates)
+    ]
+    names = ["", *(ceiling.findings if ceiling is not None else ())]
+    return Table(
+        title="Human ceiling: readers against readers",
+        corner="Finding",
+        columns=tuple(Heading(text=metric[:1].upper() + metric[1:]) for metric in columns),
+        rows=tuple(
+            Row(
+                heading=Heading(text=name or "all probes"),
+                cells=tuple(
+                    # Agreement beyond chance may be below 0, where there is no bar.
+                    replace(share_cell(known.get((READERS, READERS, name, metric))), bar=None)
+                    for metric in columns
+                ),
+            )
+            for name in names
+        ),
+        note="Percent, with 95% interval over patients. Every reader is compared with the others, whose regions are "
+        "fused by the rule of the benchmark; a probe counts once, with the mean of its readers. Probes that one reader "
+        "drew do not count. A reader whose others are divided about presence is left out there.",
+    )
 
 
 # ---- runs as rows, or as columns ------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from carina.runs.analysis.reach import (
     reach_of_target,
     targets_with_stages,
 )
+from carina.runs.analysis.readers import READERS, HumanCeiling, find_human_ceiling
 from carina.runs.analysis.run_groups import RunGroup
 from carina.runs.prices import Prices
 from carina.stats import design_effect, minimum_detectable_difference
@@ -80,6 +81,8 @@ class RunAnalysis:
     parsing: tuple[Estimate, ...]
     error_kinds: tuple[Estimate, ...]
     cost: tuple[Estimate, ...]
+    ceiling: HumanCeiling | None = None
+    """Readers against readers on the same cases, where the benchmark has several."""
 
     @property
     def leading_measure(self) -> Measure:
@@ -107,6 +110,7 @@ class RunAnalysis:
             "breakdown": list(self.breakdown),
             "reading": [*self.parsing, *self.error_kinds],
             "cost": list(self.cost),
+            **({} if self.ceiling is None else {READERS: self.ceiling.estimates}),
         }
 
     @property
@@ -177,6 +181,7 @@ def analyse_group(
             )
         ),
         dimensions=dimensions,
+        ceiling=find_human_ceiling(group.bench, group.cases) if group.protocol == "ground" else None,
         **{name: tuple(items) for name, items in estimates.items()},
     )
 

@@ -57,8 +57,8 @@ class ReportTable:
 def run_tables(analyses: Sequence[RunAnalysis]) -> dict[str, ReportTable]:
     """Tables by name: estimates, differences, and the numbers of percept in the layout of CheXpercept."""
     tables: dict[str, ReportTable] = {}
-    for name in analyses[0].tables if analyses else ():
-        rows = [item for analysis in analyses for item in analysis.tables[name]]
+    for name in dict.fromkeys(name for analysis in analyses for name in analysis.tables):
+        rows = [item for analysis in analyses for item in analysis.tables.get(name, ())]
         tables[name] = ReportTable(Estimate, rows)
     for name in analyses[0].difference_tables if analyses else ():
         pairs = [item for analysis in analyses for item in analysis.difference_tables[name]]

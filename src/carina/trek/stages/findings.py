@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from carina.cases.model import Label
+from carina.reports.combine import IN_CONFLICT
 from carina.studies.assessment import NOT_LOOKED_FOR, Kind
 from carina.studies.vocabulary import Certainty
 from carina.trek.balance import NO_OPENING, NegativeQuestion, Opening
@@ -29,6 +30,10 @@ from carina.trek.subject import AbsentThing, Thing, cite_things
 from carina.trek.turn import Choice, ConversationDraft, Turn
 
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
+_PRESENCE_TASKS: Final[tuple[tuple[str, Kind], ...]] = (
+    ("presence", "finding"),
+    ("device presence", "device"),
+)
 _LABELS: Final[dict[Certainty, Label]] = {"present": "yes", "uncertain": "uncertain", "absent": "no"}
 _SITED_SHARE = 0.2
 """Share of questions about a named finding that name a place too."""
@@ -115,12 +120,13 @@ def _set_answer(draft: ConversationDraft, turn: Turn, label: Label, slots: dict[
 def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedName | None) -> list[Thing]:
     """Ask yes/no questions by name; returns the findings and devices that remain for choices."""
     sampler, subject = draft.sampler, draft.subject
-    for task, number in (
-        ("presence", subject.unknown["finding"]),
-        ("device presence", subject.unknown["device"]),
-    ):
-        if number:
-            draft.leave_out(task, NOT_LOOKED_FOR, number)
+    for task, kind in _PRESENCE_TASKS:
+        for reason, number in (
+            (NOT_LOOKED_FOR, subject.unknown[kind]),
+            (IN_CONFLICT, subject.disputed[kind]),
+        ):
+            if number:
+                draft.leave_out(task, reason, number)
     left_for_choices: list[Thing] = []
     groups: tuple[tuple[Kind, list[Thing], list[AbsentThing]], ...] = (
         ("finding", subject.findings, subject.absent_findings),

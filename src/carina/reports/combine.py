@@ -1,0 +1,439 @@
+"""Combine what was drawn, what was labelled and what the report says about one study.
+
+| what is known of a finding | what becomes of it |
+|---|---|
+| recorded, and the report says nothing else | the record; the report adds its place, severity, trend and sentences |
+| only in the report | as the report states it |
+| recorded as present, and the report denies it | a conflict |
+| recorded as absent, or looked for and not recorded, and the report states it, even as possible | a conflict |
+
+By default nobody asks about a finding that is in conflict. Where it is asked about, the record that is trusted more
+counts: what was drawn, then a label, then the text, unless another order is given.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar, get_args
+
+import msgspec
+
+from carina.reports.facts import ReportFacts
+from carina.reports.read import read_report
+from carina.store.errors import CarinaError
+from carina.studies.assessment import UNNAMED, Kind, certainty_of
+from carina.studies.model import (
+    Device,
+    Finding,
+    Recommendation,
+    Relation,
+    Report,
+    Statement,
+    Study,
+)
+from carina.studies.vocabulary import Certainty
+
+Thing = TypeVar("Thing", Finding, Device)
+AnyThing = TypeVar("AnyThing", bound=Finding | Device)
+Evidence = Literal["drawing", "label", "text"]
+TRUST: Final[tuple[Evidence, ...]] = get_args(Evidence)
+"""What counts more comes first."""
+OnConflict = Literal["skip", "ask"]
+"""Whether a finding about which the records contradict each other is left out, or asked about."""
+IN_CONFLICT: Final = "the report contradicts what is recorded"
+"""Why builds do not ask about a finding or device."""
+
+replace = msgspec.structs.replace
+
+
+class Conflict(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding or device about which a study's records contradict its report."""
+
+    study: str
+    kind: Kind
+    name: str
+    recorded: str
+    """What is recorded: "drawn", "labelled present", "labelled absent", "looked for and not recorded"."""
+    stated: Certainty
+    """What the report says."""
+    sentence: str
+    """The first sentence that says so."""
+
+    @property
+    def summary(self) -> str:
+        """What contradicts what, to count by: "drawn, but denied in the report"."""
+        return f"{self.recorded}, but {_STATED[self.stated]} in the report"
+
+
+_STATED: Final[Mapping[Certainty, str]] = {"present": "stated", "uncertain": "possible", "absent": "denied"}
+
+
+@dataclass(frozen=True)
+class CombinedStudy:
+    """A study with what its report states, and the conflicts that were found."""
+
+    study: Study
+    conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def names_in_conflict(self) -> frozenset[str]:
+        """Names of findings and devices about which the records contradict each other."""
+        return frozenset(conflict.name for conflict in self.conflicts)
+
+
+def check_trust(trust: Sequence[str]) -> tuple[Evidence, ...]:
+    """The order of trust, checked.
+
+    Raises:
+        CarinaError: It does not name "drawing", "label" and "text" once each.
+    """
+    if sorted(trust) != sorted(TRUST):
+        raise CarinaError(f"trust {', '.join(trust)!r}: expected {', '.join(TRUST)} in any order, each once")
+    return tuple(name for given in trust for name in TRUST if name == given)
+
+
+def split_trust(text: str) -> tuple[Evidence, ...]:
+    """The order of trust from names with commas between: "drawing,label,text"."""
+    return check_trust([name.strip() for name in text.split(",")])
+
+
+def combine_with_report(
+    study: Study, *, on_conflict: OnConflict = "skip", trust: Sequence[Evidence] = TRUST
+) -> CombinedStudy:
+    """Combine the findings and devices that a study records with those that its report states.
+
+    The report is read by rules, unless it was read before: then what its sentences state is compared with the records.
+
+    Args:
+        study: The study; one without a report is returned as it is.
+        on_conflict: "skip" removes findings in conflict and names them in `assessed.disputed`, so that nothing is known
+            of them; "ask" keeps what is trusted most.
+        trust: "drawing", "label" and "text", the most trusted first.
+
+    Returns:
+        The study and its conflicts.
+
+    Example:
+        >>> from carina.studies import ReportSection
+        >>> mass = Finding(id="f1", name="mass", certainty="present")
+        >>> report = Report(sections=(ReportSection(name="findings", text="No mass. Small right effusion."),))
+        >>> study = Study(id="s1", patient="p1", source="mine", images=(), findings=(mass,), report=report)
+        >>> combined = combine_with_report(study)
+        >>> [finding.name for finding in combined.study.findings], combined.study.assessed.disputed
+        (['pleural effusion'], ('mass',))
+        >>> [(conflict.summary, conflict.sentence) for conflict in combined.conflicts]
+        [('labelled present, but denied in the report', 'No mass.')]
+    """
+    if study.report is None:
+        return CombinedStudy(study)
+    if is_report_read(study):
+        conflicts = tuple(_find_stored_conflicts(study))
+        if not conflicts or on_conflict == "ask":
+            return CombinedStudy(study, conflicts)
+        return CombinedStudy(_drop_names(study, {one.name for one in conflicts}), conflicts)
+    facts = read_report(study.report, prior=study.prior)
+    conflicts = tuple(_find_conflicts(study, facts))
+    disputed = {one.name for one in conflicts} if on_conflict == "skip" else set[str]()
+    return CombinedStudy(_merge(study, facts, disputed, trust), conflicts)
+
+
+def is_report_read(study: Study) -> bool:
+    """Whether what the report of a study states is among its findings already, linked to the sentences."""
+    if study.report is None:
+        return False
+    if any(sentence.states for sentence in study.report.sentences):
+        return True
+    # A report without sentences was labelled by another program, which did not say what each sentence states.
+    return study.assessed.text and bool(study.report.sentences) and bool(study.findings or study.devices)
+
+
+# ---- conflicts ------------------------------------------------------------------------------------------------------
+
+
+def _find_conflicts(study: Study, facts: ReportFacts) -> Iterable[Conflict]:
+    for kind, stated in _by_kind(facts):
+        for name, things in _by_name(stated).items():
+            said = _strongest(thing.certainty for thing in things)
+            if name != UNNAMED[kind] and _contradict(_find_recorded(study, name, kind), said):
+                first = next(thing for thing in things if thing.certainty == said)
+                yield _make_conflict(
+                    study, kind, name, stated=said, report=facts.report, evidence=first.evidence
+                )
+
+
+def _find_stored_conflicts(study: Study) -> Iterable[Conflict]:
+    """Conflicts of records with the statements that the sentences of a report hold about them."""
+    report = study.report
+    if report is None:
+        return
+    said: dict[str, dict[Certainty, int]] = {}
+    for index, sentence in enumerate(report.sentences):
+        for state in sentence.states:
+            if state.kind in ("finding", "device") and state.certainty is not None:
+                said.setdefault(state.about, {}).setdefault(state.certainty, index)
+    if not said:
+        return
+    for kind, things in _by_kind(study):
+        for name, own in _by_name(things).items():
+            stated = [(certainty, index) for one in own for certainty, index in said.get(one.id, {}).items()]
+            if not stated:
+                continue
+            strongest = _strongest(certainty for certainty, _ in stated)
+            if _contradict(certainty_of(study, name, kind=kind), strongest):
+                index = min(index for certainty, index in stated if certainty == strongest)
+                yield _make_conflict(study, kind, name, stated=strongest, report=report, evidence=(index,))
+
+
+def _find_recorded(study: Study, name: str, kind: Kind) -> Certainty | None:
+    """What is recorded of a name. That it was looked for in the report itself does not contradict the report."""
+    if study.assessed.text and not _named(study, kind, name):
+        return None
+    return certainty_of(study, name, kind=kind)
+
+
+def _by_kind(holder: Study | ReportFacts) -> tuple[tuple[Kind, tuple[Finding | Device, ...]], ...]:
+    return ("finding", holder.findings), ("device", holder.devices)
+
+
+def _by_name(things: Iterable[AnyThing]) -> dict[str, list[AnyThing]]:
+    named: dict[str, list[AnyThing]] = {}
+    for thing in things:
+        named.setdefault(thing.name, []).append(thing)
+    return named
+
+
+def _strongest(certainties: Iterable[Certainty]) -> Certainty:
+    """Present before uncertain, and uncertain before absent."""
+    given = set(certainties)
+    return "present" if "present" in given else "uncertain" if "uncertain" in given else "absent"
+
+
+def _contradict(recorded: Certainty | None, stated: Certainty) -> bool:
+    """Whether a record and a report cannot both be right; a hedge in the report does not contradict a finding."""
+    if recorded == "present":
+        return stated == "absent"
+    return recorded == "absent" and stated != "absent"
+
+
+def _make_conflict(
+    study: Study, kind: Kind, name: str, *, stated: Certainty, report: Report, evidence: Sequence[int]
+) -> Conflict:
+    own = _named(study, kind, name)
+    if any(thing.annotations for thing in own):
+        recorded = "drawn"
+    elif own:
+        recorded = f"labelled {_strongest(thing.certainty for thing in own)}"
+    else:
+        recorded = "looked for and not recorded"
+    quoted = report.quote(report.sentences[evidence[0]]).strip() if evidence else ""
+    return Conflict(
+        study=study.id,
+        kind=kind,
+        name=name,
+        recorded=recorded,
+        stated=stated,
+        sentence=" ".join(quoted.split()),
+    )
+
+
+def _named(study: Study, kind: Kind, name: str) -> list[Finding | Device]:
+    things: tuple[Finding | Device, ...] = study.findings if kind == "finding" else study.devices
+    return [thing for thing in things if thing.name == name]
+
+
+# ---- one study of both ----------------------------------------------------------------------------------------------
+
+
+class _Ids:
+    """New ids for what the report states, and the records that each is about."""
+
+    def __init__(self, study: Study) -> None:
+        self._used = _list_ids(study)
+        self.records: dict[str, tuple[str, ...]] = {}
+        """By id in the report, the ids of the records."""
+
+    def add(self, stated: str) -> str:
+        """A new id for something that only the report states."""
+        number = 1
+        while f"{stated[0]}{number}" in self._used:
+            number += 1
+        fresh = f"{stated[0]}{number}"
+        self._used.add(fresh)
+        self.records[stated] = (fresh,)
+        return fresh
+
+
+def _list_ids(study: Study) -> set[str]:
+    facts: list[Finding | Device | Relation | Recommendation] = [*study.findings, *study.devices]
+    facts += [*study.relations, *study.recommendations]
+    return {fact.id for fact in facts}
+
+
+def _merge(study: Study, facts: ReportFacts, disputed: set[str], trust: Sequence[Evidence]) -> Study:
+    ids = _Ids(study)
+    findings = _merge_things(
+        study.findings, facts.findings, kind="finding", ids=ids, disputed=disputed, trust=trust, study=study
+    )
+    devices = _merge_things(
+        study.devices, facts.devices, kind="device", ids=ids, disputed=disputed, trust=trust, study=study
+    )
+    relations = study.relations or tuple(_merge_relations(facts.relations, ids))
+    recommendations = study.recommendations or tuple(_merge_recommendations(facts.recommendations, ids))
+    merged = replace(
+        study,
+        findings=findings,
+        devices=devices,
+        relations=relations,
+        recommendations=recommendations,
+        report=_rename(facts.report, ids),
+        assessed=replace(study.assessed, text=True),
+    )
+    return _drop_names(merged, disputed)
+
+
+def _merge_things(
+    records: tuple[Thing, ...],
+    stated: tuple[Thing, ...],
+    *,
+    kind: Kind,
+    ids: _Ids,
+    disputed: set[str],
+    trust: Sequence[Evidence],
+    study: Study,
+) -> tuple[Thing, ...]:
+    """Records with what the report adds to them, then what only the report states."""
+    merged: list[Thing] = []
+    by_name, own_by_name = _by_name(stated), _by_name(records)
+    for name, own in own_by_name.items():
+        if name not in disputed:
+            merged += _merge_name(own, by_name.pop(name, []), ids, trust)
+    for name, said in by_name.items():
+        silent = None if name in own_by_name else _find_recorded(study, name, kind)
+        is_denied = _contradict(silent, _strongest(thing.certainty for thing in said))
+        if name in disputed or (is_denied and _is_trusted("label", trust)):
+            continue
+        merged += [replace(thing, id=ids.add(thing.id)) for thing in said]
+    return tuple(merged)
+
+
+def _merge_name(
+    own: Sequence[Thing], stated: Sequence[Thing], ids: _Ids, trust: Sequence[Evidence]
+) -> list[Thing]:
+    """Records of one name, with what the report states of the same name."""
+    if not stated:
+        return list(own)
+    origin: Evidence = "drawing" if any(thing.annotations for thing in own) else "label"
+    recorded, said = (_strongest(thing.certainty for thing in things) for things in (own, stated))
+    if _contradict(recorded, said) and not _is_trusted(origin, trust):
+        return [replace(thing, id=ids.add(thing.id)) for thing in stated]
+    if _contradict(recorded, said):
+        return list(own)
+    there, said_there = (
+        [thing for thing in things if thing.certainty == strongest]
+        for things, strongest in ((own, recorded), (stated, said))
+    )
+    if len(said_there) > 1:
+        # Each sentence is about a part of what is recorded, and nobody knows which.
+        return list(own)
+    text = said_there[0]
+    ids.records[text.id] = tuple(thing.id for thing in there)
+    merged = []
+    for thing in own:
+        if thing not in there:
+            merged.append(thing)
+        elif len(there) > 1:
+            merged.append(replace(thing, evidence=text.evidence))
+        else:
+            certainty = recorded if _is_trusted(origin, trust) else said
+            merged.append(replace(_fill_in(thing, text), certainty=certainty, evidence=text.evidence))
+    return merged
+
+
+def _is_trusted(origin: Evidence, trust: Sequence[Evidence]) -> bool:
+    """Whether a kind of record is trusted more than the text."""
+    return trust.index(origin) < trust.index("text")
+
+
+_FILLED_IN: Final = (
+    "location",
+    "severity",
+    "distribution",
+    "trend",
+    "appearance",
+    "side",
+    "position",
+    "site",
+)
+
+
+def _fill_in(thing: Thing, stated: Thing) -> Thing:
+    """A record with the attributes that only the report states."""
+    fields = thing.__struct_fields__
+    lacking = {
+        name: getattr(stated, name) for name in _FILLED_IN if name in fields and not getattr(thing, name)
+    }
+    return replace(thing, **lacking)
+
+
+def _merge_relations(stated: Iterable[Relation], ids: _Ids) -> Iterable[Relation]:
+    for one in stated:
+        ends = [ids.records.get(end, ()) for end in (one.subject, one.object)]
+        if all(len(end) == 1 for end in ends):
+            yield replace(one, id=ids.add(one.id), subject=ends[0][0], object=ends[1][0])
+
+
+def _merge_recommendations(stated: Iterable[Recommendation], ids: _Ids) -> Iterable[Recommendation]:
+    for one in stated:
+        about = tuple(record for name in one.about for record in ids.records.get(name, ()))
+        yield replace(one, id=ids.add(one.id), about=about)
+
+
+def _rename(report: Report, ids: _Ids) -> Report:
+    """The report whose sentences state facts of the study, by the ids that they have there."""
+
+    def restate(state: Statement) -> Iterable[Statement]:
+        if state.kind in _NO_FACT:
+            return (state,)
+        return [replace(state, about=record) for record in ids.records.get(state.about, ())]
+
+    return _change_statements(report, restate)
+
+
+def _keep_statements(report: Report, kept: set[str]) -> Report:
+    """The report without statements about what the study does not have."""
+    return _change_statements(
+        report, lambda state: [state] if state.kind in _NO_FACT or state.about in kept else []
+    )
+
+
+def _change_statements(report: Report, change: Callable[[Statement], Iterable[Statement]]) -> Report:
+    sentences = tuple(
+        replace(sentence, states=tuple(new for state in sentence.states for new in change(state)))
+        for sentence in report.sentences
+    )
+    return replace(report, sentences=sentences)
+
+
+_NO_FACT: Final = ("quality", "comparison")
+"""Kinds of statements that are not about a fact of the study."""
+
+
+def _drop_names(study: Study, names: set[str]) -> Study:
+    """A study whose report was read, without what is in conflict."""
+    findings = tuple(one for one in study.findings if one.name not in names)
+    devices = tuple(one for one in study.devices if one.name not in names)
+    things: list[Finding | Device] = [*findings, *devices]
+    kept = {thing.id for thing in things}
+    relations = tuple(one for one in study.relations if {one.subject, one.object} <= kept)
+    kept |= {relation.id for relation in relations} | {advice.id for advice in study.recommendations}
+    return replace(
+        study,
+        findings=findings,
+        devices=devices,
+        relations=relations,
+        recommendations=tuple(
+            replace(one, about=tuple(about for about in one.about if about in kept))
+            for one in study.recommendations
+        ),
+        report=study.report and _keep_statements(study.report, kept),
+        assessed=replace(study.assessed, disputed=tuple(sorted({*study.assessed.disputed, *names}))),
+    )

@@ -1,0 +1,139 @@
+"""`carina report` shows how readers do against each other beside the scores of models."""
+
+import csv
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from carina.cases import open_benchmark
+from carina.cases.building import read_build_report
+from carina.cli import app
+from carina.studies import (
+    Annotation,
+    Assessed,
+    Finding,
+    Image,
+    Provenance,
+    Region,
+    Study,
+    write_png,
+    write_studies,
+)
+
+HEIGHT, WIDTH = 40, 60
+PATIENTS = 8
+
+
+def box(x, y, w, h):
+    return Region.from_box(x, y, w, h, height=HEIGHT, width=WIDTH)
+
+
+def study(number, *, readers, shift):
+    """Patients with a mass, which A draws at its place and B some pixels further; then patients without."""
+    ill = number < PATIENTS
+    drawn = tuple(
+        Annotation(image=f"{number}.png", region=box(10 + move, 10, 10, 10), drawn="box", annotator=reader)
+        for reader, move in zip(readers, (0, shift), strict=False)
+    )
+    found = Finding(id="f1", name="mass", certainty="present", annotations=drawn, stated_by=readers[:2])
+    named = readers if len(readers) > 1 else ()
+    return Study(
+        id=f"s{number}",
+        patient=f"p{number}",
+        source="made",
+        images=(Image(key=f"{number}.png", view="PA", width=WIDTH, height=HEIGHT),),
+        findings=(found if named else Finding(id="f1", name="mass", certainty="present", annotations=drawn),)
+        if ill
+        else (),
+        assessed=Assessed(findings="listed", listed=("mass",), readers=named),
+    )
+
+
+def carina(*arguments):
+    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def make(root, readers):
+    grey = np.arange(HEIGHT * WIDTH, dtype=np.uint8).reshape(HEIGHT, WIDTH)
+    # Half of the patients: B draws the same box; the other half: 5 of 10 columns further.
+    studies = [study(n, readers=readers, shift=5 * (n % 2)) for n in range(2 * PATIENTS)]
+    write_studies(root / "studies", studies, Provenance(command="made", image_root="../images"))
+    for n in range(2 * PATIENTS):
+        (root / "images").mkdir(exist_ok=True)
+        write_png(root / "images" / f"{n}.png", grey)
+    built = carina("build", "ground", root / "studies", "-o", root / "bench", "--workers", 1)
+    carina("run", root / "bench", "--model", "builtin/random", "-o", root / "runs/random")
+    carina(
+        "explain",
+        root / "bench",
+        "--model",
+        "builtin/asymmetry",
+        "-o",
+        root / "maps/asymmetry",
+        "--workers",
+        1,
+    )
+    carina("report", root / "runs", root / "maps", "-o", root / "report")
+    return built
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    root = tmp_path_factory.mktemp("several")
+    return root, make(root, ("A", "B", "C"))
+
+
+def rows(path, **wanted):
+    with path.open(newline="") as file:
+        return [
+            row for row in csv.DictReader(file) if all(row[name] == value for name, value in wanted.items())
+        ]
+
+
+def test_maps_are_shown_beside_the_readers(several):
+    root, _ = several
+    shown = rows(root / "report/tables/ground-readers.csv", level="all", average="micro")
+    by_metric = {row["metric"].partition(".")[0]: row for row in shown}
+    # Half of the pairs share everything, half share 50 of 150 pixels, which are 50 of the 100 of each reader.
+    expected = {"hit": (1 + 1 / 2) / 2, "iou": (1 + 1 / 3) / 2, "dice": (1 + 1 / 2) / 2}
+    for metric, value in expected.items():
+        row = by_metric[metric]
+        assert float(row["value"]) == pytest.approx(value)
+        assert (row["n"], row["patients"]) == (str(PATIENTS), str(PATIENTS))
+        assert float(row["low"]) < value < float(row["high"])
+    page = (root / "report/ground.html").read_text()
+    assert "Human ceiling" in page
+    assert "each against the others" in page
+
+
+def test_answers_are_shown_beside_the_readers(several):
+    root, built = several
+    shown = {row["metric"]: row for row in rows(root / "report/tables/readers.csv", name="")}
+    assert float(shown["mean IoU of the best pairs of boxes"]["value"]) == pytest.approx((1 + 1 / 3) / 2)
+    # Where the mass is absent all three agree; where it is present, C is against two, and A and B have one each for
+    # and against them.
+    presence = shown["agrees with most of the other readers on presence"]
+    assert (float(presence["value"]), presence["n"]) == (pytest.approx(0.5), str(2 * PATIENTS))
+    assert "Human ceiling: readers against readers" in (root / "report/report.html").read_text()
+    (agreement,) = read_build_report(open_benchmark(root / "bench")).presence
+    assert (agreement.target, agreement.images, agreement.patients) == ("mass", 16, 16)
+    # Of 16 x 3 pairs, 8 x 2 differ.
+    assert agreement.agreement == pytest.approx(32 / 48)
+    # 48 labels, 16 of them "present"; each of 8 images has a disagreement of (9 - 5) / 2.
+    assert agreement.alpha == pytest.approx(1 - 47 * 16 / (48**2 - 16**2 - 32**2))
+    assert (
+        "mass: readers agree on presence in 67% of pairs, Krippendorff's alpha 0.27 (16 studies)"
+        in built.stderr
+    )
+
+
+def test_one_reader_shows_nothing(tmp_path):
+    make(tmp_path, ("A",))
+    assert not (tmp_path / "report/tables/ground-readers.csv").exists()
+    assert not (tmp_path / "report/tables/readers.csv").exists()
+    assert "Human ceiling" not in (tmp_path / "report/ground.html").read_text()
+    assert "Human ceiling" not in (tmp_path / "report/report.html").read_text()
+    assert read_build_report(open_benchmark(tmp_path / "bench")).presence == ()
