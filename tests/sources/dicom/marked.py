@@ -20,8 +20,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
+from tests.sources.dicom.encoding import Items, encode_object
 
-from carina.phantom.dicom_objects import Items, encode_object
 from carina.sources.dicom.attributes import Tag
 
 MARKER = "QZXMARKER"

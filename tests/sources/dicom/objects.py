@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from tests.sources.dicom.encoding import EXPLICIT, Fragments, Items, encode_object
 
-from carina.phantom.dicom_objects import EXPLICIT, Fragments, Items, encode_object
 from carina.sources.dicom.attributes import Tag
 from carina.sources.dicom.header import SEGMENTATION
 

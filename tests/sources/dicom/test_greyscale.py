@@ -14,7 +14,8 @@ WITHOUT = {"WINDOW_CENTRE": None, "WINDOW_WIDTH": None}
 
 
 def make(values=VALUES, bits=12, **changes):
-    found = parse_object(encode(radiograph(values, bits=bits, **changes)), is_whole=True, max_bytes=1_000_000)
+    content = encode(radiograph(values, bits=bits, **changes))
+    found = parse_object(content, is_whole=True, with_pixels=True, max_bytes=1_000_000)
     return make_grey_image(*decode_stored_values(found), found.attributes)
 
 

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from PIL import Image, PngImagePlugin
 from tests.sources.dicom import marked
+from tests.sources.dicom.encoding import Items
 from tests.sources.dicom.marked import MARKER, MARKER_DATE, MARKER_UID, insert, marked_elements, nested
 from tests.sources.dicom.objects import encode, radiograph, segmentation
 
 import carina
-from carina.phantom.dicom_objects import Items
 from carina.sources import import_source
 from carina.sources.dicom.attributes import Tag
 

@@ -6,10 +6,10 @@ import zipfile
 
 import numpy as np
 import pytest
+from tests.sources.dicom.encoding import BIG_ENDIAN, IMPLICIT, Items
 from tests.sources.dicom.objects import CR, RAMP, code, compressed, encode, radiograph, save, segmentation
 
 from carina import CarinaError, check, open_studies
-from carina.phantom.dicom_objects import BIG_ENDIAN, IMPLICIT, Items
 from carina.sources import import_source
 from carina.sources.dicom.attributes import Tag
 from carina.sources.dicom.privacy import Pseudonyms

@@ -21,7 +21,7 @@ from msgspec import Meta
 from carina.sources._record import SourceError
 from carina.sources._source import Item, Repaired, Skipped, Stream, WithImages, source
 from carina.sources.dicom import greyscale, header, segmentation
-from carina.sources.dicom.attributes import DicomObject, ObjectError, Tag
+from carina.sources.dicom.attributes import DicomObject, ObjectError, Tag, check_extra
 from carina.sources.dicom.files import DIRECTORY_CLASS, FileAt, list_files, read_object
 from carina.sources.dicom.header import ImageHeader, Rules, read_image_header
 from carina.sources.dicom.privacy import (
@@ -133,6 +133,7 @@ def read_dicom(
     ] = None,
 ) -> Stream:
     """Studies in the order of their patients' names, then the objects that are skipped."""
+    check_extra()
     names = _load_names(key_file, out)
     rules = Rules(
         names=names,
@@ -205,9 +206,10 @@ class Survey:
         """Read the attributes of an object."""
         study = reason = ""
         try:
-            attributes = read_object(file, with_pixels=False).attributes
-            if attributes.text(Tag.MEDIA_STORAGE_CLASS) == DIRECTORY_CLASS:
+            found = read_object(file, with_pixels=False)
+            if found.media_class == DIRECTORY_CLASS:
                 return
+            attributes = found.attributes
             if attributes.text(Tag.SOP_CLASS) == header.SEGMENTATION:
                 self._add_masks(file, find_referenced_images(attributes))
             else:
@@ -323,6 +325,8 @@ class _Contents:
     findings: list[Finding] = field(default_factory=list)
     devices: list[Device] = field(default_factory=list)
     anatomy: list[Anatomy] = field(default_factory=list)
+    drawn: dict[tuple[bytes | int, ...], list[tuple[Image, SegmentMask]]] = field(default_factory=dict)
+    """Masks of each segment. A segment that is tracked over several objects is one."""
     defects: Counter[str] = field(default_factory=Counter)
     skipped: list[Item] = field(default_factory=list)
 
@@ -340,9 +344,11 @@ def _read_study(plan: StudyPlan, number: int) -> list[Item]:
             contents.skip(found.file, error)
     for file in plan.masks:
         try:
-            _add_masks(contents, read_object(file), plan)
+            _add_masks(contents, read_object(file), plan, file.number)
         except ObjectError as error:
             contents.skip(file, error)
+    for drawn in contents.drawn.values():
+        _add_segment(contents, drawn)
     if not contents.images:
         return contents.skipped
     contents.defects.update(plan.defects)
@@ -400,10 +406,9 @@ def _turn(pixels: Any, flip: tuple[bool, bool]) -> Any:  # noqa: ANN401 - an arr
     return np.ascontiguousarray(turned[::-1] if rows else turned)
 
 
-def _add_masks(contents: _Contents, found: DicomObject, plan: StudyPlan) -> None:
-    """Add the masks of a segmentation to the images that it refers to."""
+def _add_masks(contents: _Contents, found: DicomObject, plan: StudyPlan, file_number: int) -> None:
+    """Collect the masks of a segmentation that belong to images of this study."""
     undecoded = {head.sop_name for head in plan.images} - contents.keys.keys()
-    by_segment: defaultdict[int, list[tuple[Image, SegmentMask]]] = defaultdict(list)
     for mask in read_masks(found):
         if isinstance(mask, str):
             contents.defects[mask] += 1
@@ -419,9 +424,8 @@ def _add_masks(contents: _Contents, found: DicomObject, plan: StudyPlan) -> None
             continue
         if any(head.flip):
             mask = replace(mask, region=Region.from_mask(_turn(mask.region.to_mask(), head.flip)))  # noqa: PLW2901
-        by_segment[mask.number].append((image, mask))
-    for number in sorted(by_segment):
-        _add_segment(contents, by_segment[number])
+        key = (mask.tracking, mask.segment.name.encode()) if mask.tracking else (file_number, mask.number)
+        contents.drawn.setdefault(key, []).append((image, mask))
 
 
 def _add_segment(contents: _Contents, drawn: list[tuple[Image, SegmentMask]]) -> None:

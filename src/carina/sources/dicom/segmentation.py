@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from carina.sources.dicom.attributes import Attributes, DicomObject, ObjectError, Tag, damaged
-from carina.sources.dicom.stored_values import NATIVE
+from carina.sources.dicom.stored_values import PixelForm, decode_frames
 from carina.studies.pixels import MAX_DECODED_BYTES, MAX_PIXELS
 from carina.studies.region import Region
 from carina.studies.vocabulary import DEVICES, FINDINGS, SHORT_NAMES
@@ -56,6 +56,8 @@ class SegmentMask:
     image: bytes
     """SOP instance UID of the image."""
     region: Region
+    tracking: bytes
+    """UID by which the same finding is recognised in other objects; empty where there is none."""
 
 
 def find_referenced_images(attributes: Attributes) -> list[bytes]:
@@ -88,10 +90,13 @@ def read_masks(found: DicomObject) -> Iterator[SegmentMask | str]:
             raise damaged("one of its frames does not refer to one segment and one image")
         key = number, images[0]
         joined[key] = joined[key] | mask if key in joined else mask
-    for (number, image), mask in joined.items():
+    tracking = {
+        item.word(Tag.SEGMENT_NUMBER): item.raw(Tag.TRACKING_UID) for item in attributes.items(Tag.SEGMENTS)
+    }
+    for (number, image), mask in sorted(joined.items(), key=lambda entry: entry[0][0]):
         segment = segments[number]
         if segment is not None and mask.any():
-            yield SegmentMask(segment, number, image, Region.from_mask(mask))
+            yield SegmentMask(segment, number, image, Region.from_mask(mask), tracking[number])
 
 
 def _frame_groups(attributes: Attributes) -> Sequence[Attributes]:
@@ -164,21 +169,12 @@ def _read_frames(found: DicomObject) -> "Sequence[np.ndarray[tuple[int, int], np
         or not 0 < frames * rows * columns <= MAX_DECODED_BYTES
     ):
         raise ObjectError("too large", "the segmentation states no size that can be decoded")
-    if found.syntax not in NATIVE:
-        raise ObjectError("compression", "the segmentation is compressed, which Carina does not read")
-    if found.pixels is None or found.pixels.length is None:
-        raise damaged("the segmentation holds no pixel data")
-    number = frames * rows * columns
+    bits = attributes.word(Tag.BITS_ALLOCATED) or 0
     is_binary = attributes.text(Tag.SEGMENTATION_TYPE) == "BINARY"
-    if attributes.word(Tag.BITS_ALLOCATED) != (1 if is_binary else 8):
+    # A compressed segmentation cannot hold single bits: then a byte with 0 or 1 stands for each.
+    if bits not in ((1, 8) if is_binary else (8,)):
         raise damaged("the bits of the segmentation do not fit its type")
-    start = found.pixels.start
-    size = -(-number // 8) if is_binary else number
-    if min(found.pixels.length, len(found.content) - start) < size:
-        raise damaged("the segmentation is cut short")
-    content = np.frombuffer(found.content, np.uint8, size, start)
-    if is_binary:
-        values = np.unpackbits(content, bitorder="little", count=number).astype(bool)
-    else:
-        values = content >= (attributes.word(Tag.MAXIMUM_FRACTION) or 255) / 2
-    return list(values.reshape(frames, rows, columns))
+    form = PixelForm(rows, columns, bits, bits, bits - 1, is_signed=False)
+    values = decode_frames(found, form, frames)
+    least = 1 if is_binary else (attributes.word(Tag.MAXIMUM_FRACTION) or 255) / 2
+    return list(values >= least)
