@@ -13,8 +13,8 @@ from carina.cli import app
 from carina.phantom import write_dicom
 from carina.phantom.dicom import make_uid
 from carina.sources import import_source
+from carina.sources.dicom.concepts import ANATOMY
 from carina.sources.dicom.privacy import load_key
-from carina.sources.dicom.segmentation import ANATOMY
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.sources.dicom.attributes import check_extra, import_pydicom
-from carina.sources.dicom.segmentation import ANATOMY, CODES
+from carina.sources.dicom.concepts import ANATOMY, CODES
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.progress import Progress, no_progress

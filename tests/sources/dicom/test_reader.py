@@ -205,26 +205,6 @@ def test_an_unknown_body_part_can_be_kept(import_objects):
     assert imported.counts.defects["unknown body part"].times == 1
 
 
-@pytest.mark.parametrize(
-    ("flag", "option", "kept", "defect"),
-    [
-        (None, "skip", 1, "unknown burned-in text"),
-        (None, "skip-unknown", 0, None),
-        (None, "keep", 1, "unknown burned-in text"),
-        ("YES", "skip", 0, None),
-        ("YES", "skip-unknown", 0, None),
-        ("YES", "keep", 1, "burned-in text"),
-        ("NO", "skip-unknown", 1, None),
-    ],
-)
-def test_burned_in_text_never_passes_silently(flag, option, kept, defect, import_objects):
-    elements = radiograph(BURNED_IN=("CS", flag) if flag else None)
-    imported = import_objects([encode(elements)], burned_in=option)
-    assert imported.counts.kept == kept
-    assert len(imported.skipped) == 1 - kept
-    assert list(imported.counts.defects) == ([defect] if defect else [])
-
-
 def test_copies_and_studies_of_two_patients_are_skipped(import_objects):
     objects = [another(1), another(1), another(2, PATIENT_ID=("LO", "4712"))]
     assert reasons(import_objects(map(encode, objects))) == [

@@ -16,8 +16,8 @@ import math
 import struct
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, MutableSequence, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -28,7 +28,7 @@ from carina.store.errors import install
 
 
 class Tag(IntEnum):
-    """Every attribute that is read, by the keyword of PS3.6."""
+    """Every attribute that is read. Names, ids and addresses are read to look for them in the text of a report."""
 
     DIRECTORY_RECORDS = 0x00041220
     REFERENCED_FILE = 0x00041500
@@ -38,24 +38,42 @@ class Tag(IntEnum):
     ACQUISITION_DATE = 0x00080022
     CONTENT_DATE = 0x00080023
     STUDY_TIME = 0x00080030
+    ACCESSION_NUMBER = 0x00080050
     MODALITY = 0x00080060
     PRESENTATION_INTENT = 0x00080068
+    INSTITUTION = 0x00080080
+    INSTITUTION_ADDRESS = 0x00080081
+    REFERRING_PHYSICIAN = 0x00080090
     CODE_VALUE = 0x00080100
+    CODE_MEANING = 0x00080104
+    STATION = 0x00081010
+    PERFORMING_PHYSICIAN = 0x00081050
+    READING_PHYSICIAN = 0x00081060
+    OPERATORS = 0x00081070
     REFERENCED_SERIES = 0x00081115
     REFERENCED_INSTANCES = 0x0008114A
     REFERENCED_SOP_INSTANCE = 0x00081155
+    REFERENCED_SOPS = 0x00081199
     SOURCE_IMAGES = 0x00082112
     ANATOMIC_REGION = 0x00082218
     DERIVATION_IMAGES = 0x00089124
+    PATIENT_NAME = 0x00100010
     PATIENT_ID = 0x00100020
     PATIENT_ID_ISSUER = 0x00100021
     BIRTH_DATE = 0x00100030
     SEX = 0x00100040
+    OTHER_IDS = 0x00101000
+    OTHER_NAMES = 0x00101001
+    BIRTH_NAME = 0x00101005
     AGE = 0x00101010
+    PATIENT_ADDRESS = 0x00101040
+    MOTHERS_BIRTH_NAME = 0x00101060
+    PATIENT_PHONE = 0x00102154
     BODY_PART = 0x00180015
     IMAGER_PIXEL_SPACING = 0x00181164
     VIEW_POSITION = 0x00185101
     STUDY_INSTANCE = 0x0020000D
+    STUDY_ID = 0x00200010
     SERIES_NUMBER = 0x00200011
     INSTANCE_NUMBER = 0x00200013
     PATIENT_ORIENTATION = 0x00200020
@@ -80,6 +98,16 @@ class Tag(IntEnum):
     LUT_DESCRIPTOR = 0x00283002
     LUT_DATA = 0x00283006
     VOI_LUT = 0x00283010
+    REQUESTING_PHYSICIAN = 0x00321032
+    VALUE_TYPE = 0x0040A040
+    CONCEPT_NAME = 0x0040A043
+    VERIFYING_OBSERVERS = 0x0040A073
+    VERIFYING_NAME = 0x0040A075
+    PERSON_NAME = 0x0040A123
+    UID_VALUE = 0x0040A124
+    TEXT_VALUE = 0x0040A160
+    CONCEPT_CODE = 0x0040A168
+    CONTENT = 0x0040A730
     VIEW_CODE = 0x00540220
     SEGMENTATION_TYPE = 0x00620001
     SEGMENTS = 0x00620002
@@ -91,6 +119,8 @@ class Tag(IntEnum):
     MAXIMUM_FRACTION = 0x0062000E
     SEGMENT_PROPERTY = 0x0062000F
     TRACKING_UID = 0x00620021
+    GRAPHIC_DATA = 0x00700022
+    GRAPHIC_TYPE = 0x00700023
     PRESENTATION_LUT_SHAPE = 0x20500020
     SHARED_GROUPS = 0x52009229
     FRAME_GROUPS = 0x52009230
@@ -213,6 +243,16 @@ class Attributes:
     def text(self, tag: Tag) -> str:
         """The first value of a text."""
         return self.texts(tag)[0]
+
+    def decoded(self, tag: Tag) -> str:
+        """A text in the character set of the object, with all of its values; empty where it cannot be read."""
+        element = self._element(tag)
+        if element is None or not element.value:
+            return ""
+        with suppress(ObjectError), reword_errors("a text cannot be read"):
+            value = self.dataset[tag].value
+            return " ".join(map(str, value)) if isinstance(value, MutableSequence) else str(value)
+        return ""
 
     def numbers(self, tag: Tag) -> list[float] | None:
         """All values of a decimal string; None where one is not a finite number."""
