@@ -8,7 +8,7 @@ import pytest
 from tests.sources.dicom.objects import encode, radiograph
 
 from carina import CarinaError, make_phantoms, open_studies
-from carina.sources.dicom import burned_in, reader
+from carina.sources.dicom import burned_in, study_content
 from carina.sources.dicom.burned_in import find_text, is_marker
 
 SIZE = 384
@@ -134,7 +134,7 @@ def test_the_manifest_says_who_looked_at_what(phantom, import_objects):
 
 
 def test_without_the_extra_nothing_passes_silently(phantom, import_objects, monkeypatch):
-    for module in (burned_in, reader):
+    for module in (burned_in, study_content):
         monkeypatch.setattr(module, "has_text_detector", lambda: False)
     imported = import_objects([dx(phantom, None)])
     assert outcome(imported) == (1, [], ["text not looked for"])

@@ -12,6 +12,7 @@ from tests.sources.dicom import syntaxes
 from tests.sources.dicom.encoding import BIG_ENDIAN, EXPLICIT, encode_object
 from tests.sources.dicom.objects import compressed, encode, encode_image, encode_rle, radiograph
 
+from carina.sources.dicom import isolated_decoder
 from carina.sources.dicom.attributes import ObjectError, parse_object
 from carina.sources.dicom.stored_values import RLE, decode_stored_values
 
@@ -206,6 +207,20 @@ def test_a_compressed_image_of_another_size_is_refused_before_it_is_decoded():
     ):
         with pytest.raises(ObjectError, match="another size"):
             decode(radiograph(small, bits=8, PIXEL_DATA=compressed(packed)), syntax)
+
+
+def test_an_image_that_ends_the_process_of_gdcm_does_not_end_this_one(tmp_path):
+    values = make_values(8, False)
+    made = syntaxes.encode(syntaxes.dataset(values, 8), uid.JPEGLosslessSV1, tmp_path)
+    at = made.index(b"\xff\xd8\xff\xc3")
+    broken = made[: at + 6] + b"\x11" + made[at + 7 :]  # 17 bits: gdcm ends its process
+    assert np.array_equal(decode_file(made), values)
+    before = isolated_decoder._running[0]
+    with pytest.raises(ObjectError, match="decoded"):
+        decode_file(broken)
+    assert isolated_decoder._running == []
+    assert before._process.poll() is not None
+    assert np.array_equal(decode_file(made), values)
 
 
 @pytest.mark.parametrize("syntax", ["1.2.840.10008.1.2.4.100", "1.2.3"], ids=["video", "private"])
