@@ -6,18 +6,18 @@ shown, and so that a test sees whether any of them gets through.
 
 import datetime
 import hashlib
+import importlib
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.phantom.dicom_objects import Elements, Items, Value, encode_object
-from carina.sources.dicom.attributes import Tag
-from carina.sources.dicom.header import SEGMENTATION
-from carina.sources.dicom.segmentation import ANATOMY, CODES
+from carina.sources.dicom.attributes import check_extra, import_pydicom
+from carina.sources.dicom.concepts import ANATOMY, CODES
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.progress import Progress, no_progress
@@ -27,6 +27,10 @@ from carina.studies import Device, Finding, Image, Studies, Study, open_studies
 from carina.studies.region import Region
 
 DX: Final = "1.2.840.10008.5.1.4.1.1.1.1"
+_EXPLICIT: Final = "1.2.840.10008.1.2.1"
+_IMPLEMENTATION: Final = "2.25.302645861935672198274350127640821563911"
+"""UID by which files tell that Carina wrote them."""
+_MAKER: Final = "Carina Phantom Works"
 _VIEWS: Final = {"PA": ("PA", "272479007"), "AP": ("AP", "399348003"), "lateral": ("LL", "399173006")}
 """View position, and code of the view in SNOMED CT."""
 _CODE_OF: Final = {name: code for code, name in CODES.items()}
@@ -60,7 +64,8 @@ def write_dicom(
 ) -> DicomFolder:
     """Write phantom studies as DICOM files, with invented identifiers: OUT/PATIENT/STUDY/FILE.dcm.
 
-    Findings, devices, lungs and heart become the segments of one segmentation object a study.
+    Findings, devices, lungs and heart become the segments of one segmentation object an image. pydicom and highdicom
+    write the files.
 
     Args:
         studies: A phantom study set, or its directory.
@@ -71,12 +76,13 @@ def write_dicom(
         Counts of what was written.
 
     Raises:
-        CarinaError: `out` holds something, or the studies are not phantoms.
+        CarinaError: `out` holds something, the studies are not phantoms, or the extra `dicom` is not installed.
 
     Example:
         >>> write_dicom("studies", "archive").studies
         40
     """
+    check_extra()
     opened = studies if isinstance(studies, Studies) else open_studies(as_path(studies))
     directory = as_path(out)
     if directory.exists() and any(directory.iterdir()):
@@ -97,12 +103,13 @@ def write_dicom(
 
 def _encode_study(studies: Studies, study: Study) -> Iterator[tuple[str, bytes]]:
     """The files of a study, by name."""
+    drawn = list(_list_drawn(study))
     for number, image in enumerate(study.images, start=1):
-        pixels = np.asarray(studies.pixels(image))
-        yield f"IM{number:06d}.dcm", encode_object(_make_image(study, image, pixels, number))
-    frames = list(_list_frames(study))
-    if frames:
-        yield "SEG000001.dcm", encode_object(_make_segmentation(study, frames))
+        made = _make_image(study, image, np.asarray(studies.pixels(image)), number)
+        yield f"IM{number:06d}.dcm", _encode(made)
+        segments = [found for found in drawn if image.key in found.regions]
+        if segments:
+            yield f"SEG{number:06d}.dcm", _encode(_make_segmentation(made, image, segments, number))
 
 
 def make_uid(*names: str) -> str:
@@ -111,21 +118,17 @@ def make_uid(*names: str) -> str:
     return f"2.25.{int.from_bytes(digest[:15], 'big')}"
 
 
-def _text(form: str, value: str) -> tuple[str, Value]:
-    return form, value
+def _encode(dataset: Any) -> bytes:  # noqa: ANN401 - a data set of pydicom
+    """The content of a DICOM file."""
+    dataset.file_meta.ImplementationClassUID = _IMPLEMENTATION
+    dataset.file_meta.ImplementationVersionName = "CARINA"
+    file = io.BytesIO()
+    import_pydicom().dcmwrite(file, dataset, enforce_file_format=True)
+    return file.getvalue()
 
 
-def _code(value: str, meaning: str, scheme: str = "SCT") -> tuple[str, Value]:
-    item: Elements = {
-        Tag.CODE_VALUE: ("SH", value),
-        0x00080102: ("SH", scheme),
-        0x00080104: ("LO", meaning[:64]),
-    }
-    return "SQ", Items((item,))
-
-
-def _make_patient(study: Study) -> dict[int, tuple[str, Value]]:
-    """Patient and study, as an information system fills them in."""
+def _make_patient(study: Study) -> dict[str, Any]:
+    """Patient and study by DICOM keyword, as an information system fills them in."""
     draw = int.from_bytes(hashlib.sha256(study.patient.encode()).digest()[:8], "big")
     date = study.date or datetime.date(2020, 1, 1)
     birth = datetime.date(date.year - (study.age or 50), 1 + draw % 12, 1 + draw % 28)
@@ -135,162 +138,163 @@ def _make_patient(study: Study) -> dict[int, tuple[str, Value]]:
     day = f"{date:%Y%m%d}"
     time = f"{7 + draw // 7 % 12:02d}{draw // 11 % 60:02d}00"
     return {
-        0x00080005: _text("CS", "ISO_IR 192"),
-        Tag.STUDY_DATE: _text("DA", day),
-        0x00080021: _text("DA", day),
-        Tag.ACQUISITION_DATE: _text("DA", day),
-        Tag.CONTENT_DATE: _text("DA", day),
-        Tag.STUDY_TIME: _text("TM", time),
-        0x00080050: _text("SH", f"ACC{draw % 10**8:08d}"),
-        0x00080070: _text("LO", "Carina Phantom Works"),
-        0x00080080: _text("LO", "Invented General Hospital"),
-        0x00080081: _text("ST", "1 Nowhere Street"),
-        0x00080090: _text("PN", "Referrer^Rita"),
-        0x00081010: _text("SH", "XR-ROOM-2"),
-        0x00081030: _text("LO", "XR CHEST"),
-        0x00081050: _text("PN", "Physician^Pat"),
-        0x00081070: _text("PN", "Operator^Olli"),
-        0x00081090: _text("LO", "Phantom DR 1"),
-        0x00100010: _text("PN", name),
-        Tag.PATIENT_ID: _text("LO", f"PHANTOM-{draw % 10**9:09d}"),
-        Tag.PATIENT_ID_ISSUER: _text("LO", "INVENTED"),
-        Tag.BIRTH_DATE: _text("DA", f"{birth:%Y%m%d}"),
-        Tag.SEX: _text("CS", study.sex or ""),
-        Tag.AGE: _text("AS", "" if study.age is None else f"{study.age:03d}Y"),
-        0x00101040: _text("LO", "2 Nowhere Street"),
-        0x00102154: _text("SH", "555-0100"),
-        0x00104000: _text("LT", f"Call {name} before the examination"),
-        Tag.STUDY_INSTANCE: _text("UI", make_uid(study.id)),
-        0x00200010: _text("SH", f"ST{draw % 10**6}"),
+        "SpecificCharacterSet": "ISO_IR 192",
+        "StudyDate": day,
+        "SeriesDate": day,
+        "AcquisitionDate": day,
+        "ContentDate": day,
+        "StudyTime": time,
+        "ContentTime": time,
+        "AccessionNumber": f"ACC{draw % 10**8:08d}",
+        "Manufacturer": _MAKER,
+        "InstitutionName": "Invented General Hospital",
+        "InstitutionAddress": "1 Nowhere Street",
+        "ReferringPhysicianName": "Referrer^Rita",
+        "StationName": "XR-ROOM-2",
+        "StudyDescription": "XR CHEST",
+        "PerformingPhysicianName": "Physician^Pat",
+        "OperatorsName": "Operator^Olli",
+        "ManufacturerModelName": "Phantom DR 1",
+        "PatientName": name,
+        "PatientID": f"PHANTOM-{draw % 10**9:09d}",
+        "IssuerOfPatientID": "INVENTED",
+        "PatientBirthDate": f"{birth:%Y%m%d}",
+        "PatientSex": study.sex or "",
+        "PatientAge": "" if study.age is None else f"{study.age:03d}Y",
+        "PatientAddress": "2 Nowhere Street",
+        "PatientTelephoneNumbers": "555-0100",
+        "PatientComments": f"Call {name} before the examination",
+        "StudyInstanceUID": make_uid(study.id),
+        "StudyID": f"ST{draw % 10**6}",
     }
 
 
-def _make_image(
-    study: Study, image: Image, pixels: NDArray[np.generic], number: int
-) -> dict[int, tuple[str, Value]]:
+def _make_image(study: Study, image: Image, pixels: NDArray[np.generic], number: int) -> Any:  # noqa: ANN401 - a data set of pydicom
+    """A DX object."""
     position, code = _VIEWS.get(image.view, ("", ""))
-    spacing = "\\".join(f"{length:g}" for length in image.spacing_mm or ())
-    lateral = image.view == "lateral"
-    wide = pixels.dtype.itemsize == 2
-    highest = 2**image.bits
-    return {
-        **_make_patient(study),
-        0x00080008: _text("CS", "ORIGINAL\\PRIMARY"),
-        Tag.SOP_CLASS: _text("UI", DX),
-        Tag.SOP_INSTANCE: _text("UI", make_uid(image.key)),
-        Tag.MODALITY: _text("CS", "DX"),
-        Tag.PRESENTATION_INTENT: _text("CS", "FOR PRESENTATION"),
-        0x0008103E: _text("LO", f"Chest {image.view}"),
-        Tag.ANATOMIC_REGION: _code("51185008", "Chest"),
-        Tag.BODY_PART: _text("CS", "CHEST"),
-        0x00180060: _text("DS", "120"),
-        0x00181000: _text("LO", "SN-0001"),
-        Tag.IMAGER_PIXEL_SPACING: _text("DS", spacing),
-        Tag.VIEW_POSITION: _text("CS", position),
-        0x0020000E: _text("UI", make_uid(study.id, "series", str(number))),
-        Tag.SERIES_NUMBER: _text("IS", str(number)),
-        Tag.INSTANCE_NUMBER: _text("IS", "1"),
-        Tag.PATIENT_ORIENTATION: _text("CS", "A\\F" if lateral else "L\\F"),
-        0x00200062: _text("CS", "U"),
-        Tag.SAMPLES_PER_PIXEL: ("US", 1),
-        Tag.PHOTOMETRIC: _text("CS", "MONOCHROME1" if image.monochrome1 else "MONOCHROME2"),
-        Tag.ROWS: ("US", image.height),
-        Tag.COLUMNS: ("US", image.width),
-        Tag.BITS_ALLOCATED: ("US", 16 if wide else 8),
-        Tag.BITS_STORED: ("US", image.bits),
-        Tag.HIGH_BIT: ("US", image.bits - 1),
-        Tag.PIXEL_REPRESENTATION: ("US", 0),
-        Tag.BURNED_IN: _text("CS", "NO"),
-        Tag.WINDOW_CENTRE: _text("DS", str(highest // 2)),
-        Tag.WINDOW_WIDTH: _text("DS", str(highest)),
-        Tag.RESCALE_INTERCEPT: _text("DS", "0"),
-        Tag.RESCALE_SLOPE: _text("DS", "1"),
-        0x00281054: _text("LO", "US"),
-        0x00282110: _text("CS", "00"),
-        **({Tag.VIEW_CODE: _code(code, image.view)} if code else {}),
-        Tag.PRESENTATION_LUT_SHAPE: _text("CS", "INVERSE" if image.monochrome1 else "IDENTITY"),
-        Tag.PIXEL_DATA: ("OW" if wide else "OB", pixels.astype(pixels.dtype.newbyteorder("<")).tobytes()),
-    }
+    bytes_a_value = pixels.dtype.itemsize
+    made = _make_dataset(
+        {
+            **_make_patient(study),
+            "ImageType": ["ORIGINAL", "PRIMARY"],
+            "SOPClassUID": DX,
+            "SOPInstanceUID": make_uid(image.key),
+            "Modality": "DX",
+            "PresentationIntentType": "FOR PRESENTATION",
+            "SeriesDescription": f"Chest {image.view}",
+            "AnatomicRegionSequence": [_make_code("51185008", "Chest")],
+            "BodyPartExamined": "CHEST",
+            "KVP": "120",
+            "DeviceSerialNumber": "SN-0001",
+            "ImagerPixelSpacing": [f"{length:g}" for length in image.spacing_mm or ()],
+            "ViewPosition": position,
+            "SeriesInstanceUID": make_uid(study.id, "series", str(number)),
+            "SeriesNumber": str(number),
+            "InstanceNumber": "1",
+            "PatientOrientation": ["A", "F"] if image.view == "lateral" else ["L", "F"],
+            "ImageLaterality": "U",
+            "SamplesPerPixel": 1,
+            "PhotometricInterpretation": "MONOCHROME1" if image.monochrome1 else "MONOCHROME2",
+            "Rows": image.height,
+            "Columns": image.width,
+            "BitsAllocated": 8 * bytes_a_value,
+            "BitsStored": image.bits,
+            "HighBit": image.bits - 1,
+            "PixelRepresentation": 0,
+            "BurnedInAnnotation": "NO",
+            "WindowCenter": str(2**image.bits // 2),
+            "WindowWidth": str(2**image.bits),
+            "RescaleIntercept": "0",
+            "RescaleSlope": "1",
+            "RescaleType": "US",
+            "LossyImageCompression": "00",
+            "PresentationLUTShape": "INVERSE" if image.monochrome1 else "IDENTITY",
+        }
+    )
+    if code:
+        made.ViewCodeSequence = [_make_code(code, image.view)]
+    data = pixels.astype(pixels.dtype.newbyteorder("<")).tobytes()
+    made.add_new("PixelData", "OW" if bytes_a_value == 2 else "OB", data + b"\0" * (len(data) % 2))
+    made.file_meta = import_pydicom("pydicom.dataset").FileMetaDataset()
+    made.file_meta.TransferSyntaxUID = _EXPLICIT
+    return made
+
+
+def _make_dataset(values: dict[str, Any]) -> Any:  # noqa: ANN401 - a data set of pydicom
+    dataset = import_pydicom("pydicom.dataset").Dataset()
+    for keyword, value in values.items():
+        setattr(dataset, keyword, value)
+    return dataset
+
+
+def _make_code(value: str, meaning: str) -> Any:  # noqa: ANN401 - a data set of pydicom
+    return _make_dataset({"CodeValue": value, "CodingSchemeDesignator": "SCT", "CodeMeaning": meaning[:64]})
 
 
 # ---- segmentations ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Frame:
-    segment: int
+class _Drawn:
+    """What becomes a segment: a finding, a device or a structure, and its region on each image."""
+
+    uid: str
+    """By which the same finding is recognised on several images."""
     name: str
-    image: str
-    region: Region
+    regions: dict[str, Region]
 
 
-def _list_frames(study: Study) -> Iterator[_Frame]:
-    """One frame for every region of a present finding or device, and of the structures that have a segment."""
-    number = 0
+def _list_drawn(study: Study) -> Iterator[_Drawn]:
+    """The present findings and devices with a region, and the structures that have a segment."""
     things: list[Finding | Device] = [*study.findings, *study.devices]
     for found in things:
         if found.certainty == "present" and found.annotations:
-            number += 1
-            for drawn in found.annotations:
-                yield _Frame(number, found.name, drawn.image, drawn.region)
-    names = [name for name in ANATOMY if any(part.name == name for part in study.anatomy)]
-    for name in names:
-        number += 1
-        for part in study.anatomy:
-            if part.name == name:
-                yield _Frame(number, name, part.image, part.region)
+            regions = {drawn.image: drawn.region for drawn in found.annotations}
+            yield _Drawn(make_uid(study.id, found.id), found.name, regions)
+    for name in ANATOMY:
+        regions = {part.image: part.region for part in study.anatomy if part.name == name}
+        if regions:
+            yield _Drawn(make_uid(study.id, name), name, regions)
 
 
-def _make_segmentation(study: Study, frames: list[_Frame]) -> dict[int, tuple[str, Value]]:
-    names = {frame.segment: frame.name for frame in frames}
-    image = study.images[0]
-    bits = np.concatenate([frame.region.to_mask().ravel() for frame in frames])
-    return {
-        **_make_patient(study),
-        0x00080008: _text("CS", "DERIVED\\PRIMARY"),
-        Tag.SOP_CLASS: _text("UI", SEGMENTATION),
-        Tag.SOP_INSTANCE: _text("UI", make_uid(study.id, "segmentation")),
-        Tag.MODALITY: _text("CS", "SEG"),
-        0x0008103E: _text("LO", "Reading by Physician^Pat"),
-        0x0020000E: _text("UI", make_uid(study.id, "series of segmentations")),
-        Tag.SERIES_NUMBER: _text("IS", "900"),
-        Tag.INSTANCE_NUMBER: _text("IS", "1"),
-        Tag.SAMPLES_PER_PIXEL: ("US", 1),
-        Tag.PHOTOMETRIC: _text("CS", "MONOCHROME2"),
-        Tag.FRAMES: _text("IS", str(len(frames))),
-        Tag.ROWS: ("US", image.height),
-        Tag.COLUMNS: ("US", image.width),
-        Tag.BITS_ALLOCATED: ("US", 1),
-        Tag.BITS_STORED: ("US", 1),
-        Tag.HIGH_BIT: ("US", 0),
-        Tag.PIXEL_REPRESENTATION: ("US", 0),
-        0x00282110: _text("CS", "00"),
-        Tag.SEGMENTATION_TYPE: _text("CS", "BINARY"),
-        Tag.SEGMENTS: ("SQ", Items(tuple(_make_segment(number, name) for number, name in names.items()))),
-        Tag.FRAME_GROUPS: ("SQ", Items(tuple(_make_frame_group(frame) for frame in frames))),
-        Tag.PIXEL_DATA: ("OB", np.packbits(bits, bitorder="little").tobytes()),
-    }
-
-
-def _make_segment(number: int, name: str) -> Elements:
-    code = _CODE_OF.get(name)
-    property_type = _code(code, name) if code else _code("phantom", name, "99CARINA")
-    category = (
-        _code("123037004", "Anatomical structure") if name in ANATOMY else _code("49755003", "Morphology")
+def _make_segmentation(source: Any, image: Image, drawn: list[_Drawn], number: int) -> Any:  # noqa: ANN401 - data sets of pydicom
+    """A segmentation of one image, as highdicom makes it, without the time of its making."""
+    seg = importlib.import_module("highdicom.seg")
+    masks = np.stack([found.regions[image.key].to_mask() for found in drawn], axis=-1)
+    made = seg.Segmentation(
+        source_images=[source],
+        pixel_array=masks[np.newaxis].astype(np.uint8),
+        segmentation_type=seg.SegmentationTypeValues.BINARY,
+        segment_descriptions=[_describe_segment(seg, at, found) for at, found in enumerate(drawn, start=1)],
+        series_instance_uid=make_uid(image.key, "series of segmentations"),
+        series_number=900 + number,
+        sop_instance_uid=make_uid(image.key, "segmentation"),
+        instance_number=1,
+        manufacturer=_MAKER,
+        manufacturer_model_name="Phantom reader",
+        software_versions="1",
+        device_serial_number="SN-0002",
+        omit_empty_frames=False,
     )
-    return {
-        0x00620003: category,
-        Tag.SEGMENT_NUMBER: ("US", number),
-        Tag.SEGMENT_LABEL: _text("LO", name),
-        Tag.SEGMENT_ALGORITHM: _text("CS", "MANUAL"),
-        Tag.SEGMENT_PROPERTY: property_type,
-    }
+    del made.ContributingEquipmentSequence
+    made.SeriesDescription = "Reading by Physician^Pat"
+    made.InstanceCreationDate = made.ContentDate = source.ContentDate
+    made.InstanceCreationTime = made.ContentTime = source.ContentTime
+    for item in (*made.DimensionOrganizationSequence, *made.DimensionIndexSequence):
+        item.DimensionOrganizationUID = make_uid(image.key, "dimensions")
+    return made
 
 
-def _make_frame_group(frame: _Frame) -> Elements:
-    source: Elements = {0x00081150: ("UI", DX), Tag.REFERENCED_SOP_INSTANCE: ("UI", make_uid(frame.image))}
-    identification: Elements = {Tag.REFERENCED_SEGMENT: ("US", frame.segment)}
-    return {
-        Tag.DERIVATION_IMAGES: ("SQ", Items(({Tag.SOURCE_IMAGES: ("SQ", Items((source,)))},))),
-        Tag.SEGMENT_IDENTIFICATION: ("SQ", Items((identification,))),
-    }
+def _describe_segment(seg: Any, number: int, found: _Drawn) -> Any:  # noqa: ANN401 - a module and a class of highdicom
+    code = import_pydicom("pydicom.sr.coding").Code
+    category = ("123037004", "Anatomical structure") if found.name in ANATOMY else ("49755003", "Morphology")
+    known = _CODE_OF.get(found.name)
+    return seg.SegmentDescription(
+        segment_number=number,
+        segment_label=found.name,
+        segmented_property_category=code(category[0], "SCT", category[1]),
+        segmented_property_type=code(known or "phantom", "SCT" if known else "99CARINA", found.name[:64]),
+        algorithm_type=seg.SegmentAlgorithmTypeValues.MANUAL,
+        tracking_uid=found.uid,
+        tracking_id=found.name,
+    )

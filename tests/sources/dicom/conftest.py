@@ -37,4 +37,4 @@ def import_objects(tmp_path: Path, key_file: Path) -> Callable[..., Imported]:
 
 @pytest.fixture
 def parse() -> Callable[[bytes], DicomObject]:
-    return lambda content: parse_object(content, is_whole=True, max_bytes=1_000_000)
+    return lambda content: parse_object(content, is_whole=True, with_pixels=True, max_bytes=1_000_000)

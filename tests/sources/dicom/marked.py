@@ -1,8 +1,7 @@
 """Objects that hold a marker wherever an object can hold text, and two scans that look for it.
 
-PS3.15 Annex E lists attributes by tag. Instead of a copy of that list, every tag of every group that the standard uses
-is filled, in the ranges in which the standard has ever defined elements: whatever edition of Annex E is asked for, all
-of its attributes are among them, as are the repeating groups of curves and overlays and private groups.
+The attributes are those of PS3.15 Annex E, edition 2026c, as the package dicom-anonymizer lists them: 655 rows, of
+which three stand for repeating groups (curves and overlays).
 """
 
 import base64
@@ -15,13 +14,14 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from dicomanonymizer.dicom_anonymization_databases import dicomfields_2026c
 from PIL import Image
+from pydicom.datadict import dictionary_VR
+from tests.sources.dicom.encoding import Items
 
-from carina.phantom.dicom_objects import Items, encode_object
 from carina.sources.dicom.attributes import Tag
 
 MARKER = "QZXMARKER"
@@ -29,62 +29,48 @@ MARKER_UID = "1.2.826.0.1.3680043.98765.4321"
 MARKER_DATE = "18730405"
 MARKS = (MARKER, MARKER_UID, MARKER_DATE, "1873-04-05", "05.04.1873")
 
-_WIDE = (0x0008, 0x0010, 0x0012, 0x0014, 0x0018, 0x0020, 0x0022, 0x0024, 0x0028, 0x0032, 0x0038, 0x0040, 0x0070, 0x0072,
-         0x0074, 0x3002, 0x3004, 0x3006, 0x3008, 0x300A, 0x300C, 0x300E, 0x3010, 0x4008, 0x5200)  # fmt: skip
-"""Groups in which elements have high numbers, too."""
-_NARROW = (
-    0x0004, 0x0006, 0x0016, 0x001A, 0x0034, 0x0036, 0x003A, 0x003C, 0x003E, 0x0042, 0x0044, 0x0046, 0x0048,
-    0x0050, 0x0052, 0x0054, 0x0056, 0x0060, 0x0062, 0x0064, 0x0066, 0x0068, 0x006A, 0x006C, 0x006E, 0x0076,
-    0x0078, 0x007A, 0x0080, 0x0082, 0x0088, 0x0100, 0x0400, 0x1000, 0x1010, 0x2000, 0x2010, 0x2020, 0x2030,
-    0x2040, 0x2050, 0x2100, 0x2110, 0x2120, 0x2130, 0x2200, 0x4000, 0x4010, 0x4FFE, *range(0x5000, 0x5020, 2),
-    0x5400, 0x5600, *range(0x6000, 0x6020, 2),
-)  # fmt: skip
-_PRIVATE = (0x0009, 0x0011, 0x0019, 0x0029, 0x0043, 0x7001)
 ALLOWED = frozenset(int(tag) for tag in Tag)
-_FORMS = (b"LO", b"PN", b"LT", b"SH", b"ST", b"CS", b"UI", b"DA", b"DS", b"US", b"AE")
-"""Short forms; the value is the marker in any of them, since nothing may read it."""
+PRIVATE = (0x00090010, 0x00091001, 0x00191099, 0x70010010)
 
 
-def marked_tags() -> Iterator[tuple[int, np.ndarray]]:
-    """Groups and their elements, without those that are read."""
-    high = [range(0x9000, 0xB000), range(0xD000, 0xF000)]
-    for group in (*_WIDE, *_NARROW, *_PRIVATE):
-        ranges = [range(0x3000), *(high if group in _WIDE else [])]
-        numbers = np.concatenate([np.arange(r.start, r.stop) for r in ranges])
-        yield group, numbers[[(group << 16 | int(n)) not in ALLOWED for n in numbers]]
+def list_annex_e() -> list[list[int]]:
+    """The rows of Annex E: one tag each, or all tags of a repeating group."""
+    rows = []
+    for group, element, *repeats in dicomfields_2026c.ALL_TAGS:
+        if not repeats:
+            rows.append([group << 16 | element])
+        elif element:
+            rows.append([(group + more) << 16 | element for more in range(0, 32, 2)])
+        else:
+            rows.append([(group + more) << 16 | at for more in range(0, 32, 2) for at in (0x5, 0x40, 0x3000)])
+    return rows
 
 
-def marked_elements(group: int, numbers: np.ndarray) -> bytes:
-    """Elements of a group, encoded with explicit forms, each with the marker."""
-    value = MARKER.encode() + b" "
-    kind = np.dtype(
-        [("g", "<u2"), ("e", "<u2"), ("form", "S2"), ("length", "<u2"), ("value", f"S{len(value)}")]
-    )
-    made = np.zeros(len(numbers), kind)
-    made["g"], made["e"], made["length"], made["value"] = group, numbers, len(value), value
-    made["form"] = np.resize(np.array(_FORMS), len(numbers))
-    return made.tobytes()
-
-
-def nested(content: bytes, *, tag: int, depth: int) -> bytes:
-    """Content in sequences of undefined length within each other."""
-    for _ in range(depth):
-        item = (
-            struct.pack("<HHI", 0xFFFE, 0xE000, 0xFFFFFFFF) + content + struct.pack("<HHI", 0xFFFE, 0xE00D, 0)
+def mark(tag: int) -> tuple[str, object]:
+    """An element with the marker in the form that the standard gives it."""
+    try:
+        form = dictionary_VR(tag).split()[0]
+    except KeyError:
+        form = "LO"
+    if form == "SQ":
+        return form, Items(
+            ({0x00100010: ("PN", MARKER), 0x00081155: ("UI", MARKER_UID), 0x00091001: ("LO", MARKER)},)
         )
-        head = struct.pack("<HH", tag >> 16, tag & 0xFFFF) + b"SQ\0\0" + struct.pack("<I", 0xFFFFFFFF)
-        content = head + item + struct.pack("<HHI", 0xFFFE, 0xE0DD, 0)
-    return content
+    value = {"UI": MARKER_UID, "DA": MARKER_DATE, "DT": MARKER_DATE, "TM": MARKER}.get(form, MARKER)
+    return form, value.encode()
 
 
-def insert(elements: dict[int, tuple[str, object]], content: bytes) -> bytes:
-    """An object with more encoded elements before its pixel data."""
-    pixels = elements[Tag.PIXEL_DATA]
-    rest = {tag: value for tag, value in elements.items() if tag != Tag.PIXEL_DATA}
-    sop = {tag: elements[tag] for tag in (Tag.SOP_CLASS, Tag.SOP_INSTANCE)}
-    bare = encode_object(sop)
-    tail = encode_object({**sop, Tag.PIXEL_DATA: pixels})[len(bare) :]
-    return bytes(128).replace(b"\0", b"M") + encode_object(rest)[128:] + content + tail
+def mark_everywhere(tags: list[int]) -> dict[int, tuple[str, object]]:
+    """Elements with the tags at the top, within sequences of the standard and private ones, and private elements."""
+    marked = {tag: mark(tag) for tag in tags}
+    item: Items = Items((marked, marked))
+    deeper = Items(({0x00081140: ("SQ", item), **marked},))
+    made = dict(marked)
+    for tag in (0x00081111, 0x00400275, 0x00400555, 0x00091010, int(Tag.VIEW_CODE), int(Tag.ANATOMIC_REGION)):
+        made.setdefault(tag, ("SQ", deeper))
+    for tag in PRIVATE:
+        made[tag] = ("LO", MARKER)
+    return made
 
 
 def marked_item() -> Items:
@@ -177,6 +163,11 @@ def scan_again(folder: Path) -> list[str]:
             if path.is_file():
                 texts.append(path.read_text(encoding="latin-1"))
                 texts.append(path.read_text(encoding="latin-1").replace("\0", ""))  # two bytes a sign
+                for run in re.findall(r"[A-Za-z0-9+/]{16,}", texts[1]):
+                    texts.append(base64.b64decode(run[: len(run) // 4 * 4]).decode("latin-1"))
+                if zipfile.is_zipfile(path):
+                    with zipfile.ZipFile(path) as archive:
+                        texts += [archive.read(name).decode("latin-1") for name in archive.namelist()]
                 if path.suffix == ".parquet":
                     texts.append(repr(pl.read_parquet(path).rows()))
                 if path.suffix in (".png", ".jpg"):

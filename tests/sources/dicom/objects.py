@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from tests.sources.dicom.encoding import EXPLICIT, Fragments, Items, encode_object
 
-from carina.phantom.dicom_objects import EXPLICIT, Fragments, Items, encode_object
 from carina.sources.dicom.attributes import Tag
-from carina.sources.dicom.header import SEGMENTATION
 
 CR = "1.2.840.10008.5.1.4.1.1.1"
 DX = "1.2.840.10008.5.1.4.1.1.1.1"
+SEGMENTATION = "1.2.840.10008.5.1.4.1.1.66.4"
 RAMP = np.arange(12, dtype=np.uint16).reshape(3, 4) * 300
 """3 rows, 4 columns, 12 bits."""
 

@@ -1,14 +1,21 @@
 """Attributes are read in every encoding, and only those of the allow-list."""
 
 import struct
+import subprocess
+import sys
+import warnings
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sources.dicom.objects import code, encode, radiograph
+from tests.sources.dicom.encoding import BIG_ENDIAN, DEFLATED, EXPLICIT, IMPLICIT, Items
+from tests.sources.dicom.objects import code, encode, radiograph, save
 
-from carina.phantom.dicom_objects import BIG_ENDIAN, DEFLATED, EXPLICIT, IMPLICIT, Items
+from carina import CarinaError
+from carina.phantom import write_dicom
+from carina.sources import import_source
+from carina.sources.dicom import attributes
 from carina.sources.dicom.attributes import MoreNeededError, ObjectError, Tag, parse_object
 
 SYNTAXES = {"implicit": IMPLICIT, "explicit": EXPLICIT, "big": BIG_ENDIAN, "deflated": DEFLATED}
@@ -31,8 +38,8 @@ def test_what_is_not_on_the_allow_list_is_not_read(syntax, parse):
     elements[0x00091001] = ("LO", "secret")
     elements[0x00081110] = ("SQ", Items(({0x00081155: ("UI", "1.9"), 0x00100010: ("PN", "secret")},)))
     found = parse(encode(elements, syntax)).attributes
-    assert set(found.values) <= {int(tag) for tag in Tag}
-    assert b"secret" not in repr(found).encode()
+    assert {int(element.tag) for element in found.dataset} <= {*map(int, Tag), 0x00080005}
+    assert "secret" not in str(found.dataset)
 
 
 def sequence(tag: int, content: bytes, *, form: bytes = b"SQ") -> bytes:
@@ -66,10 +73,10 @@ def test_an_unknown_sequence_of_undefined_length_is_implicit(parse):
 def test_the_beginning_of_a_file_is_enough():
     content = encode(radiograph())
     cut = content[: content.index(b"OW")]
-    whole = parse_object(content[: len(cut) + 10], is_whole=False, max_bytes=1000)
+    whole = parse_object(content[: len(cut) + 10], is_whole=False, with_pixels=False, max_bytes=1000)
     assert whole.attributes.word(Tag.COLUMNS) == 4
     with pytest.raises(MoreNeededError):
-        parse_object(cut[:-30], is_whole=False, max_bytes=1000)
+        parse_object(cut[:-30], is_whole=False, with_pixels=False, max_bytes=1000)
 
 
 @pytest.mark.parametrize(
@@ -78,11 +85,10 @@ def test_the_beginning_of_a_file_is_enough():
         (b"", "not DICOM"),
         (b"\0" * 128 + b"DICN", "not DICOM"),
         (bytes(128) + b"DICM", "damaged"),
-        (encode(radiograph())[:400], "damaged"),
-        (encode(radiograph()).replace(b"LO\x04\x004711", b"..\x04\x004711"), "damaged"),
-        (encode(radiograph())[:-200] + sequence(0x00400555, b"no items"), "damaged"),
+        (encode(radiograph()).replace(b"1.2.840.10008.1.2.1\0", b" " * 20), "damaged"),
+        (encode(radiograph(), DEFLATED)[:-300], "damaged"),
     ],
-    ids=["empty", "other", "header only", "cut", "form", "items"],
+    ids=["empty", "other", "header only", "no syntax", "deflated"],
 )
 def test_damaged_objects_are_refused(content, kind, parse):
     with pytest.raises(ObjectError) as caught:
@@ -90,23 +96,72 @@ def test_damaged_objects_are_refused(content, kind, parse):
     assert caught.value.kind == kind
 
 
+def test_a_value_that_is_cut_short_is_refused(parse):
+    content = encode(radiograph(PIXEL_DATA=None))
+    at = content.index(b"Example^Erika")
+    found = parse(content[: content.index(b"4711") + 2]).attributes
+    assert found.text(Tag.MODALITY) == "DX"
+    with pytest.raises(ObjectError, match="cut short"):
+        found.text(Tag.PATIENT_ID)
+    assert parse(content[:at]).attributes.text(Tag.PATIENT_ID) == ""
+
+
 def test_deep_nesting_is_refused(parse):
     content = b""
-    for _ in range(40):
+    for _ in range(3000):
         content = sequence(0x00400555, item(content))
-    with pytest.raises(ObjectError, match="nested"):
+    with pytest.raises(ObjectError, match="cannot be read"):
         parse(encode(radiograph(PIXEL_DATA=None)) + content)
+
+
+def test_more_attributes_than_memory_is_for_are_refused(parse, monkeypatch):
+    monkeypatch.setattr(attributes, "_MOST_READS", 1000)
+    value = struct.pack("<HH", 0x0008, 0x0100) + b"SH" + struct.pack("<H", 0)
+    content = encode(radiograph(PIXEL_DATA=None)) + sequence(0x00400555, item(value * 2000))
+    with pytest.raises(ObjectError, match="damaged"):
+        parse(content)
+
+
+def test_a_sequence_of_any_length_is_not_read(parse, monkeypatch):
+    monkeypatch.setattr(attributes, "_LONGEST_SEQUENCE", 20)
+    found = parse(encode(radiograph(VIEW_CODE=code("399348003")))).attributes
+    with pytest.raises(ObjectError, match="too long"):
+        found.first(Tag.VIEW_CODE)
+
+
+def test_what_pydicom_would_quote_in_a_warning_is_not_printed(parse, capfd):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = parse(encode(radiograph(STUDY_DATE=("DA", "secret"), PATIENT_ID=("UI", "secret"))))
+        assert found.attributes.raw(Tag.PATIENT_ID) == b"secret"
+    assert (said, capfd.readouterr()) == ([], ("", ""))
+
+
+def test_pydicom_is_not_imported_before_it_is_needed():
+    program = "import sys, carina.sources.dicom, carina.phantom; sys.exit('pydicom' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_without_the_extra_there_is_one_sentence(monkeypatch, tmp_path):
+    save(tmp_path / "in/a.dcm", radiograph())
+    monkeypatch.setattr(attributes.importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(CarinaError, match=r"pip install 'carina\[dicom\]'"):
+        import_source("dicom", tmp_path / "in", tmp_path / "out", options={"key_file": tmp_path / "key"})
+    with pytest.raises(CarinaError, match=r"pip install 'carina\[dicom\]'"):
+        write_dicom(tmp_path, tmp_path / "archive")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_a_deflated_object_that_grows_without_end_is_refused():
     elements = radiograph()
     elements[0x00104000] = ("UT", "a" * 100_000)
     with pytest.raises(ObjectError, match="unpacks"):
-        parse_object(encode(elements, DEFLATED), is_whole=True, max_bytes=10_000)
+        parse_object(encode(elements, DEFLATED), is_whole=True, with_pixels=True, max_bytes=10_000)
 
 
 @given(st.binary(max_size=300), st.integers(132, 700))
 def test_any_bytes_give_attributes_or_an_object_error(noise, at):
     content = encode(radiograph())
     with suppress(ObjectError):
-        parse_object(content[:at] + noise + content[at + len(noise) :], is_whole=True, max_bytes=100_000)
+        changed = content[:at] + noise + content[at + len(noise) :]
+        parse_object(changed, is_whole=True, with_pixels=True, max_bytes=100_000)

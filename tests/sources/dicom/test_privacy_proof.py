@@ -1,5 +1,6 @@
 """No attribute leaves an object but those that `Study` names: a marker in all of them reaches no byte of any output."""
 
+import io
 import struct
 from pathlib import Path
 
@@ -7,12 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image, PngImagePlugin
-from tests.sources.dicom import marked
-from tests.sources.dicom.marked import MARKER, MARKER_DATE, MARKER_UID, insert, marked_elements, nested
+from pydicom import dcmread
+from tests.sources.dicom import marked, test_structured_report
+from tests.sources.dicom.encoding import BIG_ENDIAN, DEFLATED, EXPLICIT, IMPLICIT, Items
+from tests.sources.dicom.marked import MARKER, MARKER_DATE, MARKER_UID
 from tests.sources.dicom.objects import encode, radiograph, segmentation
 
 import carina
-from carina.phantom.dicom_objects import Items
 from carina.sources import import_source
 from carina.sources.dicom.attributes import Tag
 
@@ -36,21 +38,27 @@ def image(number: int, **changes: object) -> dict[int, tuple[str, object]]:
     return radiograph(PIXELS, **{**ids, **changes})
 
 
-def write_marked(folder: Path) -> int:
-    """Objects with every tag, in sequences, in private groups, and in what is read; returns how many tags."""
+def write_marked(folder: Path) -> None:
+    """Objects with every attribute of Annex E, in sequences, in private groups, and in what is read."""
     folder.mkdir()
-    number, tags = 0, 0
+    number = 1
 
     def write(content: bytes) -> None:
+        assert MARKER.encode() in content or MARKER_UID.encode() in content
         (folder / f"{MARKER}-{number:04d}.dcm").write_bytes(content)
 
-    for group, elements in marked.marked_tags():
+    write(encode(image(number)))  # which masks and reports refer to
+    rows = marked.list_annex_e()
+    for tags in rows:  # each alone, so that one that makes an object useless does not hide the others
         number += 1
-        tags += len(elements)
-        content = marked_elements(group, elements)
-        some = marked_elements(group, elements[elements < 0x200])
-        inner = nested(some, tag=0x00400555, depth=3) + nested(some, tag=0x00091010, depth=1)
-        write(insert(image(number), content + inner + nested(some, tag=Tag.VIEW_CODE, depth=2)))
+        write(encode({**image(number), **marked.mark_everywhere(tags)}))
+    # And all at once, but for groups 0 and 2, which belong to messages and to the head of a file.
+    unread = [tag for tags in rows for tag in tags if tag not in marked.ALLOWED and tag >> 16 > 2]
+    for syntax in (EXPLICIT, IMPLICIT, BIG_ENDIAN, DEFLATED):
+        number += 1
+        content = encode({**image(number), **marked.mark_everywhere(unread)}, syntax)
+        assert set(unread) <= {int(tag) for tag in dcmread(io.BytesIO(content))._dict}
+        (folder / f"{MARKER}-{number:04d}.dcm").write_bytes(content)
     for tag in Tag:
         if tag >> 16 in (2, 4) or tag == Tag.PIXEL_DATA:
             continue
@@ -66,23 +74,39 @@ def write_marked(folder: Path) -> int:
         mask[0x00081140] = ("SQ", Items(({0x00081155: ("UI", MARKER_UID), 0x00104000: ("LT", MARKER)},)))
         mask[Tag.SOP_INSTANCE] = ("UI", f"{MARKER_UID}.{number}")
         write(encode(mask))
+    for text in (f"Seen by {MARKER}.", f"On {MARKER_DATE}.", "An effusion."):
+        number += 1
+        write(report(number, text))
     (folder / f"{MARKER}.txt").write_text(MARKER)
     (folder / "cut.dcm").write_bytes(encode(image(number + 1))[:900] + MARKER.encode())
-    return tags
+
+
+def report(number: int, text: str) -> bytes:
+    """A structured report of the first study, with the marker in codes and names, and a text."""
+    item = test_structured_report.item
+    content = [
+        item("TEXT", "121071", TextValue=text),
+        item("TEXT", MARKER, TextValue=MARKER),
+        item("PNAME", "121008", PersonName=MARKER),
+        item("CODE", "121071", ConceptCodeSequence=[test_structured_report.coded(MARKER, MARKER)]),
+        item("CODE", "121071", ConceptCodeSequence=[test_structured_report.coded("60046008", MARKER)]),
+        item("UIDREF", "112040", UID=MARKER_UID),
+    ]
+    ids = {"StudyInstanceUID": f"{MARKER_UID}.1.1", "PatientID": MARKER, "PatientName": MARKER}
+    return test_structured_report.plain_report(*content, number=number, **ids)
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory) -> tuple[Path, object]:
     """Everything that the commands write about the marked objects."""
     base = tmp_path_factory.mktemp("proof")
-    tags = write_marked(base / MARKER)
-    assert tags > 1_000_000
+    write_marked(base / MARKER)
     made = base / "made"
     imported = import_source(
         "dicom",
         base / MARKER,
         made / "studies",
-        options={"key_file": base / "key", "burned_in": "keep"},
+        options={"key_file": base / "key", "burned_in": "keep", "report_text": True},
         workers=1,
     )
     studies = made / "studies"
@@ -96,9 +120,19 @@ def outputs(tmp_path_factory) -> tuple[Path, object]:
 
 def test_the_objects_were_used(outputs):
     _, imported = outputs
-    assert imported.counts.kept > 200
-    assert {item.kind for item in imported.skipped} >= {"not DICOM", "damaged", "other modality", "body part"}
-    assert sum(len(study.findings) for study in imported.opened()) == 1
+    assert imported.counts.kept > 800
+    assert {item.kind for item in imported.skipped} >= {"not DICOM", "other modality", "body part"}
+    names = [finding.name for study in imported.opened() for finding in study.findings]
+    assert sorted(names) == ["nodule", "pleural effusion"]
+    texts = [section.text for study in imported.opened() if study.report for section in study.report.sections]
+    assert texts == ["An effusion."]
+    assert imported.counts.defects["names or dates in report text"].times == 2
+
+
+def test_the_table_is_that_of_the_standard():
+    rows = marked.list_annex_e()
+    assert len(rows) == 655
+    assert sum(len(row) == 1 for row in rows) == 652
 
 
 def test_no_mark_is_in_any_output(outputs):

@@ -6,10 +6,10 @@ import zipfile
 
 import numpy as np
 import pytest
+from tests.sources.dicom.encoding import BIG_ENDIAN, IMPLICIT, Items
 from tests.sources.dicom.objects import CR, RAMP, code, compressed, encode, radiograph, save, segmentation
 
 from carina import CarinaError, check, open_studies
-from carina.phantom.dicom_objects import BIG_ENDIAN, IMPLICIT, Items
 from carina.sources import import_source
 from carina.sources.dicom.attributes import Tag
 from carina.sources.dicom.privacy import Pseudonyms
@@ -203,26 +203,6 @@ def test_chest_by_its_code(import_objects):
 def test_an_unknown_body_part_can_be_kept(import_objects):
     imported = import_objects([encode(radiograph(BODY_PART=None))], unknown_body_part="keep")
     assert imported.counts.defects["unknown body part"].times == 1
-
-
-@pytest.mark.parametrize(
-    ("flag", "option", "kept", "defect"),
-    [
-        (None, "skip", 1, "unknown burned-in text"),
-        (None, "skip-unknown", 0, None),
-        (None, "keep", 1, "unknown burned-in text"),
-        ("YES", "skip", 0, None),
-        ("YES", "skip-unknown", 0, None),
-        ("YES", "keep", 1, "burned-in text"),
-        ("NO", "skip-unknown", 1, None),
-    ],
-)
-def test_burned_in_text_never_passes_silently(flag, option, kept, defect, import_objects):
-    elements = radiograph(BURNED_IN=("CS", flag) if flag else None)
-    imported = import_objects([encode(elements)], burned_in=option)
-    assert imported.counts.kept == kept
-    assert len(imported.skipped) == 1 - kept
-    assert list(imported.counts.defects) == ([defect] if defect else [])
 
 
 def test_copies_and_studies_of_two_patients_are_skipped(import_objects):

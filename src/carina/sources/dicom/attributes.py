@@ -1,25 +1,35 @@
-"""Reads the attributes of a DICOM object that Carina uses, and no others.
+"""Reads the attributes of a DICOM object that Carina uses, and no others, with pydicom.
 
-`Tag` is the allow-list: the value of any other attribute is stepped over by its length and never decoded, at the top
-level as in sequences. So a name in a comment or in a private attribute cannot reach anything that Carina writes.
+`Tag` is the allow-list. pydicom steps over the value of any other attribute of an object; of the items of a sequence,
+`Attributes` gives out what is on the list. So a name in a comment or in a private attribute cannot reach anything that
+Carina writes. Values are taken as they are stored, since pydicom's conversion refuses, or quotes in a warning, values
+that are not as the standard asks for.
 
-Only files in the format of PS3.10 are read, with their preamble. Pixel data are found here and decoded elsewhere.
+What pydicom does not have are bounds: on what a deflated object unpacks to, on the number of attributes, and on the
+size of a sequence. They are here. Only files in the format of PS3.10 are read, with their preamble.
 """
 
+import importlib
+import importlib.util
+import io
 import math
 import struct
+import warnings
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, NamedTuple, TypeAlias
+from functools import cache
+from typing import Any, Final
+
+from carina.sources._record import SourceError
+from carina.store.errors import install
 
 
 class Tag(IntEnum):
-    """Every attribute that is read, by the keyword of PS3.6."""
+    """Every attribute that is read. Names, ids and addresses are read to look for them in the text of a report."""
 
-    MEDIA_STORAGE_CLASS = 0x00020002
-    TRANSFER_SYNTAX = 0x00020010
     DIRECTORY_RECORDS = 0x00041220
     REFERENCED_FILE = 0x00041500
     SOP_CLASS = 0x00080016
@@ -28,24 +38,42 @@ class Tag(IntEnum):
     ACQUISITION_DATE = 0x00080022
     CONTENT_DATE = 0x00080023
     STUDY_TIME = 0x00080030
+    ACCESSION_NUMBER = 0x00080050
     MODALITY = 0x00080060
     PRESENTATION_INTENT = 0x00080068
+    INSTITUTION = 0x00080080
+    INSTITUTION_ADDRESS = 0x00080081
+    REFERRING_PHYSICIAN = 0x00080090
     CODE_VALUE = 0x00080100
+    CODE_MEANING = 0x00080104
+    STATION = 0x00081010
+    PERFORMING_PHYSICIAN = 0x00081050
+    READING_PHYSICIAN = 0x00081060
+    OPERATORS = 0x00081070
     REFERENCED_SERIES = 0x00081115
     REFERENCED_INSTANCES = 0x0008114A
     REFERENCED_SOP_INSTANCE = 0x00081155
+    REFERENCED_SOPS = 0x00081199
     SOURCE_IMAGES = 0x00082112
     ANATOMIC_REGION = 0x00082218
     DERIVATION_IMAGES = 0x00089124
+    PATIENT_NAME = 0x00100010
     PATIENT_ID = 0x00100020
     PATIENT_ID_ISSUER = 0x00100021
     BIRTH_DATE = 0x00100030
     SEX = 0x00100040
+    OTHER_IDS = 0x00101000
+    OTHER_NAMES = 0x00101001
+    BIRTH_NAME = 0x00101005
     AGE = 0x00101010
+    PATIENT_ADDRESS = 0x00101040
+    MOTHERS_BIRTH_NAME = 0x00101060
+    PATIENT_PHONE = 0x00102154
     BODY_PART = 0x00180015
     IMAGER_PIXEL_SPACING = 0x00181164
     VIEW_POSITION = 0x00185101
     STUDY_INSTANCE = 0x0020000D
+    STUDY_ID = 0x00200010
     SERIES_NUMBER = 0x00200011
     INSTANCE_NUMBER = 0x00200013
     PATIENT_ORIENTATION = 0x00200020
@@ -70,6 +98,16 @@ class Tag(IntEnum):
     LUT_DESCRIPTOR = 0x00283002
     LUT_DATA = 0x00283006
     VOI_LUT = 0x00283010
+    REQUESTING_PHYSICIAN = 0x00321032
+    VALUE_TYPE = 0x0040A040
+    CONCEPT_NAME = 0x0040A043
+    VERIFYING_OBSERVERS = 0x0040A073
+    VERIFYING_NAME = 0x0040A075
+    PERSON_NAME = 0x0040A123
+    UID_VALUE = 0x0040A124
+    TEXT_VALUE = 0x0040A160
+    CONCEPT_CODE = 0x0040A168
+    CONTENT = 0x0040A730
     VIEW_CODE = 0x00540220
     SEGMENTATION_TYPE = 0x00620001
     SEGMENTS = 0x00620002
@@ -80,39 +118,26 @@ class Tag(IntEnum):
     REFERENCED_SEGMENT = 0x0062000B
     MAXIMUM_FRACTION = 0x0062000E
     SEGMENT_PROPERTY = 0x0062000F
+    TRACKING_UID = 0x00620021
+    GRAPHIC_DATA = 0x00700022
+    GRAPHIC_TYPE = 0x00700023
     PRESENTATION_LUT_SHAPE = 0x20500020
     SHARED_GROUPS = 0x52009229
     FRAME_GROUPS = 0x52009230
     PIXEL_DATA = 0x7FE00010
 
 
-_SEQUENCES: Final = frozenset(
-    (
-        Tag.DIRECTORY_RECORDS, Tag.REFERENCED_SERIES, Tag.REFERENCED_INSTANCES, Tag.SOURCE_IMAGES, Tag.ANATOMIC_REGION,
-        Tag.DERIVATION_IMAGES, Tag.MODALITY_LUT, Tag.VOI_LUT, Tag.VIEW_CODE, Tag.SEGMENTS, Tag.SEGMENT_IDENTIFICATION,
-        Tag.SEGMENT_PROPERTY, Tag.SHARED_GROUPS, Tag.FRAME_GROUPS,
-    )
-)  # fmt: skip
-_WANTED: Final = frozenset(int(tag) for tag in Tag)
-_LONG_FORMS: Final = frozenset(
-    (b"OB", b"OD", b"OF", b"OL", b"OV", b"OW", b"SQ", b"SV", b"UC", b"UN", b"UR", b"UT", b"UV")
-)
-"""Value representations whose length takes four bytes."""
-_ITEM: Final = 0xFFFEE000
-_ITEM_END: Final = 0xFFFEE00D
-_SEQUENCE_END: Final = 0xFFFEE0DD
-_UNDEFINED: Final = 0xFFFFFFFF
-_FLOAT_PIXELS: Final = (0x7FE00008, 0x7FE00009)
+_TOP_LEVEL: Final = [int(tag) for tag in Tag]
 _PREAMBLE: Final = 132
-_DEEPEST: Final = 32
-"""Sequences within sequences; the standard uses fewer than ten."""
-_LARGEST_VALUE: Final = 4_000_000
-"""Bytes of a value on the allow-list, of which a look-up table of 65,536 entries is the longest."""
+_UNDEFINED: Final = 0xFFFFFFFF
+"""A length that is not stated."""
+_MOST_READS: Final = 1_000_000
+"""Parts that an object may be read in: two for an attribute. pydicom keeps about 300 bytes of memory for each."""
+_LONGEST_SEQUENCE: Final = 8_000_000
+"""Bytes of a sequence on the allow-list; that of a segmentation has about 300 bytes a frame."""
 
-IMPLICIT: Final = "1.2.840.10008.1.2"
-EXPLICIT: Final = "1.2.840.10008.1.2.1"
 DEFLATED: Final = "1.2.840.10008.1.2.1.99"
-BIG_ENDIAN: Final = "1.2.840.10008.1.2.2"
+EXPLICIT: Final = "1.2.840.10008.1.2.1"
 
 
 class ObjectError(Exception):
@@ -137,21 +162,78 @@ class MoreNeededError(Exception):
     """The attributes reach beyond the bytes that were read: read the whole file."""
 
 
-Value: TypeAlias = "bytes | list[Attributes]"
+@cache
+def import_pydicom(module: str = "pydicom") -> Any:  # noqa: ANN401 - a module of an optional package
+    """Import pydicom, or a module of it, where it is first needed.
+
+    Raises:
+        SourceError: The extra `dicom` is not installed.
+    """
+    check_extra()
+    return importlib.import_module(module)
+
+
+def check_extra() -> None:
+    """Check that the extra `dicom` is installed.
+
+    Raises:
+        SourceError: It is not.
+    """
+    missing = [name for name in ("pydicom", "highdicom") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise SourceError(f"DICOM files need {' and '.join(missing)}: {install('dicom')}")
+
+
+@contextmanager
+def reword_errors(what: str) -> Iterator[None]:
+    """Call pydicom and its decoders. Their warnings and errors may quote the object: they are dropped or reworded.
+
+    Raises:
+        ObjectError: Something went wrong, whatever it was: on damaged objects, pydicom raises nearly every error.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except (ObjectError, MoreNeededError, SourceError):
+            raise
+        except Exception:
+            raise damaged(what) from None
 
 
 @dataclass(frozen=True)
 class Attributes:
     """Attributes of one level, by tag. What is missing or cannot be read is empty or None."""
 
-    values: Mapping[int, Value]
-    order: str
-    """Byte order as `struct` writes it."""
+    dataset: Any
+    """A data set of pydicom, or None for a level without attributes."""
+
+    def _element(self, tag: Tag) -> Any:  # noqa: ANN401 - an element of pydicom
+        if self.dataset is None or tag not in self.dataset:
+            return None
+        try:
+            return self.dataset.get_item(tag)
+        except Exception:  # pydicom's, of an element whose length does not fit
+            raise damaged("an attribute cannot be read") from None
+
+    def stored(self, tag: Tag) -> bytes:
+        """The bytes of a value, as they are stored; none for a sequence.
+
+        Raises:
+            ObjectError: The file ends within the value.
+        """
+        element = self._element(tag)
+        value = getattr(element, "value", None)
+        if not isinstance(value, bytes):
+            return b""
+        length = getattr(element, "length", 0)
+        if len(value) < length != _UNDEFINED:
+            raise damaged("it is cut short")
+        return value
 
     def raw(self, tag: Tag) -> bytes:
         """The bytes of a value, without padding."""
-        value = self.values.get(tag, b"")
-        return value.strip(b" \0") if isinstance(value, bytes) else b""
+        return self.stored(tag).strip(b" \0")
 
     def texts(self, tag: Tag) -> list[str]:
         """All values of a text."""
@@ -161,6 +243,16 @@ class Attributes:
     def text(self, tag: Tag) -> str:
         """The first value of a text."""
         return self.texts(tag)[0]
+
+    def decoded(self, tag: Tag) -> str:
+        """A text in the character set of the object, with all of its values; empty where it cannot be read."""
+        element = self._element(tag)
+        if element is None or not element.value:
+            return ""
+        with suppress(ObjectError), reword_errors("a text cannot be read"):
+            value = self.dataset[tag].value
+            return " ".join(map(str, value)) if isinstance(value, MutableSequence) else str(value)
+        return ""
 
     def numbers(self, tag: Tag) -> list[float] | None:
         """All values of a decimal string; None where one is not a finite number."""
@@ -177,12 +269,15 @@ class Attributes:
         except ValueError:
             return None
 
+    @property
+    def order(self) -> str:
+        """Byte order as `struct` writes it."""
+        return ">" if self.dataset is not None and self.dataset.original_encoding[1] is False else "<"
+
     def words(self, tag: Tag) -> list[int]:
         """Unsigned binary numbers of 16 bits."""
-        value = self.values.get(tag, b"")
-        if not isinstance(value, bytes) or len(value) % 2:
-            return []
-        return list(struct.unpack(f"{self.order}{len(value) // 2}H", value))
+        value = self.stored(tag)
+        return [] if len(value) % 2 else list(struct.unpack(f"{self.order}{len(value) // 2}H", value))
 
     def word(self, tag: Tag) -> int | None:
         """The first unsigned binary number of 16 bits."""
@@ -190,57 +285,69 @@ class Attributes:
 
     def items(self, tag: Tag) -> "Sequence[Attributes]":
         """The items of a sequence."""
-        value = self.values.get(tag, [])
-        return value if isinstance(value, list) else []
+        element = self._element(tag)
+        if element is None or (element.VR or "SQ") not in ("SQ", "UN"):
+            return ()
+        if isinstance(element.value, bytes) and len(element.value) > _LONGEST_SEQUENCE:
+            raise damaged("a sequence is too long")
+        with reword_errors("a sequence cannot be read"):
+            value = self.dataset[tag].value
+            is_sequence = isinstance(value, import_pydicom("pydicom.sequence").Sequence)
+            return [Attributes(item) for item in value] if is_sequence else ()
 
     def first(self, *tags: Tag) -> "Attributes":
         """The first item of a sequence, and of a sequence in it; without attributes where there is none."""
         found = self
         for tag in tags:
-            found = next(iter(found.items(tag)), Attributes({}, self.order))
+            found = next(iter(found.items(tag)), Attributes(None))
         return found
 
-
-class PixelSpan(NamedTuple):
-    """Where the pixel data of an object lie."""
-
-    start: int
-    length: int | None
-    """None for data in fragments, which end with a mark."""
-    is_words: bool
-    """Whether they are stated to be words of 16 bits (OW), whose bytes the byte order concerns."""
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no attributes at all."""
+        return not self.dataset
 
 
 @dataclass(frozen=True)
 class DicomObject:
-    """The attributes of an object, and its pixel data."""
+    """The attributes of an object, and its pixel data if they were read."""
 
     syntax: str
     """UID of the transfer syntax."""
+    media_class: str
+    """UID of the SOP class, as the file states it before the object begins."""
     attributes: Attributes
-    pixels: PixelSpan | None
-    content: bytes
-    """The bytes in which `pixels` lie."""
+
+    @property
+    def pixel_data(self) -> bytes | None:
+        """The pixel data as they are stored; None where there are none, or none that consist of whole numbers."""
+        return self.attributes.stored(Tag.PIXEL_DATA) or None
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the pixel data are stated to be words of 16 bits (OW), whose bytes the byte order concerns."""
+        return getattr(self.attributes.dataset.get_item(Tag.PIXEL_DATA), "VR", None) == "OW"
 
 
-class _Form(NamedTuple):
-    is_explicit: bool
-    order: str
+class _BoundedFile(io.BytesIO):
+    """A file in memory that may be read in a limited number of parts, so that no object takes all memory."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.reads += 1
+        if self.reads > _MOST_READS:
+            raise damaged("it has too many attributes")
+        return super().read(size)
 
 
-class _Element(NamedTuple):
-    tag: int
-    form: bytes
-    start: int
-    length: int
-
-
-def parse_object(content: bytes, *, is_whole: bool, max_bytes: int) -> DicomObject:
+def parse_object(content: bytes, *, is_whole: bool, with_pixels: bool, max_bytes: int) -> DicomObject:
     """Read the attributes of an object.
 
     Args:
         content: The file, or its beginning.
         is_whole: Whether `content` is the whole file.
+        with_pixels: Whether the pixel data are wanted.
         max_bytes: Largest number of bytes that a deflated object may take.
 
     Raises:
@@ -249,159 +356,57 @@ def parse_object(content: bytes, *, is_whole: bool, max_bytes: int) -> DicomObje
     """
     if content[_PREAMBLE - 4 : _PREAMBLE] != b"DICM":
         raise ObjectError("not DICOM", "the file is not a DICOM object in the format of PS3.10")
-    meta, start = _Parser(content, _Form(is_explicit=True, order="<"), is_whole).parse_meta()
-    syntax = meta.text(Tag.TRANSFER_SYNTAX)
-    form = {
-        IMPLICIT: _Form(is_explicit=False, order="<"),
-        BIG_ENDIAN: _Form(is_explicit=True, order=">"),
-    }.get(syntax, _Form(is_explicit=True, order="<"))
-    if not syntax:
-        raise damaged("it states no transfer syntax")
-    if syntax == DEFLATED:
-        if not is_whole:
-            raise MoreNeededError
-        content, start = _inflate(content[start:], max_bytes), 0
-    parser = _Parser(content, form, is_whole)
-    values = parser.parse_level(start, len(content), depth=0)[0]
-    merged = {**{int(tag): value for tag, value in meta.values.items()}, **values}
-    return DicomObject(syntax, Attributes(merged, form.order), parser.pixels, content)
+    try:
+        return _parse(content, is_whole=is_whole, with_pixels=with_pixels, max_bytes=max_bytes)
+    except ObjectError:
+        if is_whole:
+            raise
+        raise MoreNeededError from None
 
 
-def _inflate(packed: bytes, max_bytes: int) -> bytes:
+def _parse(content: bytes, *, is_whole: bool, with_pixels: bool, max_bytes: int) -> DicomObject:
+    pydicom = import_pydicom()
+    with reword_errors("it cannot be read"):
+        file = _BoundedFile(content)
+        syntax, media_class = _read_meta(file)
+        if not syntax:
+            raise damaged("it states no transfer syntax")
+        if syntax == DEFLATED:
+            if not is_whole:
+                raise MoreNeededError
+            file = _BoundedFile(_inflate(content, file.tell(), max_bytes))
+        file.seek(0)
+        found = pydicom.dcmread(file, stop_before_pixels=not with_pixels, specific_tags=_TOP_LEVEL)
+    if not is_whole and file.tell() >= len(content):
+        raise MoreNeededError
+    if not found:
+        raise damaged("it has no attributes, or is cut short")
+    return DicomObject(syntax, media_class, Attributes(found))
+
+
+def _read_meta(file: io.BytesIO) -> tuple[str, str]:
+    """Transfer syntax and SOP class of the file; leaves `file` where the object begins."""
+    read_dataset = import_pydicom("pydicom.filereader").read_dataset
+    file.seek(_PREAMBLE)
+    meta = read_dataset(
+        file,
+        is_implicit_VR=False,
+        is_little_endian=True,
+        stop_when=lambda tag, _form, _length: tag >> 16 != 2,
+    )
+    texts = [meta.get_item(tag).value if tag in meta else b"" for tag in (0x00020010, 0x00020002)]
+    syntax, media_class = ((text or b"").strip(b" \0").decode("latin-1") for text in texts)
+    return syntax, media_class
+
+
+def _inflate(content: bytes, start: int, max_bytes: int) -> bytes:
+    """A deflated object as it would be without: pydicom would unpack it whatever its size."""
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        content = machine.decompress(packed, max_bytes)
+        body = machine.decompress(content[start:], max_bytes)
     except zlib.error:
         raise damaged("its deflated part cannot be unpacked") from None
     if machine.unconsumed_tail:
         raise ObjectError("too large", f"the object unpacks to more than {max_bytes:,} bytes")
-    return content
-
-
-class _Parser:
-    """Steps through the elements of an object."""
-
-    def __init__(self, content: bytes, form: _Form, is_whole: bool) -> None:  # noqa: FBT001 - private
-        self._content = content
-        self._form = form
-        self._is_whole = is_whole
-        self.pixels: PixelSpan | None = None
-
-    def parse_meta(self) -> tuple[Attributes, int]:
-        """The attributes of group 2, and where they end."""
-        values: dict[int, Value] = {}
-        at = _PREAMBLE
-        while at + 4 <= len(self._content) and self._unpack("H", at) == 2:
-            element = self._read_element(at, self._form)
-            at = self._end_of(element)
-            if element.tag in _WANTED:
-                values[element.tag] = self._content[element.start : at]
-        return Attributes(values, "<"), at
-
-    def parse_level(
-        self, at: int, end: int, *, depth: int, form: _Form | None = None, is_item: bool = False
-    ) -> tuple[dict[int, Value], int]:
-        """The wanted attributes of one level, and where it ends: at `end`, at the mark of an item's end, or at the
-        pixel data."""
-        form = form or self._form
-        if depth > _DEEPEST:
-            raise damaged("its sequences are nested too deeply")
-        values: dict[int, Value] = {}
-        while at < end:
-            element = self._read_element(at, form)
-            if is_item and element.tag == _ITEM_END:
-                return values, element.start
-            if depth == 0 and element.tag == Tag.PIXEL_DATA:
-                length = None if element.length == _UNDEFINED else element.length
-                self.pixels = PixelSpan(element.start, length, element.form == b"OW")
-                return values, end
-            if depth == 0 and element.tag in _FLOAT_PIXELS:
-                raise ObjectError("pixels", "its pixels are floating-point numbers")
-            at = self._take_value(element, form, values, depth)
-        if is_item:
-            raise self._end_of_content()
-        if depth == 0 and not self._is_whole:
-            raise MoreNeededError
-        return values, at
-
-    def _take_value(self, element: _Element, form: _Form, values: dict[int, Value], depth: int) -> int:
-        """Keep the value of a wanted element; returns where the element ends."""
-        is_wanted = element.tag in _WANTED
-        if element.length == _UNDEFINED:
-            if element.form == b"UN":
-                form = _Form(is_explicit=False, order="<")
-            items, end = self._parse_items(element.start, len(self._content), form, depth, keeps=is_wanted)
-            if is_wanted and element.tag in _SEQUENCES:
-                values[element.tag] = items
-            return end
-        end = self._end_of(element)
-        if is_wanted and element.tag in _SEQUENCES:
-            values[element.tag] = self._parse_items(element.start, end, form, depth, keeps=True)[0]
-        elif is_wanted:
-            if element.length > _LARGEST_VALUE:
-                raise damaged("an attribute is too long")
-            values[element.tag] = self._content[element.start : end]
-        return end
-
-    def _parse_items(
-        self, at: int, end: int, form: _Form, depth: int, *, keeps: bool
-    ) -> tuple[list[Attributes], int]:
-        """The items of a sequence, and where it ends."""
-        items: list[Attributes] = []
-        while at < end:
-            tag, length = self._read_item(at, form.order)
-            at += 8
-            if tag == _SEQUENCE_END:
-                return items, at
-            if tag != _ITEM:
-                raise damaged("a sequence holds something other than items")
-            if length == _UNDEFINED:
-                values, at = self.parse_level(at, end, depth=depth + 1, form=form, is_item=True)
-            else:
-                if at + length > end:
-                    raise self._end_of_content()
-                values = {}
-                if keeps:
-                    values = self.parse_level(at, at + length, depth=depth + 1, form=form)[0]
-                at += length
-            if keeps:
-                items.append(Attributes(values, form.order))
-        return items, at
-
-    def _read_item(self, at: int, order: str) -> tuple[int, int]:
-        if at + 8 > len(self._content):
-            raise self._end_of_content()
-        group, element, length = struct.unpack_from(f"{order}HHI", self._content, at)
-        return group << 16 | element, length
-
-    def _read_element(self, at: int, form: _Form) -> _Element:
-        """The tag, value representation and place of an element."""
-        if at + 8 > len(self._content):
-            raise self._end_of_content()
-        group, number = struct.unpack_from(f"{form.order}HH", self._content, at)
-        tag = group << 16 | number
-        if not form.is_explicit or group == 0xFFFE:
-            (length,) = struct.unpack_from(f"{form.order}I", self._content, at + 4)
-            return _Element(tag, b"", at + 8, length)
-        kind = self._content[at + 4 : at + 6]
-        if not (kind.isalpha() and kind.isupper()):
-            raise damaged("an attribute has no value representation")
-        if kind not in _LONG_FORMS:
-            (length,) = struct.unpack_from(f"{form.order}H", self._content, at + 6)
-            return _Element(tag, kind, at + 8, length)
-        if at + 12 > len(self._content):
-            raise self._end_of_content()
-        (length,) = struct.unpack_from(f"{form.order}I", self._content, at + 8)
-        return _Element(tag, kind, at + 12, length)
-
-    def _end_of(self, element: _Element) -> int:
-        end = element.start + element.length
-        if end > len(self._content):
-            raise self._end_of_content()
-        return end
-
-    def _end_of_content(self) -> Exception:
-        return damaged("it is cut short") if self._is_whole else MoreNeededError()
-
-    def _unpack(self, kind: str, at: int) -> int:
-        return int(struct.unpack_from(f"<{kind}", self._content, at)[0])
+    plain = EXPLICIT.ljust(len(DEFLATED), "\0").encode()
+    return content[:start].replace(DEFLATED.encode(), plain) + body

@@ -153,7 +153,7 @@ def _list_directory_file(path: Path) -> Iterator[FileAt]:
         raise SourceError(
             f"{path}: {error.reason}; expected a folder, a DICOMDIR, a zip archive or a DICOM object"
         ) from None
-    if found.attributes.text(Tag.MEDIA_STORAGE_CLASS) != DIRECTORY_CLASS:
+    if found.media_class != DIRECTORY_CLASS:
         yield single
         return
     root = path.resolve().parent
@@ -193,13 +193,17 @@ def read_object(file: FileAt, *, with_pixels: bool = True) -> DicomObject:
     if not with_pixels:
         beginning = _read_bytes(file, _BEGINNING)
         try:
-            return parse_object(beginning, is_whole=len(beginning) < _BEGINNING, max_bytes=MAX_BYTES)
+            return parse_object(
+                beginning, is_whole=len(beginning) < _BEGINNING, with_pixels=False, max_bytes=MAX_BYTES
+            )
         except MoreNeededError:
             pass
-    return parse_object(_read_bytes(file, MAX_BYTES), is_whole=True, max_bytes=MAX_BYTES)
+    content = _read_bytes(file, MAX_BYTES)
+    return parse_object(content, is_whole=True, with_pixels=with_pixels, max_bytes=MAX_BYTES)
 
 
 def _read_bytes(file: FileAt, most: int) -> bytes:
+    most = min(most, file.size)  # Python would take memory for the largest number of bytes
     try:
         if file.member is None:
             with file.path.open("rb") as opened:

@@ -2,6 +2,10 @@
 
 What `Image` can say is kept as it is: slope, intercept, and a window of the functions LINEAR and LINEAR_EXACT. Look-up
 tables and the function SIGMOID cannot be said by two numbers, so they are applied to the values.
+
+pydicom applies all of it to the pixels, so that its functions serve the tests, which compare what is displayed. Its
+tables are not used: it refuses those of 10 and 12 bits in a modality LUT, and of a VOI LUT with 8 bits it takes the
+wrong entries beyond the first 256.
 """
 
 from collections.abc import Callable
@@ -54,7 +58,7 @@ def make_grey_image(stored: Integers, form: PixelForm, attributes: Attributes) -
     slope, intercept = _read_rescale(attributes)
     codes = np.arange(1 << form.stored, dtype=np.float64) - offset
     modality = attributes.first(Tag.MODALITY_LUT)
-    if modality.values:
+    if not modality.is_empty:
         values, bits = _look_up(_read_lut(modality, is_signed=form.is_signed), codes)
         _apply(image, values, bits)
         codes = np.arange(1 << bits, dtype=np.float64)
@@ -107,7 +111,7 @@ def _read_rescale(attributes: Attributes) -> tuple[float, float]:
 def _set_window(image: GreyImage, attributes: Attributes, values: Table, *, is_signed: bool) -> None:
     """Set the window, or apply the VOI LUT; without either, the range of the values that occur is displayed."""
     voi = attributes.first(Tag.VOI_LUT)
-    if voi.values:
+    if not voi.is_empty:
         shown, bits = _look_up(_read_lut(voi, is_signed=is_signed), values)
         _apply(image, shown, bits)
         return
@@ -169,8 +173,8 @@ class _Lut:
 def _read_lut(item: Attributes, *, is_signed: bool) -> _Lut:
     """A look-up table of PS3.3, C.11.1.1."""
     descriptor = item.words(Tag.LUT_DESCRIPTOR)
-    data = item.values.get(Tag.LUT_DATA, b"")
-    if len(descriptor) != 3 or not isinstance(data, bytes) or not 8 <= descriptor[2] <= 16:
+    data = item.stored(Tag.LUT_DATA)
+    if len(descriptor) != 3 or not 8 <= descriptor[2] <= 16:
         raise damaged("a look-up table is not as the standard describes it")
     number, first, bits = descriptor[0] or 65536, descriptor[1], descriptor[2]
     if is_signed and first >= 1 << 15:

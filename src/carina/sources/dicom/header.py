@@ -7,12 +7,13 @@ on.
 import datetime
 import re
 from dataclasses import dataclass, field
-from typing import Final, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 from carina.sources._record import printable
 from carina.sources.dicom.attributes import Attributes, ObjectError, Tag
 from carina.sources.dicom.files import FileAt
 from carina.sources.dicom.privacy import OLDEST, Pseudonyms, age_class
+from carina.sources.dicom.stored_values import read_form
 from carina.studies.vocabulary import Sex, View
 
 RADIOGRAPHS: Final = frozenset(
@@ -23,7 +24,6 @@ RADIOGRAPHS: Final = frozenset(
     )
 )
 FOR_PROCESSING: Final = "1.2.840.10008.5.1.4.1.1.1.1.1"
-SEGMENTATION: Final = "1.2.840.10008.5.1.4.1.1.66.4"
 _MODALITIES: Final = frozenset(
     ("CT", "MR", "US", "MG", "NM", "PT", "XA", "RF", "OT", "SR", "PR", "KO", "ECG", "ES", "SC", "IO", "PX", "SM",
      "RTSTRUCT", "RTDOSE", "RTPLAN", "DOC", "REG")
@@ -50,7 +50,6 @@ NO_PATIENT: Final = "no patient id"
 NO_DATE: Final = "no date"
 UNKNOWN_VIEW: Final = "unknown view"
 UNKNOWN_BODY_PART: Final = "unknown body part"
-UNKNOWN_BURNED_IN: Final = "unknown burned-in text"
 BURNED_IN: Final = "burned-in text"
 MIRRORED: Final = "mirrored or upside-down"
 OLD_AGE: Final = "age of 90 or over"
@@ -61,9 +60,11 @@ class Rules:
     """What the user allows."""
 
     names: Pseudonyms
-    burned_in: str
-    unknown_body_part: str
+    burned_in: Literal["skip", "mask", "keep"]
+    look_for_text: Literal["unknown", "always", "never"]
+    unknown_body_part: Literal["skip", "keep"]
     keep_identifiers: bool
+    report_text: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +89,8 @@ class ImageHeader:
     spacing_mm: tuple[float, float] | None
     age: int | None
     sex: Sex | None
+    burned_in: Literal["yes", "no", "unknown"]
+    """What the header says of text in the image."""
     defects: tuple[str, ...] = field(default=())
 
 
@@ -118,7 +121,10 @@ def read_image_header(attributes: Attributes, file: FileAt, rules: Rules) -> Ima
     refuse_other_objects(attributes)
     defects: list[str] = []
     _check_body_part(attributes, rules, defects)
-    _check_burned_in(attributes, rules, defects)
+    burned_in = _read_burned_in(attributes)
+    if burned_in == "yes" and rules.burned_in == "skip":
+        raise ObjectError(BURNED_IN, "the object says that text is burned into the image")
+    read_form(attributes)
     patient_id, study_id, sop_id = _read_ids(attributes, defects)
     date = _read_date(attributes)
     if date is None:
@@ -134,12 +140,12 @@ def read_image_header(attributes: Attributes, file: FileAt, rules: Rules) -> Ima
         defects.append(OLD_AGE)
     names = rules.names
     sop_name = names.name("image", sop_id)
-    patient, study, image = names.name("patient", patient_id), names.name("study", study_id), sop_name
+    patient, study, image = names.name("patient", patient_id), name_study(study_id, rules), sop_name
     shifted = names.shift(patient_id, date) if date else None
     if rules.keep_identifiers:
         # Without an id of the patient, `patient_id` is that of the study.
         patient, shifted = printable(patient_id.decode("latin-1")), date
-        study, image = _plain_uid(study_id) or study, _plain_uid(sop_id) or image
+        image = _plain_uid(sop_id) or image
     return ImageHeader(
         file=file,
         patient=patient,
@@ -154,8 +160,15 @@ def read_image_header(attributes: Attributes, file: FileAt, rules: Rules) -> Ima
         spacing_mm=_read_spacing(attributes),
         age=None if age is None else age_class(age),
         sex=_read_sex(attributes),
+        burned_in=burned_in,
         defects=tuple(defects),
     )
+
+
+def name_study(uid: bytes, rules: Rules) -> str:
+    """What a study is called in the study set."""
+    kept = _plain_uid(uid) if rules.keep_identifiers else None
+    return kept or rules.names.name("study", uid)
 
 
 def _read_ids(attributes: Attributes, defects: list[str]) -> tuple[bytes, bytes, bytes]:
@@ -192,20 +205,14 @@ def _check_body_part(attributes: Attributes, rules: Rules, defects: list[str]) -
     defects.append(UNKNOWN_BODY_PART)
 
 
-def _check_burned_in(attributes: Attributes, rules: Rules, defects: list[str]) -> None:
-    flag = attributes.text(Tag.BURNED_IN).upper()
-    if flag == "NO":
-        return
-    if flag == "YES":
-        if rules.burned_in != "keep":
-            raise ObjectError("burned-in text", "the object says that text is burned into the image")
-        defects.append(BURNED_IN)
-    else:
-        if rules.burned_in == "skip-unknown":
-            raise ObjectError(
-                "unknown burned-in text", "the object does not say whether text is burned into the image"
-            )
-        defects.append(UNKNOWN_BURNED_IN)
+def _read_burned_in(attributes: Attributes) -> Literal["yes", "no", "unknown"]:
+    match attributes.text(Tag.BURNED_IN).upper():
+        case "YES":
+            return "yes"
+        case "NO":
+            return "no"
+        case _:
+            return "unknown"
 
 
 # ---- single values ---------------------------------------------------------------------------------------------------

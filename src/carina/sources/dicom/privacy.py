@@ -26,7 +26,9 @@ METHODS: Final = {
     "113107": "Retain Longitudinal Temporal Information With Modified Dates Option",
     "113108": "Retain Patient Characteristics Option",
 }
-"""Codes of PS3.16, CID 7050, for what an import does. Pixels are not cleaned: 113101 is not among them."""
+"""Codes of PS3.16, CID 7050, for what an import does."""
+METHOD_OF_CLEAN_PIXELS: Final = {"113101": "Clean Pixel Data Option"}
+"""Where text was looked for in all images, whatever their headers say."""
 METHODS_WITH_IDENTIFIERS: Final = {
     "113106": "Retain Longitudinal Temporal Information With Full Dates Option",
     "113110": "Retain UIDs Option",

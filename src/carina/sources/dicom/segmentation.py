@@ -1,49 +1,36 @@
 """Masks from DICOM segmentation objects, joined to the images that their frames refer to.
 
-The label of a segment is free text, so that it passes only where it is the name of a finding, a device or a structure
-that Carina knows; a code passes where it stands in the table here. Other segments are left out and counted.
+Segments whose label and code name nothing that Carina knows are left out and counted. highdicom writes segmentations in
+the tests and for the phantom; to read them, it asks for attributes that segmentations of other programs lack.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-import numpy as np
+from numpy.typing import NDArray
 
 from carina.sources.dicom.attributes import Attributes, DicomObject, ObjectError, Tag, damaged
-from carina.sources.dicom.stored_values import NATIVE
+from carina.sources.dicom.concepts import Concept, find_code, find_label
+from carina.sources.dicom.stored_values import PixelForm, decode_frames
 from carina.studies.pixels import MAX_DECODED_BYTES, MAX_PIXELS
 from carina.studies.region import Region
-from carina.studies.vocabulary import DEVICES, FINDINGS, SHORT_NAMES
 
+SEGMENTATIONS: Final = frozenset(("1.2.840.10008.5.1.4.1.1.66.4", "1.2.840.10008.5.1.4.1.1.66.7"))
+"""SOP classes of segmentations: of masks, and of label maps."""
 UNKNOWN_SEGMENT: Final = "unknown segment"
-Kind = Literal["finding", "device", "anatomy"]
+_BITS: Final = {"BINARY": (1, 8), "FRACTIONAL": (8,), "LABELMAP": (8, 16)}
+"""Bits of a value by segmentation type. Programs that compress masks write a byte for each bit."""
 
-ANATOMY: Final = ("right lung", "left lung", "heart", "mediastinum", "trachea", "aorta", "spine")
-"""Structures whose names pass."""
-CODES: Final = {
-    "46621007": "atelectasis",
-    "8186001": "cardiomegaly",
-    "95436008": "consolidation",
-    "19242006": "edema",
-    "33737001": "fracture",
-    "309529002": "mass",
-    "427359005": "nodule",
-    "60046008": "pleural effusion",
-    "233604007": "pneumonia",
-    "36118008": "pneumothorax",
-    "3341006": "right lung",
-    "44029006": "left lung",
-    "80891009": "heart",
-}
-"""Concepts of SNOMED CT by Carina's name."""
+Mask = Any
+"""An array of bool of shape (rows, columns)."""
+Integers = NDArray[Any]
 
 
 class Segment(NamedTuple):
     """What a segment shows."""
 
-    kind: Kind
-    name: str
+    concept: Concept
     algorithm: Literal["manual", "semiautomatic", "automatic", "unknown"]
 
 
@@ -56,6 +43,8 @@ class SegmentMask:
     image: bytes
     """SOP instance UID of the image."""
     region: Region
+    tracking: bytes
+    """UID by which the same finding is recognised in other objects; empty where there is none."""
 
 
 def find_referenced_images(attributes: Attributes) -> list[bytes]:
@@ -74,24 +63,31 @@ def read_masks(found: DicomObject) -> Iterator[SegmentMask | str]:
     attributes = found.attributes
     segments = dict(_read_segments(attributes))
     yield from (UNKNOWN_SEGMENT for segment in segments.values() if segment is None)
-    masks = _read_frames(found)
+    frames = _read_frames(found)
     groups = _frame_groups(attributes)
-    if len(groups) != len(masks):
+    if len(groups) != len(frames):
         raise damaged("it does not describe each of its frames")
-    joined: dict[tuple[int, bytes], np.ndarray[tuple[int, int], np.dtype[np.bool_]]] = {}
+    is_label_map = attributes.text(Tag.SEGMENTATION_TYPE) == "LABELMAP"
+    joined: dict[tuple[int, bytes], Mask] = {}
     listed = _listed_images(attributes)
     shared = attributes.first(Tag.SHARED_GROUPS)
-    for group, mask in zip(groups, masks, strict=True):
-        number = _segment_number(group) or _segment_number(shared)
+    for group, values in zip(groups, frames, strict=True):
+        stated = _segment_number(group) or _segment_number(shared)
         images = _source_images(group) or _source_images(shared) or (listed if len(listed) == 1 else [])
-        if number is None or number not in segments or len(images) != 1:
-            raise damaged("one of its frames does not refer to one segment and one image")
-        key = number, images[0]
-        joined[key] = joined[key] | mask if key in joined else mask
-    for (number, image), mask in joined.items():
+        numbers = [number for number in segments if number] if is_label_map else [stated]
+        for number in numbers:
+            if number is None or number not in segments or len(images) != 1:
+                raise damaged("one of its frames does not refer to one segment and one image")
+            key = number, images[0]
+            mask = values == number if is_label_map else values
+            joined[key] = joined[key] | mask if key in joined else mask
+    tracking = {
+        item.word(Tag.SEGMENT_NUMBER): item.raw(Tag.TRACKING_UID) for item in attributes.items(Tag.SEGMENTS)
+    }
+    for (number, image), mask in sorted(joined.items(), key=lambda entry: entry[0][0]):
         segment = segments[number]
         if segment is not None and mask.any():
-            yield SegmentMask(segment, number, image, Region.from_mask(mask))
+            yield SegmentMask(segment, number, image, Region.from_mask(mask), tracking[number])
 
 
 def _frame_groups(attributes: Attributes) -> Sequence[Attributes]:
@@ -125,9 +121,8 @@ def _read_segments(attributes: Attributes) -> Iterator[tuple[int, Segment | None
         number = item.word(Tag.SEGMENT_NUMBER)
         if number is None:
             raise damaged("a segment has no number")
-        code = item.first(Tag.SEGMENT_PROPERTY).text(Tag.CODE_VALUE)
-        name = _known_name(item.text(Tag.SEGMENT_LABEL)) or CODES.get(code)
-        yield number, None if name is None else Segment(_kind_of(name), name, _algorithm(item))
+        concept = find_label(item.text(Tag.SEGMENT_LABEL)) or find_code(item.first(Tag.SEGMENT_PROPERTY))
+        yield number, None if concept is None else Segment(concept, _algorithm(item))
 
 
 def _algorithm(item: Attributes) -> Literal["manual", "semiautomatic", "automatic", "unknown"]:
@@ -142,43 +137,21 @@ def _algorithm(item: Attributes) -> Literal["manual", "semiautomatic", "automati
             return "unknown"
 
 
-def _known_name(label: str) -> str | None:
-    """The label where it is a name that Carina knows."""
-    words = " ".join(label.lower().replace("_", " ").split())
-    words = SHORT_NAMES.get(words, words)
-    return next((name for name in (*FINDINGS, *DEVICES, *ANATOMY) if name == words), None)
-
-
-def _kind_of(name: str) -> Kind:
-    return "anatomy" if name in ANATOMY else "device" if name in DEVICES else "finding"
-
-
-def _read_frames(found: DicomObject) -> "Sequence[np.ndarray[tuple[int, int], np.dtype[np.bool_]]]":
-    """The frames of a segmentation: single bits, or fractions of at least half of the largest."""
+def _read_frames(found: DicomObject) -> Integers:
+    """The frames of a segmentation: masks from single bits or from fractions of at least half of the largest, or the
+    numbers of segments in a label map."""
     attributes = found.attributes
     rows, columns = attributes.word(Tag.ROWS) or 0, attributes.word(Tag.COLUMNS) or 0
     frames = attributes.whole(Tag.FRAMES) or 0
-    if (
-        not rows * columns
-        or rows * columns > MAX_PIXELS
-        or not 0 < frames * rows * columns <= MAX_DECODED_BYTES
-    ):
+    bits = attributes.word(Tag.BITS_ALLOCATED) or 0
+    size = frames * rows * columns * max(1, bits // 8)
+    if not 0 < rows * columns <= MAX_PIXELS or not 0 < size <= MAX_DECODED_BYTES:
         raise ObjectError("too large", "the segmentation states no size that can be decoded")
-    if found.syntax not in NATIVE:
-        raise ObjectError("compression", "the segmentation is compressed, which Carina does not read")
-    if found.pixels is None or found.pixels.length is None:
-        raise damaged("the segmentation holds no pixel data")
-    number = frames * rows * columns
-    is_binary = attributes.text(Tag.SEGMENTATION_TYPE) == "BINARY"
-    if attributes.word(Tag.BITS_ALLOCATED) != (1 if is_binary else 8):
+    kind = attributes.text(Tag.SEGMENTATION_TYPE)
+    if bits not in _BITS.get(kind, ()):
         raise damaged("the bits of the segmentation do not fit its type")
-    start = found.pixels.start
-    size = -(-number // 8) if is_binary else number
-    if min(found.pixels.length, len(found.content) - start) < size:
-        raise damaged("the segmentation is cut short")
-    content = np.frombuffer(found.content, np.uint8, size, start)
-    if is_binary:
-        values = np.unpackbits(content, bitorder="little", count=number).astype(bool)
-    else:
-        values = content >= (attributes.word(Tag.MAXIMUM_FRACTION) or 255) / 2
-    return list(values.reshape(frames, rows, columns))
+    values = decode_frames(found, PixelForm(rows, columns, bits, bits, bits - 1, is_signed=False), frames)
+    if kind == "LABELMAP":
+        return values
+    least = 1 if kind == "BINARY" else (attributes.word(Tag.MAXIMUM_FRACTION) or 255) / 2
+    return values >= least

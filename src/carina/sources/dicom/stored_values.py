@@ -1,55 +1,59 @@
-"""Decodes the pixel data of one image to the values that are stored in it.
+"""Decodes the pixel data of one image to the values that are stored in it, with the decoders of pydicom.
 
-Native data, RLE, JPEG (8 bits) and JPEG 2000 are decoded with what Carina installs anyway. The other compressions need
-pydicom with its decoders (`pip install pydicom 'pylibjpeg[all]'`); without it, such objects are skipped and counted.
+Before a decoder is called, the size that the object states and the size that its compressed image states are compared
+and bounded here: decoders take memory for whatever a compressed image states.
 """
 
-import importlib
-import importlib.util
-import io
 import struct
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
-from PIL.JpegImagePlugin import JpegImageFile
 
 from carina.sources.dicom.attributes import (
-    BIG_ENDIAN,
-    DEFLATED,
-    EXPLICIT,
-    IMPLICIT,
     Attributes,
     DicomObject,
     ObjectError,
     Tag,
     damaged,
+    import_pydicom,
+    reword_errors,
 )
+from carina.sources.dicom.isolated_decoder import decode_isolated
 from carina.studies.pixels import MAX_PIXELS
 
-NATIVE: Final = frozenset((IMPLICIT, EXPLICIT, DEFLATED, BIG_ENDIAN))
 RLE: Final = "1.2.840.10008.1.2.5"
-JPEG_BASELINE: Final = "1.2.840.10008.1.2.4.50"
-JPEG_2000_LOSSLESS: Final = "1.2.840.10008.1.2.4.90"
-JPEG_2000: Final = "1.2.840.10008.1.2.4.91"
-NEED_PYDICOM: Final = {
-    "1.2.840.10008.1.2.4.51": "JPEG extended",
-    "1.2.840.10008.1.2.4.57": "JPEG lossless",
-    "1.2.840.10008.1.2.4.70": "JPEG lossless, first-order prediction",
-    "1.2.840.10008.1.2.4.80": "JPEG-LS lossless",
-    "1.2.840.10008.1.2.4.81": "JPEG-LS near-lossless",
+JPEG_EXTENDED: Final = "1.2.840.10008.1.2.4.51"
+_ISOLATED: Final = "gdcm"
+NATIVE: Final = frozenset(
+    ("1.2.840.10008.1.2", "1.2.840.10008.1.2.1", "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2.2")
+)
+_JPEG: Final = ("1.2.840.10008.1.2.4.5", "1.2.840.10008.1.2.4.7", "1.2.840.10008.1.2.4.8")
+"""How the UIDs of JPEG and JPEG-LS begin."""
+_JPEG_2000: Final = ("1.2.840.10008.1.2.4.9", "1.2.840.10008.1.2.4.20")
+_FRAME_MARKERS: Final = frozenset({*range(0xC0, 0xD0), 0xF7} - {0xC4, 0xC8, 0xCC})
+"""Second bytes of the JPEG markers that state a size: SOF, and that of JPEG-LS."""
+_DECODERS: Final = {
+    RLE: "pylibjpeg",  # the first choice of pydicom is written in Python, and slow
+    "1.2.840.10008.1.2.4.50": "pillow",
+    JPEG_EXTENDED: "pillow",
+    "1.2.840.10008.1.2.4.57": _ISOLATED,
+    "1.2.840.10008.1.2.4.70": _ISOLATED,
+    "1.2.840.10008.1.2.4.80": "pyjpegls",
+    "1.2.840.10008.1.2.4.81": "pyjpegls",
+    "1.2.840.10008.1.2.4.90": "pylibjpeg",
+    "1.2.840.10008.1.2.4.91": "pylibjpeg",
+    "1.2.840.10008.1.2.4.201": "pylibjpeg",
+    "1.2.840.10008.1.2.4.202": "pylibjpeg",
+    "1.2.840.10008.1.2.4.203": "pylibjpeg",
 }
-"""Transfer syntaxes that nothing in Carina's own installation decodes."""
-_ITEM: Final = 0xFFFEE000
-_SEQUENCE_END: Final = 0xFFFEE0DD
-_DECODER_ERRORS: Final = (
-    OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, AttributeError, OverflowError, MemoryError,
-    RuntimeError, NotImplementedError, struct.error,
-)  # fmt: skip
-"""Errors of the decoders on damaged data."""
+"""Which of pydicom's decoders is called. By itself pydicom prefers gdcm, which may end the process on damaged data; it
+is called for JPEG lossless alone, which no other decodes, and in a process of its own."""
+_EXTENDED_DECODER: Final = (
+    "its pixels are compressed as JPEG extended with 12 bits, for which the extra dicom brings no decoder; one is in "
+    "the package pylibjpeg-libjpeg, under the GPL"
+)
 
 Integers = NDArray[np.integer[Any]]
 
@@ -99,215 +103,157 @@ def read_form(attributes: Attributes) -> PixelForm:
     high_bit = stored - 1 if high_bit is None else high_bit
     if not 1 <= stored <= allocated or not stored - 1 <= high_bit < allocated:
         raise damaged("its numbers of bits contradict each other")
-    return PixelForm(
-        rows, columns, allocated, stored, high_bit, attributes.word(Tag.PIXEL_REPRESENTATION) == 1
-    )
+    is_signed = attributes.word(Tag.PIXEL_REPRESENTATION) == 1
+    return PixelForm(rows, columns, allocated, stored, high_bit, is_signed)
 
 
 def decode_stored_values(found: DicomObject) -> tuple[Integers, PixelForm]:
     """The stored values of an image, of shape (rows, columns), and their form.
 
-    Unused bits are cleared, and the sign is extended where values are signed.
+    Unused bits, in which an overlay may lie, are cleared, and the sign is extended where values are signed.
 
     Raises:
         ObjectError: The values cannot be decoded.
     """
     form = read_form(found.attributes)
-    if found.pixels is None:
-        raise ObjectError("pixels", "the object holds no pixel data")
-    if found.syntax in NATIVE:
-        values = _read_native(found, form)
-    elif found.syntax == RLE:
-        values = decode_rle(join_fragments(found), form)
-    elif found.syntax == JPEG_BASELINE:
-        values = _decode_jpeg(join_fragments(found), form)
-    elif found.syntax in (JPEG_2000, JPEG_2000_LOSSLESS):
-        values = _decode_jpeg_2000(join_fragments(found), form)
-        return values.reshape(form.rows, form.columns), form
-    elif found.syntax in NEED_PYDICOM:
-        values = _decode_with_pydicom(found, form)
-    else:
-        raise ObjectError("compression", "its pixels are in a transfer syntax that Carina does not know")
-    return _correct_bits(values, form).reshape(form.rows, form.columns), form
-
-
-def _correct_bits(values: Integers, form: PixelForm) -> Integers:
-    """Move the stored bits to the lowest ones, clear the others, and extend the sign."""
     shift = form.high_bit + 1 - form.stored
-    if form.stored == form.allocated:
-        return values
-    if form.is_signed:
-        left = form.allocated - 1 - form.high_bit
-        return ((values << left) >> (left + shift)).astype(values.dtype)
-    mask = values.dtype.type(2**form.stored - 1)
-    return (values >> shift if shift else values) & mask
+    # pydicom takes the lowest bits for those in use. Old objects keep their values in the highest ones.
+    values = decode_frames(found, form._replace(stored=form.high_bit + 1), 1)[0]
+    if shift:
+        values = values >> shift
+    # A JPEG 2000 or JPEG-LS image may have more bits than the object states.
+    low, high = form.limits
+    if found.syntax.startswith((*_JPEG, *_JPEG_2000)):
+        values = np.clip(values, low, high)
+    return values.astype(form.dtype, copy=False), form
 
 
-def _read_native(found: DicomObject, form: PixelForm) -> Integers:
-    assert found.pixels is not None  # noqa: S101 - the caller has checked it
-    start, length, is_words = found.pixels
-    number = form.rows * form.columns
-    is_swapped = form.allocated == 8 and is_words and found.attributes.order == ">"
-    if length is None:
-        raise damaged("its pixel data have no length")
-    size = number * form.allocated // 8 + (number % 2 if is_swapped else 0)
-    if min(length, len(found.content) - start) < size:
-        raise damaged("its pixel data are cut short")
-    if is_swapped:
-        pairs = np.frombuffer(found.content, form.dtype, size, start).reshape(-1, 2)
-        return pairs[:, ::-1].ravel()[:number]
-    stored = np.dtype(f"{found.attributes.order}{form.dtype.str[1:]}")
-    values = np.frombuffer(found.content, stored, number, start)
-    return values.astype(form.dtype, copy=False)
+def decode_frames(found: DicomObject, form: PixelForm, frames: int) -> Integers:
+    """All frames of an object, of shape (frames, rows, columns).
+
+    Args:
+        found: The object.
+        form: How its values are stored; the caller has bounded the size of all frames.
+        frames: Number of frames that the object states.
+
+    Raises:
+        ObjectError: The values cannot be decoded.
+    """
+    data = found.pixel_data
+    if data is None:
+        raise ObjectError("pixels", "the object holds no pixel data")
+    options = {
+        "rows": form.rows,
+        "columns": form.columns,
+        "samples_per_pixel": 1,
+        "photometric_interpretation": "MONOCHROME2",
+        "bits_allocated": form.allocated,
+        "bits_stored": form.stored,
+        "pixel_representation": int(form.is_signed),
+        "number_of_frames": frames,
+        "pixel_keyword": "PixelData",
+        "pixel_vr": "OW" if found.has_words else "OB",
+        "allow_excess_frames": False,
+    }
+    with reword_errors("its pixel data cannot be decoded"):
+        decoder = _find_decoder(found.syntax)
+        plugin = _DECODERS.get(found.syntax, "")
+        if found.syntax not in NATIVE:
+            bits = _check_compressed(found.syntax, data, form, frames)
+            if found.syntax == JPEG_EXTENDED and bits > 8:
+                plugin = "pylibjpeg"
+        if plugin == _ISOLATED:
+            decoded = decode_isolated({**options, "syntax": found.syntax}, data)
+            values: Integers = np.frombuffer(decoded, form.dtype)
+        else:
+            values = np.asarray(decoder.as_array(data, **options, decoding_plugin=plugin)[0])
+    if values.size != frames * form.rows * form.columns:
+        raise damaged("its pixel data do not have the size that it states")
+    return values.reshape(frames, form.rows, form.columns)
 
 
-# ---- compressed data -------------------------------------------------------------------------------------------------
+def _find_decoder(syntax: str) -> Any:  # noqa: ANN401 - a class of pydicom
+    try:
+        decoder = import_pydicom("pydicom.pixels").get_decoder(syntax)
+    except NotImplementedError:
+        raise ObjectError("compression", "its pixels are in a transfer syntax that has no decoder") from None
+    if not decoder.is_available:
+        raise ObjectError("compression", "its pixels are in a transfer syntax whose decoder is not installed")
+    return decoder
 
 
-def join_fragments(found: DicomObject) -> bytes:
-    """The compressed data of an object with one frame: all fragments after the table of offsets."""
-    assert found.pixels is not None  # noqa: S101 - the caller has checked it
-    if found.pixels.length is not None:
-        raise damaged("its compressed pixel data are not in fragments")
-    fragments = list(_iterate_fragments(found.content, found.pixels.start))
-    if len(fragments) < 2:
-        raise damaged("it holds no compressed image")
-    return b"".join(fragments[1:])
+# ---- the size of compressed images -----------------------------------------------------------------------------------
 
 
-def _iterate_fragments(content: bytes, at: int) -> Iterator[bytes]:
-    while at + 8 <= len(content):
-        group, element, length = struct.unpack_from("<HHI", content, at)
-        at += 8
-        if group << 16 | element == _SEQUENCE_END:
-            return
-        if group << 16 | element != _ITEM or at + length > len(content):
+def _check_compressed(syntax: str, data: bytes, form: PixelForm, frames: int) -> int:
+    """Refuse compressed images that state another size than the object; returns the bits of a value in JPEG.
+
+    Raises:
+        ObjectError: One does, or it states none.
+    """
+    generate_frames = import_pydicom("pydicom.encaps").generate_frames
+    number = bits = 0
+    for frame in generate_frames(data, number_of_frames=frames):
+        number += 1
+        if number > frames:
+            raise damaged("it holds more compressed images than it states")
+        if syntax.startswith(_JPEG):
+            bits, *size = _read_jpeg_size(frame)
+            if syntax == JPEG_EXTENDED and bits > 8 and not _has_extended_decoder():
+                raise ObjectError("compression", _EXTENDED_DECODER)
+        elif syntax.startswith(_JPEG_2000):
+            size = _read_jpeg_2000_size(frame)
+        elif syntax == RLE:
+            continue  # has no size of its own: decoders stop at that of the object
+        else:
+            raise ObjectError("compression", "its pixels are in a transfer syntax that Carina does not know")
+        if size != [form.rows, form.columns, 1]:
+            raise damaged("its compressed image has another size than the object states")
+    if number != frames:
+        raise damaged("it holds fewer compressed images than it states")
+    return bits
+
+
+def _has_extended_decoder() -> bool:
+    return import_pydicom("pydicom.pixels.decoders.pylibjpeg").is_available(JPEG_EXTENDED) is True
+
+
+def _read_jpeg_size(frame: bytes) -> Sequence[int]:
+    """Bits, rows, columns and components of a JPEG or JPEG-LS image."""
+    at = frame.find(b"\xff\xd8") + 2
+    while 2 <= at <= len(frame) - 10:
+        if frame[at] != 0xFF:
             break
-        yield content[at : at + length]
-        at += length
-    raise damaged("its compressed pixel data are cut short")
-
-
-def decode_rle(packed: bytes, form: PixelForm) -> Integers:
-    """Decode the run lengths of PS3.5 Annex G: one segment a byte of a value, the highest byte first."""
-    samples, number = form.allocated // 8, form.rows * form.columns
-    if len(packed) < 64:
-        raise damaged("its RLE header is cut short")
-    segments, *offsets = struct.unpack_from("<16I", packed)
-    if segments != samples:
-        raise damaged("its RLE data do not have a segment for each byte of a value")
-    limits = [*offsets[:segments], len(packed)]
-    if sorted(limits) != limits or limits[0] < 64:
-        raise damaged("its RLE segments do not follow each other")
-    planes = [_unpack_bits(packed, start, end, number) for start, end in pairwise(limits)]
-    values = np.zeros(number, f"u{samples}")
-    for plane in planes:
-        values = (values << np.uint8(8) if samples > 1 else values) | plane
-    return values.view(form.dtype)
-
-
-def _unpack_bits(packed: bytes, at: int, end: int, number: int) -> NDArray[np.uint8]:
-    """One segment of `number` bytes."""
-    parts: list[bytes] = []
-    total = 0
-    while at < end and total < number:
-        code = packed[at]
-        if code < 128:
-            part = packed[at + 1 : min(at + code + 2, end)]
-            at += code + 2
-        elif code > 128:
-            part = packed[at + 1 : at + 2] * (257 - code)
+        marker = frame[at + 1]
+        if marker in _FRAME_MARKERS:
+            return struct.unpack_from(">BHHB", frame, at + 4)
+        if marker == 0xFF:  # a filling byte
+            at += 1
+        elif marker == 0x01 or 0xD0 <= marker <= 0xD8:  # markers without content
             at += 2
         else:
-            at += 1
-            continue
-        parts.append(part)
-        total += len(part)
-    if total < number:
-        raise damaged("its RLE data are cut short")
-    return np.frombuffer(b"".join(parts), np.uint8, number)
+            at += 2 + struct.unpack_from(">H", frame, at + 2)[0]
+    raise damaged("its compressed image states no size")
 
 
-def _decode_jpeg(packed: bytes, form: PixelForm) -> Integers:
-    if form.allocated != 8:
-        raise damaged("it states more than 8 bits for JPEG baseline")
-    return _decode_with_pillow(JpegImageFile, packed, form, "L")[0]
+def _read_jpeg_2000_size(frame: bytes) -> list[int]:
+    """Rows, columns and components of a JPEG 2000 image, which may be one tile or many."""
+    at = _find_codestream(frame)
+    if frame[at : at + 4] != b"\xff\x4f\xff\x51" or at + 42 > len(frame):
+        raise damaged("its compressed image states no size")
+    right, bottom, left, top = struct.unpack_from(">4I", frame, at + 8)
+    (components,) = struct.unpack_from(">H", frame, at + 40)
+    return [bottom - top, right - left, components]
 
 
-def _decode_jpeg_2000(packed: bytes, form: PixelForm) -> Integers:
-    """Pillow moves values of fewer bits up to 8 or 16 bits, and signed ones above zero: both are undone."""
-    at = packed.find(b"\xff\x4f\xff\x51")
-    if at < 0 or at + 43 > len(packed):
-        raise damaged("its JPEG 2000 data have no header")
-    depth, components = packed[at + 42], struct.unpack_from(">H", packed, at + 40)[0]
-    precision, is_signed = (depth & 0x7F) + 1, bool(depth & 0x80)
-    if components != 1 or precision > 16:
-        raise ObjectError("pixels", "its JPEG 2000 data are not grey values of up to 16 bits")
-    values, bits = _decode_with_pillow(Jpeg2KImageFile, packed, form, "L" if precision <= 8 else "I;16")
-    moved = values.astype(np.int32) >> (bits - precision)
-    if is_signed:
-        moved -= 1 << (precision - 1)
-    elif form.is_signed:  # the codestream does not say what the object says
-        moved = np.where(moved >= 1 << (precision - 1), moved - (1 << precision), moved)
-    # The codestream may have more bits than the object states.
-    clipped: Integers = np.clip(moved, *form.limits).astype(form.dtype)
-    return clipped
-
-
-def _decode_with_pillow(reader: Any, packed: bytes, form: PixelForm, mode: str) -> tuple[Integers, int]:  # noqa: ANN401 - a class of Pillow's
-    """The decoded values, and the bits of their type."""
-    try:
-        with reader(io.BytesIO(packed)) as image:
-            if image.size != (form.columns, form.rows):
-                raise damaged("its compressed image has another size than the object states")
-            if image.mode != mode:
-                raise ObjectError(
-                    "pixels", "its compressed image does not hold the grey values that it states"
-                )
-            image.load()
-            values = np.array(image)
-    except _DECODER_ERRORS:
-        raise damaged("its compressed image cannot be decoded") from None
-    return values, 8 * values.dtype.itemsize
-
-
-def has_pydicom() -> bool:
-    """Whether pydicom is installed, whose decoders are used where Carina has none."""
-    return importlib.util.find_spec("pydicom") is not None
-
-
-def _decode_with_pydicom(found: DicomObject, form: PixelForm) -> Integers:
-    """One image by the decoders of pydicom; only its pixel data and their form are given to it."""
-    name = NEED_PYDICOM[found.syntax]
-    missing = ObjectError(
-        "compression",
-        f"its pixels are compressed as {name}, which needs pydicom and its decoders: "
-        "pip install pydicom 'pylibjpeg[all]'",
-    )
-    if not has_pydicom():
-        raise missing
-    decoders = importlib.import_module("pydicom.pixels")
-    frames = importlib.import_module("pydicom.encaps")
-    decoder = decoders.get_decoder(found.syntax)
-    if not decoder.is_available:
-        raise missing
-    try:
-        values, _ = decoder.as_array(
-            frames.encapsulate([join_fragments(found)]),
-            index=0,
-            rows=form.rows,
-            columns=form.columns,
-            samples_per_pixel=1,
-            photometric_interpretation=found.attributes.text(Tag.PHOTOMETRIC),
-            bits_allocated=form.allocated,
-            bits_stored=form.stored,
-            pixel_representation=int(form.is_signed),
-            number_of_frames=1,
-            pixel_keyword="PixelData",
-        )
-    except _DECODER_ERRORS:
-        raise damaged("its compressed image cannot be decoded") from None
-    decoded: Integers = np.asarray(values)
-    if decoded.shape != (form.rows, form.columns):
-        raise damaged("its compressed image has another size than the object states")
-    return decoded.astype(form.dtype)
+def _find_codestream(frame: bytes) -> int:
+    """Where a JPEG 2000 image begins: at once, as the standard asks for, or in a box of a JP2 file."""
+    at = 0
+    while frame[:12].startswith(b"\0\0\0\x0cjP") and at + 8 <= len(frame):
+        (length,) = struct.unpack_from(">I", frame, at)
+        if frame[at + 4 : at + 8] == b"jp2c":
+            return at + 8
+        if length < 8:
+            break
+        at += length
+    return at

@@ -1,0 +1,121 @@
+"""Looks for text in the pixels of an image, with rapidocr (the extra `ocr`).
+
+What is read is compared with a list of markers that identify nobody, such as the letter of a side, and forgotten: it is
+neither written nor counted by its words.
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import re
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carina.sources._record import SourceError
+from carina.store.errors import install
+from carina.studies.pixels import Pixels
+
+MARKERS: Final = frozenset(
+    ("L", "R", "LT", "RT", "LEFT", "RIGHT", "LINKS", "RECHTS", "PA", "AP", "LAT", "LATERAL", "LL", "RL", "PORTABLE",
+     "PORT", "MOBILE", "BED", "BEDSIDE", "SUPINE", "SUP", "ERECT", "UPRIGHT", "SEMI", "SEMIERECT", "SEMIUPRIGHT",
+     "SITTING", "STANDING", "INSP", "EXP", "INSPIRATION", "EXPIRATION", "DECUB", "DECUBITUS", "LLD", "RLD", "CHEST",
+     "THORAX", "CM", "MM", "KV", "MAS", "ICU", "ER", "UP", "DOWN", "ARROW", "TUBE")
+)  # fmt: skip
+"""Words that may stand in an image: sides, views, positions, units. They identify nobody."""
+LEAST_CERTAIN: Final = 0.5
+"""Certainty from which on rapidocr's reading counts as text, as it does by default."""
+_MARGIN: Final = 0.35
+"""Share of the height of a text by which its box grows on all sides before it is filled."""
+
+
+class TextBox(NamedTuple):
+    """A box around text, in pixels; the ends are exclusive."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+def has_text_detector() -> bool:
+    """Whether the extra `ocr` is installed."""
+    return all(importlib.util.find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
+
+
+def name_text_detector() -> str:
+    """The detector and its version, for the manifest."""
+    return f"rapidocr {importlib.metadata.version('rapidocr')}" if has_text_detector() else "none"
+
+
+def require_text_detector(option: str) -> None:
+    """Refuse an option that needs the extra `ocr`.
+
+    Raises:
+        SourceError: It is not installed.
+    """
+    if not has_text_detector():
+        raise SourceError(f"{option}: looking for text in images needs rapidocr: {install('ocr')}")
+
+
+def is_marker(text: str) -> bool:
+    """Whether a text consists of words that identify nobody: of `MARKERS`, and of single letters and digits.
+
+    Example:
+        >>> is_marker("PORTABLE  l"), is_marker("R. Miller")
+        (True, False)
+    """
+    words = re.findall(r"\w+", text.upper().replace("-", ""))
+    return all(word in MARKERS or len(word) == 1 for word in words)
+
+
+@cache
+def _load_detector() -> Any:  # noqa: ANN401 - of an optional package
+    """One detector a process, with one thread, since imports have workers."""
+    rapidocr = importlib.import_module("rapidocr")
+    settings = {
+        "Global.log_level": "critical",
+        "Global.text_score": LEAST_CERTAIN,
+        "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+    }
+    return rapidocr.RapidOCR(params=settings)
+
+
+def find_text(displayed: NDArray[np.uint8]) -> list[TextBox]:
+    """Boxes around text that may identify somebody.
+
+    Args:
+        displayed: The image as it is displayed, grey values of 8 bits.
+
+    Returns:
+        A box around each text that is no marker.
+    """
+    found = _load_detector()(np.repeat(displayed[:, :, np.newaxis], 3, axis=2))
+    if found.boxes is None or found.txts is None:
+        return []
+    height, width = displayed.shape
+    boxes = []
+    for corners, text in zip(found.boxes, found.txts, strict=True):
+        if not is_marker(text):
+            (left, top), (right, bottom) = np.min(corners, axis=0), np.max(corners, axis=0)
+            margin = _MARGIN * min(bottom - top, right - left)
+            boxes.append(
+                TextBox(
+                    max(0, int(left - margin)),
+                    max(0, int(top - margin)),
+                    min(width, int(right + margin) + 1),
+                    min(height, int(bottom + margin) + 1),
+                )
+            )
+    return boxes
+
+
+def fill_boxes(pixels: Pixels, boxes: list[TextBox], value: int) -> Pixels:
+    """The image with boxes filled with one value."""
+    filled = pixels.copy()
+    for left, top, right, bottom in boxes:
+        filled[top:bottom, left:right] = value
+    return filled

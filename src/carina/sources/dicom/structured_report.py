@@ -1,0 +1,190 @@
+"""Findings and text of structured reports (DICOM SR).
+
+Findings are taken where they are coded: an item of the type CODE whose name is "Finding", as in measurement groups of
+TID 1500, with its presence and its closed outlines on images, where these are coded, too. Text is dropped unless it is
+asked for; then it is given out by section, for `carina.sources.dicom.text_check` to look at.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from carina.sources.dicom.attributes import Attributes, Tag, damaged
+from carina.sources.dicom.concepts import Concept, find_code
+from carina.studies.vocabulary import SECTIONS, Certainty, Section
+
+REPORTS: Final = frozenset(
+    (
+        "1.2.840.10008.5.1.4.1.1.88.11",  # Basic Text SR
+        "1.2.840.10008.5.1.4.1.1.88.22",  # Enhanced SR
+        "1.2.840.10008.5.1.4.1.1.88.33",  # Comprehensive SR
+        "1.2.840.10008.5.1.4.1.1.88.34",  # Comprehensive 3D SR
+    )
+)
+UNKNOWN_FINDING: Final = "unknown coded finding"
+UNKNOWN_OUTLINE: Final = "unknown kind of outline"
+DROPPED_TEXT: Final = "report text dropped"
+FINDING_NAMES: Final = frozenset(("121071", "404684003"))
+"""Finding: DICOM and SNOMED CT."""
+TRACKING_NAME: Final = "112040"
+_OBSERVER_TYPE: Final = frozenset(("121005",))
+_DEVICE: Final = "121007"
+_PRESENCE: Final[dict[str, Certainty]] = {
+    "52101004": "present", "373573001": "present",
+    "2667000": "absent", "373572006": "absent",
+    "42425007": "uncertain", "410590009": "uncertain", "373068000": "uncertain",
+}  # fmt: skip
+"""Present; absent; equivocal, possible, undetermined: SNOMED CT."""
+_SECTIONS: Final[dict[str, Section]] = {
+    "121060": "indication", "121109": "indication", "18785-6": "indication", "11329-0": "indication",
+    "18834-2": "comparison",
+    "55111-9": "technique", "121064": "technique",
+    "121070": "findings", "121071": "findings", "59776-5": "findings", "18782-3": "findings",
+    "121072": "impression", "121073": "impression", "121076": "impression", "121077": "impression",
+    "19005-8": "impression",
+    "121074": "recommendation", "121075": "recommendation", "18783-1": "recommendation",
+}  # fmt: skip
+"""Headings and their texts: PS3.16, CID 7001 and 7002, in codes of DICOM and LOINC."""
+_DEEPEST: Final = 20
+_MOST_ITEMS: Final = 20_000
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A closed line on an image."""
+
+    image: bytes
+    """SOP instance UID of the image."""
+    points: tuple[tuple[float, float], ...]
+    """Columns and rows, from the upper left corner of the image."""
+
+
+@dataclass(frozen=True)
+class CodedFinding:
+    """A finding that a report states by a code."""
+
+    concept: Concept
+    certainty: Certainty
+    tracking: bytes
+    """UID by which the same finding is recognised in other objects; empty where there is none."""
+    outlines: tuple[Outline, ...]
+
+
+def read_findings(attributes: Attributes) -> Iterator[CodedFinding | str]:
+    """The coded findings of a report, and a defect for every one that is left out.
+
+    Raises:
+        ObjectError: The report is damaged.
+    """
+    for container in _containers(attributes):
+        children = container.items(Tag.CONTENT)
+        findings = [child for child in children if _is_code(child, FINDING_NAMES)]
+        for finding in findings:
+            concept = find_code(finding.first(Tag.CONCEPT_CODE))
+            if concept is None or concept.kind == "anatomy":
+                yield UNKNOWN_FINDING
+                continue
+            # What stands beside a finding belongs to it only where it is the only one.
+            about = [*finding.items(Tag.CONTENT), *(children if len(findings) == 1 else ())]
+            outlines: list[Outline] = []
+            for child in about:
+                if child.text(Tag.VALUE_TYPE) == "SCOORD":
+                    outline = _read_outline(child)
+                    if outline is None:
+                        yield UNKNOWN_OUTLINE
+                    else:
+                        outlines.append(outline)
+            yield CodedFinding(concept, _read_presence(about), _read_tracking(about), tuple(outlines))
+
+
+def read_texts(attributes: Attributes) -> dict[Section, str]:
+    """The text of a report by section, in the order of sections.
+
+    Raises:
+        ObjectError: The report is damaged.
+    """
+    texts: dict[Section, list[str]] = {section: [] for section in SECTIONS}
+    for container in _containers(attributes):
+        heading = _SECTIONS.get(_name_of(container))
+        for child in container.items(Tag.CONTENT):
+            section = _SECTIONS.get(_name_of(child)) or heading
+            if child.text(Tag.VALUE_TYPE) == "TEXT" and section is not None:
+                texts[section].append(child.decoded(Tag.TEXT_VALUE).strip())
+    return {section: "\n".join(parts) for section, parts in texts.items() if any(parts)}
+
+
+def is_by_device(attributes: Attributes) -> bool:
+    """Whether a program alone observed what the report states."""
+    observers = {
+        child.first(Tag.CONCEPT_CODE).text(Tag.CODE_VALUE)
+        for container in _containers(attributes)
+        for child in container.items(Tag.CONTENT)
+        if _is_code(child, _OBSERVER_TYPE)
+    }
+    return observers == {_DEVICE}
+
+
+def has_text(attributes: Attributes) -> bool:
+    """Whether a report holds any text."""
+    return any(
+        child.text(Tag.VALUE_TYPE) == "TEXT"
+        for container in _containers(attributes)
+        for child in container.items(Tag.CONTENT)
+    )
+
+
+def list_person_names(attributes: Attributes) -> Iterator[str]:
+    """Names of persons in the content of a report."""
+    for container in _containers(attributes):
+        for child in container.items(Tag.CONTENT):
+            if child.text(Tag.VALUE_TYPE) == "PNAME":
+                yield child.decoded(Tag.PERSON_NAME)
+    for observer in attributes.items(Tag.VERIFYING_OBSERVERS):
+        yield observer.decoded(Tag.VERIFYING_NAME)
+
+
+def _containers(attributes: Attributes) -> Iterator[Attributes]:
+    """All items that hold items, from the whole report down."""
+    waiting, seen = [(attributes, 0)], 0
+    while waiting:
+        item, depth = waiting.pop()
+        children = item.items(Tag.CONTENT)
+        seen += len(children)
+        if depth > _DEEPEST or seen > _MOST_ITEMS:
+            raise damaged("its content has too many items, or too many levels")
+        if children:
+            yield item
+        waiting += [(child, depth + 1) for child in reversed(children)]
+
+
+def _name_of(item: Attributes) -> str:
+    return item.first(Tag.CONCEPT_NAME).text(Tag.CODE_VALUE)
+
+
+def _is_code(item: Attributes, names: frozenset[str]) -> bool:
+    return item.text(Tag.VALUE_TYPE) == "CODE" and _name_of(item) in names
+
+
+def _read_presence(items: list[Attributes]) -> Certainty:
+    codes = [item.first(Tag.CONCEPT_CODE).text(Tag.CODE_VALUE) for item in items]
+    return next((_PRESENCE[code] for code in codes if code in _PRESENCE), "present")
+
+
+def _read_tracking(items: list[Attributes]) -> bytes:
+    return next((item.raw(Tag.UID_VALUE) for item in items if _name_of(item) == TRACKING_NAME), b"")
+
+
+def _read_outline(item: Attributes) -> Outline | None:
+    """A closed line on one image; None for points, circles, open lines, and lines without an image."""
+    images = [
+        reference.raw(Tag.REFERENCED_SOP_INSTANCE)
+        for child in item.items(Tag.CONTENT)
+        for reference in child.items(Tag.REFERENCED_SOPS)
+    ]
+    data = item.stored(Tag.GRAPHIC_DATA)
+    if item.text(Tag.GRAPHIC_TYPE) != "POLYLINE" or len(images) != 1 or len(data) % 8 or len(data) < 32:
+        return None
+    numbers = struct.unpack(f"{item.order}{len(data) // 4}f", data)
+    points = tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    return Outline(images[0], points[:-1]) if points[0] == points[-1] else None

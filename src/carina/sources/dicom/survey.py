@@ -1,0 +1,177 @@
+"""The first pass over an archive: the attributes of every object, put together to studies and patients."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final
+
+from carina.sources._source import Skipped
+from carina.sources.dicom import structured_report
+from carina.sources.dicom.attributes import Attributes, ObjectError, Tag
+from carina.sources.dicom.files import DIRECTORY_CLASS, FileAt, read_object
+from carina.sources.dicom.header import ImageHeader, Rules, name_study, read_image_header
+from carina.sources.dicom.segmentation import SEGMENTATIONS, find_referenced_images
+
+ORDER_UNKNOWN: Final = "unknown order"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPlan:
+    """A study before its pixels are decoded."""
+
+    id: str
+    patient: str
+    images: tuple[ImageHeader, ...]
+    masks: tuple[FileAt, ...]
+    reports: tuple[FileAt, ...]
+    rules: Rules
+    order: int | None = None
+    prior: str | None = None
+    later: str | None = None
+    defects: tuple[str, ...] = ()
+
+
+@dataclass
+class Survey:
+    """The objects of a source, put together."""
+
+    rules: Rules
+    images: dict[str, ImageHeader] = field(default_factory=dict)
+    """By keyed name of the instance."""
+    masks: list[tuple[FileAt, list[str]]] = field(default_factory=list)
+    """Segmentations, and the keyed names of the images that they refer to."""
+    reports: dict[str, list[FileAt]] = field(default_factory=dict)
+    """Structured reports by study."""
+    patients: dict[str, str] = field(default_factory=dict)
+    """Patients by study."""
+    skipped: list[Skipped] = field(default_factory=list)
+    rows: list[tuple[int, str, str, str]] = field(default_factory=list)
+    """Of the list of files."""
+
+    def add(self, file: FileAt) -> None:
+        """Read the attributes of an object."""
+        study = reason = ""
+        try:
+            found = read_object(file, with_pixels=False)
+            if found.media_class == DIRECTORY_CLASS:
+                return
+            attributes = found.attributes
+            sop_class = attributes.text(Tag.SOP_CLASS)
+            if sop_class in SEGMENTATIONS:
+                self._add_masks(file, find_referenced_images(attributes))
+            elif sop_class in structured_report.REPORTS:
+                study = self._add_report(file, attributes)
+            else:
+                study = self._add_image(read_image_header(attributes, file, self.rules))
+        except ObjectError as error:
+            self.skip(file, error)
+            reason = error.reason
+        self.rows.append((file.number, file.name, study, reason))
+
+    def skip(self, file: FileAt, error: ObjectError) -> None:
+        """Count an object that is not used."""
+        self.skipped.append(Skipped(place=file.place, reason=error.reason, kind=error.kind))
+
+    def _add_masks(self, file: FileAt, images: Iterable[bytes]) -> None:
+        names = [self.rules.names.name("image", uid) for uid in images]
+        if not names:
+            raise ObjectError("segmentation", "the segmentation refers to no image")
+        self.masks.append((file, names))
+
+    def _add_report(self, file: FileAt, attributes: Attributes) -> str:
+        uid = attributes.raw(Tag.STUDY_INSTANCE)
+        if not uid:
+            raise ObjectError("structured report", "the structured report states no study instance UID")
+        study = name_study(uid, self.rules)
+        self.reports.setdefault(study, []).append(file)
+        return study
+
+    def _add_image(self, image: ImageHeader) -> str:
+        if image.sop_name in self.images:
+            raise ObjectError("copy", "an object before it has the same SOP instance UID")
+        if self.patients.setdefault(image.study, image.patient) != image.patient:
+            raise ObjectError("two patients", "objects before it say that the study is of another patient")
+        self.images[image.sop_name] = image
+        return image.study
+
+    def plans(self) -> list[StudyPlan]:
+        """The studies, patient by patient, in order of time; segmentations without an image are skipped."""
+        images: defaultdict[str, list[ImageHeader]] = defaultdict(list)
+        masks: defaultdict[str, list[FileAt]] = defaultdict(list)
+        for image in self.images.values():
+            images[image.study].append(image)
+        for file, names in self.masks:
+            studies = dict.fromkeys(self.images[name].study for name in names if name in self.images)
+            if not studies:
+                error = ObjectError("segmentation", "the image that the segmentation refers to is not used")
+                self.skip(file, error)
+            for study in studies:
+                masks[study].append(file)
+        for study, files in self.reports.items():
+            if study not in images:
+                error = ObjectError(
+                    "structured report", "no image of the study of the structured report is used"
+                )
+                for file in files:
+                    self.skip(file, error)
+        by_patient: defaultdict[str, list[str]] = defaultdict(list)
+        for study in images:
+            by_patient[self.patients[study]].append(study)
+        plans: list[StudyPlan] = []
+        for patient in sorted(by_patient):
+            made = [self._plan(study, images[study], masks[study]) for study in sorted(by_patient[patient])]
+            plans += put_in_order(made)
+        return plans
+
+    def _plan(self, study: str, images: list[ImageHeader], masks: list[FileAt]) -> StudyPlan:
+        ordered = sorted(images, key=lambda image: (image.position, image.file.number))
+        return StudyPlan(
+            id=study,
+            patient=self.patients[study],
+            images=tuple(ordered),
+            masks=tuple(masks),
+            reports=tuple(self.reports.get(study, ())),
+            rules=self.rules,
+        )
+
+
+def survey(files: Iterable[FileAt], rules: Rules) -> Survey:
+    """Read the attributes of all objects."""
+    found = Survey(rules)
+    for file in files:
+        found.add(file)
+    return found
+
+
+def put_in_order(studies: list[StudyPlan]) -> list[StudyPlan]:
+    """The studies of a patient with their place in time.
+
+    A study without a date has no place. Where two studies have the same date and time, or the same date and one has no
+    time, nobody knows which came first: then no study of the patient has a place.
+    """
+    dated = sorted((plan for plan in studies if _moment(plan)[0]), key=_moment)
+    undated = [plan for plan in studies if not _moment(plan)[0]]
+    pairs = pairwise(dated)
+    if any(_is_tie(_moment(one), _moment(other)) for one, other in pairs):
+        tied = [replace(plan, defects=(ORDER_UNKNOWN,)) for plan in dated]
+        return tied + undated
+    ordered = [
+        replace(
+            plan,
+            order=at,
+            prior=dated[at - 1].id if at else None,
+            later=dated[at + 1].id if at + 1 < len(dated) else None,
+        )
+        for at, plan in enumerate(dated)
+    ]
+    return ordered + undated
+
+
+def _moment(plan: StudyPlan) -> tuple[str, str]:
+    """Date and time of the first image that has a date."""
+    return min((image.moment for image in plan.images if image.moment[0]), default=("", ""))
+
+
+def _is_tie(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    return one[0] == other[0] and (one[1] == other[1] or not one[1] or not other[1])

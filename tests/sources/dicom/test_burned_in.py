@@ -1,0 +1,149 @@
+"""Text in the pixels never passes silently: it is skipped, covered, or counted as not looked for."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+from tests.sources.dicom.objects import encode, radiograph
+
+from carina import CarinaError, make_phantoms, open_studies
+from carina.sources.dicom import burned_in, study_content
+from carina.sources.dicom.burned_in import find_text, is_marker
+
+SIZE = 384
+NAME = (slice(8, 40), slice(10, 250))
+"""Rows and columns in which the name is drawn."""
+
+
+@pytest.fixture(scope="module")
+def phantom(tmp_path_factory):
+    """A radiograph of 12 bits."""
+    studies = make_phantoms(tmp_path_factory.mktemp("p") / "s", n=1, seed=3, size=SIZE, bits=12, workers=1)
+    return np.asarray(studies.pixels(next(iter(studies)).images[0])).copy()
+
+
+def write(pixels, text, place, *, scale=0.8):
+    stencil = np.zeros(pixels.shape, np.uint8)
+    cv2.putText(stencil, text, place, cv2.FONT_HERSHEY_SIMPLEX, scale, 255, 2)
+    return np.where(stencil > 127, 4000, pixels).astype(np.uint16)
+
+
+@pytest.fixture(scope="module")
+def named(phantom):
+    """With a name, the marker of a side, and a word of the technician."""
+    return write(
+        write(write(phantom, "MILLER ANNA", (14, 32)), "R", (20, 110), scale=1.5), "PORTABLE", (230, 370)
+    )
+
+
+def dx(pixels, flag, **changes):
+    return encode(radiograph(pixels, BURNED_IN=("CS", flag) if flag else None, **changes))
+
+
+def outcome(imported):
+    return imported.counts.kept, [s.kind for s in imported.skipped], list(imported.counts.defects)
+
+
+@pytest.mark.parametrize(
+    ("flag", "options", "expected"),
+    [
+        ("YES", {}, (0, ["burned-in text"], [])),
+        (None, {}, (0, ["burned-in text"], [])),
+        ("NO", {}, (1, [], [])),
+        ("NO", {"look_for_text": "always"}, (0, ["burned-in text"], [])),
+        (None, {"look_for_text": "never"}, (1, [], ["text not looked for"])),
+        ("NO", {"look_for_text": "never"}, (1, [], [])),
+        ("YES", {"burned_in": "keep"}, (1, [], ["burned-in text"])),
+        (None, {"burned_in": "keep"}, (1, [], ["text not looked for"])),
+        (None, {"burned_in": "mask"}, (1, [], ["text masked"])),
+        ("YES", {"burned_in": "mask"}, (1, [], ["text masked"])),
+        ("NO", {"burned_in": "mask"}, (1, [], [])),
+        ("NO", {"burned_in": "mask", "look_for_text": "always"}, (1, [], ["text masked"])),
+    ],
+)
+def test_an_image_with_a_name(flag, options, expected, named, import_objects):
+    assert outcome(import_objects([dx(named, flag)], **options)) == expected
+
+
+@pytest.mark.parametrize(
+    ("flag", "options", "expected"),
+    [
+        (None, {}, (1, [], [])),
+        (None, {"burned_in": "mask"}, (1, [], [])),
+        ("YES", {"burned_in": "mask"}, (0, ["burned-in text"], [])),
+        ("NO", {"look_for_text": "always"}, (1, [], [])),
+    ],
+)
+def test_an_image_with_markers_alone(flag, options, expected, phantom, import_objects):
+    marked = write(write(phantom, "L", (330, 110), scale=1.5), "AP PORTABLE", (180, 370))
+    assert outcome(import_objects([dx(marked, flag)], **options)) == expected
+
+
+@pytest.mark.parametrize("photometric", ["MONOCHROME1", "MONOCHROME2"])
+def test_covered_text_is_black_and_the_rest_is_untouched(photometric, named, phantom, import_objects):
+    values = 4095 - named if photometric == "MONOCHROME1" else named
+    content = dx(values, None, PHOTOMETRIC=("CS", photometric))
+    imported = import_objects([content], burned_in="mask")
+    studies = open_studies(imported.path)
+    image = next(iter(studies)).images[0]
+    kept = np.asarray(studies.pixels(image))
+    black = 4095 if photometric == "MONOCHROME1" else 0
+    text = (named != phantom)[NAME]
+    assert text.any()
+    assert (kept[NAME][text] == black).all()
+    changed = kept != values
+    assert np.flatnonzero(changed.any(axis=1)).max() < 60
+    assert (kept[60:] == values[60:]).all()
+
+
+def test_text_is_found_where_it_stands(named, phantom):
+    def shown(pixels):
+        return (pixels >> 4).astype(np.uint8)
+
+    assert find_text(shown(phantom)) == []
+    (box,) = find_text(shown(named))
+    rows, columns = np.nonzero((named != phantom)[NAME])
+    assert box.left <= columns.min() + NAME[1].start
+    assert box.right > columns.max() + NAME[1].start
+    assert box.top <= rows.min() + NAME[0].start
+    assert box.bottom > rows.max() + NAME[0].start
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("R", True), ("l", True), ("Portable AP", True), ("SEMI-ERECT", True), ("3", True), ("JS", False),
+     ("1234", False), ("Miller", False), ("R Miller", False), ("10:15", False), ("", True)],
+)  # fmt: skip
+def test_markers(text, expected):
+    assert is_marker(text) is expected
+
+
+def manifest(imported):
+    return json.loads((imported.path / "studies.json").read_text())["options"]
+
+
+def test_the_manifest_says_who_looked_at_what(phantom, import_objects):
+    looked = manifest(import_objects([dx(phantom, "NO")], look_for_text="always"))
+    assert (looked["burned_in"], looked["look_for_text"]) == ("skip", "always")
+    assert looked["text_detector"].startswith("rapidocr ")
+    assert "113101 Clean Pixel Data Option" in looked["deidentification_methods"]
+    kept = manifest(import_objects([dx(phantom, "NO")], out="kept", burned_in="keep"))
+    assert (kept["look_for_text"], kept["text_detector"]) == ("never", "none")
+    assert not any(text.startswith("113101") for text in kept["deidentification_methods"])
+
+
+def test_without_the_extra_nothing_passes_silently(phantom, import_objects, monkeypatch):
+    for module in (burned_in, study_content):
+        monkeypatch.setattr(module, "has_text_detector", lambda: False)
+    imported = import_objects([dx(phantom, None)])
+    assert outcome(imported) == (1, [], ["text not looked for"])
+    assert manifest(imported)["text_detector"] == "none"
+    for number, options in enumerate(({"burned_in": "mask"}, {"look_for_text": "always"})):
+        with pytest.raises(CarinaError, match=r"pip install 'carina\[ocr\]'"):
+            import_objects([dx(phantom, None)], out=f"o{number}", **options)
+
+
+def test_masking_needs_looking(phantom, import_objects):
+    with pytest.raises(CarinaError, match="--look-for-text never"):
+        import_objects([dx(phantom, None)], burned_in="mask", look_for_text="never")

@@ -1,0 +1,227 @@
+"""Coded findings of structured reports are read; their text is not, unless it was checked."""
+
+import highdicom as hd
+import numpy as np
+import pytest
+from pydicom.dataset import Dataset, FileMetaDataset
+from pydicom.sr.codedict import codes
+from pydicom.sr.coding import Code
+from pydicom.uid import ExplicitVRLittleEndian
+from tests.sources.dicom import syntaxes
+from tests.sources.dicom.test_segmentation import BOTH, SEGMENTS, image, segmentation
+
+from carina.sources.dicom.text_check import is_identifying
+
+EFFUSION = Code("60046008", "SCT", "Pleural effusion")
+ABSENT = Code("2667000", "SCT", "Absent")
+SQUARE = np.array([[4, 6], [14, 6], [14, 20], [4, 20], [4, 6]], float)
+COMPREHENSIVE = "1.2.840.10008.5.1.4.1.1.88.33"
+
+
+def measurement_report(finding=EFFUSION, *, presence=None, tracking="1.2.88", region=True, observer="person"):
+    """TID 1500, as highdicom writes it: one group with a finding, and its outline on the image."""
+    source = image()
+    person = hd.sr.ObserverContext(codes.DCM.Person, hd.sr.PersonObserverIdentifyingAttributes("Reader^Rita"))
+    device = hd.sr.ObserverContext(codes.DCM.Device, hd.sr.DeviceObserverIdentifyingAttributes("1.2.5"))
+    context = hd.sr.ObservationContext(
+        observer_person_context=person if observer == "person" else None,
+        observer_device_context=device if observer == "device" else None,
+    )
+    evaluations = (
+        [hd.sr.QualitativeEvaluation(Code("705057003", "SCT", "Presence"), presence)] if presence else None
+    )
+    shape = SQUARE if region else SQUARE[[0]]
+    kind = hd.sr.GraphicTypeValues.POLYLINE if region else hd.sr.GraphicTypeValues.POINT
+    group = hd.sr.PlanarROIMeasurementsAndQualitativeEvaluations(
+        tracking_identifier=hd.sr.TrackingIdentifier(uid=tracking, identifier="Miller lesion"),
+        referenced_region=hd.sr.ImageRegion(
+            kind, shape, hd.sr.SourceImageForRegion(source.SOPClassUID, source.SOPInstanceUID)
+        ),
+        finding_type=finding,
+        qualitative_evaluations=evaluations,
+    )
+    report = hd.sr.MeasurementReport(
+        observation_context=context,
+        procedure_reported=codes.LN.CTUnspecifiedBodyRegion,
+        imaging_measurements=[group],
+    )
+    made = hd.sr.ComprehensiveSR(
+        evidence=[source],
+        content=report,
+        series_instance_uid="1.2.10",
+        series_number=1,
+        sop_instance_uid="1.2.10.1",
+        instance_number=1,
+    )
+    return syntaxes.save(made)
+
+
+def item(kind, name, **values):
+    made = Dataset()
+    made.ValueType, made.RelationshipType = kind, "CONTAINS"
+    concept = Dataset()
+    concept.CodeValue, concept.CodingSchemeDesignator, concept.CodeMeaning = name, "DCM", "x"
+    made.ConceptNameCodeSequence = [concept]
+    for keyword, value in values.items():
+        setattr(made, keyword, value)
+    return made
+
+
+def coded(value, meaning="x"):
+    concept = Dataset()
+    concept.CodeValue, concept.CodingSchemeDesignator, concept.CodeMeaning = value, "SCT", meaning
+    return concept
+
+
+def plain_report(*content, number=1, **values):
+    """A report of items."""
+    made = Dataset()
+    made.SOPClassUID, made.SOPInstanceUID, made.Modality = COMPREHENSIVE, f"1.2.11.{number}", "SR"
+    made.StudyInstanceUID, made.PatientID, made.PatientName = "1.2.3", "4711", "Miller^Anna"
+    made.SpecificCharacterSet = "ISO_IR 192"
+    for keyword, value in values.items():
+        setattr(made, keyword, value)
+    made.ValueType, made.ContentSequence = "CONTAINER", list(content)
+    made.file_meta = FileMetaDataset()
+    made.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    return syntaxes.save(made)
+
+
+def texts(*sections, number=1, **values):
+    """A report of headings and texts: (code of the heading, text)."""
+    return plain_report(
+        *(item("CONTAINER", heading, ContentSequence=[item("TEXT", "121071", TextValue=text)]) if heading == "121070"
+          else item("CONTAINER", heading, ContentSequence=[item("TEXT", "99", TextValue=text)])
+          for heading, text in sections),
+        number=number, **values,
+    )  # fmt: skip
+
+
+def read(import_objects, *reports, **options):
+    imported = import_objects([syntaxes.save(image()), *reports], **options)
+    (found,) = imported.opened()
+    return found, imported
+
+
+def test_a_measurement_group_becomes_a_finding_with_its_outline(import_objects):
+    found, _ = read(import_objects, measurement_report())
+    (effusion,) = found.findings
+    assert (effusion.name, effusion.certainty, effusion.label) == ("pleural effusion", "present", None)
+    (drawn,) = effusion.annotations
+    assert (drawn.drawn, drawn.annotator, drawn.automatic) == ("polygon", "dicom-sr", False)
+    expected = np.zeros((40, 36), bool)
+    expected[6:20, 4:14] = True
+    assert np.array_equal(drawn.region.to_mask(), expected)
+    assert drawn.image == found.images[0].key
+
+
+def test_what_a_program_observed_is_marked(import_objects):
+    found, _ = read(import_objects, measurement_report(observer="device"))
+    assert found.findings[0].annotations[0].automatic
+
+
+@pytest.mark.parametrize(
+    ("code", "certainty"),
+    [
+        (Code("52101004", "SCT", "Present"), "present"),
+        (ABSENT, "absent"),
+        (Code("42425007", "SCT", "Equivocal"), "uncertain"),
+    ],
+    ids=["present", "absent", "equivocal"],
+)
+def test_presence_is_read(code, certainty, import_objects):
+    found, imported = read(import_objects, measurement_report(presence=code, region=False))
+    assert [(f.name, f.certainty, f.annotations) for f in found.findings] == [
+        ("pleural effusion", certainty, ())
+    ]
+    assert imported.counts.defects["unknown kind of outline"].times == 1
+
+
+def test_an_unknown_finding_is_left_out_and_counted(import_objects):
+    found, imported = read(import_objects, measurement_report(Code("1", "99X", "Miller shadow")))
+    assert found.findings == ()
+    assert imported.counts.defects["unknown coded finding"].times == 1
+
+
+def test_a_finding_that_a_mask_shows_is_not_repeated(import_objects):
+    mask = segmentation(BOTH.astype(np.uint8), SEGMENTS)
+    found, imported = read(
+        import_objects,
+        mask,
+        plain_report(item("CODE", "121071", ConceptCodeSequence=[coded("60046008")])),
+        measurement_report(presence=ABSENT, region=False),
+    )
+    assert [f.name for f in found.findings] == ["nodule", "pleural effusion"]
+    assert imported.counts.defects["contradiction"].times == 1
+
+
+def test_text_is_dropped_and_counted(import_objects):
+    found, imported = read(import_objects, texts(("121070", "There is a small effusion.")))
+    assert found.report is None
+    assert imported.counts.defects["report text dropped"].times == 1
+
+
+def test_text_without_names_and_dates_is_kept_on_demand(import_objects):
+    report = texts(
+        ("121072", "Small effusion, größer als zuvor."),
+        ("121070", "Blunted angle."),
+        ("121060", "Cough."),
+        ("55", "Lost."),
+    )
+    found, imported = read(import_objects, report, report_text=True)
+    assert [(s.name, s.text) for s in found.report.sections] == [
+        ("indication", "Cough."),
+        ("findings", "Blunted angle."),
+        ("impression", "Small effusion, größer als zuvor."),
+    ]
+    assert found.indication == "Cough."
+    assert imported.counts.defects == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("Miller has an effusion.", {}),
+        ("anna, no effusion", {}),
+        ("Seen with 4711.", {}),
+        ("Discussed with Rossi.", {"ReferringPhysicianName": "Rossi^Paolo"}),
+        ("Müllers Befund: Müller.", {"OperatorsName": "Müller"}),
+        ("Compared with 10.3.2020.", {}),
+        ("Compared with March 10.", {}),
+        ("Called Dr. Unknown.", {}),
+        ("Seen in 2019.", {}),
+        ("Tel 030 1234567", {}),
+    ],
+)
+def test_text_with_names_or_dates_is_dropped_as_a_whole(text, values, import_objects):
+    report = texts(("121070", "No effusion."), ("121072", text), **values)
+    found, imported = read(import_objects, report, report_text=True)
+    assert found.report is None
+    assert imported.counts.defects["names or dates in report text"].times == 1
+
+
+def test_names_in_the_content_of_the_report_are_looked_for(import_objects):
+    name = item("PNAME", "121008", PersonName="Rossi^Paolo")
+    text = item("TEXT", "121071", TextValue="As rossi said.")
+    _, imported = read(import_objects, plain_report(name, text), report_text=True)
+    assert "names or dates in report text" in imported.counts.defects
+
+
+def test_a_report_without_image_or_with_broken_content_is_skipped(import_objects):
+    deep = item("CONTAINER", "1")
+    for _ in range(30):
+        deep = item("CONTAINER", "1", ContentSequence=[deep])
+    other = plain_report(deep, number=2, StudyInstanceUID="9.9")
+    imported = import_objects([syntaxes.save(image()), plain_report(deep), other])
+    assert sorted((s.place, s.kind) for s in imported.skipped) == [
+        ("object 2", "damaged"),
+        ("object 3", "structured report"),
+    ]
+    assert imported.counts.kept == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["Effusion of 3 cm, 2 x 4 cm.", "ET tube 4.1 cm above the carina.", "No change.", "T8 level"]
+)
+def test_ordinary_findings_pass_the_check(text):
+    assert not is_identifying(text, {"miller"})
