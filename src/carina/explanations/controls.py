@@ -24,7 +24,8 @@ from carina.store.errors import CarinaError
 from carina.store.seeding import rng
 from carina.studies import Region
 
-CONTROLS: Final = ("uniform", "centre", "lungs", "mean-region", "random", "oracle")
+MEAN_REGION: Final = "mean-region"
+CONTROLS: Final = ("uniform", "centre", "lungs", MEAN_REGION, "random", "oracle")
 FOLDS: Final = 5
 """Number of groups of patients; the mean region for one group is computed from the others."""
 _MEAN_REGION_SIDE: Final = 32
@@ -97,7 +98,7 @@ def control_map(
             x, y = _cell_centres(frame, shape)
             squared = (x / frame.width - 0.5) ** 2 + (y / frame.height - 0.5) ** 2
             return np.asarray(np.exp(-squared / (2 * _CENTRE_WIDTH**2)), np.float32)
-        case "mean-region":
+        case _ if name == MEAN_REGION:
             x, y = _cell_centres(frame, shape)
             mean = mean_regions.average(probe.target, probe.patient or probe.case)
             columns, rows = (

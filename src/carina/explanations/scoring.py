@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from carina.cases import Benchmark, Case, open_benchmark
-from carina.explanations.controls import CONTROLS, MeanRegions, collect_mean_regions, control_map
+from carina.explanations.controls import CONTROLS, MEAN_REGION, MeanRegions, collect_mean_regions, control_map
 from carina.explanations.explainer import Probe
 from carina.explanations.maps import LocalisationMap, Maps, open_maps
 from carina.explanations.probe import read_probe_case
@@ -261,6 +261,7 @@ def _score_source(task: _Task) -> _SourceScores:
         (truth.target, truth.patient or name, truth.region)
         for name, truth in truths.items()
         if truth.region is not None
+        and task.source == f"control/{MEAN_REGION}"  # the only one that needs them
     )
     absent = scores_absent(task.profile)
     tuning, rest = (
