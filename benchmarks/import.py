@@ -156,12 +156,9 @@ def measure(part: str, given: argparse.Namespace) -> None:
         processors = sum(one.ru_utime + one.ru_stime for one in used) - before
         own, largest = (one.ru_maxrss / 1024**2 for one in used)
         facts = ", facts of reports included" if part == "mimic" and given.facts else ""
-        print(
-            f"{part}: {what}{facts}: {seconds:.1f} s, {processors:.0f} s of processors, study set of {size / 1e6:,.0f} MB"
-        )
-        print(
-            f"  memory: {own:.2f} GB, largest worker {largest:.2f} GB; load of the machine {os.getloadavg()[0]:.1f}"
-        )
+        print(f"{part}: {what}{facts}: {seconds:.1f} s, {processors:.0f} s of processors")
+        print(f"  study set of {size / 1e6:,.0f} MB; memory {own:.2f} GB, largest worker {largest:.2f} GB")
+        print(f"  load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
         datasets = open_torchxrayvision()
         if datasets is None:
             print("  torchxrayvision is not installed: left out")
