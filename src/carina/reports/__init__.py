@@ -5,6 +5,7 @@
 | the text of a report | `read_report`: findings, devices, relations, recommendations, comparison with a prior study |
 | two reports | `compare_reports`: entity F1, with what matches, contradicts, is missed and is invented |
 | a study with a report and no findings | `with_report_truth` |
+| a study with findings and a report | `combine_with_report`: both together, and where they contradict each other |
 | a short answer about one thing | `read_attributes`, `read_trend`, `read_position`, `read_actions`, ... |
 | a statement about technique | `read_views`, `read_quality`, `read_measurements` |
 | a served model that should read the reports | `carina.reports.by_model` |
@@ -26,18 +27,22 @@ from carina.reports.answers import (
     read_views,
     states_findings,
 )
+from carina.reports.combine import CombinedStudy, Conflict, combine_with_report
 from carina.reports.compare import EntityMatch, ReportScore, compare_entities, compare_reports
 from carina.reports.facts import Attribute, Comparison, Entity, EntityKind, ReportFacts, relation_name
 from carina.reports.read import read_report, with_report_truth
 
 __all__ = [
     "Attribute",
+    "CombinedStudy",
     "Comparison",
+    "Conflict",
     "Entity",
     "EntityKind",
     "EntityMatch",
     "ReportFacts",
     "ReportScore",
+    "combine_with_report",
     "compare_entities",
     "compare_reports",
     "denies_findings",
