@@ -102,7 +102,7 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
       PATIENT/STUDY/SR.dcm   structured report of the study: coded findings
     """,
     licence="That of your hospital: Carina brings no data.",
-    truth=("masks", "labels", "priors"),
+    truth=("masks", "labels", "report", "priors"),
     image_root="out",
     inputs=lambda _path: {},
     record_options=_record_options,
