@@ -222,6 +222,12 @@ def test_a_kind_of_what_the_report_denies_is_denied(name, text, expected):
     assert [conflict.name for conflict in combined.conflicts] == found
 
 
+def test_a_report_in_another_language_is_not_read():
+    spanish = study("No mass.", finding("mass", drawn=True))
+    spanish = replace(spanish, report=replace(spanish.report, language="es"))
+    assert combine_with_report(spanish).study == spanish
+
+
 def test_devices_are_compared_too():
     tube = Device(id="d1", name="endotracheal tube", certainty="absent")
     combined = combine_with_report(study("Endotracheal tube in place.", devices=(tube,)))

@@ -41,6 +41,8 @@ TRUST: Final[tuple[Evidence, ...]] = get_args(Evidence)
 """What counts more comes first."""
 OnConflict = Literal["skip", "ask"]
 """Whether a finding about which the records contradict each other is left out, or asked about."""
+LANGUAGE: Final = "en"
+"""The language that rules read; a report in another one adds and contradicts nothing."""
 IN_CONFLICT: Final = "the report contradicts what is recorded"
 """Why builds do not ask about a finding or device."""
 
@@ -106,7 +108,7 @@ def combine_with_report(
     The report is read by rules, unless it was read before: then what its sentences state is compared with the records.
 
     Args:
-        study: The study; one without a report is returned as it is.
+        study: The study; one without a report in English is returned as it is.
         on_conflict: "skip" removes findings in conflict and names them in `assessed.disputed`, so that nothing is known
             of them; "ask" keeps what is trusted most.
         trust: "drawing", "label" and "text", the most trusted first.
@@ -125,7 +127,7 @@ def combine_with_report(
         >>> [(conflict.summary, conflict.sentence) for conflict in combined.conflicts]
         [('labelled present, but denied in the report', 'No mass.')]
     """
-    if study.report is None:
+    if study.report is None or study.report.language != LANGUAGE:
         return CombinedStudy(study)
     if _has_only_report(study):
         return CombinedStudy(with_report_truth(study))
