@@ -205,6 +205,29 @@ def test_relations_and_advice_follow_to_the_records():
     assert list(faults(merged)) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("ground glass opacity", "The lungs are clear.", True),
+        ("COVID-19 pneumonia", "No pneumonia.", True),
+        ("COVID-19 pneumonia", "There is pneumonia.", False),
+        # A nodule is an opacity, too, but a report that denies nodules says so.
+        ("nodule", "No acute cardiopulmonary abnormality.", False),
+        ("azygos lobe", "The lungs are clear.", False),
+    ],
+)
+def test_a_kind_of_what_the_report_denies_is_denied(name, text, expected):
+    combined = combine_with_report(study(text, finding(name, drawn=True)))
+    found = [name] if expected else []
+    assert [conflict.name for conflict in combined.conflicts] == found
+
+
+def test_a_report_in_another_language_is_not_read():
+    spanish = study("No mass.", finding("mass", drawn=True))
+    spanish = replace(spanish, report=replace(spanish.report, language="es"))
+    assert combine_with_report(spanish).study == spanish
+
+
 def test_devices_are_compared_too():
     tube = Device(id="d1", name="endotracheal tube", certainty="absent")
     combined = combine_with_report(study("Endotracheal tube in place.", devices=(tube,)))

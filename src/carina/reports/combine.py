@@ -4,7 +4,7 @@
 |---|---|
 | recorded, and the report says nothing else | the record; the report adds its place, severity, trend and sentences |
 | only in the report | as the report states it |
-| recorded as present, and the report denies it | a conflict |
+| recorded as present, and the report denies it, or what it is a kind of | a conflict |
 | recorded as absent, or looked for and not recorded, and the report states it, even as possible | a conflict |
 
 By default nobody asks about a finding that is in conflict. Where it is asked about, the record that is trusted more
@@ -18,7 +18,8 @@ from typing import Final, Literal, TypeVar, get_args
 import msgspec
 
 from carina.reports.facts import ReportFacts
-from carina.reports.read import read_report
+from carina.reports.lexicon import lexicon
+from carina.reports.read import read_report, with_report_truth
 from carina.store.errors import CarinaError
 from carina.studies.assessment import UNNAMED, Kind, certainty_of
 from carina.studies.model import (
@@ -30,6 +31,7 @@ from carina.studies.model import (
     Statement,
     Study,
 )
+from carina.studies.terms import ancestors
 from carina.studies.vocabulary import Certainty
 
 Thing = TypeVar("Thing", Finding, Device)
@@ -39,6 +41,8 @@ TRUST: Final[tuple[Evidence, ...]] = get_args(Evidence)
 """What counts more comes first."""
 OnConflict = Literal["skip", "ask"]
 """Whether a finding about which the records contradict each other is left out, or asked about."""
+LANGUAGE: Final = "en"
+"""The language that rules read; a report in another one adds and contradicts nothing."""
 IN_CONFLICT: Final = "the report contradicts what is recorded"
 """Why builds do not ask about a finding or device."""
 
@@ -104,7 +108,7 @@ def combine_with_report(
     The report is read by rules, unless it was read before: then what its sentences state is compared with the records.
 
     Args:
-        study: The study; one without a report is returned as it is.
+        study: The study; one without a report in English is returned as it is.
         on_conflict: "skip" removes findings in conflict and names them in `assessed.disputed`, so that nothing is known
             of them; "ask" keeps what is trusted most.
         trust: "drawing", "label" and "text", the most trusted first.
@@ -123,8 +127,10 @@ def combine_with_report(
         >>> [(conflict.summary, conflict.sentence) for conflict in combined.conflicts]
         [('labelled present, but denied in the report', 'No mass.')]
     """
-    if study.report is None:
+    if study.report is None or study.report.language != LANGUAGE:
         return CombinedStudy(study)
+    if _has_only_report(study):
+        return CombinedStudy(with_report_truth(study))
     if is_report_read(study):
         conflicts = tuple(_find_stored_conflicts(study))
         if not conflicts or on_conflict == "ask":
@@ -134,6 +140,13 @@ def combine_with_report(
     conflicts = tuple(_find_conflicts(study, facts))
     disputed = {one.name for one in conflicts} if on_conflict == "skip" else set[str]()
     return CombinedStudy(_merge(study, facts, disputed, trust), conflicts)
+
+
+def _has_only_report(study: Study) -> bool:
+    """Whether nothing is recorded that the report could add to or contradict."""
+    assessed = study.assessed
+    is_silent = assessed.text or (assessed.findings, assessed.devices) == ("unknown", "unknown")
+    return is_silent and not (study.findings or study.devices)
 
 
 def is_report_read(study: Study) -> bool:
@@ -151,13 +164,33 @@ def is_report_read(study: Study) -> bool:
 
 def _find_conflicts(study: Study, facts: ReportFacts) -> Iterable[Conflict]:
     for kind, stated in _by_kind(facts):
-        for name, things in _by_name(stated).items():
+        named = _by_name(stated)
+        for name, wider in _find_wider_names(study, kind):
+            things = named.get(wider, [])
+            is_denied = {thing.certainty for thing in things} == {"absent"}
+            if is_denied and name not in named and certainty_of(study, name, kind=kind) == "present":
+                evidence = things[0].evidence
+                yield _make_conflict(
+                    study, kind, name, stated="absent", report=facts.report, evidence=evidence
+                )
+        for name, things in named.items():
             said = _strongest(thing.certainty for thing in things)
             if name != UNNAMED[kind] and _contradict(_find_recorded(study, name, kind), said):
                 first = next(thing for thing in things if thing.certainty == said)
                 yield _make_conflict(
                     study, kind, name, stated=said, report=facts.report, evidence=first.evidence
                 )
+
+
+def _find_wider_names(study: Study, kind: Kind) -> Iterable[tuple[str, str]]:
+    """What is recorded by a name that reports are not read for, and what a report that denies it denies."""
+    known = lexicon().names
+    things: tuple[Finding | Device, ...] = study.findings if kind == "finding" else study.devices
+    for name in dict.fromkeys(thing.name for thing in things):
+        if name not in known:
+            wider = next((wider for wider in ancestors(name) if wider in known), None)
+            if wider is not None:
+                yield name, wider
 
 
 def _find_stored_conflicts(study: Study) -> Iterable[Conflict]:

@@ -67,7 +67,7 @@ from carina.trek.served_models import (
 
 PROTOCOL_VERSION: Final = 4
 """Raised when the same studies, seed and options give other conversations."""
-_NOT_COMPARED: Final = ("images.quality", "anatomy", "relations", "recommendations", "report.language")
+_NOT_COMPARED: Final = ("images.quality", "anatomy", "relations", "recommendations")
 """Fields of a study in which no conflict is found."""
 _NOT_ASKED: Final = stored_name(TrekCaseFacts, "not_asked")
 

@@ -50,7 +50,6 @@ _NOT_NEEDED: Final = (
     "devices.measures",
     "devices.annotations.conspicuity",
     "devices.annotations.threshold",
-    "report.language",
 )
 _NOT_SURVEYED: Final = (
     "indication",
@@ -67,7 +66,6 @@ _NOT_SURVEYED: Final = (
     "anatomy",
     "relations",
     "recommendations",
-    "report.language",
 )
 
 

@@ -67,6 +67,8 @@ class Lexicon:
     """Words that may stand within a place."""
     into_place: frozenset[str]
     """Prepositions and verbs between a finding and its place."""
+    names: frozenset[str]
+    """Findings and devices that a report can state."""
 
 
 @cache
@@ -103,6 +105,7 @@ def lexicon() -> Lexicon:
         one_side=dict(places["one side"]) | dict(places["sided lobes"]),
         fillers=frozenset(places["fillers"]),
         into_place=frozenset(places["into place"]),
+        names=frozenset({*data["findings"], *data["devices"]} - {"none"}),
     )
 
 
