@@ -8,6 +8,8 @@ from pydicom.sr.codedict import codes
 from pydicom.sr.coding import Code
 from pydicom.uid import ExplicitVRLittleEndian
 from tests.sources.dicom import syntaxes
+from tests.sources.dicom.encoding import Items
+from tests.sources.dicom.objects import encode, radiograph
 from tests.sources.dicom.test_segmentation import BOTH, SEGMENTS, image, segmentation
 
 from carina.sources.dicom.text_check import is_identifying
@@ -205,6 +207,18 @@ def test_names_in_the_content_of_the_report_are_looked_for(import_objects):
     text = item("TEXT", "121071", TextValue="As rossi said.")
     _, imported = read(import_objects, plain_report(name, text), report_text=True)
     assert "names or dates in report text" in imported.counts.defects
+
+
+def test_a_name_that_is_a_sequence_without_end_is_not_spelled_out(import_objects):
+    inner = {0x00100010: ("PN", "x")}
+    for _ in range(60):
+        inner = {0x00101001: ("SQ", Items((inner, inner) if _ < 12 else (inner,)))}
+    found = import_objects(
+        [encode(radiograph(PATIENT_NAME=("SQ", Items((inner,))))), texts(("121070", "An effusion."))],
+        report_text=True,
+    )
+    (study,) = found.opened()
+    assert study.report.text("findings") == "An effusion."
 
 
 def test_a_report_without_image_or_with_broken_content_is_skipped(import_objects):

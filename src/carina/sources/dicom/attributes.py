@@ -133,6 +133,9 @@ _UNDEFINED: Final = 0xFFFFFFFF
 """A length that is not stated."""
 _MOST_READS: Final = 1_000_000
 """Parts that an object may be read in: two for an attribute. pydicom keeps about 300 bytes of memory for each."""
+_LONGEST_TEXT: Final = 1_000_000
+"""Bytes of a text that is decoded: a hundred times the longest reports."""
+_TEXT_FORMS: Final = frozenset(("AE", "CS", "IS", "LO", "LT", "PN", "SH", "ST", "UC", "UI", "UT"))
 _LONGEST_SEQUENCE: Final = 8_000_000
 """Bytes of a sequence on the allow-list; that of a segmentation has about 300 bytes a frame."""
 
@@ -246,12 +249,16 @@ class Attributes:
 
     def decoded(self, tag: Tag) -> str:
         """A text in the character set of the object, with all of its values; empty where it cannot be read."""
-        element = self._element(tag)
-        if element is None or not element.value:
+        if not 0 < len(self.stored(tag)) <= _LONGEST_TEXT:  # of a sequence, nothing is stored at this level
             return ""
         with suppress(ObjectError), reword_errors("a text cannot be read"):
-            value = self.dataset[tag].value
-            return " ".join(map(str, value)) if isinstance(value, MutableSequence) else str(value)
+            pydicom = import_pydicom("pydicom.dataelem")
+            element = pydicom.convert_raw_data_element(
+                self._element(tag), encoding=self.dataset.original_character_set
+            )
+            if element.VR in _TEXT_FORMS:
+                several = isinstance(element.value, MutableSequence)
+                return " ".join(map(str, element.value)) if several else str(element.value)
         return ""
 
     def numbers(self, tag: Tag) -> list[float] | None:
