@@ -21,10 +21,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from typer.testing import CliRunner
 
 import fuzz
 import mutations
+from carina.cli import app
 from carina.studies import Region, write_png
+from carina.studies.terms import find_term
 from common import Tally, main
 from fuzz import Target
 
@@ -333,6 +336,9 @@ def _make_nih(root: Path) -> None:
 def drill(folder: Path, tally: Tally, given: argparse.Namespace) -> None:
     """Damage one file at a time, and import its data set."""
     fuzz.import_everything(with_models=False)
+    # What a command loads when it runs, so that forked processes need not.
+    find_term("mass")
+    CliRunner().invoke(app, ["import", "nih", str(folder / "nothing"), "-o", str(folder / "nothing")])
     base = folder / "base"
     base.mkdir()
     # In another process: a library that has started threads cannot be used in the forked processes.

@@ -77,6 +77,11 @@ def test_the_command_line_finds_what_the_page_adds(tmp_path, page):
         assert matches(sorted_lines(expected), sorted_lines(printed)), printed
 
 
+def test_a_source_takes_no_more_than_forty_lines():
+    parser = blocks("add-a-source.md", "python")[0]
+    assert len([line for line in parser.splitlines() if line.strip()]) == 36  # as the page says
+
+
 def test_help_lists_what_the_pages_add(tmp_path):
     for page in ("add-a-source.md", "add-an-export.md"):
         install(tmp_path, page)

@@ -300,7 +300,7 @@ def test_what_is_missing_is_said(folder, tmp_path):
     with pytest.raises(SourceError, match=r"gold_bbox_coordinate_annotations_1000images\.csv: missing; put"):
         import_source("chest-imagenome", folder, tmp_path / "a", options={"dataset": "gold"}, workers=1)
     (folder / "silver_dataset/scene_graph.zip").write_bytes(b"PK no archive")
-    with pytest.raises(SourceError, match="cannot be read as a zip file"):
+    with pytest.raises(SourceError, match="cannot be read: not a zip file"):
         import_studies("chest-imagenome", folder, tmp_path / "b", workers=1)
     (folder / "silver_dataset/scene_graph.zip").unlink()
     with pytest.raises(SourceError, match=r"scene_graph\.zip: missing; put scene_graph\.zip"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from carina.sources._record import RecordError, SourceError, printable
+from carina.store.documents import check_regular
 from carina.studies.image_files import inside
 
 
@@ -57,15 +58,21 @@ class Archive(NamedTuple):
             raise OSError(str(error)) from error
 
     def _open(self) -> zipfile.ZipFile:
-        return _open_zip(self.path, os.getpid())
+        try:
+            state = self.path.stat()
+        except OSError as error:
+            raise SourceError(f"{self.path}: cannot be read: {error.strerror}") from error
+        return _open_zip(self.path, (os.getpid(), state.st_size, state.st_mtime_ns))
 
 
 @lru_cache(maxsize=8)
-def _open_zip(path: Path, _process: int) -> zipfile.ZipFile:
-    """An open zip file; each process has its own, since processes would move the position of a shared one."""
+def _open_zip(path: Path, _state: tuple[int, int, int]) -> zipfile.ZipFile:
+    """An open zip file, for as long as it does not change.
+
+    Each process has its own, since processes would move the position of a shared one.
+    """
     try:
+        check_regular(path, error=SourceError, max_bytes=None)
         return zipfile.ZipFile(path)
-    except FileNotFoundError:
-        raise SourceError(f"{path}: missing, expected a zip file") from None
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise SourceError(f"{path}: cannot be read as a zip file: {printable(str(error))}") from error
+        raise SourceError(f"{path}: cannot be read: not a zip file: {printable(str(error))}") from error

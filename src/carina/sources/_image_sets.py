@@ -13,14 +13,14 @@ from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from carina.sources._record import RecordError, SourceError, describe, printable
-from carina.sources._source import Item, Repaired
 from carina.sources._study_draft import DEFECTS as DRAFT_DEFECTS
-from carina.sources._study_draft import StudyDraft, _Drawing
+from carina.sources._study_draft import Drawing, StudyDraft, name_of
+from carina.sources._values import SPLITS
 from carina.store.documents import read_yaml
-from carina.store.errors import CarinaError, RegionError
+from carina.store.errors import CarinaError
 from carina.store.files import sha256
 from carina.studies.image_files import inside
-from carina.studies.model import Anatomy, Assessed, Image
+from carina.studies.model import Assessed, Image
 from carina.studies.region import Region
 from carina.studies.terms import find_term
 from carina.studies.vocabulary import Certainty, Drawn, Scope, Split
@@ -57,9 +57,6 @@ PatientPattern: TypeAlias = Annotated[
         "each image is its own patient."
     ),
 ]
-_SPLITS: Final[Mapping[str, Split]] = {
-    "train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "test": "test",
-}  # fmt: skip
 _BORDER: Final = 0.5
 """Pixels by which a drawn border may lie outside of its image before that is counted."""
 _LARGEST: Final = 1e9
@@ -92,19 +89,13 @@ def read_categories(path: Path | None) -> Mapping[str, str | None]:
     return {name.strip(): ours for name, ours in found.items()}
 
 
-def our_name(label: str) -> str:
-    """Our name of a label; its own, in small letters, where the vocabulary has none."""
-    term = find_term(label)
-    return term.name if term is not None else " ".join(label.replace("_", " ").lower().split())
-
-
 def assess(looked_for: Scope, labels: Iterable[str], names: Mapping[str, str | None]) -> Assessed:
     """What was looked for, where `labels` is the closed list of a source.
 
     That every finding was looked for says nothing about devices, unless they are on the list.
     """
     ours = [names.get(label, label) for label in labels]
-    listed = {our_name(label): find_term(label) for label in ours if label}
+    listed = {name_of(label): find_term(label) for label in ours if label}
     terms = {name: term.kind if term is not None else "finding" for name, term in listed.items()}
     if looked_for == "unknown":
         return Assessed()
@@ -169,7 +160,7 @@ def find_patient(pattern: re.Pattern[str] | None, key: str) -> str | None:
 
 def find_split(key: str) -> Split | None:
     """The split of an image in a folder such as `train` or `images/val`."""
-    return next((_SPLITS[part] for part in reversed(PurePosixPath(key).parts[:-1]) if part in _SPLITS), None)
+    return next((SPLITS[part] for part in reversed(PurePosixPath(key).parts[:-1]) if part in SPLITS), None)
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
@@ -301,8 +292,6 @@ class ImageSetDraft(StudyDraft):
         super().__init__(study_id, patient=patient or study_id, source=source, number=number, names=names)
         if patient is None:
             self.defects["patient"] += 1
-        self._anatomy: list[Anatomy] = []
-        self._unmapped: dict[str, None] = {}
 
     def state_category(self, label: str, certainty: Certainty = "present") -> None:
         """State that something is present, absent or uncertain, unless the map leaves it out."""
@@ -370,19 +359,7 @@ class ImageSetDraft(StudyDraft):
 
     def leave_out(self, fields: Iterable[str]) -> None:
         """Report fields of the source that have no place in a study."""
-        self._unmapped.update(dict.fromkeys(printable(field) for field in fields))
-
-    def finish(self, *, assessed: Assessed | None = None) -> Item:  # type: ignore[override]
-        """The study, with its defects and the fields that were left out."""
-        if self._anatomy:
-            self.facts["anatomy"] = tuple(self._anatomy)
-        study = super().finish(assessed=assessed)
-        if not self._unmapped:
-            return study
-        record = study.record if isinstance(study, Repaired) else study
-        return Repaired(
-            record=record, number=self.number, defects=dict(self.defects), unmapped=tuple(self._unmapped)
-        )
+        self.unmapped = tuple(dict.fromkeys([*self.unmapped, *(printable(field) for field in fields)]))
 
     def _draw(
         self,
@@ -396,26 +373,13 @@ class ImageSetDraft(StudyDraft):
             self.defects["category"] += 1
             return
         lost = self.defects["region"]
+        drawing = Drawing(label, on.key, ink.drawn, ink.annotator, ink.certainty)
         if self._is_anatomy(label):
-            self._add_anatomy(label, on, ink, make_region)
+            self.draw_anatomy(name_of(self.names.get(label, label)), drawing, make_region)
         else:
-            drawing = _Drawing(label, on.key, ink.drawn, ink.annotator, ink.certainty, automatic=False)
-            self._add_drawing(drawing, make_region)
+            self.draw_finding(drawing, make_region)
         if self.defects["region"] == lost and any(_is_outside(point, on) for point in points):
             self.defects["cut"] += 1
-
-    def _add_anatomy(self, label: str, on: Image, ink: _Ink, make_region: Callable[[], Region]) -> None:
-        try:
-            region = make_region()
-        except RegionError:
-            region = Region.empty(1, 1)
-        if region.is_empty or (region.width, region.height) != (on.width, on.height):
-            self.defects["region"] += 1
-            return
-        name = our_name(self.names.get(label, label))
-        self._anatomy.append(
-            Anatomy(name=name, image=on.key, region=region, annotator=ink.annotator, drawn=ink.drawn)
-        )
 
     def _is_left_out(self, label: str) -> bool:
         return label in self.categories and self.categories[label] is None

@@ -16,9 +16,9 @@ MimicFolder: TypeAlias = Annotated[
     Path | None, Meta(description="Folder of MIMIC-CXR-JPG: the one that holds files/, or files/ itself.")
 ]
 """The parameter `images` of readers."""
-_PATIENT: Final = re.compile(r"(?:^|/)p(\d{8})(?=/)")
-_STUDY: Final = re.compile(r"(?:^|/)s(\d{8})(?=/)")
-_ID: Final = re.compile(r"[ps]?(\d{8})(?:\.0)?")
+_PATIENT: Final = re.compile(r"(?:^|/)p(\d{8})(?=/)", re.ASCII)
+_STUDY: Final = re.compile(r"(?:^|/)s(\d{8})(?=/)", re.ASCII)
+_ID: Final = re.compile(r"[ps]?(\d{8})(?:\.0)?", re.ASCII)
 _IMAGE_ID: Final = re.compile(r"[0-9A-Za-z_-]+")
 
 

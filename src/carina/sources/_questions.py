@@ -7,6 +7,7 @@ that stands beside a question in its record, such as a report, has no place in a
 import json
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -17,9 +18,11 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import msgspec
 
 from carina.cases.model import Case, CaseImage, CaseView, Format, Key, Label, Option, Panel, Role, Step
+from carina.sources._json import Entry, read_entries
 from carina.sources._question_protocols import CLOSED, OPEN, QUESTIONS
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._source import Item, Skipped, Stream
+from carina.sources.swift_chat.record import Fields
 from carina.sources.swift_chat.texts import option_letter
 from carina.store.errors import CarinaError
 from carina.studies.image_files import inside
@@ -36,8 +39,8 @@ SECOND_ID: Final = "second id"
 DEFECTS: Final = {SECOND_ID: "the id of the second question gets a number"}
 """For the decorator of a source whose question ids may come twice."""
 
-_BATCH: Final = 128
-"""Records that a worker reads at a time."""
+_BATCH: Final = 8
+"""Records of one call; a worker gets several calls at a time."""
 _BLANK: Final = frozenset({"", "nan", "null"})
 _YES_NO: Final = re.compile(r"(yes|no)(?=$|[\s.,;:!])", re.IGNORECASE)
 _BARE_YES_NO: Final = re.compile(r"(yes|no)\W*", re.IGNORECASE)
@@ -46,6 +49,8 @@ _ASKS_YES_NO: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LETTERS: Final = 26
+_TASKS: Final = {"plane": "view"}
+"""Kinds of question that Carina scores, by the name it knows them under."""
 _HEADERS: Final = 65_536
 """Images whose size is remembered: most sets ask many questions about one image."""
 
@@ -79,6 +84,39 @@ def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - JSON
         raise SourceError(f"{path}: cannot be read: {error}") from error
 
 
+def find_questions(path: Path, name: str, advice: str) -> Path:
+    """The file of questions: the path itself, or the file of that name in the folder.
+
+    Raises:
+        SourceError: It is missing; `advice` says what to put there.
+    """
+    file = path / name if path.is_dir() else path
+    if not file.is_file():
+        raise SourceError(f"{file}: missing{advice}")
+    return file
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordReader(ABC):
+    """Base of readers of the questions of one JSON file; sent to the workers with every batch of records."""
+
+    file: Path
+
+    @abstractmethod
+    def make(self, number: int, record: Fields) -> Item | None:
+        """The case of a record; None for one that was not asked for."""
+
+    def read(self) -> Stream:
+        """Read all records."""
+        yield from read_in_batches(read_entries(self.file), self._make, self._place)
+
+    def _make(self, entry: Entry) -> Item | None:
+        return self.make(entry.number, Fields(decode_lenient(entry.content)))
+
+    def _place(self, entry: Entry) -> str:
+        return f"{self.file}: record {entry.number}"
+
+
 def read_in_batches(
     records: Iterable[T], make: Callable[[T], Item | None], place: Callable[[T], str]
 ) -> Stream:
@@ -104,7 +142,7 @@ def _read_one(record: T, make: Callable[[T], Item | None], place: Callable[[T], 
     try:
         return make(record)
     except RecordError as error:
-        return Skipped(place=place(record), field=error.field, reason=error.reason, kind=error.kind)
+        return Skipped.from_error(error, place(record))
 
 
 def read_answer(value: object, field: str = "answer") -> str:
@@ -254,6 +292,21 @@ def ask(text: str, answer: str, *, task: str, is_closed: bool | None = None) -> 
         return Question(text=text, task=task, key=Key(text=answer))
     label: Label = "yes" if found[1].lower() == "yes" else "no"
     return Question(text=text, task=task, key=Key(label=label, text=None if bare else answer))
+
+
+def ask_record(record: Fields, kind: str) -> Question:
+    """The question of a record with the fields question, answer and answer_type (OPEN or CLOSED).
+
+    Args:
+        record: The record.
+        kind: Kind of question, as the source names it.
+    """
+    return ask(
+        record.required("question"),
+        read_answer(record.value("answer")),
+        task=_TASKS.get(kind, kind),
+        is_closed=(record.text("answer_type") or "").strip().upper() == "CLOSED",
+    )
 
 
 def ask_options(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import msgspec
 
 from carina.cases.model import Case
+from carina.sources._record import RecordError
 from carina.store import SourceInfo
 from carina.store.options import Option, declared_options
 from carina.store.registry import Registry
@@ -41,6 +42,11 @@ class Skipped:
     study: str = ""
     target: str = ""
     stage: str = ""
+
+    @classmethod
+    def from_error(cls, error: RecordError, place: str, *, study: str = "") -> "Skipped":
+        """A record that an error made unusable."""
+        return cls(place=place, field=error.field, reason=error.reason, kind=error.kind, study=study)
 
     @property
     def message(self) -> str:

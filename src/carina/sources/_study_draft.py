@@ -98,7 +98,7 @@ def make_or_skip(make: Callable[..., Item], place: str, study: str, *arguments: 
     try:
         return [make(*arguments)]
     except RecordError as error:
-        return [Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind, study=study)]
+        return [Skipped.from_error(error, place, study=study)]
 
 
 def find_image(root: Path, keys: Iterable[str]) -> str | None:
@@ -125,15 +125,15 @@ class _Thing:
     """Readers who state it."""
 
 
-class _Drawing(NamedTuple):
+class Drawing(NamedTuple):
     """What is known about a region beside its pixels."""
 
     label: str
     image: str
     drawn: Drawn
     annotator: str
-    certainty: Certainty
-    automatic: bool
+    certainty: Certainty = "present"
+    automatic: bool = False
 
 
 class StudyDraft:
@@ -261,8 +261,8 @@ class StudyDraft:
         """Add a box: x and y of its corner at the top left, width and height, in pixels of the image."""
         on = self.image(image)
         x, y, width, height = box
-        self._add_drawing(
-            _Drawing(label, image, "box", annotator, certainty, automatic),
+        self.draw_finding(
+            Drawing(label, image, "box", annotator, certainty, automatic),
             lambda: Region.from_box(x, y, width, height, height=on.height, width=on.width),
         )
 
@@ -278,8 +278,8 @@ class StudyDraft:
     ) -> None:
         """Add the union of closed rings of points, in pixels of the image."""
         on = self.image(image)
-        self._add_drawing(
-            _Drawing(label, image, "polygon", annotator, certainty, automatic),
+        self.draw_finding(
+            Drawing(label, image, "polygon", annotator, certainty, automatic),
             lambda: Region.from_polygons(rings, height=on.height, width=on.width),
         )
 
@@ -295,15 +295,28 @@ class StudyDraft:
         automatic: bool = False,
     ) -> None:
         """Add a region that the reader has made itself, such as a mask."""
-        self._add_drawing(_Drawing(label, image, drawn, annotator, certainty, automatic), lambda: region)
+        self.draw_finding(Drawing(label, image, drawn, annotator, certainty, automatic), lambda: region)
 
     def add_anatomy(
         self, name: str, image: str, region: Region, *, annotator: str, automatic: bool = False
     ) -> None:
         """Add a structure of the body, such as "right lung"."""
-        if self._is_usable(image, region):
+        drawing = Drawing(name, image, "mask", annotator, automatic=automatic)
+        self.draw_anatomy(name, drawing, lambda: region)
+
+    def draw_anatomy(self, name: str, drawing: Drawing, make_region: Callable[[], Region]) -> None:
+        """Add a structure of the body under a name of the vocabulary, with the region that a function makes."""
+        region = _make_or_empty(make_region)
+        if self._is_usable(drawing.image, region):
             self._anatomy.append(
-                Anatomy(name=name, image=image, region=region, annotator=annotator, automatic=automatic)
+                Anatomy(
+                    name=name,
+                    image=drawing.image,
+                    region=region,
+                    annotator=drawing.annotator,
+                    automatic=drawing.automatic,
+                    drawn=drawing.drawn,
+                )
             )
 
     def _is_usable(self, image: str, region: Region) -> bool:
@@ -315,14 +328,12 @@ class StudyDraft:
         self.defects["region"] += not is_usable
         return is_usable
 
-    def _add_drawing(self, drawing: "_Drawing", make_region: Callable[[], Region]) -> None:
+    def draw_finding(self, drawing: Drawing, make_region: Callable[[], Region]) -> None:
+        """Add a finding or device with the region that a function makes."""
         thing = self.state(drawing.label, drawing.certainty)
         if thing.certainty == "absent":
             return  # contradicts what is trusted more, and is counted as a conflict
-        try:
-            region = make_region()
-        except RegionError:
-            region = Region.empty(1, 1)
+        region = _make_or_empty(make_region)
         if not self._is_usable(drawing.image, region):
             return  # What was drawn is lost; that the source names the finding is not.
         thing.annotations.append(
@@ -370,6 +381,14 @@ class StudyDraft:
         if not self.defects.total() and not self.unmapped:
             return study
         return Repaired(record=study, number=self.number, defects=dict(+self.defects), unmapped=self.unmapped)
+
+
+def _make_or_empty(make_region: Callable[[], Region]) -> Region:
+    """A region; an empty one, which is counted, where its numbers are impossible."""
+    try:
+        return make_region()
+    except RegionError:
+        return Region.empty(1, 1)
 
 
 @lru_cache(maxsize=64)

@@ -6,11 +6,12 @@ from typing import Final
 from carina.sources._record import RecordError, describe
 from carina.studies.vocabulary import Certainty, Sex, Split, View
 
-_SPLITS: Final[dict[str, Split]] = {
+SPLITS: Final[dict[str, Split]] = {
     "train": "train", "training": "train",
     "val": "val", "valid": "val", "validate": "val", "validation": "val", "dev": "val",
     "test": "test", "testing": "test",
 }  # fmt: skip
+"""Splits by how data sets write them, in small letters."""
 _VIEWS: Final[dict[str, View]] = {
     "PA": "PA", "POSTERO-ANTERIOR": "PA", "POSTEROANTERIOR": "PA", "POSTERO ANTERIOR": "PA",
     "AP": "AP", "ANTERO-POSTERIOR": "AP", "ANTEROPOSTERIOR": "AP", "ANTERO POSTERIOR": "AP",
@@ -31,9 +32,9 @@ def read_split(text: str) -> Split | None:
         RecordError: The word is none for a split.
     """
     word = text.strip().lower()
-    if word and word not in _SPLITS:
+    if word and word not in SPLITS:
         raise RecordError("split", f"is {describe(text)}, expected train, val or test", kind="split")
-    return _SPLITS.get(word)
+    return SPLITS.get(word)
 
 
 def read_view(text: str) -> View:

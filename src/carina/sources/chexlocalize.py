@@ -141,7 +141,7 @@ def _join(path: Path, split: Split, truth: tuple[str, Path]) -> Iterator[_Entry 
             try:
                 rows[read_image_name(row.required("Path")).path.split("/", 1)[1].replace("/", "_")] = row
             except RecordError as error:
-                yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
+                yield Skipped.from_error(error, row.place)
     experts = {entry.name: entry.content for entry in read_entries(truth[1], "named records")}
     human = _find(path, "hb", split)
     others = {} if human is None else {e.name: e.content for e in read_entries(human[1], "named records")}

@@ -113,7 +113,7 @@ def read_chexmask(
         try:
             key, quality = _read_key(row), row.number_of(QUALITY)
         except RecordError as error:
-            yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
+            yield Skipped.from_error(error, row.place)
             continue
         if quality < min_quality:
             reason = f"is {quality:g}, below {min_quality:g}"

@@ -179,7 +179,7 @@ def _read_table(table: Path, split: Split, entries: dict[str, _Entry]) -> Iterat
         try:
             _add_row(row, _Entry(row, split, read_labels(row, columns), columns), entries)
         except RecordError as error:
-            yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
+            yield Skipped.from_error(error, row.place)
 
 
 def _add_row(row: Row, fresh: _Entry, entries: dict[str, _Entry]) -> None:

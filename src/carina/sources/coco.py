@@ -131,7 +131,7 @@ def _read_layout(path: Path) -> _Layout:
         except RecordError as error:
             if entry.name == "categories":
                 raise SourceError(f"{place}: {error}") from error
-            faults.append(Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind))
+            faults.append(Skipped.from_error(error, place))
     if "images" not in found:
         raise SourceError(f"{path}: no images: expected COCO's object of images, annotations and categories")
     for name in [name for name in counts if name not in images]:
@@ -227,7 +227,7 @@ def _read_study(
             _add_annotation(draft, image.key, decode(content), ids, settings.labels)
         return [draft.finish(assessed=settings.assessed)]
     except RecordError as error:
-        return [Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind, study=study)]
+        return [Skipped.from_error(error, place, study=study)]
 
 
 def _add_annotation(

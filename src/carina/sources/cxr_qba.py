@@ -4,11 +4,9 @@ The tables of questions are filtered by grade before the answers are read from t
 graphs are not read.
 """
 
-import os
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
@@ -16,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from carina.cases.model import Box, Case, CaseImage
+from carina.sources._archives import Archive
 from carina.sources._json import MAX_RECORD
 from carina.sources._mimic_images import MimicFolder, MimicImages, read_mimic_id
 from carina.sources._questions import CREDENTIALED, Subject, ask, decode_lenient, make_case
@@ -78,11 +77,8 @@ def read_cxr_qba(
     folder = tables or path / "metadata"
     if not (path / ANSWERS).is_file():
         raise SourceError(f"{path / ANSWERS}: missing, expected the questions and answers of all studies")
-    reader = _Reader(
-        archive=path / ANSWERS,
-        prefix=_find_prefix(path / ANSWERS),
-        images=MimicImages.at(images, NAME),
-    )
+    archive = Archive(path / ANSWERS)
+    reader = _Reader(archive=archive, prefix=_find_prefix(archive), images=MimicImages.at(images, NAME))
     for (patient, study), wanted in _select_questions(folder, grade):
         yield partial(reader.read, patient, study, wanted)
 
@@ -174,22 +170,11 @@ def _scan_table(folder: Path, name: str, columns: tuple[str, ...]) -> "pl.LazyFr
 # ---- answers --------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def _open_archive(path: Path, _process: int) -> zipfile.ZipFile:
-    """The zip file, opened once by each process: its list of members is long, and processes cannot share it."""
-    return zipfile.ZipFile(path)
-
-
-def _find_prefix(path: Path) -> str:
+def _find_prefix(archive: Archive) -> str:
     """What stands before the folder of patients in names of members; releases differ."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (OSError, zipfile.BadZipFile) as error:
-        raise SourceError(f"{path}: cannot be read: {error}") from error
-    name = next((name for name in names if name.endswith(".qa.json")), None)
+    name = next((name for name in archive.names() if name.endswith(".qa.json")), None)
     if name is None or name.count("/") < 2:
-        raise SourceError(f"{path}: holds no member such as qa/p10/p10000001/s50000001.qa.json")
+        raise SourceError(f"{archive.path}: holds no member such as qa/p10/p10000001/s50000001.qa.json")
     return "".join(f"{part}/" for part in name.split("/")[:-3])
 
 
@@ -197,51 +182,31 @@ def _find_prefix(path: Path) -> str:
 class _Reader:
     """Reads the questions of one study."""
 
-    archive: Path
+    archive: Archive
     prefix: str
     images: MimicImages
 
     def read(self, patient: str, study: str, wanted: Mapping[str, list[str]]) -> list[Item]:
         """The cases of the wanted questions, or why they cannot be used."""
-        place = f"{self.archive}: {patient}/{study}"
+        place = f"{self.archive.path}: {patient}/{study}"
         try:
             patient, study = read_mimic_id(patient, "patient_id"), read_mimic_id(study, "study_id")
             records = self._read_records(patient, study)
         except RecordError as error:
-            return [
-                Skipped(place=f"{place}/{question}", field=error.field, reason=error.reason, kind=error.kind)
-                for question in wanted
-            ]
+            return [Skipped.from_error(error, f"{place}/{question}") for question in wanted]
         items: list[Item] = []
         for question, shown in wanted.items():
             try:
                 record = _take_record(records, question)
                 items.append(self._make_case(patient, study, record, shown))
             except RecordError as error:
-                items.append(
-                    Skipped(
-                        place=f"{place}/{question}",
-                        field=error.field,
-                        reason=error.reason,
-                        kind=error.kind,
-                        study=study,
-                    )
-                )
+                items.append(Skipped.from_error(error, f"{place}/{question}", study=study))
         return items
 
     def _read_records(self, patient: str, study: str) -> dict[str, list[Fields]]:
         """The questions of the file of a study by id."""
         member = f"{self.prefix}p{patient[:2]}/p{patient}/s{study}.qa.json"
-        archive = _open_archive(self.archive, os.getpid())
-        try:
-            info = archive.getinfo(member)
-            if info.file_size > MAX_RECORD:
-                raise RecordError("file", f"{info.file_size:,} bytes, more than {MAX_RECORD:,}", kind="size")
-            content = archive.read(info)
-        except KeyError:
-            raise RecordError("file", f"no member {member}", kind="not joined") from None
-        except (OSError, zipfile.BadZipFile, EOFError) as error:
-            raise RecordError("file", f"{member} cannot be read: {error}", kind="file") from error
+        content = self.archive.read(member, max_bytes=MAX_RECORD)
         found: dict[str, list[Fields]] = {}
         for record in Fields(decode_lenient(content)).objects("questions"):
             found.setdefault(record.name("question_id") or "", []).append(record)

@@ -31,7 +31,8 @@ from carina.sources._image_sets import (
 )
 from carina.sources._json import MAX_RECORD, decode
 from carina.sources._record import RecordError, SourceError, describe
-from carina.sources._source import Item, Skipped, Stream, source
+from carina.sources._source import Item, Stream, source
+from carina.sources._study_draft import make_or_skip
 from carina.store.documents import read_file
 from carina.studies.region import Region
 
@@ -86,15 +87,9 @@ def read_labelme(
     settings = _Settings(path, images, names, looked_for, labels, compile_patient_pattern(patient_pattern))
     ids = name_studies(files)
     for number, file in enumerate(files, start=1):
-        yield partial(_read_study, file, ids[file], number, settings)
-
-
-def _read_study(file: str, study: str, number: int, settings: _Settings) -> list[Item]:
-    try:
-        return [_make_study(file, study, number, settings)]
-    except RecordError as error:
-        place = str(settings.root / file)
-        return [Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind, study=study)]
+        yield partial(
+            make_or_skip, _make_study, str(path / file), ids[file], file, ids[file], number, settings
+        )
 
 
 def _make_study(file: str, study: str, number: int, settings: _Settings) -> Item:

@@ -5,21 +5,20 @@ from pathlib import Path
 from typing import Final
 
 from carina.cases.model import Case
-from carina.sources._json import Entry, read_entries
 from carina.sources._mimic_images import MimicFolder, MimicImages, read_path_ids
 from carina.sources._questions import (
     CREDENTIALED,
     DEFECTS,
     SECOND_ID,
+    RecordReader,
     Subject,
     ask_options,
-    decode_lenient,
+    find_questions,
     find_right,
     make_case,
     read_answer,
-    read_in_batches,
 )
-from carina.sources._record import RecordError, SourceError, describe
+from carina.sources._record import RecordError, describe
 from carina.sources._source import Stream, source
 from carina.sources.swift_chat.record import Fields
 from carina.sources.swift_chat.texts import split_labels
@@ -32,10 +31,7 @@ _CONTEXT: Final = "The five images show five visits of one patient in order of t
 
 
 def _find_file(path: Path) -> Path:
-    file = path / QUESTIONS if path.is_dir() else path
-    if not file.is_file():
-        raise SourceError(f"{file}: missing, expected the questions as JSON lines")
-    return file
+    return find_questions(path, QUESTIONS, ", expected the questions as JSON lines")
 
 
 @source(
@@ -57,21 +53,18 @@ def read_mi_cxr(path: Path, *, images: MimicFolder = None) -> Stream:
     """Read one case a question, with the five images in order of time."""
     file = _find_file(path)
     reader = _Reader(file=file, images=MimicImages.at(images, NAME))
-    yield from read_in_batches(read_entries(file), reader.make, reader.place)
+    yield from reader.read()
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Reader:
+class _Reader(RecordReader):
     """Reads the records of the file."""
 
-    file: Path
     images: MimicImages
 
-    def place(self, entry: Entry) -> str:
-        return f"{self.file}: record {entry.number}"
-
-    def make(self, entry: Entry) -> Case:
-        record = Fields(decode_lenient(entry.content))
+    def make(self, number: int, record: Fields) -> Case:
+        """As `RecordReader.make`."""
+        del number
         labels, options = _read_choices(record)
         right = find_right(read_answer(record.value("answer")), labels, options)
         task = record.name("qtype") or record.required("group_type")

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from carina.cases.model import Case
-from carina.sources._json import Entry, read_entries
+from carina.sources._json import read_entries
 from carina.sources._mimic_images import MimicFolder, MimicImages, read_mimic_id
 from carina.sources._questions import (
     CREDENTIALED,
@@ -24,13 +24,13 @@ from carina.sources._questions import (
     SECOND_ID,
     ChosenSplit,
     Question,
+    RecordReader,
     Subject,
     ask,
     ask_options,
     decode_lenient,
     list_split_files,
     make_case,
-    read_in_batches,
     read_json,
 )
 from carina.sources._record import RecordError, SourceError, describe
@@ -93,7 +93,7 @@ def read_mimic_cxr_vqa(
     listed = _list_answers(folder)
     for one, file in list_split_files(folder, FILES, split):
         reader = _Reader(file=file, split=one, images=found, answers=listed)
-        yield from read_in_batches(read_entries(file), reader.make, reader.place)
+        yield from reader.read()
 
 
 def _list_answers(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -129,20 +129,17 @@ def _read_answers(record: Fields) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Reader:
+class _Reader(RecordReader):
     """Reads the records of one file."""
 
-    file: Path
     split: Split
     images: MimicImages
     answers: Mapping[str, tuple[str, ...]]
     """The closed set of answers by content."""
 
-    def place(self, entry: Entry) -> str:
-        return f"{self.file}: record {entry.number}"
-
-    def make(self, entry: Entry) -> Case:
-        record = Fields(decode_lenient(entry.content))
+    def make(self, number: int, record: Fields) -> Case:
+        """As `RecordReader.make`."""
+        del number
         patient, study = (
             read_mimic_id(record.required(field), field) for field in ("subject_id", "study_id")
         )

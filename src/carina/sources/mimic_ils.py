@@ -141,7 +141,7 @@ def read_mimic_ils(
             split = read_split(group)
             name = f"s{read_mimic_id(study, 'study_id')}"
         except RecordError as error:
-            yield Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind, study=study)
+            yield Skipped.from_error(error, place, study=study)
             continue
         make = partial(_make_study, folders, name, split, entry.number, entry.content)
         yield partial(make_or_skip, make, place, name)

@@ -208,7 +208,7 @@ def _read_phrases(file: Path) -> Iterator[tuple[_Phrase | Skipped, RowPlace]]:
         try:
             yield _parse_row(row), place
         except RecordError as error:
-            skipped = Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
+            skipped = Skipped.from_error(error, row.place)
             yield skipped, place
 
 

@@ -132,7 +132,7 @@ def read_ms_cxr_t(
         try:
             _add_pair(entries, _parse_row(row), row.number)
         except RecordError as error:
-            yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
+            yield Skipped.from_error(error, row.place)
     orders = _order_series(entries)
     root = images or (path if path.is_dir() else path.parent)
     for study, entry in entries.items():

@@ -125,7 +125,7 @@ def _index_studies(
         try:
             study = _add_row(row, place, entries, seen)
         except RecordError as error:
-            yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
+            yield Skipped.from_error(error, row.place)
         else:
             times.setdefault(study, read_date(row.values["StudyDate_DICOM"]))
 

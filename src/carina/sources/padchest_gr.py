@@ -114,7 +114,7 @@ def read_padchest_gr(path: Path, *, images: ImageFolder = None) -> Stream:
         try:
             record = decode_as(entry.content, _Record)
         except RecordError as error:
-            yield Skipped(place=where, field=error.field, reason=error.reason, kind=error.kind)
+            yield Skipped.from_error(error, where)
             continue
         study = record.StudyID
         known = _Known(rows.get(study), places.get(study, UNKNOWN))

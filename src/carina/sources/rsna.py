@@ -154,7 +154,7 @@ def _read_boxes(rows: Sequence[Row]) -> tuple[tuple[tuple[float, float, float, f
 
 
 def _skip(place: str, study: str, error: RecordError) -> Skipped:
-    return Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind, study=study)
+    return Skipped.from_error(error, place, study=study)
 
 
 # ---- the form of MD.ai ----------------------------------------------------------------------------------------------

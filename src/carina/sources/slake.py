@@ -7,19 +7,16 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from carina.cases.model import Case
-from carina.sources._json import Entry, read_entries
 from carina.sources._questions import (
     DEFECTS,
     SECOND_ID,
     ChosenSplit,
+    RecordReader,
     Subject,
-    ask,
-    decode_lenient,
+    ask_record,
     find_image,
     list_split_files,
     make_case,
-    read_answer,
-    read_in_batches,
     resolve_key,
 )
 from carina.sources._record import RecordError, describe
@@ -34,8 +31,6 @@ FILES: Final[dict[Split, tuple[str, ...]]] = {
 }  # fmt: skip
 _CHEST: Final = ("lung", "chest", "heart", "mediastin")
 """Beginnings of what SLAKE calls the location of a chest image."""
-_TASKS: Final = {"plane": "view"}
-"""Kinds of question that Carina scores, by the name it knows them under."""
 
 
 def _inputs(path: Path) -> dict[str, Path]:
@@ -88,14 +83,13 @@ def read_slake(
             location=location,
             knowledge=knowledge,
         )
-        yield from read_in_batches(read_entries(file), reader.make, reader.place)
+        yield from reader.read()
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Reader:
+class _Reader(RecordReader):
     """Reads the records of one file."""
 
-    file: Path
     split: Split
     root: Path
     folder: str
@@ -104,24 +98,15 @@ class _Reader:
     location: str
     knowledge: str
 
-    def place(self, entry: Entry) -> str:
-        return f"{self.file}: record {entry.number}"
-
-    def make(self, entry: Entry) -> Case:
-        record = Fields(decode_lenient(entry.content))
+    def make(self, number: int, record: Fields) -> Case:
+        """As `RecordReader.make`."""
+        del number
         self._check_wanted(record)
-        number, key = record.required("qid"), resolve_key(record.required("img_name"))
-        kind = (record.text("answer_type") or "").strip().upper()
-        task = (record.text("content_type") or "other").strip().lower()
-        question = ask(
-            record.required("question"),
-            read_answer(record.value("answer")),
-            task=_TASKS.get(task, task),
-            is_closed=kind == "CLOSED",
-        )
+        name, key = record.required("qid"), resolve_key(record.required("img_name"))
+        question = ask_record(record, (record.text("content_type") or "other").strip().lower())
         image = find_image(self.root, f"{self.folder}{key}", is_finished=True)
         study = key.split("/", maxsplit=1)[0]
-        subject = Subject(case=f"{NAME}-{number}", study=study, patient=None, split=self.split)
+        subject = Subject(case=f"{NAME}-{name}", study=study, patient=None, split=self.split)
         return make_case(NAME, subject, question, [image])
 
     def _check_wanted(self, record: Fields) -> None:

@@ -30,7 +30,8 @@ from carina.sources._image_sets import (
     read_categories,
 )
 from carina.sources._record import RecordError, SourceError, describe
-from carina.sources._source import Item, Skipped, Stream, source
+from carina.sources._source import Item, Stream, source
+from carina.sources._study_draft import make_or_skip
 from carina.sources._xml import read_xml
 
 Corners = Literal["pixels", "points"]
@@ -96,7 +97,9 @@ def read_voc(
     )
     ids = name_studies(files)
     for number, file in enumerate(files, start=1):
-        yield partial(_read_study, file, ids[file], number, settings)
+        yield partial(
+            make_or_skip, _make_study, str(path / file), ids[file], file, ids[file], number, settings
+        )
 
 
 def _list_labels(path: Path, files: list[str]) -> tuple[str, ...]:
@@ -108,14 +111,6 @@ def _list_labels(path: Path, files: list[str]) -> tuple[str, ...]:
             continue  # reported when the study is read
         found.update(_text(item, "name") for item in root.iter("object"))
     return tuple(sorted(found - {""}))
-
-
-def _read_study(file: str, study: str, number: int, settings: _Settings) -> list[Item]:
-    try:
-        return [_make_study(file, study, number, settings)]
-    except RecordError as error:
-        place = str(settings.root / file)
-        return [Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind, study=study)]
 
 
 def _make_study(file: str, study: str, number: int, settings: _Settings) -> Item:

@@ -7,20 +7,20 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from carina.cases.model import Case
-from carina.sources._json import Entry, read_entries
+from carina.sources._json import read_entries
 from carina.sources._questions import (
     DEFECTS,
     SECOND_ID,
+    RecordReader,
     Subject,
-    ask,
+    ask_record,
     choose_splits,
     decode_lenient,
     find_image,
+    find_questions,
     make_case,
-    read_answer,
-    read_in_batches,
 )
-from carina.sources._record import RecordError, SourceError, describe
+from carina.sources._record import RecordError, describe
 from carina.sources._source import Repaired, Stream, source
 from carina.sources.swift_chat.record import Fields
 from carina.studies.vocabulary import Split
@@ -31,17 +31,12 @@ IMAGES: Final = "VQA_RAD Image Folder"
 _BOTH_SPLITS: Final = "image in both splits"
 _TEST: Final = "test_"
 """Beginning of the phrase types of test questions."""
-_TASKS: Final = {"plane": "view"}
-"""Kinds of question that Carina scores, by the name it knows them under."""
 
 Organ = Literal["CHEST", "HEAD", "ABD", "all"]
 
 
 def _find_file(path: Path) -> Path:
-    file = path / QUESTIONS if path.is_dir() else path
-    if not file.is_file():
-        raise SourceError(f"{file}: missing; put the file of questions beside the folder {IMAGES!r}")
-    return file
+    return find_questions(path, QUESTIONS, f"; put the file of questions beside the folder {IMAGES!r}")
 
 
 @source(
@@ -83,7 +78,7 @@ def read_vqa_rad(
         splits=choose_splits(split),
         shared=_find_shared_images(file),
     )
-    yield from read_in_batches(read_entries(file), reader.make, reader.place)
+    yield from reader.read()
 
 
 def _find_shared_images(file: Path) -> frozenset[str]:
@@ -106,10 +101,9 @@ def _read_split(record: Fields) -> Split:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Reader:
+class _Reader(RecordReader):
     """Reads the records of the file."""
 
-    file: Path
     root: Path
     folder: str
     """Folder of the images below the root, with a final slash."""
@@ -118,29 +112,20 @@ class _Reader:
     shared: frozenset[str]
     """Images that have questions in both splits."""
 
-    def place(self, entry: Entry) -> str:
-        return f"{self.file}: record {entry.number}"
-
-    def make(self, entry: Entry) -> Case | Repaired | None:
-        record = Fields(decode_lenient(entry.content))
+    def make(self, number: int, record: Fields) -> Case | Repaired | None:
+        """As `RecordReader.make`."""
         split = _read_split(record)
         if split not in self.splits:
             return None
         organ = (record.text("image_organ") or "").strip().upper()
         if self.organ not in ("all", organ):
             raise RecordError("image_organ", f"is {describe(organ)}, not {self.organ}", kind="organ")
-        number, image = record.required("qid"), record.required("image_name")
-        kind = (record.text("answer_type") or "").strip().upper()
-        task = (record.text("question_type") or "").split(",")[0].strip().lower() or "other"
-        question = ask(
-            record.required("question"),
-            read_answer(record.value("answer")),
-            task=_TASKS.get(task, task),
-            is_closed=kind == "CLOSED",
-        )
+        name, image = record.required("qid"), record.required("image_name")
+        kind = (record.text("question_type") or "").split(",")[0].strip().lower() or "other"
+        question = ask_record(record, kind)
         found = find_image(self.root, f"{self.folder}{image}", is_finished=True)
-        subject = Subject(case=f"{NAME}-{number}", study=image.rsplit(".", 1)[0], patient=None, split=split)
+        subject = Subject(case=f"{NAME}-{name}", study=image.rsplit(".", 1)[0], patient=None, split=split)
         case = make_case(NAME, subject, question, [found])
         if image not in self.shared:
             return case
-        return Repaired(record=case, number=entry.number, defects={_BOTH_SPLITS: 1})
+        return Repaired(record=case, number=number, defects={_BOTH_SPLITS: 1})

@@ -182,7 +182,7 @@ def _read_study(key: str, file: str, study: str, number: int, settings: _Setting
         return [_make_study(key, file, study, number, settings)]
     except RecordError as error:
         place = str(settings.root / (key if error.field == "image" else file))
-        return [Skipped(place=place, field=error.field, reason=error.reason, kind=error.kind, study=study)]
+        return [Skipped.from_error(error, place, study=study)]
 
 
 def _make_study(key: str, file: str, study: str, number: int, settings: _Settings) -> Item:

@@ -141,10 +141,12 @@ def encode_coco(counts: Counts) -> str:
     return characters[nth < digits[:, None]].astype(np.uint8).tobytes().decode("ascii")
 
 
+@lru_cache(maxsize=1024)
 def encode_box(columns: range, rows: range, height: int, width: int) -> str:
     """COCO's compressed string of a box of whole pixels, which is not empty; as `encode_coco`, many times faster.
 
-    All its runs but the first and the last repeat, and are stored as differences of 0.
+    All its runs but the first and the last repeat, and are stored as differences of 0. The last texts are kept: whoever
+    makes a box validates it soon after.
     """
     gap, start = height - len(rows), columns.start * height + rows.start
     if gap == 0 or len(columns) == 1:

@@ -46,7 +46,7 @@ def read_gold(path: Path, graphs: dict[str, Graph]) -> Iterator[Skipped]:
             try:
                 add[name](row, graphs)
             except RecordError as error:
-                yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
+                yield Skipped.from_error(error, row.place)
 
 
 def _find_graph(row: Row, column: str, graphs: dict[str, Graph]) -> Graph:

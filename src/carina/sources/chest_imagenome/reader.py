@@ -180,7 +180,7 @@ def _read_tables(path: Path, listed: dict[str, _Listed]) -> Iterator[Skipped]:
                 )
                 listed.setdefault(row.required("dicom_id").removesuffix(".dcm"), found)
             except RecordError as error:
-                yield Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
+                yield Skipped.from_error(error, row.place)
 
 
 def _skip_unlisted(

@@ -231,9 +231,7 @@ def _read_overview(table: Table, found: ColumnMap, finder: ImageFinder) -> _Over
         try:
             one = _identify(row, found, finder)
         except RecordError as error:
-            overview.skipped.append(
-                Skipped(place=row.place, field=error.field, reason=error.reason, kind=error.kind)
-            )
+            overview.skipped.append(Skipped.from_error(error, row.place))
             continue
         overview.sizes[one.name] += 1
         if one.name not in studies:

@@ -56,9 +56,7 @@ def read_study(
     try:
         return [maker.make(place, listed)]
     except RecordError as error:
-        return [
-            Skipped(place=maker.place, field=error.field, reason=error.reason, kind=error.kind, study=study)
-        ]
+        return [Skipped.from_error(error, maker.place, study=study)]
 
 
 class _StudyMaker:
