@@ -138,7 +138,6 @@ def percept(
     """
     from carina.cases.building import read_build_report
     from carina.percept import PerceptBuildReport, build_percept
-    from carina.reports.combine import split_trust
 
     bench = build_percept(
         studies,
@@ -152,7 +151,7 @@ def percept(
         readers=readers,
         at_least=at_least,
         on_conflict=on_conflict,
-        trust=split_trust(trust),
+        trust=trust,
         workers=workers,
         progress=partial(progress, quiet=json),
     )
@@ -242,7 +241,6 @@ def trek(
       carina build trek studies -o conversations --on-conflict ask --trust label,drawing,text
     """
     from carina.cases.building import read_build_report
-    from carina.reports.combine import split_trust
     from carina.trek import TrekBuildReport, build_trek
 
     bench = build_trek(
@@ -257,7 +255,7 @@ def trek(
         extractor=extractor,
         paraphrase=paraphrase,
         on_conflict=on_conflict,
-        trust=split_trust(trust),
+        trust=trust,
         accept_terms=accept_terms,
         engine=engine,
         address=address,
@@ -353,7 +351,6 @@ def ground(
     """
     from carina.cases.building import read_build_report
     from carina.ground import GroundBuildReport, build_ground
-    from carina.reports.combine import split_trust
 
     bench = build_ground(
         studies,
@@ -366,7 +363,7 @@ def ground(
         at_least=at_least,
         box_overlap=box_overlap,
         on_conflict=on_conflict,
-        trust=split_trust(trust),
+        trust=trust,
         lateral=lateral,
         seed=seed,
         split=split,

@@ -30,7 +30,7 @@ from carina.ground.options import Ask, GroundOptions, Readers
 from carina.ground.probe import Probe, make_case
 from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, image_at, select_probes
 from carina.ground.truth import truth_of
-from carina.reports.combine import TRUST, Evidence, OnConflict, combine_with_report
+from carina.reports.combine import DEFAULT_TRUST, TRUST, OnConflict, combine_with_report, split_trust
 from carina.stats import krippendorff_alpha
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.disk_sort import sort_on_disk
@@ -87,7 +87,7 @@ def build_ground(
     box_overlap: float = BOX_OVERLAP,
     lateral: bool = False,
     on_conflict: OnConflict = "skip",
-    trust: Sequence[Evidence] = TRUST,
+    trust: str = DEFAULT_TRUST,
     seed: int = 0,
     split: str | None = None,
     on_error: OnError = "skip",
@@ -115,7 +115,7 @@ def build_ground(
         lateral: Whether lateral views are asked about too.
         on_conflict: Whether a finding is asked about ("ask") or not ("skip") where the report of the study contradicts
             what is recorded; `conflicts.csv` lists all conflicts.
-        trust: What counts where it is asked about: "drawing", "label" and "text", the most trusted first.
+        trust: What counts where it is asked about, the most trusted first, with commas between.
         seed: Seed for all random choices.
         split: Use only studies of this split: "train", "val" or "test".
         on_error: "skip" or "stop" at a study whose regions do not fit its images.
@@ -146,7 +146,7 @@ def build_ground(
         ask=ask,
         lateral=lateral,
         on_conflict=on_conflict,
-        trust=tuple(trust),
+        trust=split_trust(trust),
     )
     check_choice("on_error", on_error, get_args(OnError))
     directory = as_path(out)

@@ -53,7 +53,7 @@ from carina.percept.select import (
 )
 from carina.percept.steps import PATHS
 from carina.percept.truth import FusedMasks, SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
-from carina.reports.combine import TRUST, Evidence, OnConflict, check_trust
+from carina.reports.combine import DEFAULT_TRUST, TRUST, Evidence, OnConflict, check_trust, split_trust
 from carina.store import PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
@@ -129,7 +129,7 @@ def build_percept(
     readers: Readers = "first",
     at_least: PositiveInt | None = None,
     on_conflict: OnConflict = "skip",
-    trust: Sequence[Evidence] = TRUST,
+    trust: str = DEFAULT_TRUST,
     rules: Rules | None = None,
     workers: PositiveInt | None = None,
     progress: Progress = no_progress,
@@ -155,7 +155,7 @@ def build_percept(
         at_least: Readers who must agree, with "consensus"; more than half by default.
         on_conflict: Whether a lesion is asked about ("ask") or not ("skip") where the report of the study contradicts
             what is recorded; `conflicts.csv` lists all conflicts.
-        trust: What counts where it is asked about: "drawing", "label" and "text", the most trusted first.
+        trust: What counts where it is asked about, the most trusted first, with commas between.
         rules: Limits of the protocol, as a `carina.percept.Rules`; the defaults if None.
         workers: Number of processes; None for one per core.
         progress: Progress display, such as `carina.progress_bar`; none by default.
@@ -184,7 +184,7 @@ def build_percept(
         readers=readers,
         at_least=at_least,
         on_conflict=on_conflict,
-        trust=tuple(trust),
+        trust=split_trust(trust),
     )
     directory = as_path(out)
     _build(

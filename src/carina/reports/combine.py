@@ -39,6 +39,8 @@ AnyThing = TypeVar("AnyThing", bound=Finding | Device)
 Evidence = Literal["drawing", "label", "text"]
 TRUST: Final[tuple[Evidence, ...]] = get_args(Evidence)
 """What counts more comes first."""
+DEFAULT_TRUST: Final = "drawing,label,text"
+"""The same as an option."""
 OnConflict = Literal["skip", "ask"]
 """Whether a finding about which the records contradict each other is left out, or asked about."""
 LANGUAGE: Final = "en"

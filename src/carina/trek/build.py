@@ -6,7 +6,7 @@ machines, and an interrupted build resumes with the parts that are missing.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
@@ -31,7 +31,7 @@ from carina.cases.building import (
 )
 from carina.cases.facts import stored_name
 from carina.cases.store import CASES
-from carina.reports.combine import TRUST, Conflict, Evidence, OnConflict
+from carina.reports.combine import DEFAULT_TRUST, Conflict, OnConflict, split_trust
 from carina.store import OpenSet, PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
@@ -87,7 +87,7 @@ def build_trek(
     paraphrase: str | None = None,
     language: str = "en",
     on_conflict: OnConflict = "skip",
-    trust: Sequence[Evidence] = TRUST,
+    trust: str = DEFAULT_TRUST,
     quotas: Quotas | None = None,
     part_size: int = PART_SIZE,
     accept_terms: bool = False,
@@ -118,7 +118,7 @@ def build_trek(
         language: Language of the wording.
         on_conflict: Whether a finding is asked about ("ask") or not ("skip") where the report of the study contradicts
             what is recorded; `conflicts.csv` lists all conflicts.
-        trust: What counts where it is asked about: "drawing", "label" and "text", the most trusted first.
+        trust: What counts where it is asked about, the most trusted first, with commas between.
         quotas: How many questions of each kind are asked, on average, as a `carina.trek.Quotas`.
         part_size: Conversations in one part of the benchmark.
         accept_terms: Confirm that the terms of restricted sources allow sending their reports to the provider of the
@@ -152,7 +152,7 @@ def build_trek(
         paraphrase=paraphrase,
         language=language,
         on_conflict=on_conflict,
-        trust=tuple(trust),
+        trust=split_trust(trust),
         quotas=quotas or Quotas(),
         part_size=part_size,
     )
