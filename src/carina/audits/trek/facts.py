@@ -8,13 +8,14 @@ from typing import Final
 
 from carina.cases.facts import stored_name
 from carina.cases.model import Case, Step
-from carina.trek.facts import StudyTime, TrekStepFacts
+from carina.trek.facts import StudyTime, TrekCaseFacts, TrekStepFacts
 
 _TARGET: Final = stored_name(TrekStepFacts, "targets")
 _TRUTH: Final = stored_name(TrekStepFacts, "truth")
 _LISTED: Final = stored_name(TrekStepFacts, "listed")
 _VIEW: Final = stored_name(TrekStepFacts, "view")
 _NEGATIVE: Final = stored_name(TrekStepFacts, "negative")
+_NOT_ASKED: Final = stored_name(TrekCaseFacts, "not_asked")
 _ORDER: Final = stored_name(StudyTime, "order")
 _DATE: Final = stored_name(StudyTime, "date")
 
@@ -80,6 +81,11 @@ def has_structured_truth(step: Step) -> bool:
 def has_fact(step: Step, name: str) -> bool:
     """Whether a fact of the step has this name, or is about a thing of this kind."""
     return any(name in (fact.name, fact.about) for fact in step.facts)
+
+
+def tasks_not_asked(case: Case) -> set[str]:
+    """Tasks of which the conversation states that questions are not asked, because their key is not known."""
+    return {fact.about for fact in case.facts if fact.name == _NOT_ASKED}
 
 
 def study_orders(case: Case) -> dict[str, float | None]:

@@ -1,7 +1,8 @@
 """Gate: does a conversation have exactly the stages that its study supports?
 
-Comparison if and only if there is a prior study; outlook only with a follow-up study, of which nothing is shown;
-relations and recommendations only where some are stored.
+Findings and report always, unless the conversation states that questions of that stage are not asked because their key
+is not known. Comparison if and only if there is a prior study; outlook only with a follow-up study, of which nothing is
+shown; relations and recommendations only where some are stored.
 """
 
 from collections.abc import Iterator
@@ -9,9 +10,16 @@ from collections.abc import Iterator
 from carina.audits.gate import gate
 from carina.audits.trek.base import RuleGate, Violation
 from carina.audits.trek.conversation import Conversation
-from carina.audits.trek.facts import has_fact
+from carina.audits.trek.facts import has_fact, tasks_not_asked
 from carina.cases.model import Case
 
+_ALWAYS = {
+    2: frozenset(
+        {"presence", "any abnormality", "abnormalities", "device presence", "any device", "devices"}
+    ),
+    8: frozenset({"full report", "findings", "impression"}),
+}
+"""Stage that every conversation has -> tasks of which it may say that they are not asked."""
 _REQUIRED_FACTS = {4: "relation", 7: "recommendation"}
 """Stage -> the fact that each of its steps needs."""
 
@@ -27,7 +35,7 @@ class StageRequirements(RuleGate):
     """Stages of a conversation, beside what its study offers to ask about."""
 
     rules = (
-        "stages 2 and 8 always",
+        "stages 2 and 8, unless what they ask is not known",
         "stage 5 if and only if there is a reference study",
         "stage 6 only with a later study",
         "no image or evidence of the later study elsewhere",
@@ -44,8 +52,9 @@ class StageRequirements(RuleGate):
     def find_violations(self, conversation: Conversation) -> Iterator[Violation]:
         case = conversation.case
         first = {step.stage: step.id for step in reversed(case.steps)}
-        for stage in (2, 8):
-            if stage not in first:
+        not_asked = tasks_not_asked(case)
+        for stage, tasks in _ALWAYS.items():
+            if stage not in first and not tasks & not_asked:
                 yield Violation(self.rules[0], "", f"steps: no step of stage {stage}")
         has_reference_image = any(image.role == "reference" for image in case.images)
         if case.reference_study is not None and not has_reference_image:

@@ -137,9 +137,11 @@ def _split_prose(text: str, turn: Turn) -> list[str]:
 
 
 def find_doubled_word(tokens: list[str]) -> str | None:
-    """A word that occurs twice in a row; numbers may."""
+    """A word that occurs twice in a row; numbers may, and so may what de-identification leaves, such as "xxxx"."""
     pairs = (one for one, other in pairwise(tokens) if one == other)
-    return next((word for word in pairs if word.isalpha() and word not in _MAY_DOUBLE), None)
+    return next(
+        (word for word in pairs if word.isalpha() and word not in _MAY_DOUBLE and set(word) != {"x"}), None
+    )
 
 
 def find_repeated_phrase(tokens: list[str]) -> str | None:

@@ -130,7 +130,7 @@ def browser_data(
         CarinaError: No case of a group can be shown: the directory of the images is wrong.
     """
     images = ImageStore()
-    runs, cases = [], []
+    runs, cases, all_left_out = [], [], []
     for place, (group, style, wanted) in enumerate(zip(groups, styles, selected, strict=True)):
         has_histories = len({run.history for run in group.runs}) > 1
         runs += [
@@ -161,11 +161,13 @@ def browser_data(
             )
         for left_out in problems:
             notify(f"a case is left out of the case browser: {left_out}")
+        all_left_out += [str(left_out) for left_out in problems]
     return {
         "groups": [group.title for group in groups],
         "paths": {code: {"name": name, "meaning": PATH_MEANINGS[code]} for code, name in PATH_TITLES.items()},
         "runs": runs,
         "cases": cases,
+        "left_out": all_left_out,
         "images": images.held,
     }
 

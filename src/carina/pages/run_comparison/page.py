@@ -59,6 +59,7 @@ def render_run_comparison(
         "references": references if models else [],
         "browser": Markup(script_safe_json(browser)),  # noqa: S704 - made safe for a script element
         "shown": len(browser["cases"]),
+        "left_out": browser["left_out"],
         "total": sum(len(analysis.group.cases) for analysis in analyses),
         "break_long_words": break_long_words,
     }
