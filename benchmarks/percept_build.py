@@ -20,10 +20,13 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import cv2
+import msgspec
+import numpy as np
 
 from carina.cases import Case, Provenance, Views, open_benchmark, write_benchmark
 from carina.percept import LESIONS, LesionAnalysis, Rules, analyse_lesion
 from carina.percept.assemble import make_lesion_case
+from carina.percept.mask_options import list_option_sets
 from carina.percept.select import assign_key_positions
 from carina.phantom import Mix, PhantomOptions
 from carina.phantom.make import write_phantom
@@ -43,7 +46,7 @@ STAGES = {
     "reader's contour": "draw_outline",
     "attributes": "_record_attributes",
     "edits and points": "_find_layout",
-    "mask options": "make_option_sets",
+    "mask options": "make_mask_pool",
 }
 
 
@@ -137,7 +140,9 @@ def look(studies: Studies, targets: list[str]) -> Looked:
 
 
 def as_case(analysis: LesionAnalysis, rules: Rules, *, index: int) -> Case:
-    regions = min(analysis.attributes.locations) if analysis.attributes else 0
+    regions = min(analysis.attributes.locations, default=0) if analysis.attributes else 0
+    sets = list_option_sets(np.array(analysis.mask_overlaps), rules)
+    analysis = msgspec.structs.replace(analysis, masks=tuple(analysis.masks[n] for n in sets[0]))
     position = assign_key_positions(analysis.target, "RR", index, seed=1)
     return make_lesion_case(analysis, "RR", right_regions=regions, seed=1, rules=rules, key_position=position)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path as FilePath
@@ -32,10 +32,12 @@ from carina.cases.building import (
 from carina.models import ModelIdentity, Segmenter, identify_model
 from carina.percept.analysis import analyse_lesion, subject_of
 from carina.percept.assemble import make_lesion_case, make_lesion_free_case
-from carina.percept.attribute_steps import location_step_name
+from carina.percept.attribute_steps import asked_attributes, location_step_name
+from carina.percept.balance import FeatureBalance
 from carina.percept.build_report import CellReport, PerceptBuildReport
 from carina.percept.candidates import Candidate, Candidates, find_candidates
 from carina.percept.deformers import DeformerSource, SegmenterDeformers, warp_deformer
+from carina.percept.facts import PerceptCaseFacts
 from carina.percept.journal import FILE as JOURNAL
 from carina.percept.journal import Journal
 from carina.percept.lesions import LESIONS
@@ -60,7 +62,7 @@ from carina.store.workers import in_order
 from carina.studies import Studies
 from carina.studies.vocabulary import Split
 
-PROTOCOL_VERSION: Final = 2
+PROTOCOL_VERSION: Final = 3
 """Raised when the same studies, seed and rules give other cases."""
 PART_SIZE: Final = 256
 _NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")
@@ -342,24 +344,16 @@ def _assemble(
     fingerprint: str,
 ) -> tuple[PerceptBuildReport, list[PartInfo]]:
     """Write the cases of every target in parts; returns the build report and the parts."""
-    parts: list[PartInfo] = []
+    made: list[Case] = []
     cells: list[CellReport] = []
+    paths, masks = FeatureBalance(), FeatureBalance()
     why = Counter((skip.target, skip.reason) for skip in [*found.skipped, *analyses.skipped])
     for target in options.targets:
         cases = [
             *_make_lesion_free_cases(studies, found.absent[target], target, options),
-            *_make_lesion_cases(analyses.accepted[target], target, options),
+            *_make_lesion_cases(analyses.accepted[target], target, options, paths=paths, masks=masks),
         ]
-        # Sorted by id, so that the order of rows does not reveal the path.
-        cases.sort(key=lambda case: case.id)
-        for start in range(0, len(cases), PART_SIZE):
-            part = write_part(
-                directory,
-                len(parts),
-                cases[start : start + PART_SIZE],
-                fingerprint=fingerprint,
-            )
-            parts.append(part)
+        made += cases
         drawn = len(found.present[target]) + sum(skip.target == target for skip in found.skipped)
         unfit = sum(count for (named, _), count in found.not_absent.items() if named == target)
         for path in PATHS:
@@ -372,13 +366,29 @@ def _assemble(
                     built=sum(case.path == path for case in cases),
                     candidates=len(found.absent[target]) + unfit if absent else drawn,
                     reasons=_count_reasons(found.not_absent if absent else why, target),
+                    not_asked=_count_not_asked(case for case in cases if case.path == path),
                 )
             )
+    # Sorted by id over all targets, whose cells may differ in size: the order of rows does not reveal the path.
+    made.sort(key=lambda case: case.id)
+    parts = [
+        write_part(directory, number, made[start : start + PART_SIZE], fingerprint=fingerprint)
+        for number, start in enumerate(range(0, len(made), PART_SIZE))
+    ]
     return PerceptBuildReport(studies=found.studies, cells=tuple(cells)), parts
 
 
 def _count_reasons(why: Counter[tuple[str, str]], target: str) -> dict[str, int]:
     return {reason: count for (named, reason), count in sorted(why.items()) if named == target}
+
+
+def _count_not_asked(cases: Iterable[Case]) -> dict[str, int]:
+    counts = Counter(
+        f"{task}: {why.partition(':')[0]}"
+        for case in cases
+        for task, why in PerceptCaseFacts.of(case).not_asked.items()
+    )
+    return dict(sorted(counts.items()))
 
 
 def _make_lesion_free_cases(
@@ -395,14 +405,26 @@ def _make_lesion_free_cases(
 
 
 def _make_lesion_cases(
-    accepted: Sequence[LesionAnalysis], target: str, options: BuildOptions
+    accepted: Sequence[LesionAnalysis],
+    target: str,
+    options: BuildOptions,
+    *,
+    paths: FeatureBalance,
+    masks: FeatureBalance,
 ) -> Iterator[Case]:
     seed = options.seed
-    for path, cell in assign_paths(choose_lesions(accepted, options.per_cell), seed=seed).items():
+    lesions = choose_lesions(accepted, options.per_cell)
+    for path, cell in assign_paths(lesions, seed=seed, balance=paths).items():
         regions = assign_region_counts(cell, seed=seed)
-        for index, analysis in enumerate(choose_masks(cell)):
+        if path == "RR":
+            cell = choose_masks(cell, rules=options.rules, seed=seed, balance=masks)  # noqa: PLW2901
+        asked: Counter[str] = Counter()
+        for index, analysis in enumerate(cell):
             right = regions[index]
-            turns = {location_step_name(right): regions[:index].count(right)}
+            steps = asked_attributes(analysis.attributes)
+            turns = {step: asked[step] for step in steps}
+            turns[location_step_name(right)] = asked[location_step_name(right)]
+            asked.update((*steps, location_step_name(right)) if "4b" in steps else steps)
             yield make_lesion_case(
                 analysis,
                 path,

@@ -20,6 +20,8 @@ class CellReport(msgspec.Struct, frozen=True, kw_only=True):
     """Studies that come into question: with the lesion, or on the lesion-free path without it."""
     reasons: dict[str, int]
     """Candidates that could not be used, by reason; the two paths of a lesion share theirs."""
+    not_asked: dict[str, int] = {}
+    """By task and reason ("distribution: zone on a cut"), cases that were built without the step."""
 
 
 class PerceptBuildReport(BuildReport, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from carina.percept.deform import (
     edge_length,
     find_thickest_place,
     make_change,
+    match_straightness,
 )
 from carina.percept.outline import Outline, Window
 from carina.percept.rules import Rules
@@ -76,6 +77,8 @@ class Site:
     displacement: float
     """How far the contour moves."""
     parameters: ChangeParameters
+    drawn_area: int = 0
+    """Pixels that differ once the contour is drawn; 0 before that."""
     half: Change | None = None
     worse: Change | None = None
     overshoot: Change | None = None
@@ -140,7 +143,7 @@ class EditSpace:
         if change is None:
             return None
         point, thickness = find_thickest_place(change)
-        if not self._is_major(change, thickness):
+        if not self.is_major(change.area, thickness):
             return None
         return Site(
             point=point,
@@ -179,13 +182,15 @@ class EditSpace:
             width=parameters.width,
             chance=np.random.Generator(np.random.PCG64(parameters.seed)),
         )
-        return make_change(self.outline, window, effort, parameters.operation, parameters.area)
+        change = make_change(self.outline, window, effort, parameters.operation, parameters.area)
+        return None if change is None else match_straightness(self.outline, change)
 
-    def _is_major(self, change: Change, thickness: float) -> bool:
+    def is_major(self, area: int, thickness: float) -> bool:
+        """Whether a change of this area and thickness (in pixels) is a major one."""
         rules, scale = self.rules, self.outline.scale
         return (
-            change.area >= rules.edit_share * self.outline.area
-            and change.area >= rules.edit_area * scale**2
+            area >= rules.edit_share * self.outline.area
+            and area >= rules.edit_area * scale**2
             and thickness >= rules.edit_thickness * scale
         )
 

@@ -143,7 +143,7 @@ def place_distractors(
 ) -> list[Distractor]:
     """A sampled number of distractors, as far as there is room; `Ineligible` for fewer than the rules demand."""
     rules, scale = space.rules, space.outline.scale
-    changed = shown ^ space.outline.mask
+    changed = shown ^ space.outline.revised
     far = np.asarray(
         cv2.distanceTransform((~changed).view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5), np.float32
     )
@@ -232,7 +232,7 @@ class Layout:
     edits: tuple[Site, ...]
     distractors: tuple[Distractor, ...]
     shown: Mask
-    """The contour after the edits, in the outline's window."""
+    """The drawn contour after the edits, in the outline's window."""
     distance: Field
     """Signed distance to the shown contour, positive inside."""
 
@@ -276,15 +276,16 @@ def _place_points(space: EditSpace, edits: list[Site]) -> tuple[Occupancy, Mask,
     occupancy = Occupancy.blank(space.outline)
     for site in edits:
         reserve_edit(space, occupancy, site)
-    shown = apply_changes(space.outline.mask, [site.change for site in edits])
-    _check_pieces(space.outline.mask, shown)
+    outline = space.outline
+    shown = _draw_edits(outline, edits)
+    _check_pieces(outline.revised, shown)
     distance = signed_distance(shown)
     return occupancy, shown, distance, place_distractors(space, occupancy, edits, shown, distance)
 
 
 def _complete_layout(space: EditSpace, edits: list[Site], *, wide: float) -> Layout:
     occupancy, shown, distance, distractors = _place_points(space, edits)
-    sites = list(edits)
+    sites = _measure_drawn_edits(space, edits, shown)
     for n, site in enumerate(sites):
         sites[n] = space.add_variants(site, sites[:n] + sites[n + 1 :])
         for change in changes_at(sites[n]):
@@ -295,6 +296,36 @@ def _complete_layout(space: EditSpace, edits: list[Site], *, wide: float) -> Lay
         shown=shown,
         distance=distance,
     )
+
+
+def _draw_edits(outline: Outline, edits: Sequence[Site]) -> Mask:
+    """The drawn contour after the edits; it differs from the drawn truth at the points of the edits only."""
+    drawn = outline.draw(apply_changes(outline.mask, [site.change for site in edits]))
+    changed = np.ascontiguousarray(drawn ^ outline.revised).view(np.uint8)
+    count, labels = cv2.connectedComponents(changed, connectivity=4)
+    is_edit = np.zeros(count, bool)
+    is_edit[[labels[site.point] for site in edits]] = True
+    is_edit[0] = False
+    return np.asarray(outline.revised ^ is_edit[labels])
+
+
+def _measure_drawn_edits(space: EditSpace, edits: Sequence[Site], shown: Mask) -> list[Site]:
+    """The edits with area and thickness on the drawn contour; `Ineligible` where one is too small."""
+    changed = np.ascontiguousarray(shown ^ space.outline.revised).view(np.uint8)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(changed, connectivity=4)
+    sites = []
+    for site in edits:
+        label = int(labels[site.point])
+        left, top, width, height = (int(value) for value in stats[label, : cv2.CC_STAT_AREA])
+        drawn = np.pad(labels[top : top + height, left : left + width] == label, 1).view(np.uint8)
+        distance = cv2.distanceTransform(drawn, cv2.DIST_L2, cv2.DIST_MASK_5)
+        made = replace(
+            site, drawn_area=int(stats[label, cv2.CC_STAT_AREA]), thickness=2 * float(distance.max()) - 1
+        )
+        if not label or not space.is_major(made.drawn_area, made.thickness):
+            raise Ineligible("no room for edits", "an edit is too small once its contour is drawn")
+        sites.append(made)
+    return sites
 
 
 def _check_pieces(before: Mask, after: Mask) -> None:
