@@ -20,14 +20,11 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import cv2
-import msgspec
-import numpy as np
 
 from carina.cases import Case, Provenance, Views, open_benchmark, write_benchmark
 from carina.percept import LESIONS, LesionAnalysis, Rules, analyse_lesion
 from carina.percept.assemble import make_lesion_case
-from carina.percept.mask_options import list_option_sets
-from carina.percept.select import assign_key_positions
+from carina.percept.select import assign_key_positions, choose_masks
 from carina.phantom import Mix, PhantomOptions
 from carina.phantom.make import write_phantom
 from carina.studies import Region, Studies, open_studies
@@ -141,8 +138,7 @@ def look(studies: Studies, targets: list[str]) -> Looked:
 
 def as_case(analysis: LesionAnalysis, rules: Rules, *, index: int) -> Case:
     regions = min(analysis.attributes.locations, default=0) if analysis.attributes else 0
-    sets = list_option_sets(np.array(analysis.mask_overlaps), rules)
-    analysis = msgspec.structs.replace(analysis, masks=tuple(analysis.masks[n] for n in sets[0]))
+    (analysis,) = choose_masks([analysis], seed=1)
     position = assign_key_positions(analysis.target, "RR", index, seed=1)
     return make_lesion_case(analysis, "RR", right_regions=regions, seed=1, rules=rules, key_position=position)
 

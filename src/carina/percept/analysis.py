@@ -156,9 +156,11 @@ def _analyse(
         overlap=overlap,
         edits=_record_edits(outline, layout),
         points=_record_distractors(outline, layout),
+        shown_area=int(np.count_nonzero(layout.shown)),
+        shown_change=int(np.count_nonzero(layout.shown ^ outline.revised)),
         shown_features=tuple(measure_features(layout.shown, outline.scale).tolist()),
         masks=_record_masks(outline, pool),
-        mask_overlaps=tuple(tuple(row) for row in pool.overlaps.tolist()),
+        squares=pool.squares,
         attributes=attributes,
     )
 
@@ -180,7 +182,12 @@ def _check_overlap(study: Study, image: Image, lesion: Lesion, truth: Mask, rule
 def _record_masks(outline: Outline, pool: MaskPool) -> tuple[MaskChoice, ...]:
     return tuple(
         MaskChoice(
-            region=Region.from_mask(outline.on_image(option.mask)), kind=option.kind, features=option.features
+            region=Region.from_mask(outline.on_image(option.mask)),
+            kind=option.kind,
+            features=option.features,
+            area=option.area,
+            change=option.change,
+            as_shown=option.as_shown,
         )
         for option in pool.masks
     )

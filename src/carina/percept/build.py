@@ -51,7 +51,7 @@ from carina.percept.select import (
     choose_lesions,
     choose_masks,
 )
-from carina.percept.steps import PATHS
+from carina.percept.steps import LESION_PATHS, PATHS, Path
 from carina.percept.truth import SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
 from carina.store import PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
@@ -346,12 +346,16 @@ def _assemble(
     """Write the cases of every target in parts; returns the build report and the parts."""
     made: list[Case] = []
     cells: list[CellReport] = []
-    paths, masks = FeatureBalance(), FeatureBalance()
+    lesions = _select_lesions(analyses, options)
     why = Counter((skip.target, skip.reason) for skip in [*found.skipped, *analyses.skipped])
     for target in options.targets:
         cases = [
             *_make_lesion_free_cases(studies, found.absent[target], target, options),
-            *_make_lesion_cases(analyses.accepted[target], target, options, paths=paths, masks=masks),
+            *(
+                case
+                for path in LESION_PATHS
+                for case in _make_lesion_cases(lesions[target][path], path, options)
+            ),
         ]
         made += cases
         drawn = len(found.present[target]) + sum(skip.target == target for skip in found.skipped)
@@ -404,35 +408,43 @@ def _make_lesion_free_cases(
         )
 
 
-def _make_lesion_cases(
-    accepted: Sequence[LesionAnalysis],
-    target: str,
-    options: BuildOptions,
-    *,
-    paths: FeatureBalance,
-    masks: FeatureBalance,
-) -> Iterator[Case]:
+def _select_lesions(
+    analyses: _Analyses, options: BuildOptions
+) -> dict[str, dict[Path, list[LesionAnalysis]]]:
+    """The lesions of every target and path; contours are balanced over all targets."""
+    balance = FeatureBalance()
+    selected = {
+        target: assign_paths(
+            choose_lesions(analyses.accepted[target], options.per_cell), seed=options.seed, balance=balance
+        )
+        for target in options.targets
+    }
+    revised = choose_masks(
+        [lesion for paths in selected.values() for lesion in paths["RR"]], seed=options.seed
+    )
+    for target, paths in selected.items():
+        paths["RR"] = [lesion for lesion in revised if lesion.target == target]
+    return selected
+
+
+def _make_lesion_cases(cell: Sequence[LesionAnalysis], path: Path, options: BuildOptions) -> Iterator[Case]:
     seed = options.seed
-    lesions = choose_lesions(accepted, options.per_cell)
-    for path, cell in assign_paths(lesions, seed=seed, balance=paths).items():
-        regions = assign_region_counts(cell, seed=seed)
-        if path == "RR":
-            cell = choose_masks(cell, rules=options.rules, seed=seed, balance=masks)  # noqa: PLW2901
-        asked: Counter[str] = Counter()
-        for index, analysis in enumerate(cell):
-            right = regions[index]
-            steps = asked_attributes(analysis.attributes)
-            turns = {step: asked[step] for step in steps}
-            turns[location_step_name(right)] = asked[location_step_name(right)]
-            asked.update((*steps, location_step_name(right)) if "4b" in steps else steps)
-            yield make_lesion_case(
-                analysis,
-                path,
-                right_regions=right,
-                seed=seed,
-                rules=options.rules,
-                key_position=assign_key_positions(target, path, index, seed=seed, turns=turns),
-            )
+    regions = assign_region_counts(cell, seed=seed)
+    asked: Counter[str] = Counter()
+    for index, analysis in enumerate(cell):
+        right = regions[index]
+        steps = asked_attributes(analysis.attributes)
+        turns = {step: asked[step] for step in steps}
+        turns[location_step_name(right)] = asked[location_step_name(right)]
+        asked.update((*steps, location_step_name(right)) if "4b" in steps else steps)
+        yield make_lesion_case(
+            analysis,
+            path,
+            right_regions=right,
+            seed=seed,
+            rules=options.rules,
+            key_position=assign_key_positions(analysis.target, path, index, seed=seed, turns=turns),
+        )
 
 
 # ---- reports ------------------------------------------------------------------------------------------------------

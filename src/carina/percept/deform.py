@@ -47,9 +47,9 @@ LEAST_OF_WANTED: Final = 0.8
 
 FACET_TOLERANCES: Final = (3.0, 6.0, 10.0, 16.0)
 """Distances, in pixels of the frame, by which a new contour may be moved to make it straighter."""
-STRAIGHTER: Final = 1.6
-"""How much longer the sides of a new contour should be than those of the outline: it has corners where it begins and
-ends, and would else be less straight than what it replaces."""
+STRAIGHTER: Final = (1.0, 4.0)
+"""Range of how much longer the sides of a new contour should be than those of the outline: it has corners where it
+begins and ends, and would else be less straight than what it replaces."""
 _FEWEST_POINTS: Final = 8
 """A new contour of fewer pixels stays as it is."""
 
@@ -174,25 +174,25 @@ def _as_change(outline: Outline, window: Window, piece: Mask, operation: Operati
     )
 
 
-def match_straightness(outline: Outline, change: Change) -> Change | None:
+def match_straightness(outline: Outline, change: Change, straighter: float) -> Change | None:
     """The change with its new contour drawn in sides about as long as those of the outline.
 
     None where too little of it is left: as round as it was, it would stand out.
     """
     before = outline.mask[change.window]
-    straight = _draw_sides(change.mask, before, change.operation, outline)
+    straight = _draw_sides(change.mask, before, change.operation, outline, straighter)
     piece = _largest_piece(straight & outline.field[change.window])
     if np.count_nonzero(piece) < LEAST_OF_WANTED * change.area:
         return None
     return _as_change(outline, change.window, piece, change.operation)
 
 
-def _draw_sides(piece: Mask, before: Mask, operation: Operation, outline: Outline) -> Mask:
+def _draw_sides(piece: Mask, before: Mask, operation: Operation, outline: Outline, straighter: float) -> Mask:
     ring, count = _find_new_contour(piece, before if operation == "expansion" else ~before)
     if count < _FEWEST_POINTS:
         return piece
     tolerance = SIDE_TOLERANCE * outline.scale
-    wanted = np.log(STRAIGHTER * outline.side_length)
+    wanted = np.log(straighter * outline.side_length)
     best, least = (
         None,
         abs(np.log(mean_side([measure_sides(ring[:count], tolerance, is_closed=False)])) - wanted),

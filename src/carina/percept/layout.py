@@ -10,10 +10,11 @@ from typing import Final, Literal
 
 import cv2
 import numpy as np
+from cv2.typing import MatLike
 
 from carina.percept.anatomy import Anatomy
 from carina.percept.deform import EffortFunction, Operation, apply_changes, warp
-from carina.percept.edit_sites import EditSpace, Occupancy, Place, Site, changes_at
+from carina.percept.edit_sites import ChangeParameters, EditSpace, Occupancy, Place, Site, changes_at
 from carina.percept.outline import Field, Outline, coarsen, signed_distance
 from carina.percept.rules import Ineligible, Rules
 from carina.studies.region import Mask
@@ -122,6 +123,14 @@ def _measure_roughening(space: EditSpace, edits: list[Site]) -> float:
 
 WRONG_CHANGE_SHARES: Final = (0.09, 0.20)
 """Range of the area of a change where none is needed, as a share of the lesion: like that of a single edit."""
+ELSEWHERE: Final = 12
+"""Changes away from all points that are tried."""
+SIMPLER: Final = 8
+"""Of these, how many are tried where they make the contour simpler."""
+HOLLOW: Final = 40.0
+"""Distance over which a place counts as hollow or as a corner, in pixels of the frame."""
+WRONG_CHANGES: Final = 2
+"""Changes that are tried at one point where none is needed."""
 JITTER: Final = 0.15
 """Relative variation of the distance of a distractor point to the contour, around that of an edit's point."""
 
@@ -134,8 +143,8 @@ class Distractor:
     inside: bool
     nearest_change: float
     """Distance to the nearest pixel that an edit has changed, in pixels."""
-    site: Site | None = None
-    """The change that a revision at this point would make; None where there is no room for one."""
+    sites: tuple[Site, ...] = ()
+    """Changes that a revision at this point might make, one at a time; none where there is no room for one."""
 
 
 def place_distractors(
@@ -168,9 +177,10 @@ def place_distractors(
 def add_wrong_sites(
     space: EditSpace, occupancy: Occupancy, distractors: Sequence[Distractor], *, wide: float
 ) -> list[Distractor]:
-    """Each distractor with the change that a revision at it would make, where there is room for one."""
+    """Each distractor with the changes that a revision at it might make, where there is room for one."""
     return [
-        replace(placed, site=_find_wrong_site(space, occupancy, placed, wide=wide)) for placed in distractors
+        replace(placed, sites=_find_wrong_sites(space, occupancy, placed, wide=wide))
+        for placed in distractors
     ]
 
 
@@ -202,19 +212,84 @@ def _block_around(space: EditSpace, free: Mask, point: Place) -> None:
     cv2.circle(free.view(np.uint8), point[::-1], int(np.ceil(space.gap)), (0,), cv2.FILLED)
 
 
-def _find_wrong_site(
+def _find_wrong_sites(
     space: EditSpace, occupancy: Occupancy, distractor: Distractor, *, wide: float
-) -> Site | None:
+) -> tuple[Site, ...]:
     operation: Operation = "contraction" if distractor.inside else "expansion"
     squares = ((space.contour - np.array(distractor.point)) ** 2).sum(axis=1)
     row, column = space.contour[int(squares.argmin())]
+    found = []
+    for _ in range(WRONG_CHANGES):
+        site = space.make_site(_sample_wrong_change(space, (int(row), int(column)), operation, wide=wide))
+        if site is not None and space.is_free(occupancy, site.change):
+            found.append(site)
+    for site in found:
+        space.reserve(occupancy, site.change)
+    return tuple(found)
+
+
+def _find_sites_elsewhere(
+    space: EditSpace, rough: EditSpace, occupancy: Occupancy, *, wide: float
+) -> tuple[Site, ...]:
+    """Wrong changes away from all points. Most make the contour simpler, which changes at random places rarely do.
+
+    Places are searched on the coarse copy `rough`.
+    """
+    times = round(space.outline.scale / rough.outline.scale)
+    used = Occupancy(taken=_coarsen_taken(occupancy.taken, rough.outline.mask.shape, times))
+    around = cv2.GaussianBlur(
+        rough.outline.mask.astype(np.float32),
+        (0, 0),
+        HOLLOW * rough.outline.scale,
+        borderType=cv2.BORDER_CONSTANT,
+    )
+    found: list[Site] = []
+    for n in range(ELSEWHERE):
+        operation: Operation = "contraction" if n % 2 else "expansion"
+        place = _sample_place_elsewhere(rough, used, around, operation, simpler=n < SIMPLER)
+        if place is None:
+            continue
+        parameters = _sample_wrong_change(rough, place, operation, wide=wide)
+        site = rough.make_site(parameters)
+        if site is None or not rough.is_free(used, site.change):
+            continue
+        made = site if times == 1 else space.make_site(parameters.enlarge(times))
+        if made is not None and space.is_free(occupancy, made.change):
+            found.append(made)
+            space.reserve(occupancy, made.change)
+            rough.reserve(used, site.change)
+    return tuple(found)
+
+
+def _sample_place_elsewhere(
+    space: EditSpace, used: Occupancy, around: MatLike, operation: Operation, *, simpler: bool
+) -> Place | None:
+    """A free place on the contour; `around` is the share of pixels around each pixel that are inside.
+
+    Filling a hollow or cutting a corner makes a contour simpler.
+    """
+    some = space.contour[space.chance.integers(0, len(space.contour), PLACES)]
+    some = some[~used.taken[some[:, 0], some[:, 1]]]
+    if not len(some):
+        return None
+    inside = around[some[:, 0], some[:, 1]]
+    at = int((inside if operation == "contraction" else -inside).argmin()) if simpler else 0
+    return int(some[at, 0]), int(some[at, 1])
+
+
+def _coarsen_taken(taken: Mask, shape: tuple[int, ...], times: int) -> Mask:
+    """The pixels of a coarse copy in which any pixel is used."""
+    rows, columns = shape
+    parts = taken[: rows * times, : columns * times].reshape(rows, times, columns, times)
+    return np.asarray(parts.any(axis=(1, 3)))
+
+
+def _sample_wrong_change(
+    space: EditSpace, place: Place, operation: Operation, *, wide: float
+) -> ChangeParameters:
     least = space.rules.edit_area * space.outline.scale**2
     area = max(float(space.chance.uniform(*WRONG_CHANGE_SHARES)) * space.outline.area, least)
-    site = space.make_site(space.sample_parameters((int(row), int(column)), operation, area, wide=wide))
-    if site is None or not space.is_free(occupancy, site.change):
-        return None
-    space.reserve(occupancy, site.change)
-    return site
+    return space.sample_parameters(place, operation, area, wide=wide)
 
 
 # ---- edits and points together ----
@@ -231,6 +306,8 @@ class Layout:
 
     edits: tuple[Site, ...]
     distractors: tuple[Distractor, ...]
+    elsewhere: tuple[Site, ...]
+    """Changes away from all points, of which none is needed."""
     shown: Mask
     """The drawn contour after the edits, in the outline's window."""
     distance: Field
@@ -258,7 +335,7 @@ def make_layout(
             if times > 1:
                 _place_points(rough, edits)
                 edits = _remake_edits(space, edits, times)
-            return _complete_layout(space, edits, wide=wide)
+            return _complete_layout(space, rough, edits, wide=wide)
         except Ineligible as reason:
             failure = reason
     raise failure
@@ -283,16 +360,18 @@ def _place_points(space: EditSpace, edits: list[Site]) -> tuple[Occupancy, Mask,
     return occupancy, shown, distance, place_distractors(space, occupancy, edits, shown, distance)
 
 
-def _complete_layout(space: EditSpace, edits: list[Site], *, wide: float) -> Layout:
+def _complete_layout(space: EditSpace, rough: EditSpace, edits: list[Site], *, wide: float) -> Layout:
     occupancy, shown, distance, distractors = _place_points(space, edits)
     sites = _measure_drawn_edits(space, edits, shown)
     for n, site in enumerate(sites):
         sites[n] = space.add_variants(site, sites[:n] + sites[n + 1 :])
         for change in changes_at(sites[n]):
             space.reserve(occupancy, change)
+    distractors = add_wrong_sites(space, occupancy, distractors, wide=wide)
     return Layout(
         edits=tuple(sites),
-        distractors=tuple(add_wrong_sites(space, occupancy, distractors, wide=wide)),
+        distractors=tuple(distractors),
+        elsewhere=_find_sites_elsewhere(space, rough, occupancy, wide=wide),
         shown=shown,
         distance=distance,
     )

@@ -1,14 +1,18 @@
 """The masks to choose from after a revision: the right one, and wrong ones that a wrong revision would give.
 
 Every mask is the truth with a state at each site: revised correctly, left as shown, half revised, made worse, revised
-too far, or changed where nothing was wrong. All are drawn by the same operation. More wrong masks are made than a case
-needs, so that a benchmark can use those among which the right mask does not stand out (`carina.percept.select`).
+too far, or changed where nothing was wrong. All are drawn by the same operation. The four masks of a question are a
+square: two sites, each right or wrong, in all combinations. At each site two masks look like one state and two like the
+other, so no mask is more typical of the four than another. More wrong states are drawn than a case needs, so that a
+benchmark can use those among which the right mask does not stand out (`carina.percept.select`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,133 +24,200 @@ from carina.percept.rules import Ineligible, Rules
 from carina.studies.region import Mask
 
 OPTIONS: Final = 4
-MOST_DRAWN: Final = 24
-"""Most wrong masks that are drawn."""
+MOST_DRAWN: Final = 20
+"""Most wrong states that are drawn."""
 KEY: Final = "key"
+
+_Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class MaskOption:
-    """One of the masks, in the outline's window."""
+    """The truth with at most one wrong state, in the outline's window."""
 
     mask: Mask
     kind: str
-    """`KEY`, or what went wrong: partial, wrong_operation, overshoot, wrong_place; several joined by "+"."""
+    """`KEY`, or what went wrong: partial, wrong_operation, overshoot or wrong_place."""
     features: tuple[float, ...]
-    """`FEATURES` of the contour, and its overlap (IoU) with the shown contour."""
+    """`FEATURES` of the contour."""
+    area: int
+    change: int
+    """Pixels that differ from the right mask."""
+    as_shown: int
+    """Of these, pixels that are as in the shown contour."""
 
 
 @dataclass(frozen=True)
 class MaskPool:
-    """Masks to choose options from, the right one first."""
+    """Masks to make options from."""
 
     masks: tuple[MaskOption, ...]
-    overlaps: NDArray[np.float64]
-    """IoU of every two masks."""
+    """The right mask, then wrong ones with one wrong state each."""
+    squares: tuple[tuple[int, int], ...]
+    """Every two wrong masks that make a set of four with the right one and with both wrong states at once."""
 
 
 @dataclass(frozen=True)
 class _State:
-    """How the contour may look at a site; the first state of every site is the right one."""
+    """A wrong state of a site."""
 
+    site: int
     kind: str
-    change: Change | None
+    change: Change
 
 
 def make_mask_pool(outline: Outline, layout: Layout, rules: Rules, chance: np.random.Generator) -> MaskPool:
-    """The right mask, and wrong masks that differ from it and from the shown one as much as the rules demand.
+    """The right mask, and wrong masks of which some make sets of four that differ as much as the rules demand.
 
-    `Ineligible` where no three of them also differ enough from each other.
+    `Ineligible` where no two of them do.
     """
-    sites = _list_states(layout)
-    rows = _sample_rows(sites, chance)
-    drawn = [_draw_row(row, sites, outline) for row in rows]
-    overlaps = measure_overlaps([outline.revised, layout.shown, *drawn])
-    is_apart = (overlaps[0] <= rules.option_iou_key) & (overlaps[1] <= rules.option_iou)
-    usable = np.flatnonzero(is_apart[2:]) + 2
-    if usable.size < OPTIONS - 1:
-        raise Ineligible("no mask options", f"{usable.size} wrong masks are far enough from the right one")
-    kept = [0, *(int(n) for n in usable)]
-    between = overlaps[np.ix_(kept, kept)]
-    if not len(list_option_sets(between, rules)):
-        raise Ineligible("no mask options", "no three wrong masks differ enough from each other")
-    made = [(outline.revised, KEY)]
-    made += [(drawn[n - 2], _join_kinds(rows[n - 2], sites)) for n in kept[1:]]
+    states = _list_states(layout)
+    states = [states[n] for n in sorted(chance.permutation(len(states))[:MOST_DRAWN])]
+    right = outline.revised
+    drawn = [_draw_state(state, outline) for state in states]
+    changes, both = _count_changes([mask ^ right for mask in (layout.shown, *drawn)])
+    areas = np.array([np.count_nonzero(mask) for mask in (right, *drawn)])
+    sizes = Sizes(areas=areas, changes=np.array([0, *changes[1:]]), as_shown=np.array([0, *both[0, 1:]]))
+    pieces = [_count_pieces(mask) for mask in (right, *drawn)]
+    pairs = [
+        (one, other)
+        for one, other in combinations(range(1, len(areas)), 2)
+        if states[one - 1].site != states[other - 1].site
+        and not both[one, other]
+        and max(pieces[one], pieces[other]) <= pieces[0]
+    ]
+    shown = int(np.count_nonzero(layout.shown))
+    squares = _select_squares(np.array(pairs, np.int64).reshape(-1, 2), sizes, shown, int(changes[0]), rules)
+    if not len(squares):
+        raise Ineligible(
+            "no mask options", f"of {len(pairs)} sets of four masks, none differ enough from each other"
+        )
+    return _as_pool(
+        [(right, KEY), *((mask, state.kind) for mask, state in zip(drawn, states, strict=True))],
+        sizes,
+        squares,
+        outline.scale,
+    )
+
+
+def _as_pool(made: list[tuple[Mask, str]], sizes: "Sizes", squares: _Counts, scale: float) -> MaskPool:
+    """The masks that are in a square, numbered anew."""
+    kept = [0, *np.unique(squares).tolist()]
+    number = {old: new for new, old in enumerate(kept)}
     masks = tuple(
         MaskOption(
-            mask=mask,
-            kind=kind,
-            features=(*measure_features(mask, outline.scale).tolist(), float(overlaps[1, n])),
+            mask=made[n][0],
+            kind=made[n][1],
+            features=tuple(measure_features(made[n][0], scale).tolist()),
+            area=int(sizes.areas[n]),
+            change=int(sizes.changes[n]),
+            as_shown=int(sizes.as_shown[n]),
         )
-        for n, (mask, kind) in zip(kept, made, strict=True)
+        for n in kept
     )
-    return MaskPool(masks=masks, overlaps=between)
-
-
-def list_option_sets(overlaps: NDArray[np.float64], rules: Rules) -> NDArray[np.int64]:
-    """All sets of the right mask (0) and three wrong ones that differ enough from each other, one in a row."""
-    wrong = range(1, len(overlaps))
-    sets = np.array([(0, *three) for three in combinations(wrong, OPTIONS - 1)], np.int64).reshape(
-        -1, OPTIONS
+    return MaskPool(
+        masks=masks, squares=tuple((number[one], number[other]) for one, other in squares.tolist())
     )
-    between = overlaps[sets[:, :, None], sets[:, None, :]][:, 1:, 1:]
-    others = ~np.eye(OPTIONS - 1, dtype=bool)
-    return sets[(between[:, others] <= rules.option_iou).all(axis=1)]
 
 
-def _draw_row(row: NDArray[np.int64], sites: list[list[_State]], outline: Outline) -> Mask:
-    picked = [sites[site][state].change for site, state in enumerate(row) if state]
-    changes = [change for change in picked if change is not None]
-    mask = apply_changes(outline.mask, changes)
-    return outline.draw_changed(mask, [change.window for change in changes])
+# ---- squares ----
 
 
-def measure_overlaps(masks: list[Mask]) -> NDArray[np.float64]:
-    """IoU of every two masks."""
-    anywhere = np.logical_or.reduce(masks)
-    values = np.array([mask[anywhere] for mask in masks], np.float32)
+@dataclass(frozen=True)
+class Sizes:
+    """Numbers of pixels of masks that differ from the first one in places of their own."""
+
+    areas: _Counts
+    changes: _Counts
+    """Pixels that differ from the first mask."""
+    as_shown: _Counts
+    """Of these, pixels that are as in the shown contour."""
+
+
+@dataclass(frozen=True)
+class SquareOverlaps:
+    """IoU of the four masks of every square: the right one, both wrong ones, and the one with both wrong states."""
+
+    between: NDArray[np.float64]
+    """(squares, 4, 4)"""
+    shown: NDArray[np.float64]
+    """With the shown contour, (squares, 4)."""
+
+
+def measure_squares(squares: _Counts, sizes: Sizes, *, shown: int, shown_change: int) -> SquareOverlaps:
+    """The overlaps in squares, which follow from sizes: the changes of the two masks of a square do not touch.
+
+    Args:
+        squares: Numbers of the two masks of each square, (squares, 2).
+        sizes: Sizes of masks, the right one first.
+        shown: Pixels of the shown contour.
+        shown_change: Pixels in which it differs from the right mask.
+    """
+    has = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    gains = (sizes.areas - sizes.areas[0])[squares]
+    areas = sizes.areas[0] + gains @ has.T
+    is_different = (has[:, None] != has[None]).astype(np.int64)
+    between = np.einsum("sk,abk->sab", sizes.changes[squares], is_different)
+    to_shown = shown_change + (sizes.changes - 2 * sizes.as_shown)[squares] @ has.T
+    return SquareOverlaps(
+        between=_as_iou(areas[:, :, None] + areas[:, None, :], between),
+        shown=_as_iou(areas + shown, to_shown),
+    )
+
+
+def _as_iou(areas: _Counts, different: _Counts) -> NDArray[np.float64]:
+    """IoU of two masks from the sum of their areas and the number of pixels in which they differ."""
+    return np.asarray((areas - different) / (areas + different), np.float64)
+
+
+def _select_squares(pairs: _Counts, sizes: Sizes, shown: int, shown_change: int, rules: Rules) -> _Counts:
+    overlaps = measure_squares(pairs, sizes, shown=shown, shown_change=shown_change)
+    wrong = ~np.eye(OPTIONS - 1, dtype=bool)
+    is_apart = (
+        (overlaps.between[:, 0, 1:] <= rules.option_iou_key).all(axis=1)
+        & (overlaps.between[:, 1:, 1:][:, wrong] <= rules.option_iou).all(axis=1)
+        & (overlaps.shown <= rules.option_iou).all(axis=1)
+    )
+    return pairs[is_apart]
+
+
+def combine_kinds(one: str, other: str) -> str:
+    """What went wrong in a mask with both wrong states."""
+    return "+".join(sorted({one, other}))
+
+
+# ---- states ----
+
+
+def _draw_state(state: _State, outline: Outline) -> Mask:
+    return outline.draw_changed(apply_changes(outline.mask, [state.change]), [state.change.window])
+
+
+def _count_changes(changes: Sequence[Mask]) -> tuple[_Counts, _Counts]:
+    """Pixels of every change, and of what every two have in common."""
+    anywhere = np.logical_or.reduce(changes)
+    values = np.array([change[anywhere] for change in changes], np.float32)
     # Counts of pixels are exact in single precision up to 16 million.
-    both = np.rint(values @ values.T).astype(np.float64)
-    areas = np.diagonal(both)
-    return np.asarray(both / np.maximum(areas[:, None] + areas - both, 1), np.float64)
+    both = np.rint(values @ values.T).astype(np.int64)
+    return np.diagonal(both), both
 
 
-def _join_kinds(row: NDArray[np.int64], sites: list[list[_State]]) -> str:
-    return "+".join(sorted({sites[site][state].kind for site, state in enumerate(row) if state}))
+def _count_pieces(mask: Mask) -> int:
+    return cv2.connectedComponents(mask.view(np.uint8), connectivity=4)[0]
 
 
-def _list_states(layout: Layout) -> list[list[_State]]:
-    """The possible states of each site; edited sites come first."""
-    right = _State("", None)
-    sites = [
-        [
-            right,
-            _State("partial", site.change),
-            *(
-                _State(kind, change)
-                for kind, change in (
-                    ("partial", site.half),
-                    ("wrong_operation", site.worse),
-                    ("overshoot", site.overshoot),
-                )
-                if change is not None
-            ),
-        ]
-        for site in layout.edits
-    ]
-    wrong = [placed.site.change for placed in layout.distractors if placed.site is not None]
-    return sites + [[right, _State("wrong_place", change)] for change in wrong]
-
-
-def _sample_rows(sites: list[list[_State]], chance: np.random.Generator) -> NDArray[np.int64]:
-    """Rows of states, one column for each site: one wrong state in half of them where possible, two in the others."""
-    atoms = [(site, state) for site, states in enumerate(sites) for state in range(1, len(states))]
-    pairs = [pair for pair in combinations(atoms, 2) if pair[0][0] != pair[1][0]]
-    singles = [(atoms[n],) for n in chance.permutation(len(atoms))[: MOST_DRAWN // 2]]
-    picks: list[tuple[tuple[int, int], ...]] = [*singles]
-    picks += [pairs[n] for n in chance.permutation(len(pairs))[: MOST_DRAWN - len(singles)]]
-    rows = np.zeros((len(picks), len(sites)), np.int64)
-    for row, pick in enumerate(picks):
-        for site, state in pick:
-            rows[row, site] = state
-    return rows
+def _list_states(layout: Layout) -> list[_State]:
+    """The wrong states of each site; edited sites come first."""
+    states = []
+    for number, site in enumerate(layout.edits):
+        for kind, changes in (
+            ("partial", (site.change, *site.half)),
+            ("wrong_operation", site.worse),
+            ("overshoot", site.overshoot),
+        ):
+            states += [_State(number, kind, change) for change in changes]
+    for number, placed in enumerate(layout.distractors, start=len(layout.edits)):
+        states += [_State(number, "wrong_place", site.change) for site in placed.sites]
+    for number, site in enumerate(layout.elsewhere, start=len(layout.edits) + len(layout.distractors)):
+        states.append(_State(number, "wrong_place", site.change))
+    return states

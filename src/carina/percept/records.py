@@ -55,6 +55,11 @@ class MaskChoice(msgspec.Struct, frozen=True, kw_only=True):
     """"key" for the right mask, else what is wrong with it."""
     features: tuple[float, ...]
     """What its contour looks like; as `MaskOption.features`."""
+    area: int
+    change: int
+    """Pixels that differ from the right mask."""
+    as_shown: int
+    """Of these, pixels that are as in the shown contour."""
 
 
 class LocationChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,12 +119,15 @@ class LesionAnalysis(msgspec.Struct, frozen=True, kw_only=True, tag="analysis"):
     """IoU of the shown contour with the truth."""
     edits: tuple[ContourEdit, ...]
     points: tuple[DistractorPoint, ...]
+    shown_area: int
+    shown_change: int
+    """Pixels in which the shown contour differs from `revised`."""
     shown_features: tuple[float, ...]
     """What the shown contour looks like; `FEATURES` of it."""
     masks: tuple[MaskChoice, ...]
-    """Masks to choose from, the right one first; a case uses four of them."""
-    mask_overlaps: tuple[tuple[float, ...], ...]
-    """IoU of every two of these masks."""
+    """The right mask, then wrong ones with one wrong state each; once chosen, the four masks of a question."""
+    squares: tuple[tuple[int, int], ...]
+    """Every two wrong masks that make a set of four with the right one and with both wrong states at once."""
     attributes: AttributeTruth | None
     """None for lesions that the protocol does not describe."""
 
