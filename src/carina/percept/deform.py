@@ -181,6 +181,8 @@ def match_straightness(outline: Outline, change: Change, straighter: float) -> C
     """
     before = outline.mask[change.window]
     straight = _draw_sides(change.mask, before, change.operation, outline, straighter)
+    if straight is change.mask:
+        return change
     piece = _largest_piece(straight & outline.field[change.window])
     if np.count_nonzero(piece) < LEAST_OF_WANTED * change.area:
         return None

@@ -218,6 +218,8 @@ def _find_wrong_sites(
     operation: Operation = "contraction" if distractor.inside else "expansion"
     squares = ((space.contour - np.array(distractor.point)) ** 2).sum(axis=1)
     row, column = space.contour[int(squares.argmin())]
+    if occupancy.taken[row, column]:
+        return ()
     found = []
     for _ in range(WRONG_CHANGES):
         site = space.make_site(_sample_wrong_change(space, (int(row), int(column)), operation, wide=wide))

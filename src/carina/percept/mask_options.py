@@ -203,7 +203,7 @@ def _count_changes(changes: Sequence[Mask]) -> tuple[_Counts, _Counts]:
 
 
 def _count_pieces(mask: Mask) -> int:
-    return cv2.connectedComponents(mask.view(np.uint8), connectivity=4)[0]
+    return len(cv2.findContours(mask.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)[0])
 
 
 def _list_states(layout: Layout) -> list[_State]:
