@@ -11,7 +11,7 @@ from scipy import ndimage
 
 from carina.percept.anatomy import name_region
 from carina.percept.deform import OPPOSITE, warp
-from carina.percept.edit_sites import SEPARATION, ChangeParameters, EditSpace, Occupancy
+from carina.percept.edit_sites import SEPARATION, ChangeParameters, EditSpace, Occupancy, changes_at
 from carina.percept.layout import find_edits, make_layout, place_distractors
 from carina.percept.outline import draw_outline, signed_distance
 from carina.percept.rules import Ineligible, Rules
@@ -149,23 +149,24 @@ def test_changes_by_wrong_revisions_do_not_touch_other_sites(chest, truth, seed)
     scene, outline, layout = found
     sites = []
     for site in layout.edits:
-        own = {"edit": site.change, "half": site.half, "worse": site.worse, "overshoot": site.overshoot}
-        masks = {kind: change_mask(outline, change) for kind, change in own.items() if change is not None}
-        if "half" in masks:
+        edit = change_mask(outline, site.change)
+        for half in (change_mask(outline, change) for change in site.half):
             # Straight sides make each of them a little larger or smaller.
-            assert (masks["half"] & masks["edit"]).sum() >= 0.8 * masks["half"].sum()
-            assert 0.3 * site.change.area <= masks["half"].sum() <= 0.75 * site.change.area
-        if "worse" in masks:
-            assert (masks["edit"] & masks["worse"]).sum() >= 0.8 * masks["edit"].sum()
-            assert 1.2 * site.change.area <= masks["worse"].sum()
-        if "overshoot" in masks:
-            assert site.overshoot.operation == OPPOSITE[site.change.operation]
-            assert not (masks["overshoot"] & masks["edit"]).any()
-        sites.append(np.logical_or.reduce(list(masks.values())))
+            assert (half & edit).sum() >= 0.75 * half.sum()
+            assert 0.25 * site.change.area <= half.sum() <= 0.9 * site.change.area
+        for worse in (change_mask(outline, change) for change in site.worse):
+            assert (edit & worse).sum() >= 0.75 * edit.sum()
+            assert 1.1 * site.change.area <= worse.sum()
+        for change in site.overshoot:
+            assert change.operation == OPPOSITE[site.change.operation]
+            assert not (change_mask(outline, change) & edit).any()
+        sites.append(np.logical_or.reduce([change_mask(outline, change) for change in changes_at(site)]))
     for placed in layout.distractors:
-        if placed.site is not None:
-            assert placed.site.change.operation == ("contraction" if placed.inside else "expansion")
-            sites.append(change_mask(outline, placed.site.change))
+        if placed.sites:
+            side = "contraction" if placed.inside else "expansion"
+            assert {site.change.operation for site in placed.sites} == {side}
+            sites.append(np.logical_or.reduce([change_mask(outline, site.change) for site in placed.sites]))
+    sites += [change_mask(outline, site.change) for site in layout.elsewhere]
     gap = max(1, round(SEPARATION * scene.scale))
     for one, other in combinations(sites, 2):
         assert ndimage.distance_transform_edt(~one)[other].min(initial=np.inf) >= gap

@@ -1,7 +1,7 @@
 """Who gets into a benchmark: even classes, alike in size, every place equally often."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import msgspec
 import numpy as np
@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carina.percept.contour_features import FEATURES
-from carina.percept.rules import Rules
 from carina.percept.select import (
     analyses_needed,
     assign_key_positions,
@@ -146,25 +145,42 @@ def test_key_positions_do_not_depend_on_the_order_of_calls():
 
 def test_masks_are_chosen_so_that_no_feature_finds_the_right_one(many):
     chance = np.random.default_rng(5)
-    count, width = 9, len(FEATURES) + 1
+    count = 9
+    squares = tuple(combinations(range(1, count), 2))
     lesions = []
     for one in many(80):
-        features = chance.normal(0, 0.1, (count, width))
+        features = chance.normal(0, 0.1, (count, len(FEATURES)))
         features[0] -= 0.03
-        masks = tuple(replace(one.masks[0], features=tuple(row)) for row in features.tolist())
-        overlaps = tuple(tuple(row) for row in np.full((count, count), 0.5).tolist())
-        lesions.append(replace(one, masks=masks, mask_overlaps=overlaps))
-    chosen = choose_masks(lesions, rules=Rules(), seed=1)
+        masks = tuple(
+            replace(one.masks[0], features=tuple(row), change=0 if n == 0 else 100)
+            for n, row in enumerate(features.tolist())
+        )
+        lesions.append(replace(one, masks=masks, squares=squares))
+    chosen = choose_masks(lesions, seed=1)
     assert studies_of(chosen) == studies_of(lesions)
     sets = np.array([[mask.features for mask in one.masks] for one in chosen])
-    assert sets.shape == (80, 4, width)
+    assert sets.shape == (80, 4, len(FEATURES))
     for one, of in zip(chosen, lesions, strict=True):
         assert one.masks[0] == of.masks[0]
-        assert set(one.masks[1:]) <= set(of.masks[1:])
-    # Without a choice the right mask would be the first in 0.37 of the sets, and the last in 0.16 of them.
+        assert set(one.masks[1:3]) <= set(of.masks[1:])
+    np.testing.assert_allclose(sets[:, 3], sets[:, 1] + sets[:, 2] - sets[:, 0])
+    # Without a choice the right mask would be the first in 0.36 of the sets, and the last in 0.16 of them.
     assert (sets.argmin(axis=1) == 0).mean() < 0.32
     assert (sets.argmax(axis=1) == 0).mean() > 0.19
-    assert choose_masks(lesions, rules=Rules(), seed=1) == chosen
+    assert choose_masks(lesions, seed=1) == chosen
+
+
+def test_the_fourth_mask_has_both_wrong_states(analyses):
+    (one,) = choose_masks(analyses[:1], seed=1)
+    right, first, second, both = (choice.region.to_mask() for choice in one.masks)
+    np.testing.assert_array_equal(both, right ^ (first ^ right) ^ (second ^ right))
+    assert not ((first ^ right) & (second ^ right)).any()
+    assert one.masks[3].area == both.sum()
+    assert one.masks[3].kind == "+".join(sorted({one.masks[1].kind, one.masks[2].kind}))
+
+
+def test_no_lesions_need_no_masks():
+    assert choose_masks([], seed=1) == []
 
 
 def test_sizes_of_chosen_lesions_are_sorted_within_a_path(many):

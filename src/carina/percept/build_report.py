@@ -1,5 +1,7 @@
 """What `carina build percept` reports."""
 
+from collections import Counter
+
 import msgspec
 
 from carina.cases.build_report import BuildReport
@@ -29,6 +31,14 @@ class PerceptBuildReport(BuildReport, frozen=True, kw_only=True):
 
     cells: tuple[CellReport, ...]
     """Every lesion on every path."""
+
+    @property
+    def not_asked(self) -> dict[str, int]:
+        """By task and reason, cases of all cells that were built without the step."""
+        total: Counter[str] = Counter()
+        for cell in self.cells:
+            total.update(cell.not_asked)
+        return dict(sorted(total.items()))
 
     @property
     def unfilled(self) -> tuple[CellReport, ...]:
