@@ -24,7 +24,7 @@ import cv2
 from carina.cases import Case, Provenance, Views, open_benchmark, write_benchmark
 from carina.percept import LESIONS, LesionAnalysis, Rules, analyse_lesion
 from carina.percept.assemble import make_lesion_case
-from carina.percept.select import assign_key_positions
+from carina.percept.select import assign_key_positions, choose_masks
 from carina.phantom import Mix, PhantomOptions
 from carina.phantom.make import write_phantom
 from carina.studies import Region, Studies, open_studies
@@ -43,7 +43,7 @@ STAGES = {
     "reader's contour": "draw_outline",
     "attributes": "_record_attributes",
     "edits and points": "_find_layout",
-    "mask options": "make_option_sets",
+    "mask options": "make_mask_pool",
 }
 
 
@@ -137,7 +137,8 @@ def look(studies: Studies, targets: list[str]) -> Looked:
 
 
 def as_case(analysis: LesionAnalysis, rules: Rules, *, index: int) -> Case:
-    regions = min(analysis.attributes.locations) if analysis.attributes else 0
+    regions = min(analysis.attributes.locations, default=0) if analysis.attributes else 0
+    (analysis,) = choose_masks([analysis], seed=1)
     position = assign_key_positions(analysis.target, "RR", index, seed=1)
     return make_lesion_case(analysis, "RR", right_regions=regions, seed=1, rules=rules, key_position=position)
 

@@ -53,7 +53,7 @@ def test_the_edits_are_the_difference_between_shown_and_revised(analyses):
             assert pieces[row, column] > 0
             held.add(pieces[row, column])
             assert edit.area == piece.sum()
-            assert edit.share == pytest.approx(piece.sum() / revised.sum())
+            assert edit.share == pytest.approx(piece.sum() / one.area)
             assert edit.share >= RULES.edit_share
             # The contour was pushed out where shown is larger than it should be.
             assert shown[row, column] == (edit.operation == "expansion")
@@ -134,12 +134,17 @@ def test_ineligible_studies_have_a_reason(chest):
     broken = Region(256, 256, Region.from_mask(mask).counts[:-3])
     assert of(chest.finding("edema", broken))[0] == "damaged region"
     assert of(good, view="lateral") == ("no frontal image", "views: lateral")
+
+
+def test_a_question_on_a_cut_is_not_asked_and_the_lesion_is_kept(chest):
     # Half of one lung and a third more on the other side: neither similar nor clearly larger.
     right, left = chest.lungs()
     rows = np.arange(256)[:, None]
-    assert (
-        of(chest.finding("edema", (right & (rows > 130)) | (left & (rows > 150))))[0] == "size ratio on a cut"
-    )
+    drawn = chest.study(chest.finding("edema", (right & (rows > 130)) | (left & (rows > 150))))
+    one = analyse_lesion(drawn, "edema", seed=1, rules=RULES)
+    assert one.attributes.comparison is None
+    assert one.attributes.not_asked == {"comparison": "size ratio on a cut: 1.57"}
+    assert (one.attributes.distribution, set(one.attributes.severity)) == ("3", {"right"})
 
 
 def test_all_findings_of_a_name_are_one_lesion_by_one_annotator(chest):
@@ -266,4 +271,5 @@ def test_a_lesion_under_another_dense_finding_is_ineligible(chest):
     assert reason(hidden) == ("overlaps another finding", "lung opacity covers 50% of it")
     # What is dense stands out from haze.
     dense = chest.study(chest.finding("consolidation", mask), chest.finding("edema", half, number=2))
-    assert reason(dense, "consolidation")[0] != "overlaps another finding"
+    outcome = analyse_lesion(dense, "consolidation", seed=1, rules=RULES)
+    assert getattr(outcome, "reason", "") != "overlaps another finding"

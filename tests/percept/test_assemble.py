@@ -82,11 +82,17 @@ def test_the_declared_records_hold_every_fact_in_the_order_of_its_rows(cases):
             assert PerceptStepFacts.of(step).rows() == step.facts
 
 
+STEPS = {"distribution": "4a", "location": "4b", "severity": "4c", "comparison": "4d"}
+
+
 def test_every_path_has_its_questions_in_order(cases):
     for case in cases:
         heart = case.target == "cardiomegaly"
-        assert len(case.steps) == (CALLS_OF_HEARTS if heart else CALLS)[case.path]
-        expected = [step for step in ORDER[case.path] if not (heart and step.startswith("4"))]
+        left_out = {STEPS[task] for task in PerceptCaseFacts.of(case).not_asked}
+        assert len(case.steps) == (CALLS_OF_HEARTS if heart else CALLS)[case.path] - len(left_out)
+        expected = [
+            step for step in ORDER[case.path] if not (heart and step.startswith("4")) and step not in left_out
+        ]
         assert [step.id for step in case.steps] == expected
         assert [step.stage for step in case.steps] == [int(step.id[0]) for step in case.steps]
 
@@ -292,9 +298,14 @@ def test_attributes_are_keyed_as_described(cases, analyses):
         for one, case in zip(analyses, of(cases, path), strict=True):
             if one.attributes is None:
                 continue
-            count = len(one.attributes.affected)
-            assert case.step("4a").key.options == ("4+" if count >= 4 else str(count),)
-            assert case.step("4d").key.options == (one.attributes.comparison,)
+            count, left_out = len(one.attributes.affected), one.attributes.not_asked
+            assert PerceptCaseFacts.of(case).not_asked == left_out
+            if "distribution" not in left_out:
+                assert case.step("4a").key.options == ("4+" if count >= 4 else str(count),)
+            if "comparison" not in left_out:
+                assert case.step("4d").key.options == (one.attributes.comparison,)
+            if {"severity", "location"} & set(left_out):
+                continue
             severity = case.step("4c")
             side = PerceptStepFacts.of(severity).side
             assert f"the patient's {side} lung" in severity.question

@@ -15,7 +15,7 @@ from carina.percept.attributes import (
     measure_stable_attributes,
     without_margins,
 )
-from carina.percept.rules import Ineligible, Rules
+from carina.percept.rules import Rules
 from carina.store.seeding import rng
 from carina.studies.lungs import lung_parts
 from carina.studies.vocabulary import ZONES
@@ -45,10 +45,11 @@ def filled(*amounts):
     return mask
 
 
-def refused(mask, anatomy, rules=RULES):
-    with pytest.raises(Ineligible) as found:
-        measure_attributes(mask, anatomy, rules)
-    return found.value.reason
+def refused(mask, anatomy, rules=RULES, *, task="distribution"):
+    """Why an attribute is not asked."""
+    found = measure_attributes(mask, anatomy, rules)
+    assert getattr(found, task) in (None, {})
+    return found.not_asked[task].partition(":")[0]
 
 
 # ---- the cuts, one by one ----
@@ -99,7 +100,8 @@ def test_a_lung_holds_the_lesion_from_a_fiftieth_on_and_is_free_of_it_up_to_a_fi
         assert found.comparison == comparison, pixels
         assert set(found.severity) == ({"right"} if comparison == "one" else {"right", "left"})
     for pixels in (13, 60, 119):
-        assert refused(filled(right, ("left", 0, pixels)), square) == "lung presence on a cut"
+        mask = filled(right, ("left", 0, pixels))
+        assert refused(mask, square, task="comparison") == "lung presence on a cut"
 
 
 @pytest.mark.parametrize(
@@ -126,11 +128,27 @@ def test_severity_is_classified_by_thirds_with_a_margin(square, pixels, severity
     assert found.severity.get("left") == severity
 
 
-def test_a_lesion_whose_severity_is_undecided_in_every_lung_is_refused(square):
+def test_severity_that_is_undecided_in_every_lung_is_not_asked_and_the_others_are(square):
     rules = Rules(region=without_margins(RULES).region)
-    with pytest.raises(Ineligible) as found:
-        measure_stable_attributes(filled(("left", 0, 2000)), (), square, rules, scale=0.25)
-    assert found.value.reason == "severity on a cut"
+    found = measure_stable_attributes(filled(("left", 0, 2000)), (), square, rules, scale=0.25)
+    assert found.not_asked == {"severity": "severity on a cut: right 0.000, left 0.333"}
+    assert (found.distribution, found.comparison) == ("1", "one")
+
+
+def test_a_zone_on_a_cut_does_not_matter_where_four_others_are_covered(square):
+    # 400 of 2000 px are the cut itself.
+    four = [("right", 0, ZONE), ("right", 50, ZONE), ("left", 0, ZONE), ("left", 50, ZONE)]
+    found = measure_attributes(filled(*four, ("right", 100, 400)), square, RULES)
+    assert (found.distribution, found.not_asked.get("distribution")) == ("4+", None)
+    assert len(found.affected) == 4
+    assert refused(filled(*four[1:], ("right", 0, 400)), square) == "zone on a cut"
+
+
+def test_a_small_lesion_is_asked_what_is_clear_of_it(square):
+    # 200 of 2000 px of a zone: no zone is covered, but the lesion is in one lung, and a small part of it.
+    found = measure_stable_attributes(filled(("right", 0, 200)), (), square, RULES, scale=0.25)
+    assert found.not_asked == {"distribution": "no zone covered: at most 0.10 of a zone"}
+    assert (found.severity, found.comparison) == ({"right": "low"}, "one")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +169,7 @@ def test_a_lesion_whose_severity_is_undecided_in_every_lung_is_refused(square):
 def test_sides_are_similar_up_to_13_tenths_and_differ_from_17_tenths_on(square, right, left, comparison):
     mask = filled(("right", 0, right), ("left", 0, left))
     if comparison is None:
-        assert refused(mask, square) == "size ratio on a cut"
+        assert refused(mask, square, task="comparison") == "size ratio on a cut"
     else:
         assert measure_attributes(mask, square, RULES).comparison == comparison
 
@@ -273,6 +291,10 @@ def keys_of(mask, right, left):
     }
 
 
+def count_key(zones):
+    return str(len(zones)) if len(zones) < 4 else "4+"
+
+
 @st.composite
 def lesions(draw):
     """One to four discs and ellipses, some filling a lung, some mirrored, in a chest of 256 px."""
@@ -301,16 +323,14 @@ def test_accepted_keys_stay_when_the_mask_grows_or_shrinks_by_a_pixel(chest, mas
     right, left = chest.lungs()
     mask &= right | left
     coded = chest.anatomy()
-    try:
-        found = measure_stable_attributes(mask, (), coded, RULES, scale=0.25)
-    except Ineligible:
-        return
+    found = measure_stable_attributes(mask, (), coded, RULES, scale=0.25)
     for shape, element in ELEMENTS.items():
         for change in (None, cv2.dilate, cv2.erode):
             other = mask if change is None else change(mask.view(np.uint8), element).astype(bool)
             keys = keys_of(other, right, left)
-            assert keys["zones"] == found.affected, (shape, change)
-            assert keys["comparison"] == found.comparison
+            if found.distribution is not None:
+                assert count_key(keys["zones"]) == found.distribution, (shape, change)
+            assert found.comparison in (None, keys["comparison"])
             assert {side: keys["severity"][side] for side in found.severity} == found.severity
             assert [name for name in found.inside if not keys["regions"][name]] == [], shape
             assert [name for name in found.outside if keys["regions"][name]] == [], shape
@@ -329,21 +349,19 @@ def test_keys_stay_at_three_pixels_of_the_frame(chest, size):
         mask = (right & chest.ellipse(75 * k, y, 40 * k, chance.uniform(30, 80) * k, size=size)) | (
             left & chest.ellipse(184 * k, y, 40 * k, chance.uniform(10, 80) * k, size=size)
         )
-        try:
-            found = measure_stable_attributes(mask, (), coded, RULES, scale=size / 1024)
-        except Ineligible:
-            continue
-        accepted += 1
+        found = measure_stable_attributes(mask, (), coded, RULES, scale=size / 1024)
+        accepted += not found.not_asked
         for change in (cv2.dilate, cv2.erode):
             keys = keys_of(change(mask.view(np.uint8), disc).astype(bool), right, left)
-            assert (keys["zones"], keys["comparison"]) == (found.affected, found.comparison)
+            assert found.distribution in (None, count_key(keys["zones"]))
+            assert found.comparison in (None, keys["comparison"])
             assert {side: keys["severity"][side] for side in found.severity} == found.severity
             assert all(keys["regions"][name] for name in found.inside)
             assert not any(keys["regions"][name] for name in found.outside)
     assert accepted >= 2
 
 
-def test_a_mask_whose_key_would_flip_is_refused(square):
+def test_an_attribute_whose_key_would_flip_is_not_asked(square):
     # 500 px are a quarter of the upper zone: 12 rows and a half. Shrunk by a pixel all round, a thin bar loses
     # two of 13 rows and two of 40 columns, so it keeps 11 x 38 = 418 of at least 400: stable. Cut into combs it is not.
     whole = filled(("right", 50, ZONE))
@@ -355,16 +373,16 @@ def test_a_mask_whose_key_would_flip_is_refused(square):
         "right upper zone",
         "right mid zone",
     )
-    with pytest.raises(Ineligible) as found:
-        measure_stable_attributes(comb, (), square, RULES, scale=0.25)
-    assert found.value.reason == "unstable attribute"
+    found = measure_stable_attributes(comb, (), square, RULES, scale=0.25)
+    assert found.distribution is None
+    assert found.not_asked["distribution"] == "unstable attribute: shrunk by 1 px"
 
 
 def test_a_redrawn_contour_with_another_key_excludes_the_mask_or_its_regions(square):
     mask = filled(("right", 0, 5000))
-    with pytest.raises(Ineligible) as found:
-        measure_stable_attributes(mask, (filled(("right", 0, 3500)),), square, RULES, scale=0.25)
-    assert (found.value.reason, found.value.detail) == ("unstable attribute", "redrawn")
+    found = measure_stable_attributes(mask, (filled(("right", 0, 3500)),), square, RULES, scale=0.25)
+    assert found.not_asked == dict.fromkeys(("distribution", "severity"), "unstable attribute: redrawn")
+    assert found.comparison == "one"
     # Down to row 118, the outer half of the lower zone is not covered in the redrawn mask: 8 of 50 rows of 20 columns.
     mask = filled(("right", 0, 118 * WIDTH))
     other = mask.copy()
@@ -384,10 +402,7 @@ def test_a_redrawn_contour_with_another_key_excludes_the_mask_or_its_regions(squ
 def test_regions_to_choose_from_are_clear_and_never_near_duplicates(chest, mask, right, seed):
     coded = chest.anatomy()
     mask &= coded.lungs
-    try:
-        found = measure_stable_attributes(mask, (), coded, RULES, scale=0.25)
-    except Ineligible:
-        return
+    found = measure_stable_attributes(mask, (), coded, RULES, scale=0.25)
     chosen = choose_regions(found, coded, RULES, right=right, chance=rng(seed))
     if chosen is None:
         return
@@ -414,6 +429,5 @@ def test_location_questions_have_zero_to_three_right_regions_where_these_do_not_
 
 def test_tiny_lesions_cover_no_zone(chest):
     coded = chest.anatomy()
-    with pytest.raises(Ineligible) as found:
-        measure_stable_attributes(chest.rectangle(100, 70, 10, 10), (), coded, RULES, scale=0.25)
-    assert found.value.reason == "no zone covered"
+    found = measure_stable_attributes(chest.rectangle(100, 70, 10, 10), (), coded, RULES, scale=0.25)
+    assert found.not_asked["distribution"].startswith("no zone covered")

@@ -11,7 +11,7 @@ from scipy import ndimage
 
 from carina.percept.anatomy import name_region
 from carina.percept.deform import OPPOSITE, warp
-from carina.percept.edit_sites import SEPARATION, ChangeParameters, EditSpace, Occupancy
+from carina.percept.edit_sites import SEPARATION, ChangeParameters, EditSpace, Occupancy, changes_at
 from carina.percept.layout import find_edits, make_layout, place_distractors
 from carina.percept.outline import draw_outline, signed_distance
 from carina.percept.rules import Ineligible, Rules
@@ -62,11 +62,10 @@ def change_mask(outline, change):
 def check_layout(scene, outline, layout, wanted, rules=RULES):
     """Every rule, from pixels and points alone."""
     scale = scene.scale
-    edits = [change_mask(outline, site.change) for site in layout.edits]
-    changed = np.logical_or.reduce(edits)
-    np.testing.assert_array_equal(layout.shown ^ outline.mask, changed)
-    assert sum(edit.sum() for edit in edits) == changed.sum()
-    assert ndimage.label(changed, np.ones((3, 3)))[1] == len(edits) <= rules.max_edits
+    changed = layout.shown ^ outline.revised
+    pieces, count = ndimage.label(changed)
+    edits = [pieces == pieces[site.point] for site in layout.edits]
+    assert count == len(edits) == len({pieces[site.point] for site in layout.edits}) <= rules.max_edits
     assert not (layout.shown & ~outline.field).any()
 
     needed = {OPPOSITE[site.change.operation] for site in layout.edits}
@@ -76,15 +75,15 @@ def check_layout(scene, outline, layout, wanted, rules=RULES):
         assert (layout.shown[edit] == added).all()
         assert edit[site.point]
         assert [other[site.point] for other in edits].count(True) == 1
-        assert edit.sum() == site.change.area >= rules.edit_share * outline.area
-        assert site.change.area >= rules.edit_area * scale**2
+        assert edit.sum() == site.drawn_area >= rules.edit_share * outline.area
+        assert site.drawn_area >= rules.edit_area * scale**2
         thickness = 2 * ndimage.distance_transform_edt(np.pad(edit, 1)).max() - 1
         assert thickness >= NEARLY * rules.edit_thickness * scale
         assert site.thickness == pytest.approx(thickness, rel=0.05)
         inside = ndimage.distance_transform_edt(outline.mask)
         outside = ndimage.distance_transform_edt(~outline.mask)
         moved = np.where(outline.mask, inside, outside)[edit].max()
-        assert site.displacement == pytest.approx(moved, rel=0.05, abs=1.5)
+        assert site.displacement == pytest.approx(moved, rel=0.05, abs=2.0)
         row, column = (place + part.start for place, part in zip(site.point, outline.window, strict=True))
         assert site.place == (name_region(scene.anatomy, row, column) or "mediastinum")
 
@@ -99,7 +98,7 @@ def check_layout(scene, outline, layout, wanted, rules=RULES):
         assert outline.field[placed.point]
         assert far[placed.point] >= NEARLY * rules.change_gap * scale
         assert placed.nearest_change == pytest.approx(far[placed.point], rel=0.03)
-    pieces = [ndimage.label(mask)[1] for mask in (outline.mask, layout.shown)]
+    pieces = [ndimage.label(mask)[1] for mask in (outline.revised, layout.shown)]
     assert pieces[1] <= pieces[0]
 
 
@@ -150,22 +149,24 @@ def test_changes_by_wrong_revisions_do_not_touch_other_sites(chest, truth, seed)
     scene, outline, layout = found
     sites = []
     for site in layout.edits:
-        own = {"edit": site.change, "half": site.half, "worse": site.worse, "overshoot": site.overshoot}
-        masks = {kind: change_mask(outline, change) for kind, change in own.items() if change is not None}
-        if "half" in masks:
-            assert not (masks["half"] & ~masks["edit"]).any()
-            assert 0.4 * site.change.area <= masks["half"].sum() <= 0.65 * site.change.area
-        if "worse" in masks:
-            assert not (masks["edit"] & ~masks["worse"]).any()
-            assert 1.3 * site.change.area <= masks["worse"].sum()
-        if "overshoot" in masks:
-            assert site.overshoot.operation == OPPOSITE[site.change.operation]
-            assert not (masks["overshoot"] & masks["edit"]).any()
-        sites.append(np.logical_or.reduce(list(masks.values())))
+        edit = change_mask(outline, site.change)
+        for half in (change_mask(outline, change) for change in site.half):
+            # Straight sides make each of them a little larger or smaller.
+            assert (half & edit).sum() >= 0.75 * half.sum()
+            assert 0.25 * site.change.area <= half.sum() <= 0.9 * site.change.area
+        for worse in (change_mask(outline, change) for change in site.worse):
+            assert (edit & worse).sum() >= 0.75 * edit.sum()
+            assert 1.1 * site.change.area <= worse.sum()
+        for change in site.overshoot:
+            assert change.operation == OPPOSITE[site.change.operation]
+            assert not (change_mask(outline, change) & edit).any()
+        sites.append(np.logical_or.reduce([change_mask(outline, change) for change in changes_at(site)]))
     for placed in layout.distractors:
-        if placed.site is not None:
-            assert placed.site.change.operation == ("contraction" if placed.inside else "expansion")
-            sites.append(change_mask(outline, placed.site.change))
+        if placed.sites:
+            side = "contraction" if placed.inside else "expansion"
+            assert {site.change.operation for site in placed.sites} == {side}
+            sites.append(np.logical_or.reduce([change_mask(outline, site.change) for site in placed.sites]))
+    sites += [change_mask(outline, site.change) for site in layout.elsewhere]
     gap = max(1, round(SEPARATION * scene.scale))
     for one, other in combinations(sites, 2):
         assert ndimage.distance_transform_edt(~one)[other].min(initial=np.inf) >= gap
@@ -217,7 +218,7 @@ def test_a_site_is_only_where_the_change_is_major(chest):
         if site is not None:
             assert site.change.area >= least
             assert site.thickness >= RULES.edit_thickness * 0.25
-        if recipe.area < least:
+        if recipe.area < 0.8 * least:
             assert site is None
     assert any(space.make_site(recipe) is not None for recipe in seeds)
 

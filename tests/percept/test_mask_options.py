@@ -1,19 +1,17 @@
-"""Four masks to choose from: separated on the pixels, of the kinds that they say, measured right undrawn."""
+"""Masks to choose from: separated on the pixels, of the kinds that they say, drawn as all contours are."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import ndimage
 
 from carina.percept import mask_options
-from carina.percept.deform import apply_changes, edge_length
+from carina.percept.contour_features import measure_features
+from carina.percept.deform import apply_changes
 from carina.percept.layout import make_layout
-from carina.percept.mask_options import KEY, RULES_OF_THUMB, make_option_sets
+from carina.percept.mask_options import KEY, MOST_DRAWN, Sizes, make_mask_pool, measure_squares
 from carina.percept.outline import draw_outline
 from carina.percept.rules import Ineligible, Rules
 from carina.store.seeding import rng
@@ -31,10 +29,10 @@ def layouts(chest):
             outline = draw_outline(scene, RULES, rng(seed, name))
             try:
                 layout = make_layout(outline, scene.anatomy, RULES, wanted=wanted, chance=rng(seed, "edits"))
-                sets = make_option_sets(outline, layout, RULES, rng(seed, "options"))
+                pool = make_mask_pool(outline, layout, RULES, rng(seed, "options"))
             except Ineligible:
                 continue
-            made.append((outline, layout, sets))
+            made.append((outline, layout, pool))
     assert len(made) >= 5
     return made
 
@@ -43,24 +41,47 @@ def overlap(one, other):
     return (one & other).sum() / (one | other).sum()
 
 
-def test_the_four_masks_differ_from_each_other_and_from_the_shown_contour(analyses):
+def test_wrong_masks_are_the_right_one_with_one_wrong_state(analyses):
     for one in analyses:
         shown, revised = one.shown.to_mask(), one.revised.to_mask()
-        assert one.mask_sets
-        for choice in one.mask_sets:
-            masks = [option.region.to_mask() for option in choice.options]
-            kinds = [option.kind for option in choice.options]
-            assert kinds[0] == KEY
-            assert KEY not in kinds[1:]
-            assert len(masks) == 4
-            np.testing.assert_array_equal(masks[0], revised)
-            for wrong in masks[1:]:
-                assert overlap(wrong, revised) <= RULES.option_iou_key
-            for a, b in combinations(masks, 2):
-                assert overlap(a, b) <= RULES.option_iou
-            for mask in masks:
-                assert overlap(mask, shown) <= RULES.option_iou
-                assert (mask != shown).any()
+        masks = [choice.region.to_mask() for choice in one.masks]
+        kinds = [choice.kind for choice in one.masks]
+        assert kinds[0] == KEY
+        assert KEY not in kinds[1:]
+        assert 3 <= len(masks) <= 1 + MOST_DRAWN
+        np.testing.assert_array_equal(masks[0], revised)
+        assert (one.shown_area, one.shown_change) == (shown.sum(), (shown ^ revised).sum())
+        for choice, mask in zip(one.masks, masks, strict=True):
+            assert choice.area == mask.sum()
+            assert choice.change == (mask ^ revised).sum()
+            assert choice.as_shown == ((mask ^ revised) & (shown ^ revised)).sum()
+
+
+def test_the_four_masks_of_every_square_differ_as_the_rules_demand(analyses):
+    for one in analyses[:6]:
+        shown = one.shown.to_mask()
+        masks = [choice.region.to_mask() for choice in one.masks]
+        assert one.squares
+        for first, second in one.squares:
+            four = [masks[0], masks[first], masks[second], masks[0] ^ masks[first] ^ masks[second]]
+            assert not ((masks[0] ^ masks[first]) & (masks[0] ^ masks[second])).any()
+            assert all(overlap(wrong, four[0]) <= RULES.option_iou_key for wrong in four[1:])
+            assert all(overlap(a, b) <= RULES.option_iou for a, b in combinations(four[1:], 2))
+            assert all(overlap(mask, shown) <= RULES.option_iou for mask in four)
+
+
+def test_overlaps_in_a_square_follow_from_sizes():
+    right, shown = np.zeros((2, 10, 10), bool)
+    right[2:8, 2:8] = True
+    shown[2:8, 2:6] = True
+    first, second = right.copy(), right.copy()
+    first[2:8, 6:8] = False  # as shown
+    second[0:2, 2:8] = True
+    four = [right, first, second, right ^ (right ^ first) ^ (right ^ second)]
+    sizes = Sizes(areas=np.array([36, 24, 48]), changes=np.array([0, 12, 12]), as_shown=np.array([0, 12, 0]))
+    found = measure_squares(np.array([[1, 2]]), sizes, shown=24, shown_change=12)
+    np.testing.assert_allclose(found.between[0], [[overlap(a, b) for b in four] for a in four])
+    np.testing.assert_allclose(found.shown[0], [overlap(mask, shown) for mask in four])
 
 
 def seen_kinds(option, shown, revised):
@@ -92,116 +113,64 @@ def test_the_kind_of_an_option_states_its_errors(analyses):
     right, total = 0, 0
     for one in analyses:
         shown, revised = one.shown.to_mask(), one.revised.to_mask()
-        for option in one.mask_sets[0].options[1:]:
+        for option in one.masks[1:]:
             total += 1
             stated = set(option.kind.split("+"))
             seen = seen_kinds(option.region.to_mask(), shown, revised)
             right += seen == stated
             assert stated <= {"partial", "wrong_operation", "wrong_place", "overshoot"}
             assert option.kind == "+".join(sorted(stated))
-    # Ironing and touching pieces blur the picture a little.
-    assert right / total >= 0.9, (right, total)
+    # Smoothing and touching pieces blur the picture a little.
+    assert right / total >= 0.85, (right, total)
 
 
 def test_every_kind_of_error_is_made(analyses):
-    kinds = Counter(
-        kind
-        for one in analyses
-        for choice in one.mask_sets
-        for option in choice.options[1:]
-        for kind in option.kind.split("+")
-    )
+    kinds = Counter(kind for one in analyses for option in one.masks[1:] for kind in option.kind.split("+"))
     assert set(kinds) == {"partial", "wrong_operation", "wrong_place", "overshoot"}
 
 
-def test_all_masks_stay_in_the_field_and_start_from_the_same_contour(layouts):
-    for outline, _, sets in layouts:
-        for choice in sets:
-            np.testing.assert_array_equal(choice.options[0].mask, outline.mask)
-            for option in choice.options:
-                assert not (option.mask & ~outline.field).any()
+def test_all_masks_stay_in_the_field_and_are_drawn_in_the_same_way(layouts):
+    for outline, _, pool in layouts:
+        np.testing.assert_array_equal(pool.masks[0].mask, outline.revised)
+        for option in pool.masks:
+            assert not (option.mask & ~outline.field).any()
+            assert option.features == pytest.approx(measure_features(option.mask, outline.scale))
 
 
-def test_what_stands_out_is_recomputed_from_the_masks(layouts):
-    for _, layout, sets in layouts:
-        for choice in sets:
-            masks = [option.mask for option in choice.options]
-            area = [int(mask.sum()) for mask in masks]
-            rough = [edge_length(mask) ** 2 / mask.sum() for mask in masks]
-            typical = [sum(overlap(a, b) for b in masks) for a in masks]
-            near = [overlap(mask, layout.shown) for mask in masks]
-            for high, low, score in (
-                ("largest", "smallest", area),
-                ("roughest", "smoothest", rough),
-                ("most typical", "least typical", typical),
-                ("closest to the shown", "farthest from the shown", near),
-            ):
-                assert {high, low} <= set(RULES_OF_THUMB)
-                assert (high in choice.stands_out) == (score[0] == max(score))
-                assert (low in choice.stands_out) == (score[0] == min(score))
-
-
-def test_option_sets_differ_in_how_the_right_mask_stands_out(layouts):
-    for _, _, sets in layouts:
-        assert 1 <= len(sets) <= 4
-    assert any(len({choice.stands_out for choice in sets}) > 1 for _, _, sets in layouts)
-
-
-@given(st.integers(0, 10**6))
-@settings(max_examples=25)
-def test_measures_without_drawing_equal_those_of_the_drawn_masks(layouts, seed):
-    outline, layout, _ = layouts[seed % len(layouts)]
-    sites = mask_options._list_states(layout)
-    chance = np.random.default_rng(seed)
-    rows = np.array([[chance.integers(len(states)) for states in sites] for _ in range(6)])
-    measured = mask_options._measure_masks(rows, sites, outline)
-    masks = []
-    for row in rows:
-        changes = [sites[site][state].change for site, state in enumerate(row)]
-        masks.append(apply_changes(outline.mask, [change for change in changes if change is not None]))
-    for a in range(len(masks)):
-        assert measured.areas[a] == masks[a].sum()
-        length = edge_length(masks[a])
-        assert measured.roughness[a] == pytest.approx(length**2 / masks[a].sum(), rel=1e-6)
-        for b in range(len(masks)):
-            assert measured.overlap[a, b] == pytest.approx(overlap(masks[a], masks[b]), abs=1e-12)
+def test_drawing_what_changed_equals_drawing_everything(layouts):
+    for outline, layout, _ in layouts:
+        for state in mask_options._list_states(layout):
+            change = state.change
+            mask = apply_changes(outline.mask, [change])
+            differ = outline.draw_changed(mask, [change.window]) ^ outline.draw(mask)
+            assert differ.sum() <= 2  # rounding of sums
 
 
 def test_the_state_of_every_edit_left_as_shown_is_the_shown_mask(layouts):
     for outline, layout, _ in layouts:
-        sites = mask_options._list_states(layout)
-        edits = [sites[n][1].change for n in range(len(layout.edits))]
-        np.testing.assert_array_equal(apply_changes(outline.mask, edits), layout.shown)
-        assert all(states[0].change is None for states in sites)
-
-
-def test_masks_are_compared_again_on_their_pixels(layouts):
-    for _, layout, sets in layouts:
-        made = list(sets[0].options)
-        assert mask_options._are_apart(made, layout.shown, RULES)
-        # The shown mask under another name, the right one once more, and one wrong mask twice.
-        for n, double in ((1, layout.shown), (2, made[0].mask), (3, made[1].mask)):
-            other = made.copy()
-            other[n] = replace(made[n], mask=double.copy())
-            assert not mask_options._are_apart(other, layout.shown, RULES)
+        edits = [site.change for site in layout.edits]
+        states = mask_options._list_states(layout)
+        first = [next(state.change for state in states if state.site == n) for n in range(len(edits))]
+        assert all(one is other for one, other in zip(first, edits, strict=True))
+        # But for specks away from the points of the edits.
+        differ = outline.draw(apply_changes(outline.mask, edits)) ^ layout.shown
+        assert differ.sum() <= 0.02 * outline.area
 
 
 def test_masks_that_are_too_similar_are_refused(layouts):
     outline, layout, _ = layouts[0]
     with pytest.raises(Ineligible) as found:
-        make_option_sets(outline, layout, Rules(option_iou_key=0.2), rng(1))
+        make_mask_pool(outline, layout, Rules(option_iou_key=0.2), rng(1))
     assert found.value.reason == "no mask options"
-    assert found.value.detail == "0 wrong masks are far enough from the right one"
+    assert "none differ enough" in found.value.detail
     with pytest.raises(Ineligible) as found:
-        make_option_sets(outline, layout, Rules(option_iou_key=0.949, option_iou=0.5), rng(1))
+        make_mask_pool(outline, layout, Rules(option_iou_key=0.949, option_iou=0.5), rng(1))
     assert found.value.reason == "no mask options"
 
 
-def test_the_same_seed_makes_the_same_choices(layouts):
+def test_the_same_seed_makes_the_same_masks(layouts):
     outline, layout, _ = layouts[0]
-    one, same = (make_option_sets(outline, layout, RULES, rng(7)) for _ in range(2))
-    for a, b in zip(one, same, strict=True):
-        assert a.stands_out == b.stands_out
-        for x, y in zip(a.options, b.options, strict=True):
-            assert x.kind == y.kind
-            np.testing.assert_array_equal(x.mask, y.mask)
+    one, same = (make_mask_pool(outline, layout, RULES, rng(7)) for _ in range(2))
+    for a, b in zip(one.masks, same.masks, strict=True):
+        assert (a.kind, a.features) == (b.kind, b.features)
+        np.testing.assert_array_equal(a.mask, b.mask)

@@ -29,6 +29,8 @@ def outline():
         field=painted.LUNGS["right lung"][window] | mask,
         depth=signed_distance(mask),
         scale=painted.HEIGHT / 1024,
+        blur=1.5,
+        limit=np.full(mask.shape, 0.5, np.float32),
     )
 
 

@@ -1,7 +1,7 @@
 """Who gets into a benchmark: even classes, alike in size, every place equally often."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import msgspec
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carina.percept.mask_options import RULES_OF_THUMB
+from carina.percept.contour_features import FEATURES
 from carina.percept.select import (
     analyses_needed,
     assign_key_positions,
@@ -30,7 +30,6 @@ def many(analyses):
 
     def make(n, *, possible=(0, 1, 2, 3)):
         choice = next(iter(pattern.attributes.locations.values()))
-        zones = tuple(pattern.attributes.zones)
         return [
             replace(
                 pattern,
@@ -38,7 +37,7 @@ def many(analyses):
                 share=float(chance.uniform(0.01, 0.2)),
                 attributes=replace(
                     pattern.attributes,
-                    affected=zones[: int(chance.choice([1, 1, 1, 2, 2, 3, 4]))],
+                    distribution=str(chance.choice(["1", "1", "1", "2", "2", "3", "4+"])),
                     severity={"right": str(chance.choice(["low", "low", "mid", "high"]))},
                     comparison=str(chance.choice(["one", "one", "one", "similar", "left", "right"])),
                     locations=dict.fromkeys(possible, choice),
@@ -66,7 +65,7 @@ def test_as_many_lesions_are_chosen_as_two_cells_need_with_even_classes(many):
     assert len(choose_lesions(lesions, 100)) == 90
 
     def spread(some):
-        counts = Counter(min(len(one.attributes.affected), 4) for one in some)
+        counts = Counter(one.attributes.distribution for one in some)
         return max(counts.values()) / len(some)
 
     assert spread(chosen) < spread(lesions)
@@ -144,32 +143,44 @@ def test_key_positions_do_not_depend_on_the_order_of_calls():
     assert (due("1", 2), due("3c", 4)) == first[::-1]
 
 
-def test_mask_sets_are_chosen_so_that_no_rule_of_thumb_beats_chance(many, analyses):
-    pattern = analyses[0].mask_sets[0]
+def test_masks_are_chosen_so_that_no_feature_finds_the_right_one(many):
     chance = np.random.default_rng(5)
-    lesions = [
-        replace(
-            one,
-            mask_sets=tuple(
-                replace(
-                    pattern,
-                    stands_out=tuple(
-                        sorted(chance.choice(RULES_OF_THUMB, chance.integers(0, 5), replace=False))
-                    ),
-                )
-                for _ in range(4)
-            ),
+    count = 9
+    squares = tuple(combinations(range(1, count), 2))
+    lesions = []
+    for one in many(80):
+        features = chance.normal(0, 0.1, (count, len(FEATURES)))
+        features[0] -= 0.03
+        masks = tuple(
+            replace(one.masks[0], features=tuple(row), change=0 if n == 0 else 100)
+            for n, row in enumerate(features.tolist())
         )
-        for one in many(80)
-    ]
-    chosen = choose_masks(lesions)
+        lesions.append(replace(one, masks=masks, squares=squares))
+    chosen = choose_masks(lesions, seed=1)
     assert studies_of(chosen) == studies_of(lesions)
-    for one, from_ in zip(chosen, lesions, strict=True):
-        assert len(one.mask_sets) == 1
-        assert one.mask_sets[0] in from_.mask_sets
-    found = Counter(rule for one in chosen for rule in one.mask_sets[0].stands_out)
-    assert all(found[rule] / 80 <= 0.3 for rule in RULES_OF_THUMB), found
-    assert choose_masks(lesions) == chosen
+    sets = np.array([[mask.features for mask in one.masks] for one in chosen])
+    assert sets.shape == (80, 4, len(FEATURES))
+    for one, of in zip(chosen, lesions, strict=True):
+        assert one.masks[0] == of.masks[0]
+        assert set(one.masks[1:3]) <= set(of.masks[1:])
+    np.testing.assert_allclose(sets[:, 3], sets[:, 1] + sets[:, 2] - sets[:, 0])
+    # Without a choice the right mask would be the first in 0.36 of the sets, and the last in 0.16 of them.
+    assert (sets.argmin(axis=1) == 0).mean() < 0.32
+    assert (sets.argmax(axis=1) == 0).mean() > 0.19
+    assert choose_masks(lesions, seed=1) == chosen
+
+
+def test_the_fourth_mask_has_both_wrong_states(analyses):
+    (one,) = choose_masks(analyses[:1], seed=1)
+    right, first, second, both = (choice.region.to_mask() for choice in one.masks)
+    np.testing.assert_array_equal(both, right ^ (first ^ right) ^ (second ^ right))
+    assert not ((first ^ right) & (second ^ right)).any()
+    assert one.masks[3].area == both.sum()
+    assert one.masks[3].kind == "+".join(sorted({one.masks[1].kind, one.masks[2].kind}))
+
+
+def test_no_lesions_need_no_masks():
+    assert choose_masks([], seed=1) == []
 
 
 def test_sizes_of_chosen_lesions_are_sorted_within_a_path(many):

@@ -418,6 +418,9 @@ def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
             f"{format_count(cell.candidates, 'candidate')}" + (f"; not usable: {reasons}" if reasons else ""),
             err=True,
         )
+    for why, number in report.not_asked.items():
+        task, _, reason = why.partition(": ")
+        print_line(f"{task}: {format_count(number, 'question')} not asked: {reason}", err=True)
     _print_conflicts(report)
 
 

@@ -17,12 +17,19 @@ from carina.percept.anatomy import (
     measure_overlap,
     read_anatomy,
 )
-from carina.percept.attributes import LOCATION_OPTIONS, Attributes, choose_regions, measure_stable_attributes
+from carina.percept.attributes import (
+    ATTRIBUTES,
+    LOCATION_OPTIONS,
+    Attributes,
+    choose_regions,
+    measure_stable_attributes,
+)
+from carina.percept.contour_features import measure_features
 from carina.percept.deformers import Deformer, DeformerSource, warp_deformer
 from carina.percept.edit_sites import Place
 from carina.percept.layout import Layout, RevisionKind, make_layout
 from carina.percept.lesions import LESIONS, Lesion
-from carina.percept.mask_options import OptionSet, make_option_sets
+from carina.percept.mask_options import MaskPool, make_mask_pool
 from carina.percept.outline import Outline, draw_outline, iou
 from carina.percept.records import (
     AttributeTruth,
@@ -31,7 +38,6 @@ from carina.percept.records import (
     LesionAnalysis,
     LocationChoice,
     MaskChoice,
-    MaskSet,
     Outcome,
     Skipped,
     Subject,
@@ -123,7 +129,7 @@ def _analyse(
     anatomy = read_anatomy(study, image)
     geometry = make_geometry(lesion, truth, anatomy, rules)
     outline = draw_outline(geometry, rules, rng(seed, study.id, lesion.name, "outline"))
-    redrawn = outline.on_image(outline.mask)
+    redrawn = outline.on_image(outline.revised)
     attributes = _record_attributes(geometry, redrawn, rules, seed, study.id) if lesion.in_lungs else None
     chance = rng(seed, study.id, lesion.name, "edits")
     deformer = deformer_of(study, image)
@@ -132,7 +138,7 @@ def _analyse(
     overlap = iou(shown, truth)
     if not rules.revise_low <= overlap <= rules.revise_high:
         raise Ineligible("no room for edits", f"the edited contour overlaps the truth by {overlap:.3f}")
-    sets = make_option_sets(outline, layout, rules, rng(seed, study.id, lesion.name, "options"))
+    pool = make_mask_pool(outline, layout, rules, rng(seed, study.id, lesion.name, "options"))
     return LesionAnalysis(
         subject=subject,
         target=lesion.name,
@@ -150,7 +156,11 @@ def _analyse(
         overlap=overlap,
         edits=_record_edits(outline, layout),
         points=_record_distractors(outline, layout),
-        mask_sets=tuple(_record_mask_set(outline, one) for one in sets),
+        shown_area=int(np.count_nonzero(layout.shown)),
+        shown_change=int(np.count_nonzero(layout.shown ^ outline.revised)),
+        shown_features=tuple(measure_features(layout.shown, outline.scale).tolist()),
+        masks=_record_masks(outline, pool),
+        squares=pool.squares,
         attributes=attributes,
     )
 
@@ -169,13 +179,17 @@ def _check_overlap(study: Study, image: Image, lesion: Lesion, truth: Mask, rule
                     raise Ineligible("overlaps another finding", f"{finding.name} covers {share:.0%} of it")
 
 
-def _record_mask_set(outline: Outline, made: OptionSet) -> MaskSet:
-    return MaskSet(
-        options=tuple(
-            MaskChoice(region=Region.from_mask(outline.on_image(option.mask)), kind=option.kind)
-            for option in made.options
-        ),
-        stands_out=tuple(sorted(made.stands_out)),
+def _record_masks(outline: Outline, pool: MaskPool) -> tuple[MaskChoice, ...]:
+    return tuple(
+        MaskChoice(
+            region=Region.from_mask(outline.on_image(option.mask)),
+            kind=option.kind,
+            features=option.features,
+            area=option.area,
+            change=option.change,
+            as_shown=option.as_shown,
+        )
+        for option in pool.masks
     )
 
 
@@ -210,8 +224,8 @@ def _record_edits(outline: Outline, layout: Layout) -> tuple[ContourEdit, ...]:
             operation=site.change.operation,
             place=site.place,
             point=_point_on_image(outline, site.point),
-            area=site.change.area,
-            share=site.change.area / outline.area,
+            area=site.drawn_area,
+            share=site.drawn_area / outline.area,
             thickness=site.thickness,
             displacement=site.displacement,
             contour_distance=abs(float(layout.distance[site.point])),
@@ -244,18 +258,21 @@ def _record_attributes(
         chosen = choose_regions(attributes, geometry.anatomy, rules, right=right, chance=chance)
         if chosen is not None:
             locations[right] = _record_location(*chosen, geometry.anatomy)
+    not_asked = dict(attributes.not_asked)
     if not locations:
-        raise Ineligible("no regions to choose from", _describe_clear_regions(attributes))
+        not_asked["location"] = f"no regions to choose from: {_describe_clear_regions(attributes)}"
     return AttributeTruth(
         zones=attributes.zones,
         regions=attributes.regions,
         lungs=attributes.lungs,
         sizes=attributes.sizes,
         affected=attributes.affected,
+        distribution=attributes.distribution,
         severity=dict(attributes.severity),
         comparison=attributes.comparison,
         outside_share=attributes.outside_share,
         locations=locations,
+        not_asked={task: not_asked[task] for task in ATTRIBUTES if task in not_asked},
     )
 
 

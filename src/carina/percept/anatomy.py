@@ -209,7 +209,7 @@ def make_geometry(lesion: Lesion, truth: Mask, anatomy: Anatomy, rules: Rules) -
 
 def _convex_hull(mask: Mask) -> Mask:
     """The convex hull of a mask. For both lungs it is the part of the thorax that a heart can occupy."""
-    points = cv2.findNonZero(mask.view(np.uint8))
+    rings, _ = cv2.findContours(mask.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     filled = np.zeros(mask.shape, np.uint8)
-    cv2.fillConvexPoly(filled, cv2.convexHull(points), 1)
+    cv2.fillConvexPoly(filled, cv2.convexHull(np.concatenate(rings)), (1,))
     return filled.astype(bool)

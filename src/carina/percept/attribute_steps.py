@@ -1,32 +1,56 @@
 """The four questions about attributes: distribution, location, severity, comparison."""
 
+from typing import Final
+
+import msgspec
+
 from carina.cases import Branch, Key, Option, Step
 from carina.cases.facts import Margin
 from carina.percept import wording
-from carina.percept.attributes import MANY_ZONES, SEVERITIES, SEVERITY_CUTS
+from carina.percept.attributes import ATTRIBUTES, SEVERITIES, SEVERITY_CUTS, Comparison
 from carina.percept.facts import PerceptStepFacts
 from carina.percept.records import AttributeTruth, LocationChoice
 from carina.percept.rules import Band
 from carina.percept.steps import Assembly, make_choice_step, rotate_options
 
+ATTRIBUTE_STEPS: Final = ("4a", "4b", "4c", "4d")
+"""Their ids, in the order of `ATTRIBUTES`."""
+
 
 def make_attribute_steps(attributes: AttributeTruth, assembly: Assembly, right_regions: int) -> list[Step]:
-    """The four steps; `right_regions` is the number of right options of the location question."""
+    """The steps whose keys are clear; `right_regions` is the number of right options of the location question."""
     branch = (Branch(step="2", options=("yes" if assembly.path == "RR" else "no",)),)
-    return [
-        _make_distribution_step(attributes, assembly, branch),
-        _make_location_step(attributes, attributes.locations[right_regions], assembly, branch),
-        _make_severity_step(attributes, assembly, branch),
-        _make_comparison_step(attributes, assembly, branch),
-    ]
+    steps = []
+    if attributes.distribution is not None:
+        steps.append(_make_distribution_step(attributes, attributes.distribution, assembly, branch))
+    if attributes.locations:
+        choice = attributes.locations[right_regions]
+        steps.append(_make_location_step(attributes, choice, assembly, branch))
+    if attributes.severity:
+        steps.append(_make_severity_step(attributes, assembly, branch))
+    if attributes.comparison is not None:
+        steps.append(_make_comparison_step(attributes, attributes.comparison, assembly, branch))
+    if steps:
+        # The first of them depends on the contour that was agreed on.
+        steps[0] = msgspec.structs.replace(steps[0], depends_on=("3c",) if assembly.path == "RR" else ("2",))
+    return steps
+
+
+def asked_attributes(attributes: AttributeTruth | None) -> tuple[str, ...]:
+    """Ids of the attribute steps that a case of this lesion has."""
+    if attributes is None:
+        return ()
+    return tuple(
+        step
+        for step, task in zip(ATTRIBUTE_STEPS, ATTRIBUTES, strict=True)
+        if task not in attributes.not_asked
+    )
 
 
 def _make_distribution_step(
-    attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]
+    attributes: AttributeTruth, key: str, assembly: Assembly, branch: tuple[Branch, ...]
 ) -> Step:
     band = assembly.rules.region
-    count = len(attributes.affected)
-    key = f"{MANY_ZONES}+" if count >= MANY_ZONES else str(count)
     return make_choice_step(
         "4a",
         task="distribution",
@@ -34,10 +58,12 @@ def _make_distribution_step(
         options=rotate_options(assembly, "4a", wording.ZONE_COUNTS, key),
         key=key,
         reached_by=branch,
-        depends_on=("3c",) if assembly.path == "RR" else ("2",),
         facts=PerceptStepFacts(
             zone_ratios={
-                zone: _coverage_margin(share, band, is_covered=zone in attributes.affected)
+                # Between the ends of the band, a zone does not change the key of a lesion in many zones.
+                zone: Margin(share, 0.0, 1.0)
+                if band.low < share < band.high
+                else _coverage_margin(share, band, is_covered=zone in attributes.affected)
                 for zone, share in attributes.zones.items()
             }
         ).rows(),
@@ -134,8 +160,10 @@ def _make_severity_step(attributes: AttributeTruth, assembly: Assembly, branch: 
     )
 
 
-def _make_comparison_step(attributes: AttributeTruth, assembly: Assembly, branch: tuple[Branch, ...]) -> Step:
-    rules, key = assembly.rules, attributes.comparison
+def _make_comparison_step(
+    attributes: AttributeTruth, key: Comparison, assembly: Assembly, branch: tuple[Branch, ...]
+) -> Step:
+    rules = assembly.rules
     shares = {
         side: _coverage_margin(share, rules.presence, is_covered=share >= rules.presence.high)
         for side, share in attributes.lungs.items()

@@ -1,6 +1,7 @@
 """Attributes of a lesion's mask: distribution, location, severity and comparison, with a margin around every cut.
 
-A key is stated only where it would stay the same for any contour that a careful reader might draw.
+A key is stated only where it would stay the same for any contour that a careful reader might draw. An attribute without
+such a key is left out with the reason; the others can be asked nevertheless.
 """
 
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("low", "mid", "high")
 MANY_ZONES: Final = 4
 """Numbers of zones from this one on are one answer."""
 LOCATION_OPTIONS: Final = 3
+ATTRIBUTES: Final = ("distribution", "location", "severity", "comparison")
+"""Tasks of the attribute questions."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +44,24 @@ class Attributes:
     sizes: dict[str, int]
     """Pixels of the lesion in each lung, by side."""
     affected: tuple[str, ...]
-    """Zones that the lesion is in."""
+    """Zones that the lesion is clearly in."""
+    distribution: str | None
+    """The number of zones that the lesion is in, as the key states it; None where it is not clear."""
     inside: tuple[str, ...]
     """Regions that the lesion is clearly in; undecided regions are neither here nor in `outside`."""
     outside: tuple[str, ...]
     severity: dict[str, Severity]
     """By side, for each lung that clearly holds the lesion and whose share is not close to a cut."""
-    comparison: Comparison
+    comparison: Comparison | None
+    """None where it is not clear."""
     outside_share: float
     """Share of the lesion that lies outside both lungs."""
+    not_asked: dict[str, str]
+    """By task of `ATTRIBUTES`, why it has no key."""
 
 
 def measure_attributes(mask: Mask, anatomy: Anatomy, rules: Rules) -> Attributes:
-    """The attributes of a mask; `Ineligible` where one of them is too close to a cut."""
+    """The attributes of a mask, without those that are too close to a cut."""
     counts = anatomy.counts(mask)
     zones = _measure_shares(ZONES, counts, anatomy)
     regions = _measure_shares(REGIONS, counts, anatomy)
@@ -62,56 +70,79 @@ def measure_attributes(mask: Mask, anatomy: Anatomy, rules: Rules) -> Attributes
         "right": int(np.count_nonzero(mask & anatomy.right)),
         "left": int(np.count_nonzero(mask & anatomy.left)),
     }
+    not_asked: dict[str, str] = {}
+    distribution: str | None = None
+    comparison: Comparison | None = None
+    try:
+        distribution = _count_zones(zones, rules)
+    except Ineligible as cut:
+        not_asked["distribution"] = str(cut)
+    try:
+        comparison = _compare_sides(lungs, sizes, rules)
+    except Ineligible as cut:
+        not_asked["comparison"] = str(cut)
+    severity = _classify_severity(lungs, rules)
+    if not severity:
+        is_clear = any(share >= rules.presence.high for share in lungs.values())
+        reason = "severity on a cut" if is_clear else "no lung covered"
+        not_asked["severity"] = f"{reason}: {_format_shares(lungs)}"
     return Attributes(
         zones=zones,
         regions=regions,
         lungs=lungs,
         sizes=sizes,
-        affected=_find_affected_zones(zones, rules),
+        affected=tuple(name for name, share in zones.items() if share >= rules.region.high),
+        distribution=distribution,
         inside=tuple(name for name, share in regions.items() if share >= rules.region.high),
         outside=tuple(
             name for name, share in regions.items() if share <= rules.region.low and share < rules.region.high
         ),
-        severity=_classify_severity(lungs, rules),
-        comparison=_compare_sides(lungs, sizes, rules),
+        severity=severity,
+        comparison=comparison,
         outside_share=int(counts[0]) / max(int(counts.sum()), 1),
+        not_asked=not_asked,
     )
 
 
 def measure_stable_attributes(
     mask: Mask, redrawn: tuple[Mask, ...], anatomy: Anatomy, rules: Rules, *, scale: float
 ) -> Attributes:
-    """The attributes of a mask, if all masks that a reader might have drawn instead have the same keys.
+    """The attributes of a mask that all masks have which a reader might have drawn instead.
 
     The other masks are the mask grown and shrunk by `rules.stable` pixels, and those in `redrawn`. They may be closer
-    to a cut than the mask itself, but must lie on the same side of it. Raises `Ineligible` where a key changes.
+    to a cut than the mask itself, but must lie on the same side of it. An attribute whose key changes is not asked.
     """
     attributes = measure_attributes(mask, anatomy, rules)
-    if not attributes.severity:
-        raise Ineligible("severity on a cut", _format_shares(attributes.lungs))
     reach = max(1, round(rules.stable * scale))
     for what, other in (
         (f"grown by {reach} px", _dilate_or_erode(mask, reach)),
         (f"shrunk by {reach} px", _dilate_or_erode(mask, -reach)),
         *(("redrawn", contour) for contour in redrawn),
     ):
-        try:
-            there = measure_attributes(other, anatomy, without_margins(rules))
-        except Ineligible as cut:
-            raise Ineligible("unstable attribute", f"{what}: {cut}") from cut
-        severity = {side: there.severity.get(side) for side in attributes.severity}
-        if (there.affected, severity, there.comparison) != (
-            attributes.affected,
-            attributes.severity,
-            attributes.comparison,
-        ):
-            raise Ineligible("unstable attribute", what)
-        attributes = replace(
-            attributes,
-            inside=tuple(name for name in attributes.inside if name in there.inside),
-            outside=tuple(name for name in attributes.outside if name in there.outside),
-        )
+        there = measure_attributes(other, anatomy, without_margins(rules))
+        attributes = _keep_stable(attributes, there, f"unstable attribute: {what}")
     return attributes
+
+
+def _keep_stable(here: Attributes, there: Attributes, reason: str) -> Attributes:
+    """The attributes that two masks have in common; the others are not asked for this reason."""
+    severity = {side: key for side, key in here.severity.items() if there.severity.get(side) == key}
+    changed = {
+        "distribution": here.distribution != there.distribution,
+        "severity": not severity,
+        "comparison": here.comparison != there.comparison,
+    }
+    # The reason that was found first stays.
+    not_asked = {task: reason for task, is_changed in changed.items() if is_changed} | here.not_asked
+    return replace(
+        here,
+        distribution=None if changed["distribution"] else here.distribution,
+        severity=severity,
+        comparison=None if changed["comparison"] else here.comparison,
+        inside=tuple(name for name in here.inside if name in there.inside),
+        outside=tuple(name for name in here.outside if name in there.outside),
+        not_asked=not_asked,
+    )
 
 
 def without_margins(rules: Rules) -> Rules:
@@ -139,14 +170,17 @@ def _measure_shares(names: tuple[str, ...], counts: NDArray[np.int64], anatomy: 
     return {name: share for name, share in shares.items() if not np.isnan(share)}
 
 
-def _find_affected_zones(zones: dict[str, float], rules: Rules) -> tuple[str, ...]:
+def _count_zones(zones: dict[str, float], rules: Rules) -> str:
+    """The key of the distribution question: a zone on a cut does not matter where there are many zones anyway."""
+    affected = sum(share >= rules.region.high for share in zones.values())
+    if affected >= MANY_ZONES:
+        return f"{MANY_ZONES}+"
     grey = {name: share for name, share in zones.items() if rules.region.low < share < rules.region.high}
     if grey:
         raise Ineligible("zone on a cut", _format_shares(grey))
-    affected = tuple(name for name, share in zones.items() if share >= rules.region.high)
     if not affected:
         raise Ineligible("no zone covered", f"at most {max(zones.values(), default=0.0):.2f} of a zone")
-    return affected
+    return str(affected)
 
 
 def _classify_severity(lungs: dict[str, float], rules: Rules) -> dict[str, Severity]:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path as FilePath
@@ -34,10 +34,12 @@ from carina.cases.building import (
 from carina.models import ModelIdentity, Segmenter, identify_model
 from carina.percept.analysis import analyse_lesion, subject_of
 from carina.percept.assemble import make_lesion_case, make_lesion_free_case
-from carina.percept.attribute_steps import location_step_name
+from carina.percept.attribute_steps import asked_attributes, location_step_name
+from carina.percept.balance import FeatureBalance
 from carina.percept.build_report import CellReport, PerceptBuildReport
 from carina.percept.candidates import Candidate, Candidates, find_candidates
 from carina.percept.deformers import DeformerSource, SegmenterDeformers, warp_deformer
+from carina.percept.facts import PerceptCaseFacts
 from carina.percept.journal import FILE as JOURNAL
 from carina.percept.journal import Journal
 from carina.percept.lesions import LESIONS
@@ -51,7 +53,7 @@ from carina.percept.select import (
     choose_lesions,
     choose_masks,
 )
-from carina.percept.steps import PATHS
+from carina.percept.steps import LESION_PATHS, PATHS, Path
 from carina.percept.truth import FusedMasks, SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
 from carina.reports.combine import DEFAULT_TRUST, TRUST, Evidence, OnConflict, check_trust, split_trust
 from carina.store import PartInfo
@@ -64,7 +66,7 @@ from carina.studies import Studies
 from carina.studies.readers import FusionRule
 from carina.studies.vocabulary import Split
 
-PROTOCOL_VERSION: Final = 2
+PROTOCOL_VERSION: Final = 3
 """Raised when the same studies, seed and rules give other cases."""
 PART_SIZE: Final = 256
 _NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")
@@ -393,24 +395,20 @@ def _assemble(
     fingerprint: str,
 ) -> tuple[PerceptBuildReport, list[PartInfo]]:
     """Write the cases of every target in parts; returns the build report and the parts."""
-    parts: list[PartInfo] = []
+    made: list[Case] = []
     cells: list[CellReport] = []
+    lesions = _select_lesions(analyses, options)
     why = Counter((skip.target, skip.reason) for skip in [*found.skipped, *analyses.skipped])
     for target in options.targets:
         cases = [
             *_make_lesion_free_cases(studies, found.absent[target], target, options),
-            *_make_lesion_cases(analyses.accepted[target], target, options),
+            *(
+                case
+                for path in LESION_PATHS
+                for case in _make_lesion_cases(lesions[target][path], path, options)
+            ),
         ]
-        # Sorted by id, so that the order of rows does not reveal the path.
-        cases.sort(key=lambda case: case.id)
-        for start in range(0, len(cases), PART_SIZE):
-            part = write_part(
-                directory,
-                len(parts),
-                cases[start : start + PART_SIZE],
-                fingerprint=fingerprint,
-            )
-            parts.append(part)
+        made += cases
         drawn = len(found.present[target]) + sum(skip.target == target for skip in found.skipped)
         unfit = sum(count for (named, _), count in found.not_absent.items() if named == target)
         for path in PATHS:
@@ -423,14 +421,30 @@ def _assemble(
                     built=sum(case.path == path for case in cases),
                     candidates=len(found.absent[target]) + unfit if absent else drawn,
                     reasons=_count_reasons(found.not_absent if absent else why, target),
+                    not_asked=_count_not_asked(case for case in cases if case.path == path),
                 )
             )
+    # Sorted by id over all targets, whose cells may differ in size: the order of rows does not reveal the path.
+    made.sort(key=lambda case: case.id)
+    parts = [
+        write_part(directory, number, made[start : start + PART_SIZE], fingerprint=fingerprint)
+        for number, start in enumerate(range(0, len(made), PART_SIZE))
+    ]
     counts = count_conflicts(found.conflicts)
     return PerceptBuildReport(studies=found.studies, cells=tuple(cells), conflicts=counts), parts
 
 
 def _count_reasons(why: Counter[tuple[str, str]], target: str) -> dict[str, int]:
     return {reason: count for (named, reason), count in sorted(why.items()) if named == target}
+
+
+def _count_not_asked(cases: Iterable[Case]) -> dict[str, int]:
+    counts = Counter(
+        f"{task}: {why.partition(':')[0]}"
+        for case in cases
+        for task, why in PerceptCaseFacts.of(case).not_asked.items()
+    )
+    return dict(sorted(counts.items()))
 
 
 def _make_lesion_free_cases(
@@ -446,23 +460,43 @@ def _make_lesion_free_cases(
         )
 
 
-def _make_lesion_cases(
-    accepted: Sequence[LesionAnalysis], target: str, options: BuildOptions
-) -> Iterator[Case]:
+def _select_lesions(
+    analyses: _Analyses, options: BuildOptions
+) -> dict[str, dict[Path, list[LesionAnalysis]]]:
+    """The lesions of every target and path; contours are balanced over all targets."""
+    balance = FeatureBalance()
+    selected = {
+        target: assign_paths(
+            choose_lesions(analyses.accepted[target], options.per_cell), seed=options.seed, balance=balance
+        )
+        for target in options.targets
+    }
+    revised = choose_masks(
+        [lesion for paths in selected.values() for lesion in paths["RR"]], seed=options.seed
+    )
+    for target, paths in selected.items():
+        paths["RR"] = [lesion for lesion in revised if lesion.target == target]
+    return selected
+
+
+def _make_lesion_cases(cell: Sequence[LesionAnalysis], path: Path, options: BuildOptions) -> Iterator[Case]:
     seed = options.seed
-    for path, cell in assign_paths(choose_lesions(accepted, options.per_cell), seed=seed).items():
-        regions = assign_region_counts(cell, seed=seed)
-        for index, analysis in enumerate(choose_masks(cell)):
-            right = regions[index]
-            turns = {location_step_name(right): regions[:index].count(right)}
-            yield make_lesion_case(
-                analysis,
-                path,
-                right_regions=right,
-                seed=seed,
-                rules=options.rules,
-                key_position=assign_key_positions(target, path, index, seed=seed, turns=turns),
-            )
+    regions = assign_region_counts(cell, seed=seed)
+    asked: Counter[str] = Counter()
+    for index, analysis in enumerate(cell):
+        right = regions[index]
+        steps = asked_attributes(analysis.attributes)
+        turns = {step: asked[step] for step in steps}
+        turns[location_step_name(right)] = asked[location_step_name(right)]
+        asked.update((*steps, location_step_name(right)) if "4b" in steps else steps)
+        yield make_lesion_case(
+            analysis,
+            path,
+            right_regions=right,
+            seed=seed,
+            rules=options.rules,
+            key_position=assign_key_positions(analysis.target, path, index, seed=seed, turns=turns),
+        )
 
 
 # ---- reports ------------------------------------------------------------------------------------------------------

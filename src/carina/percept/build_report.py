@@ -1,5 +1,7 @@
 """What `carina build percept` reports."""
 
+from collections import Counter
+
 import msgspec
 
 from carina.cases.build_report import BuildReport
@@ -20,6 +22,8 @@ class CellReport(msgspec.Struct, frozen=True, kw_only=True):
     """Studies that come into question: with the lesion, or on the lesion-free path without it."""
     reasons: dict[str, int]
     """Candidates that could not be used, by reason; the two paths of a lesion share theirs."""
+    not_asked: dict[str, int] = {}
+    """By task and reason ("distribution: zone on a cut"), cases that were built without the step."""
 
 
 class PerceptBuildReport(BuildReport, frozen=True, kw_only=True):
@@ -27,6 +31,14 @@ class PerceptBuildReport(BuildReport, frozen=True, kw_only=True):
 
     cells: tuple[CellReport, ...]
     """Every lesion on every path."""
+
+    @property
+    def not_asked(self) -> dict[str, int]:
+        """By task and reason, cases of all cells that were built without the step."""
+        total: Counter[str] = Counter()
+        for cell in self.cells:
+            total.update(cell.not_asked)
+        return dict(sorted(total.items()))
 
     @property
     def unfilled(self) -> tuple[CellReport, ...]:

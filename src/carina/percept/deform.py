@@ -1,8 +1,9 @@
 """Local changes of a contour: expanded or contracted at one place, by a requested area.
 
 A deformer states for each pixel around a place the effort of moving it to the other side of the contour. The pixels of
-least effort are moved until the requested area is reached. So a change has the requested area without a search, and a
-smaller change always lies within a larger one at the same place.
+least effort are moved until the requested area is reached. So a change has nearly the requested area without a search.
+The new contour is then made as straight or as round as the rest of the outline: in a polygon, a round change would
+stand out.
 """
 
 from collections.abc import Sequence
@@ -11,8 +12,17 @@ from typing import Final, Literal, Protocol
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
-from carina.percept.outline import Field, Outline, Window, band_limited_noise
+from carina.percept.outline import (
+    SIDE_TOLERANCE,
+    Field,
+    Outline,
+    Window,
+    band_limited_noise,
+    mean_side,
+    measure_sides,
+)
 from carina.studies.region import Mask
 
 Operation = Literal["expansion", "contraction"]
@@ -34,6 +44,14 @@ GRAIN_WIDTH: Final = 1.2
 
 LEAST_OF_WANTED: Final = 0.8
 """Least share of the requested area in the largest piece of a change that falls apart."""
+
+FACET_TOLERANCES: Final = (3.0, 6.0, 10.0, 16.0)
+"""Distances, in pixels of the frame, by which a new contour may be moved to make it straighter."""
+STRAIGHTER: Final = (1.0, 4.0)
+"""Range of how much longer the sides of a new contour should be than those of the outline: it has corners where it
+begins and ends, and would else be less straight than what it replaces."""
+_FEWEST_POINTS: Final = 8
+"""A new contour of fewer pixels stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -142,14 +160,76 @@ def make_change(
     # Pixels apart from the largest piece are dropped, so the piece may be smaller than requested.
     if area_made < LEAST_OF_WANTED * wanted:
         return None
+    return _as_change(outline, window, piece, operation)
+
+
+def _as_change(outline: Outline, window: Window, piece: Mask, operation: Operation) -> Change:
     before = outline.mask[window]
     return Change(
         window=window,
         mask=piece,
         operation=operation,
-        area=area_made,
+        area=int(np.count_nonzero(piece)),
         edge=edge_length(before ^ piece) - edge_length(before),
     )
+
+
+def match_straightness(outline: Outline, change: Change, straighter: float) -> Change | None:
+    """The change with its new contour drawn in sides about as long as those of the outline.
+
+    None where too little of it is left: as round as it was, it would stand out.
+    """
+    before = outline.mask[change.window]
+    straight = _draw_sides(change.mask, before, change.operation, outline, straighter)
+    if straight is change.mask:
+        return change
+    piece = _largest_piece(straight & outline.field[change.window])
+    if np.count_nonzero(piece) < LEAST_OF_WANTED * change.area:
+        return None
+    return _as_change(outline, change.window, piece, change.operation)
+
+
+def _draw_sides(piece: Mask, before: Mask, operation: Operation, outline: Outline, straighter: float) -> Mask:
+    ring, count = _find_new_contour(piece, before if operation == "expansion" else ~before)
+    if count < _FEWEST_POINTS:
+        return piece
+    tolerance = SIDE_TOLERANCE * outline.scale
+    wanted = np.log(straighter * outline.side_length)
+    best, least = (
+        None,
+        abs(np.log(mean_side([measure_sides(ring[:count], tolerance, is_closed=False)])) - wanted),
+    )
+    for allowed in FACET_TOLERANCES:
+        chain = cv2.approxPolyDP(ring[:count], allowed * outline.scale, closed=False)
+        away = abs(np.log(mean_side([measure_sides(chain, tolerance, is_closed=False)])) - wanted)
+        if away < least:
+            best, least = chain, away
+    if best is None:
+        return piece
+    filled = np.zeros(piece.shape, np.uint8)
+    cv2.fillPoly(filled, [np.concatenate([best, ring[count:]])], (1,))
+    return np.asarray(filled.view(bool) & (before if operation == "contraction" else ~before))
+
+
+def _find_new_contour(piece: Mask, other_side: Mask) -> tuple[NDArray[np.int32], int]:
+    """The outline of a change, beginning with the part that becomes a new contour, and the length of this part.
+
+    `other_side` is what the change touches along the old contour.
+    """
+    rings, _ = cv2.findContours(piece.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    ring = np.asarray(max(rings, key=len), np.int32)
+    near = cv2.dilate(np.ascontiguousarray(other_side).view(np.uint8), np.ones((3, 3), np.uint8))
+    is_new = near[ring[:, 0, 1], ring[:, 0, 0]] == 0
+    if is_new.all() or not is_new.any():
+        return ring, 0
+    first = int(np.flatnonzero(~is_new)[0])
+    ring, is_new = np.roll(ring, -first, axis=0), np.roll(is_new, -first)
+    steps = np.diff(np.concatenate([[0], is_new.view(np.int8), [0]]))
+    starts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+    longest = int((ends - starts).argmax())
+    # With the pixels of the old contour at both ends.
+    count = min(int(ends[longest] - starts[longest]) + 2, len(ring))
+    return np.roll(ring, 1 - int(starts[longest]), axis=0), count
 
 
 def _crop(window: Window, mask: Mask) -> tuple[Window, Mask]:

@@ -38,7 +38,7 @@ class Drawing:
 
     def __init__(self, analysis: LesionAnalysis, assembly: Assembly) -> None:
         self.analysis, self.assembly = analysis, assembly
-        self.options = analysis.mask_sets[0].options
+        self.options = analysis.masks[:OPTIONS]
         revised = assembly.path == "RR"
         self._shown = analysis.shown if revised else analysis.revised
         self.order = (
@@ -145,6 +145,7 @@ class Drawing:
             share_of_image=analysis.share,
             conspicuity=analysis.conspicuity,
             share_outside_lungs=None if attributes is None else attributes.outside_share,
+            not_asked={} if attributes is None else attributes.not_asked,
         )
 
     def _edit_facts(self) -> dict[str, EditFacts]:

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from carina.percept.anatomy import Anatomy, name_region
 from carina.percept.deform import (
     OPPOSITE,
+    STRAIGHTER,
     Change,
     EffortFunction,
     Operation,
     edge_length,
     find_thickest_place,
     make_change,
+    match_straightness,
 )
 from carina.percept.outline import Outline, Window
 from carina.percept.rules import Rules
@@ -35,9 +37,12 @@ WIDTHS: Final = (0.9, 1.3)
 changed contour is no rougher than an unchanged one."""
 SLENDER: Final = 2.5
 """The thickness of a change is about its area divided by the width of its kernel and by this factor."""
-HALF: Final = 0.5
-WORSE: Final = 1.7
-"""Areas of a half-made and of a worsened error, relative to the edit."""
+VARIANTS: Final = 2
+"""Changes of each kind that are tried at an edit."""
+OPPOSED: Final = (0.8, 1.8)
+"""Range of the area of the opposite of an edit, relative to the edit. What is left of a half-made revision has the same
+range relative to what was revised, and so has what a worsened error adds: whether the right state lies between two
+others, at their end or beyond, does not follow from distances to the shown contour."""
 SEPARATION: Final = 8.0
 """Least distance between changes at different sites, in pixels of the frame."""
 
@@ -51,6 +56,8 @@ class ChangeParameters:
     area: float
     width: float
     seed: int
+    straighter: float
+    """How much longer the sides of the new contour should be than those of the outline."""
 
     def enlarge(self, times: int) -> "ChangeParameters":
         """The same change on an outline with `times` as many pixels in each direction."""
@@ -76,14 +83,16 @@ class Site:
     displacement: float
     """How far the contour moves."""
     parameters: ChangeParameters
-    half: Change | None = None
-    worse: Change | None = None
-    overshoot: Change | None = None
+    drawn_area: int = 0
+    """Pixels that differ once the contour is drawn; 0 before that."""
+    half: tuple[Change, ...] = ()
+    worse: tuple[Change, ...] = ()
+    overshoot: tuple[Change, ...] = ()
 
 
 def changes_at(site: Site) -> list[Change]:
     """Every change that may be seen at a site."""
-    return [change for change in (site.change, site.half, site.worse, site.overshoot) if change is not None]
+    return [site.change, *site.half, *site.worse, *site.overshoot]
 
 
 @dataclass
@@ -132,7 +141,13 @@ class EditSpace:
         width = wide * float(self.chance.uniform(*WIDTHS)) * float(np.sqrt(area))
         # A wider kernel would make the change too thin.
         width = min(width, area / (SLENDER * self.rules.edit_thickness * self.outline.scale))
-        return ChangeParameters(place, operation, area, width, seed=int(self.chance.integers(2**63)))
+        seed = int(self.chance.integers(2**63))
+        return ChangeParameters(
+            place, operation, area, width, seed=seed, straighter=self._sample_straightness()
+        )
+
+    def _sample_straightness(self) -> float:
+        return float(np.exp(self.chance.uniform(*np.log(STRAIGHTER))))
 
     def make_site(self, parameters: ChangeParameters) -> Site | None:
         """The site with the change of these parameters; None where that is not a major change."""
@@ -140,7 +155,7 @@ class EditSpace:
         if change is None:
             return None
         point, thickness = find_thickest_place(change)
-        if not self._is_major(change, thickness):
+        if not self.is_major(change.area, thickness):
             return None
         return Site(
             point=point,
@@ -158,17 +173,28 @@ class EditSpace:
             for change in changes_at(other):
                 self.reserve(taken, change)
 
-        def if_free(change: Change | None) -> Change | None:
-            return change if change is not None and self.is_free(taken, change) else None
+        def make_variants(factors: Sequence[float], operation: Operation) -> tuple[Change, ...]:
+            made = [
+                self._make_change(
+                    replace(
+                        site.parameters,
+                        operation=operation,
+                        area=factor * site.parameters.area,
+                        straighter=self._sample_straightness(),
+                    )
+                )
+                for factor in factors
+            ]
+            return tuple(c for c in made if c is not None and self.is_free(taken, c))
 
+        operation = site.parameters.operation
+        ratios = np.exp(self.chance.uniform(np.log(OPPOSED[0]), np.log(OPPOSED[1]), (3, VARIANTS)))
         return replace(
             site,
-            half=if_free(self._make_change(replace(site.parameters, area=HALF * site.parameters.area))),
-            worse=if_free(self._make_change(replace(site.parameters, area=WORSE * site.parameters.area))),
+            half=make_variants(ratios[0] / (1 + ratios[0]), operation),
+            worse=make_variants(1 + 1 / ratios[1], operation),
             # The same kernel the other way: what revising too far at this point would do.
-            overshoot=if_free(
-                self._make_change(replace(site.parameters, operation=OPPOSITE[site.parameters.operation]))
-            ),
+            overshoot=make_variants(ratios[2], OPPOSITE[operation]),
         )
 
     def _make_change(self, parameters: ChangeParameters) -> Change | None:
@@ -179,13 +205,15 @@ class EditSpace:
             width=parameters.width,
             chance=np.random.Generator(np.random.PCG64(parameters.seed)),
         )
-        return make_change(self.outline, window, effort, parameters.operation, parameters.area)
+        change = make_change(self.outline, window, effort, parameters.operation, parameters.area)
+        return None if change is None else match_straightness(self.outline, change, parameters.straighter)
 
-    def _is_major(self, change: Change, thickness: float) -> bool:
+    def is_major(self, area: int, thickness: float) -> bool:
+        """Whether a change of this area and thickness (in pixels) is a major one."""
         rules, scale = self.rules, self.outline.scale
         return (
-            change.area >= rules.edit_share * self.outline.area
-            and change.area >= rules.edit_area * scale**2
+            area >= rules.edit_share * self.outline.area
+            and area >= rules.edit_area * scale**2
             and thickness >= rules.edit_thickness * scale
         )
 

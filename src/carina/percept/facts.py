@@ -49,6 +49,8 @@ class PerceptCaseFacts(LesionFacts):
     """By "edit 1", "edit 2": what was done to the contour that is shown."""
     share_outside_lungs: Annotated[float | None, Stored("share outside the lungs")] = None
     """Share of the lesion that lies outside both lungs."""
+    not_asked: Annotated[Mapping[str, str], Stored("not asked")] = field(default_factory=dict)
+    """By task ("distribution"), why the case has no step for it: its key is not clear."""
 
     stored_order: ClassVar = (
         "roles",
@@ -59,6 +61,7 @@ class PerceptCaseFacts(LesionFacts):
         "share_of_image",
         "conspicuity",
         "share_outside_lungs",
+        "not_asked",
     )
 
 

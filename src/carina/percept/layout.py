@@ -10,10 +10,11 @@ from typing import Final, Literal
 
 import cv2
 import numpy as np
+from cv2.typing import MatLike
 
 from carina.percept.anatomy import Anatomy
 from carina.percept.deform import EffortFunction, Operation, apply_changes, warp
-from carina.percept.edit_sites import EditSpace, Occupancy, Place, Site, changes_at
+from carina.percept.edit_sites import ChangeParameters, EditSpace, Occupancy, Place, Site, changes_at
 from carina.percept.outline import Field, Outline, coarsen, signed_distance
 from carina.percept.rules import Ineligible, Rules
 from carina.studies.region import Mask
@@ -122,6 +123,14 @@ def _measure_roughening(space: EditSpace, edits: list[Site]) -> float:
 
 WRONG_CHANGE_SHARES: Final = (0.09, 0.20)
 """Range of the area of a change where none is needed, as a share of the lesion: like that of a single edit."""
+ELSEWHERE: Final = 12
+"""Changes away from all points that are tried."""
+SIMPLER: Final = 8
+"""Of these, how many are tried where they make the contour simpler."""
+HOLLOW: Final = 40.0
+"""Distance over which a place counts as hollow or as a corner, in pixels of the frame."""
+WRONG_CHANGES: Final = 2
+"""Changes that are tried at one point where none is needed."""
 JITTER: Final = 0.15
 """Relative variation of the distance of a distractor point to the contour, around that of an edit's point."""
 
@@ -134,8 +143,8 @@ class Distractor:
     inside: bool
     nearest_change: float
     """Distance to the nearest pixel that an edit has changed, in pixels."""
-    site: Site | None = None
-    """The change that a revision at this point would make; None where there is no room for one."""
+    sites: tuple[Site, ...] = ()
+    """Changes that a revision at this point might make, one at a time; none where there is no room for one."""
 
 
 def place_distractors(
@@ -143,7 +152,7 @@ def place_distractors(
 ) -> list[Distractor]:
     """A sampled number of distractors, as far as there is room; `Ineligible` for fewer than the rules demand."""
     rules, scale = space.rules, space.outline.scale
-    changed = shown ^ space.outline.mask
+    changed = shown ^ space.outline.revised
     far = np.asarray(
         cv2.distanceTransform((~changed).view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5), np.float32
     )
@@ -168,9 +177,10 @@ def place_distractors(
 def add_wrong_sites(
     space: EditSpace, occupancy: Occupancy, distractors: Sequence[Distractor], *, wide: float
 ) -> list[Distractor]:
-    """Each distractor with the change that a revision at it would make, where there is room for one."""
+    """Each distractor with the changes that a revision at it might make, where there is room for one."""
     return [
-        replace(placed, site=_find_wrong_site(space, occupancy, placed, wide=wide)) for placed in distractors
+        replace(placed, sites=_find_wrong_sites(space, occupancy, placed, wide=wide))
+        for placed in distractors
     ]
 
 
@@ -202,19 +212,86 @@ def _block_around(space: EditSpace, free: Mask, point: Place) -> None:
     cv2.circle(free.view(np.uint8), point[::-1], int(np.ceil(space.gap)), (0,), cv2.FILLED)
 
 
-def _find_wrong_site(
+def _find_wrong_sites(
     space: EditSpace, occupancy: Occupancy, distractor: Distractor, *, wide: float
-) -> Site | None:
+) -> tuple[Site, ...]:
     operation: Operation = "contraction" if distractor.inside else "expansion"
     squares = ((space.contour - np.array(distractor.point)) ** 2).sum(axis=1)
     row, column = space.contour[int(squares.argmin())]
+    if occupancy.taken[row, column]:
+        return ()
+    found = []
+    for _ in range(WRONG_CHANGES):
+        site = space.make_site(_sample_wrong_change(space, (int(row), int(column)), operation, wide=wide))
+        if site is not None and space.is_free(occupancy, site.change):
+            found.append(site)
+    for site in found:
+        space.reserve(occupancy, site.change)
+    return tuple(found)
+
+
+def _find_sites_elsewhere(
+    space: EditSpace, rough: EditSpace, occupancy: Occupancy, *, wide: float
+) -> tuple[Site, ...]:
+    """Wrong changes away from all points. Most make the contour simpler, which changes at random places rarely do.
+
+    Places are searched on the coarse copy `rough`.
+    """
+    times = round(space.outline.scale / rough.outline.scale)
+    used = Occupancy(taken=_coarsen_taken(occupancy.taken, rough.outline.mask.shape, times))
+    around = cv2.GaussianBlur(
+        rough.outline.mask.astype(np.float32),
+        (0, 0),
+        HOLLOW * rough.outline.scale,
+        borderType=cv2.BORDER_CONSTANT,
+    )
+    found: list[Site] = []
+    for n in range(ELSEWHERE):
+        operation: Operation = "contraction" if n % 2 else "expansion"
+        place = _sample_place_elsewhere(rough, used, around, operation, simpler=n < SIMPLER)
+        if place is None:
+            continue
+        parameters = _sample_wrong_change(rough, place, operation, wide=wide)
+        site = rough.make_site(parameters)
+        if site is None or not rough.is_free(used, site.change):
+            continue
+        made = site if times == 1 else space.make_site(parameters.enlarge(times))
+        if made is not None and space.is_free(occupancy, made.change):
+            found.append(made)
+            space.reserve(occupancy, made.change)
+            rough.reserve(used, site.change)
+    return tuple(found)
+
+
+def _sample_place_elsewhere(
+    space: EditSpace, used: Occupancy, around: MatLike, operation: Operation, *, simpler: bool
+) -> Place | None:
+    """A free place on the contour; `around` is the share of pixels around each pixel that are inside.
+
+    Filling a hollow or cutting a corner makes a contour simpler.
+    """
+    some = space.contour[space.chance.integers(0, len(space.contour), PLACES)]
+    some = some[~used.taken[some[:, 0], some[:, 1]]]
+    if not len(some):
+        return None
+    inside = around[some[:, 0], some[:, 1]]
+    at = int((inside if operation == "contraction" else -inside).argmin()) if simpler else 0
+    return int(some[at, 0]), int(some[at, 1])
+
+
+def _coarsen_taken(taken: Mask, shape: tuple[int, ...], times: int) -> Mask:
+    """The pixels of a coarse copy in which any pixel is used."""
+    rows, columns = shape
+    parts = taken[: rows * times, : columns * times].reshape(rows, times, columns, times)
+    return np.asarray(parts.any(axis=(1, 3)))
+
+
+def _sample_wrong_change(
+    space: EditSpace, place: Place, operation: Operation, *, wide: float
+) -> ChangeParameters:
     least = space.rules.edit_area * space.outline.scale**2
     area = max(float(space.chance.uniform(*WRONG_CHANGE_SHARES)) * space.outline.area, least)
-    site = space.make_site(space.sample_parameters((int(row), int(column)), operation, area, wide=wide))
-    if site is None or not space.is_free(occupancy, site.change):
-        return None
-    space.reserve(occupancy, site.change)
-    return site
+    return space.sample_parameters(place, operation, area, wide=wide)
 
 
 # ---- edits and points together ----
@@ -231,8 +308,10 @@ class Layout:
 
     edits: tuple[Site, ...]
     distractors: tuple[Distractor, ...]
+    elsewhere: tuple[Site, ...]
+    """Changes away from all points, of which none is needed."""
     shown: Mask
-    """The contour after the edits, in the outline's window."""
+    """The drawn contour after the edits, in the outline's window."""
     distance: Field
     """Signed distance to the shown contour, positive inside."""
 
@@ -258,7 +337,7 @@ def make_layout(
             if times > 1:
                 _place_points(rough, edits)
                 edits = _remake_edits(space, edits, times)
-            return _complete_layout(space, edits, wide=wide)
+            return _complete_layout(space, rough, edits, wide=wide)
         except Ineligible as reason:
             failure = reason
     raise failure
@@ -276,25 +355,58 @@ def _place_points(space: EditSpace, edits: list[Site]) -> tuple[Occupancy, Mask,
     occupancy = Occupancy.blank(space.outline)
     for site in edits:
         reserve_edit(space, occupancy, site)
-    shown = apply_changes(space.outline.mask, [site.change for site in edits])
-    _check_pieces(space.outline.mask, shown)
+    outline = space.outline
+    shown = _draw_edits(outline, edits)
+    _check_pieces(outline.revised, shown)
     distance = signed_distance(shown)
     return occupancy, shown, distance, place_distractors(space, occupancy, edits, shown, distance)
 
 
-def _complete_layout(space: EditSpace, edits: list[Site], *, wide: float) -> Layout:
+def _complete_layout(space: EditSpace, rough: EditSpace, edits: list[Site], *, wide: float) -> Layout:
     occupancy, shown, distance, distractors = _place_points(space, edits)
-    sites = list(edits)
+    sites = _measure_drawn_edits(space, edits, shown)
     for n, site in enumerate(sites):
         sites[n] = space.add_variants(site, sites[:n] + sites[n + 1 :])
         for change in changes_at(sites[n]):
             space.reserve(occupancy, change)
+    distractors = add_wrong_sites(space, occupancy, distractors, wide=wide)
     return Layout(
         edits=tuple(sites),
-        distractors=tuple(add_wrong_sites(space, occupancy, distractors, wide=wide)),
+        distractors=tuple(distractors),
+        elsewhere=_find_sites_elsewhere(space, rough, occupancy, wide=wide),
         shown=shown,
         distance=distance,
     )
+
+
+def _draw_edits(outline: Outline, edits: Sequence[Site]) -> Mask:
+    """The drawn contour after the edits; it differs from the drawn truth at the points of the edits only."""
+    drawn = outline.draw(apply_changes(outline.mask, [site.change for site in edits]))
+    changed = np.ascontiguousarray(drawn ^ outline.revised).view(np.uint8)
+    count, labels = cv2.connectedComponents(changed, connectivity=4)
+    is_edit = np.zeros(count, bool)
+    is_edit[[labels[site.point] for site in edits]] = True
+    is_edit[0] = False
+    return np.asarray(outline.revised ^ is_edit[labels])
+
+
+def _measure_drawn_edits(space: EditSpace, edits: Sequence[Site], shown: Mask) -> list[Site]:
+    """The edits with area and thickness on the drawn contour; `Ineligible` where one is too small."""
+    changed = np.ascontiguousarray(shown ^ space.outline.revised).view(np.uint8)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(changed, connectivity=4)
+    sites = []
+    for site in edits:
+        label = int(labels[site.point])
+        left, top, width, height = (int(value) for value in stats[label, : cv2.CC_STAT_AREA])
+        drawn = np.pad(labels[top : top + height, left : left + width] == label, 1).view(np.uint8)
+        distance = cv2.distanceTransform(drawn, cv2.DIST_L2, cv2.DIST_MASK_5)
+        made = replace(
+            site, drawn_area=int(stats[label, cv2.CC_STAT_AREA]), thickness=2 * float(distance.max()) - 1
+        )
+        if not label or not space.is_major(made.drawn_area, made.thickness):
+            raise Ineligible("no room for edits", "an edit is too small once its contour is drawn")
+        sites.append(made)
+    return sites
 
 
 def _check_pieces(before: Mask, after: Mask) -> None:

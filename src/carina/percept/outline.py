@@ -1,14 +1,20 @@
-"""The contour that a careful reader might have drawn: the truth, smoothed and slightly redrawn.
+"""The contour of a lesion, and the one operation that draws every contour of a case.
 
-Every mask that a case shows is made from it, so that the texture of a contour does not reveal the path of a case.
+Edits are made on the truth. Whatever a case shows or offers, the truth included, is then drawn as a careful reader
+might draw it: smoothed, with noise that is the same for all masks of the case. So all contours have the same texture,
+whatever the truth was drawn with.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import cv2
 import numpy as np
+from cv2.typing import MatLike
 from numpy.typing import NDArray
+from scipy import special
 
 from carina.percept.anatomy import LesionGeometry
 from carina.percept.rules import Ineligible, Rules
@@ -19,8 +25,8 @@ Window = tuple[slice, slice]
 
 MARGIN: Final = 200.0
 """Margin of the window around the lesion, in pixels of the frame: edits and points lie within it."""
-SMOOTHING: Final = 2.0
-"""Width of the blur of the distance to the contour, in pixels of the frame."""
+SMOOTHING: Final = 3.0
+"""Width of the blur that smooths a mask, and the distance to its contour, in pixels of the frame."""
 WOBBLE: Final = 2.0
 """Largest standard deviation of the redrawn contour, in pixels of the frame."""
 WOBBLE_OF_RADIUS: Final = 0.012
@@ -29,6 +35,10 @@ OCTAVES: Final = ((96.0, 1.0), (48.0, 0.7), (24.0, 0.6))
 """Wavelengths (pixels of the frame) and amplitudes of the noise: nothing finer than a hand would draw."""
 ATTEMPTS: Final = 3
 """Attempts, each with half the smoothing and half the noise of the one before."""
+BLUR_REACH: Final = 4.0
+"""Distance at which the blur ends, in its widths (OpenCV's kernel for floating-point values)."""
+SIDE_TOLERANCE: Final = 3.0
+"""Distance that a polygon may keep from a contour when the length of its sides is measured, in pixels of the frame."""
 LEAST_BLUR: Final = 0.6
 """Least width of the blur, in pixels of the image: a mask that does not survive it has no contour."""
 
@@ -41,16 +51,53 @@ class Outline:
     """Shape of the image."""
     window: Window
     mask: Mask
+    """The truth, on which edits are made."""
     field: Mask
     """Where the contour may run."""
     depth: Field
     """Smoothed signed distance to the contour, positive inside."""
     scale: float
     """Pixels of the outline for each pixel of the frame."""
+    blur: float
+    """Width of the blur with which masks are drawn, in pixels."""
+    limit: Field
+    """Share of a blurred mask from which a pixel belongs to the drawn mask; one half, with noise."""
 
     @property
     def area(self) -> int:
         return int(np.count_nonzero(self.mask))
+
+    @cached_property
+    def revised(self) -> Mask:
+        """The truth as a careful reader might have drawn it."""
+        return self.draw(self.mask)
+
+    def draw(self, mask: Mask) -> Mask:
+        """A mask of the window as a careful reader might have drawn it; all contours of a case come from here."""
+        return _draw(mask, self.blur, self.limit, self.field)
+
+    def draw_changed(self, mask: Mask, windows: Sequence[Window]) -> Mask:
+        """The same for a mask that differs from the truth within these windows only."""
+        drawn = self.revised.copy()
+        reach = int(np.ceil(BLUR_REACH * self.blur)) + 1
+        for window in windows:
+            inner, outer = self._widen(window, reach), self._widen(window, 2 * reach)
+            patch = _draw(mask[outer], self.blur, self.limit[outer], self.field[outer])
+            drawn[inner] = patch[_within(inner, outer)]
+        return drawn
+
+    def _widen(self, window: Window, reach: int) -> Window:
+        rows, columns = (
+            slice(max(0, part.start - reach), min(length, part.stop + reach))
+            for part, length in zip(window, self.mask.shape, strict=True)
+        )
+        return rows, columns
+
+    @cached_property
+    def side_length(self) -> float:
+        """How long the straight sides of the contour are, in pixels; round contours have short ones."""
+        rings, _ = cv2.findContours(self.mask.view(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+        return mean_side([measure_sides(ring, SIDE_TOLERANCE * self.scale, is_closed=True) for ring in rings])
 
     def on_image(self, mask: Mask) -> Mask:
         """A mask of the window as a mask of the whole image."""
@@ -59,30 +106,45 @@ class Outline:
         return whole
 
 
+def _within(inner: Window, outer: Window) -> Window:
+    """A window in the coordinates of another one."""
+    rows, columns = (
+        slice(one.start - other.start, one.stop - other.start)
+        for one, other in zip(inner, outer, strict=True)
+    )
+    return rows, columns
+
+
 def draw_outline(geometry: LesionGeometry, rules: Rules, chance: np.random.Generator) -> Outline:
-    """The truth as a careful reader might have drawn it; it agrees with the truth as well as the rules demand."""
+    """The outline of a lesion; its truth, redrawn, agrees with the truth as well as the rules demand."""
     window = _window_around(geometry)
     truth, field = np.ascontiguousarray(geometry.truth[window]), np.ascontiguousarray(geometry.field[window])
-    depth = signed_distance(truth)
     radius = float(np.sqrt(geometry.area / np.pi))
     wobble = min(WOBBLE * geometry.scale, WOBBLE_OF_RADIUS * radius) * _make_noise(
         truth.shape, geometry.scale, chance
     )
-    blur = SMOOTHING * geometry.scale
     for attempt in range(ATTEMPTS):
         softer = 0.5**attempt
-        drawn = (_blur(depth, blur * softer) + wobble * np.float32(softer) > 0) & field
-        agreement = iou(drawn, truth)
+        blur = max(SMOOTHING * geometry.scale * softer, LEAST_BLUR)
+        # At distance d from a straight contour, a blurred mask has the value of the normal distribution at d / blur.
+        limit = special.ndtr(wobble * np.float32(-softer / blur))
+        agreement = iou(_draw(truth, blur, limit, field), truth)
         if agreement >= rules.good_iou:
             return Outline(
                 shape=(geometry.truth.shape[0], geometry.truth.shape[1]),
                 window=window,
-                mask=drawn,
+                mask=truth,
                 field=field,
-                depth=_blur(signed_distance(drawn), blur),
+                depth=_blur(signed_distance(truth), SMOOTHING * geometry.scale),
                 scale=geometry.scale,
+                blur=blur,
+                limit=limit,
             )
     raise Ineligible("too thin to redraw", f"a redrawn contour agrees to {agreement:.3f} at best")
+
+
+def _draw(mask: Mask, blur: float, limit: Field, field: Mask) -> Mask:
+    return np.asarray((_blur(mask.astype(np.float32), blur) > limit) & field)
 
 
 def coarsen(outline: Outline, times: int) -> Outline:
@@ -101,6 +163,8 @@ def coarsen(outline: Outline, times: int) -> Outline:
         field=average(outline.field) >= 0.5,
         depth=average(outline.depth) / np.float32(times),
         scale=outline.scale / times,
+        blur=max(outline.blur / times, LEAST_BLUR),
+        limit=average(outline.limit),
     )
 
 
@@ -111,16 +175,25 @@ def signed_distance(mask: Mask) -> Field:
     return np.asarray(np.where(mask, inside - 0.5, 0.5 - outside), np.float32)
 
 
-def smooth_mask(mask: Mask, field: Mask, sigma: float) -> Mask:
-    """The mask with a smoothed contour, within the field."""
-    return np.asarray((_blur(signed_distance(mask), sigma) > 0) & field)
-
-
 def iou(one: Mask, other: Mask) -> float:
     """Intersection over union."""
     both = int(np.count_nonzero(one & other))
     either = int(np.count_nonzero(one)) + int(np.count_nonzero(other)) - both
     return both / either if either else float("nan")
+
+
+def measure_sides(curve: MatLike, tolerance: float, *, is_closed: bool) -> NDArray[np.float64]:
+    """Lengths of the sides of a polygon that stays this close to a curve, given as OpenCV gives contours."""
+    corners = cv2.approxPolyDP(curve, tolerance, closed=is_closed)[:, 0, :]
+    ends = np.roll(corners, -1, axis=0)
+    sides = np.hypot(*(ends - corners).T.astype(np.float64))
+    return np.asarray(sides if is_closed else sides[:-1], np.float64)
+
+
+def mean_side(sides: list[NDArray[np.float64]]) -> float:
+    """The mean length of sides, weighted by length: of the side on which a random place of the contour lies."""
+    lengths = np.concatenate(sides)
+    return max(float((lengths**2).sum() / max(float(lengths.sum()), 1.0)), 1.0)
 
 
 def band_limited_noise(shape: tuple[int, ...], wavelength: float, chance: np.random.Generator) -> Field:

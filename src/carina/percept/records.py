@@ -48,16 +48,18 @@ class DistractorPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MaskChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A mask to choose from."""
+
     region: Region
     kind: str
-
-
-class MaskSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Four masks to choose from, the right one first."""
-
-    options: tuple[MaskChoice, ...]
-    stands_out: tuple[str, ...]
-    """Rules of thumb that find the right mask without the image."""
+    """"key" for the right mask, else what is wrong with it."""
+    features: tuple[float, ...]
+    """What its contour looks like; as `MaskOption.features`."""
+    area: int
+    change: int
+    """Pixels that differ from the right mask."""
+    as_shown: int
+    """Of these, pixels that are as in the shown contour."""
 
 
 class LocationChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,11 +79,15 @@ class AttributeTruth(msgspec.Struct, frozen=True, kw_only=True):
     lungs: dict[str, float]
     sizes: dict[str, int]
     affected: tuple[str, ...]
+    distribution: str | None
+    """Key of the distribution question; None where it is not asked, as of the others."""
     severity: dict[str, Severity]
-    comparison: Comparison
+    comparison: Comparison | None
     outside_share: float
     locations: dict[int, LocationChoice]
     """By number of right regions, for the numbers that the lesion allows."""
+    not_asked: dict[str, str]
+    """By task ("distribution"), why it is not asked."""
 
 
 class LesionAnalysis(msgspec.Struct, frozen=True, kw_only=True, tag="analysis"):
@@ -113,8 +119,15 @@ class LesionAnalysis(msgspec.Struct, frozen=True, kw_only=True, tag="analysis"):
     """IoU of the shown contour with the truth."""
     edits: tuple[ContourEdit, ...]
     points: tuple[DistractorPoint, ...]
-    mask_sets: tuple[MaskSet, ...]
-    """Sets of mask options, of which a case uses one."""
+    shown_area: int
+    shown_change: int
+    """Pixels in which the shown contour differs from `revised`."""
+    shown_features: tuple[float, ...]
+    """What the shown contour looks like; `FEATURES` of it."""
+    masks: tuple[MaskChoice, ...]
+    """The right mask, then wrong ones with one wrong state each; once chosen, the four masks of a question."""
+    squares: tuple[tuple[int, int], ...]
+    """Every two wrong masks that make a set of four with the right one and with both wrong states at once."""
     attributes: AttributeTruth | None
     """None for lesions that the protocol does not describe."""
 

@@ -4,22 +4,44 @@ Lesions on both paths are alike in size. All sampling is seeded and does not dep
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from carina.percept.mask_options import OPTIONS, RULES_OF_THUMB
-from carina.percept.records import LesionAnalysis, MaskSet
+from carina.percept.balance import FeatureBalance, whiten
+from carina.percept.contour_features import FEATURES
+from carina.percept.mask_options import Sizes, combine_kinds, measure_squares
+from carina.percept.records import LesionAnalysis, MaskChoice
 from carina.percept.steps import KeyPosition, Path
 from carina.store.seeding import rng
+from carina.studies.region import Region
 
 OVERSAMPLE: Final = 1.5
 """Lesions that are analysed for each one that is needed, so that attribute classes can be balanced."""
 SETS_OF_REGIONS: Final = (1, 3, 3, 1)
 """Of the eight answers to the location question, how many have 0, 1, 2 and 3 right regions: if all are equally
 frequent, no constant answer does better than chance."""
+
+FEATURE_SPREAD: Final = np.array([1.0, 0.4, 0.1, 0.4, 0.4, 0.4, 0.4, 0.05, 0.1, 0.03, 0.1, 0.2, 0.1])
+"""Typical spread of each of `FEATURES` between lesions: what one unit of imbalance is."""
+OPTION_SPREAD: Final = np.array(
+    [0.25, 0.13, 0.05, 0.2, 0.2, 0.2, 0.2, 0.03, 0.04, 0.006, 0.05, 0.05, 0.05, 0.1, 0.2]
+)
+"""The same between the masks of one question; the last two are the overlap with the shown contour, and how typical a
+mask is of the four."""
+SQUARE_WEIGHT: Final = 0.5
+"""Weight of a squared difference, against a difference of one spread."""
+TIE: Final = 1e-9
+AREA: Final = FEATURES.index("area")
+TO_SHOWN: Final = len(FEATURES)
+"""Places of two features among those of an option, of which both together must not find the right mask."""
+CELL_EDGES: Final = (-0.5, 0.0, 0.5)
+"""Edges of the grid over these two, in spreads."""
+CELL_WEIGHT: Final = 2.0
+"""Weight of a mask in a cell of the grid, against a difference of one spread."""
 
 
 def analyses_needed(per_cell: int) -> int:
@@ -45,43 +67,146 @@ def _attribute_classes(analysis: LesionAnalysis) -> list[tuple[str, object]]:
     if attributes is None:
         return []
     return [
-        ("distribution", min(len(attributes.affected), 4)),
+        ("distribution", attributes.distribution),
         ("severity", tuple(sorted(attributes.severity.values()))),
         ("comparison", attributes.comparison),
     ]
 
 
-def assign_paths(lesions: Sequence[LesionAnalysis], *, seed: int) -> dict[Path, list[LesionAnalysis]]:
-    """Pair lesions of similar size and give one of each pair path RF, the other path RR."""
+def assign_paths(
+    lesions: Sequence[LesionAnalysis], *, seed: int, balance: FeatureBalance | None = None
+) -> dict[Path, list[LesionAnalysis]]:
+    """Pair lesions of similar size and give one of each pair path RF, the other path RR.
+
+    Which of the two is RR is random, except where one way makes the contours of both paths more alike.
+    """
     by_size = sorted(lesions, key=lambda one: (one.share, one.subject.study))
+    pairs = [_toss(by_size[first : first + 2], seed) for first in range(0, len(by_size) - 1, 2)]
+    ways = [
+        np.array([_compare_contours(good, revised), _compare_contours(revised, good)])
+        for good, revised in pairs
+    ]
+    chosen = (balance or FeatureBalance()).choose(ways)
     paths: dict[Path, list[LesionAnalysis]] = {"RF": [], "RR": []}
-    for first in range(0, len(by_size), 2):
-        pair = by_size[first : first + 2]
-        heads = rng(seed, pair[0].subject.study, pair[0].target, "path").integers(2)
-        sides: tuple[Path, Path] = ("RF", "RR") if heads else ("RR", "RF")
-        for path, one in zip(sides, pair, strict=False):  # the last may be alone
-            paths[path].append(one)
+    for (one, other), is_swapped in zip(pairs, chosen, strict=True):
+        paths["RF"].append(other if is_swapped else one)
+        paths["RR"].append(one if is_swapped else other)
+    if len(by_size) % 2:
+        paths["RF" if _draw_coin(by_size[-1], seed) else "RR"].append(by_size[-1])
     return paths
 
 
-def choose_masks(cell: Sequence[LesionAnalysis]) -> list[LesionAnalysis]:
-    """Choose one set of masks for each lesion, so that no rule of thumb finds the right mask more often than chance."""
-    found: Counter[str] = Counter()
-    chosen: list[LesionAnalysis] = []
-    for analysis in cell:
-        due = (len(chosen) + 1) / OPTIONS
+def _toss(pair: Sequence[LesionAnalysis], seed: int) -> tuple[LesionAnalysis, LesionAnalysis]:
+    """The two lesions in random order."""
+    return (pair[0], pair[1]) if _draw_coin(pair[0], seed) else (pair[1], pair[0])
 
-        def surplus(masks: MaskSet, due: float = due) -> float:
-            """Squared distance of all rules of thumb from chance; a rule that does better than chance counts twice."""
-            counts = found + Counter(masks.stands_out)
-            return sum(
-                (counts[rule] - due) ** 2 * (2 if counts[rule] > due else 1) for rule in RULES_OF_THUMB
-            )
 
-        best = min(analysis.mask_sets, key=surplus)
-        found.update(best.stands_out)
-        chosen.append(msgspec.structs.replace(analysis, mask_sets=(best,)))
-    return chosen
+def _draw_coin(lesion: LesionAnalysis, seed: int) -> bool:
+    return bool(rng(seed, lesion.subject.study, lesion.target, "path").integers(2))
+
+
+def _compare_contours(good: LesionAnalysis, revised: LesionAnalysis) -> NDArray[np.float64]:
+    """How the contour shown on path RR differs from the one shown on path RF, in every feature."""
+    of_good = np.array(good.masks[0].features[: len(FEATURES)])
+    return np.asarray((np.array(revised.shown_features) - of_good) / FEATURE_SPREAD, np.float64)
+
+
+def choose_masks(cell: Sequence[LesionAnalysis], *, seed: int) -> list[LesionAnalysis]:
+    """Choose four masks for each lesion, so that no feature of contours tells the right mask from the wrong ones."""
+    if not cell:
+        return []
+    squares = [_sample_squares(analysis, seed) for analysis in cell]
+    differences = _compare_options(
+        [_measure_options(analysis, these) for analysis, these in zip(cell, squares, strict=True)]
+    )
+    chosen = FeatureBalance().choose(differences)
+    return [
+        _keep_square(analysis, *these[n].tolist())
+        for analysis, these, n in zip(cell, squares, chosen, strict=True)
+    ]
+
+
+def _sample_squares(analysis: LesionAnalysis, seed: int) -> NDArray[np.int64]:
+    squares = np.array(analysis.squares, np.int64)
+    chance = rng(seed, analysis.subject.study, analysis.target, "masks")
+    return squares[chance.permutation(len(squares))]
+
+
+def _measure_options(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Features of the masks of every square, their overlap with the shown contour, and how typical they are."""
+    masks = analysis.masks
+    sizes = Sizes(
+        areas=np.array([mask.area for mask in masks]),
+        changes=np.array([mask.change for mask in masks]),
+        as_shown=np.array([mask.as_shown for mask in masks]),
+    )
+    overlaps = measure_squares(squares, sizes, shown=analysis.shown_area, shown_change=analysis.shown_change)
+    features = np.array([mask.features for mask in masks])
+    # A mask with both wrong states has about the features of one, plus what the other adds to the right mask.
+    one, other = features[squares[:, 0]], features[squares[:, 1]]
+    right = np.broadcast_to(features[0], one.shape)
+    four = np.stack([right, one, other, one + other - right], axis=1)
+    typical = overlaps.between.sum(axis=2)
+    return np.concatenate([four, overlaps.shown[..., None], typical[..., None]], axis=2)
+
+
+def _keep_square(analysis: LesionAnalysis, first: int, second: int) -> LesionAnalysis:
+    right, one, other = (analysis.masks[n] for n in (0, first, second))
+    mask = right.region.to_mask() ^ one.region.to_mask() ^ other.region.to_mask()
+    both = MaskChoice(
+        region=Region.from_mask(mask),
+        kind=combine_kinds(one.kind, other.kind),
+        features=tuple(
+            (np.array(one.features) + np.array(other.features) - np.array(right.features)).tolist()
+        ),
+        area=int(np.count_nonzero(mask)),
+        change=one.change + other.change,
+        as_shown=one.as_shown + other.as_shown,
+    )
+    return msgspec.structs.replace(analysis, masks=(right, one, other, both), squares=((1, 2),))
+
+
+def _compare_options(features: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """How the right mask (the first) of every set differs from the mean of the set.
+
+    In every feature, in its distance from the mean and the square of it, in whether the mask is the first or the last
+    of the set by this feature, and in where it lies by its area and its overlap with the shown contour together.
+
+    Args:
+        features: For each case, features of masks, (sets, options, features).
+    """
+    centred = [_centre(values) / OPTION_SPREAD for values in features]
+    both = whiten([np.concatenate([values, _centre(np.abs(values))], axis=2) for values in centred])
+    return [
+        np.concatenate(
+            [
+                mixed[:, 0],
+                SQUARE_WEIGHT * _centre(values**2)[:, 0],
+                *_find_extremes(values),
+                _find_cells(values),
+            ],
+            axis=1,
+        )
+        for values, mixed in zip(centred, both, strict=True)
+    ]
+
+
+def _centre(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(values - values.mean(axis=1, keepdims=True), np.float64)
+
+
+def _find_extremes(values: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Whether the first mask is the largest, and the smallest, by each feature, less what is expected by chance."""
+    for extreme in (values.max(axis=1, keepdims=True), values.min(axis=1, keepdims=True)):
+        is_extreme = np.abs(values - extreme) < TIE
+        yield is_extreme[:, 0] / is_extreme.sum(axis=1) - 1 / values.shape[1]
+
+
+def _find_cells(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """In which cell of a grid over two features the first mask lies, less the share of masks of the set that do."""
+    rows, columns = (np.digitize(values[:, :, at], CELL_EDGES) for at in (AREA, TO_SHOWN))
+    side = len(CELL_EDGES) + 1
+    return CELL_WEIGHT * _centre(np.eye(side**2)[rows * side + columns])[:, 0]
 
 
 def assign_region_counts(cell: Sequence[LesionAnalysis], *, seed: int) -> list[int]:

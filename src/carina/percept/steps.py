@@ -16,6 +16,8 @@ from carina.percept.rules import Rules
 
 Path = Literal["LF", "RF", "RR"]
 PATHS: Final[tuple[Path, ...]] = ("LF", "RF", "RR")
+LESION_PATHS: Final[tuple[Path, ...]] = ("RF", "RR")
+"""Paths of studies that have the lesion."""
 """Lesion-free, revision-free, revision required."""
 
 KeyPosition = Callable[[str, int], int]

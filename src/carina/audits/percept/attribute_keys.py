@@ -55,9 +55,10 @@ def _expected_distribution(step: Step, rules: Rules) -> str:
     grey = [share for share in shares if rules.region.low < share < rules.region.high]
     if not shares:
         return "no zone is stated"
-    if grey:
-        return f"a zone on the cut-off ({grey[0]:.3f})"
     zones = sum(share >= rules.region.high for share in shares)
+    # From four zones on, one more does not change the key.
+    if grey and zones < 4:
+        return f"a zone on the cut-off ({grey[0]:.3f})"
     return "no zone" if not zones else str(zones) if zones < 4 else "4+"
 
 

@@ -18,11 +18,17 @@ from carina.store.errors import BenchmarkError
 ROLES: Final = ("truth", "shown", "revised")
 """Roles of regions that the gates measure."""
 _ROLE: Final = stored_name(PerceptCaseFacts, "roles")
+_NOT_ASKED: Final = stored_name(PerceptCaseFacts, "not_asked")
 
 
 def all_region_roles(case: Case) -> dict[str, str | None]:
     """Region -> its role."""
     return {fact.about: fact.text for fact in case.facts if fact.name == _ROLE}
+
+
+def tasks_not_asked(case: Case) -> set[str]:
+    """Tasks for which the case states a reason why it has no step."""
+    return {fact.about for fact in case.facts if fact.name == _NOT_ASKED and fact.text}
 
 
 def zone_shares(step: Step) -> list[float]:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from carina.audits.gate import AuditContext, Gate, NoLimits, gate
+from carina.audits.percept.facts import tasks_not_asked
 from carina.audits.result import GateResult, Objections
 from carina.cases.model import Case
 
@@ -47,7 +48,8 @@ class PathSteps(Gate[NoLimits]):
         if case.path not in _PATHS:
             self._objections.add(case.id, f"path is {case.path!r}, expected LF, RF or RR")
             return
-        wanted = [t for t in _PATHS[case.path] if case.target != _WITHOUT_ATTRIBUTES or t not in _ATTRIBUTES]
+        left_out = set(_ATTRIBUTES) if case.target == _WITHOUT_ATTRIBUTES else tasks_not_asked(case)
+        wanted = [task for task in _PATHS[case.path] if task not in left_out or task not in _ATTRIBUTES]
         tasks = [step.task for step in case.steps]
         if tasks != wanted:
             self._objections.add(
@@ -70,7 +72,8 @@ class PathSteps(Gate[NoLimits]):
         return self.report_defects(
             self._n,
             self._objections,
-            threshold="the steps of the path in order; presence and contour verdict keyed as the path requires",
+            threshold="the steps of the path in order, except attributes that the case states as not asked; presence "
+            "and contour verdict keyed as the path requires",
             good="Every case has the steps of its path, and its first keys agree with the path.",
             bad="Some cases do not follow their path, so stages and depth would be counted wrongly; rebuild them.",
             unit="percept cases",

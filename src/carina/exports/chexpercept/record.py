@@ -97,7 +97,7 @@ def _build_record(case: Case, size: Size) -> Record:
     record: Record = {layout.DETECTION: _single_choice_block(steps["1"])}
     if "2" in steps:
         record[layout.CONTOUR] = _contour_block(case, steps, size)
-        record[layout.ATTRIBUTES] = _attribute_block(steps) if "4a" in steps else None
+        record[layout.ATTRIBUTES] = _attribute_block(steps)
     return record | {"pair_id": case.id, "dicom_id": case.study}
 
 
@@ -127,33 +127,51 @@ def _contour_block(case: Case, steps: dict[str, Step], size: Size) -> Record:
     return record
 
 
-def _attribute_block(steps: dict[str, Step]) -> Record:
-    zones, regions, severity, comparison = (steps[kind.id] for kind in ATTRIBUTE_STEPS)
-    ratios = PerceptStepFacts.of(zones).zone_ratios
-    share = PerceptStepFacts.of(severity).share
-    compared = PerceptStepFacts.of(comparison)
-    left, right = compared.left_share, compared.right_share
+def _attribute_block(steps: dict[str, Step]) -> Record | None:
+    """The attribute questions, null for those that are not asked; None where none is asked."""
+    write = dict(
+        zip(
+            (kind.id for kind in ATTRIBUTE_STEPS),
+            (_distribution_block, _location_block, _severity_block, _comparison_block),
+            strict=True,
+        )
+    )
+    if not write.keys() & steps.keys():
+        return None
     return {
-        layout.DISTRIBUTION: {
-            **_single_choice_block(zones),
-            "answer_zones": [zone for zone, ratio in ratios.items() if ratio.value >= _ZONE_CUT],
-        },
-        layout.LOCATION: {
-            **_multiple_choice_block(regions),
-            "answer_zones": [name.replace("-", " ") for name in regions.key.options if name != "none"],
-        },
-        layout.SEVERITY: {
-            **_single_choice_block(severity),
-            "overlap_ratio": None if share is None else share.value,
-            "selected_lung": _asked_lung(severity),
-        },
-        layout.COMPARISON: {
-            **_single_choice_block(comparison),
-            "left_size": _lesion_size(compared.left_size, left),
-            "right_size": _lesion_size(compared.right_size, right),
-            "left_has_overlap": _is_covered(left),
-            "right_has_overlap": _is_covered(right),
-        },
+        kind.block: write[kind.id](steps[kind.id]) if kind.id in steps else None for kind in ATTRIBUTE_STEPS
+    }
+
+
+def _distribution_block(step: Step) -> Record:
+    ratios = PerceptStepFacts.of(step).zone_ratios
+    covered = [zone for zone, ratio in ratios.items() if ratio.value >= _ZONE_CUT]
+    return {**_single_choice_block(step), "answer_zones": covered}
+
+
+def _location_block(step: Step) -> Record:
+    regions = [name.replace("-", " ") for name in step.key.options if name != "none"]
+    return {**_multiple_choice_block(step), "answer_zones": regions}
+
+
+def _severity_block(step: Step) -> Record:
+    share = PerceptStepFacts.of(step).share
+    return {
+        **_single_choice_block(step),
+        "overlap_ratio": None if share is None else share.value,
+        "selected_lung": _asked_lung(step),
+    }
+
+
+def _comparison_block(step: Step) -> Record:
+    facts = PerceptStepFacts.of(step)
+    left, right = facts.left_share, facts.right_share
+    return {
+        **_single_choice_block(step),
+        "left_size": _lesion_size(facts.left_size, left),
+        "right_size": _lesion_size(facts.right_size, right),
+        "left_has_overlap": _is_covered(left),
+        "right_has_overlap": _is_covered(right),
     }
 
 

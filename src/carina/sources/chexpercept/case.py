@@ -276,6 +276,8 @@ class _CaseReader:
 
     def _read_attributes(self, attributes: Fields, path: CasePath) -> None:
         for kind in ATTRIBUTE_STEPS:
+            if attributes.is_null(kind.block):
+                continue
             block = attributes.fields(kind.block)
             texts = block.texts("answer_options")
             ids = attribute_ids(kind.block, texts)

@@ -30,6 +30,10 @@ class Fields:
         """Whether the field is there and is not null."""
         return self._values.get(field) is not None
 
+    def is_null(self, field: str) -> bool:
+        """Whether the field is there and is null: a question that is not asked."""
+        return field in self._values and self._values[field] is None
+
     def fields(self, field: str) -> "Fields":
         """The object that the field holds."""
         return Fields(self._value(field), self.full_name(field))
