@@ -131,8 +131,8 @@ def read_dicom(
         Literal["unknown", "always", "never"],
         Meta(
             description="Which images to look at for text, with the extra ocr, which takes half a second to two "
-            "seconds an image. unknown: those whose header does not say that there is none. always: all. Images that nothing has "
-            "looked at are counted."
+            "seconds an image. unknown: those whose header does not say that there is none. always: all. Images that "
+            "nothing has looked at are counted."
         ),
     ] = "unknown",
     unknown_body_part: Annotated[
