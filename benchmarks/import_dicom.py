@@ -5,11 +5,15 @@ syntax that can be written. Carina reads the file, checks its size and decodes t
 `dcmread(...).pixel_array`. The bound is a ratio of 1.3. A whole import, with the PNG files that it writes, is printed
 for comparison, without a bound.
 
+Times are of the processor, since an import has a worker for each core: gdcm, which pydicom prefers for JPEG 2000, takes
+all cores at once.
+
     python benchmarks/import_dicom.py
 """
 
 import argparse
 import io
+import os
 import sys
 import time
 import warnings
@@ -25,6 +29,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from tests.sources.dicom import syntaxes
 
 from carina.sources import import_source
+from carina.sources.dicom import isolated_decoder
 from carina.sources.dicom.files import list_files, read_object
 from carina.sources.dicom.stored_values import decode_stored_values
 
@@ -56,14 +61,24 @@ def write_files(folder: Path) -> dict[str, Path]:
     return files
 
 
+def processor_seconds() -> float:
+    """Of this process, and of the one that decodes JPEG lossless."""
+    seconds = time.process_time()
+    for decoder in isolated_decoder._running:
+        fields = Path(f"/proc/{decoder._process.pid}/stat").read_text().rpartition(")")[2].split()
+        seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
 def measure(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
-    """Seconds of the fastest of several rounds, taken in turns."""
+    """Processor seconds of the fastest of several rounds, taken in turns, after one that loads the decoders."""
     times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(ROUNDS):
+    for at in range(ROUNDS + 1):
         for function, kept in zip((ours, theirs), times, strict=True):
-            started = time.perf_counter()
+            started = processor_seconds()
             function()
-            kept.append(time.perf_counter() - started)
+            if at:
+                kept.append(processor_seconds() - started)
     return min(times[0]), min(times[1])
 
 
@@ -79,7 +94,9 @@ def main() -> int:
     worst = 0.0
     with TemporaryDirectory() as name:
         folder = Path(name)
-        print(f"{'':<20}{'Carina':>10}{'pydicom':>10}{'ratio':>8}   seconds an image, {ROWS} x {COLUMNS}")
+        print(
+            f"{'':<20}{'Carina':>10}{'pydicom':>10}{'ratio':>8}   processor seconds an image, {ROWS} x {COLUMNS}"
+        )
         for kind, path in write_files(folder / "in").items():
             (file,) = list_files(path)
             ours, theirs = measure(
@@ -88,10 +105,10 @@ def main() -> int:
             )
             worst = max(worst, ours / theirs)
             print(f"{kind:<20}{ours:>10.4f}{theirs:>10.4f}{ours / theirs:>8.2f}")
-        started = time.perf_counter()
+        started = time.process_time()
         options = {"key_file": folder / "key"}
         import_source("dicom", folder / "in/explicit.dcm", folder / "out", options=options, workers=1)
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         print(f"{'whole import':<20}{seconds:>10.4f}   one image, PNG encoding included")
     print(f"largest ratio {worst:.2f}, bound {LARGEST_RATIO}")
     return 0 if worst <= LARGEST_RATIO else 1

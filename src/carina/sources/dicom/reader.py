@@ -130,9 +130,9 @@ def read_dicom(
     look_for_text: Annotated[
         Literal["unknown", "always", "never"],
         Meta(
-            description="Which images to look at for text, with the extra ocr, which takes one or two seconds an "
-            "image. unknown: those whose header does not say that there is none. always: all. Images that nothing has "
-            "looked at are counted."
+            description="Which images to look at for text, with the extra ocr, which takes half a second to two "
+            "seconds an image. unknown: those whose header does not say that there is none. always: all. Images that "
+            "nothing has looked at are counted."
         ),
     ] = "unknown",
     unknown_body_part: Annotated[
