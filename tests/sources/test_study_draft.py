@@ -1,6 +1,7 @@
 """A study in the making."""
 
 import math
+from pathlib import Path
 
 import pytest
 from tests.sources.files import boxes, write_image
@@ -173,3 +174,11 @@ def test_a_record_that_cannot_be_used_is_skipped_with_its_place():
     assert make_or_skip(make, "a.csv: row 2", "b", "") == [
         Skipped(place="a.csv: row 2", field="id", reason="is empty", kind="empty", study="b")
     ]
+
+
+@pytest.mark.parametrize("key", ["../a.png", "/a.png", "", "a\0b.png"])
+def test_an_image_that_is_only_described_needs_a_key_below_the_root(draft, key):
+    with pytest.raises(RecordError, match="is not a plain relative path"):
+        draft.describe_image(key, "PA", (4, 4))
+    with pytest.raises(RecordError, match="is not a plain relative path"):
+        draft.find_image(Path("nowhere"), (key,), "PA", "keep")

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from carina.sources._record import RecordError
 from carina.sources._source import Item, Repaired, Skipped
 from carina.store.errors import CarinaError, RegionError
-from carina.studies.image_files import inside
+from carina.studies.image_files import find_key_problem, inside
 from carina.studies.model import Anatomy, Annotation, Assessed, Device, Finding, Image, Study
 from carina.studies.pixels import read_header
 from carina.studies.region import Region
@@ -217,10 +217,34 @@ class StudyDraft:
         return image
 
     def describe_image(self, key: str, view: View, size: tuple[int, int]) -> Image:
-        """Add an image whose file is not there, by what the source says of it; no file is looked for."""
+        """Add an image whose file is not there, by what the source says of it; no file is looked for.
+
+        Raises:
+            RecordError: The key cannot be that of a file below a root.
+        """
+        wrong = find_key_problem(key)
+        if wrong:
+            raise RecordError("image", f"{key!r} {wrong}", kind="image")
         image = Image(key=key, view=view, width=size[0], height=size[1])
         self.images.append(image)
         return image
+
+    def find_image(self, root: Path, keys: Sequence[str], view: View, missing: MissingImages) -> Image:
+        """Add the first of several image files that is there.
+
+        Args:
+            root: Folder in which image keys start.
+            keys: Where the file may be, the usual place first.
+            view: The view.
+            missing: Whether a file that is not there is an error, or the image is described without its size.
+
+        Raises:
+            RecordError: The file is missing or cannot be read.
+        """
+        key = find_image(root, keys)
+        if key is None and missing == "keep":
+            return self.describe_image(keys[0], view, (0, 0))
+        return self.add_image(root, key or keys[0], view)
 
     def image(self, key: str) -> Image:
         """The image with this key."""

@@ -171,10 +171,9 @@ def _add_image(draft: StudyDraft, folders: _Folders, record: _Record) -> Image:
     name = record.dicom_id.removesuffix(".dcm").removesuffix(".jpg")
     stated = (record.image_path or "").removeprefix("./")
     usual = f"files/{draft.patient[:3]}/{draft.patient}/{draft.id}/{name}.jpg"
-    possible = (stated, f"files/{stated}", usual, f"{name}.png", f"{name}.jpg")
-    key = find_image(folders.images, (one for one in possible if one))
-    size = (0, 0) if key is None and folders.missing == "keep" else None
-    return draft.add_image(folders.images, key or usual, "unknown", size=size, missing=folders.missing)
+    stated_keys = (stated, f"files/{stated}") if stated else ()
+    keys = (usual, *stated_keys, f"{name}.png", f"{name}.jpg")
+    return draft.find_image(folders.images, keys, "unknown", folders.missing)
 
 
 def _make_report(record: _Record) -> Report | None:

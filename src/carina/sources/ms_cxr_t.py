@@ -25,7 +25,6 @@ from carina.sources._study_draft import (
     ImageFolder,
     MissingImages,
     StudyDraft,
-    find_image,
     make_or_skip,
 )
 from carina.sources._tables import Row, RowPlace, index_rows, read_row
@@ -249,8 +248,7 @@ def _make_study(
     draft = StudyDraft(study, patient=entry.patient, source="ms-cxr-t", number=entry.number)
     for image in entry.images:
         key = f"files/{entry.patient[:3]}/{entry.patient}/{study}/{image}.jpg"
-        is_there = missing == "skip" or find_image(root, (key,)) is not None
-        draft.add_image(root, key, "unknown", size=None if is_there else (0, 0), missing=missing)
+        draft.find_image(root, (key,), "unknown", missing)
     later = {pair.study for pair in entry.later}
     draft.facts = {
         "order": order,

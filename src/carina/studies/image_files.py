@@ -98,7 +98,7 @@ class ImageView(View[R, M]):
 
     def _image_faults(self, record: R, *, files: bool) -> Iterator[str]:
         for image in cast(_RecordWithImages, record).images:
-            wrong = self._find_image_problem(image) if files else _find_key_problem(image.key)
+            wrong = self._find_image_problem(image) if files else find_key_problem(image.key)
             if wrong:
                 yield f"image {image.key!r} {wrong}"
 
@@ -173,7 +173,7 @@ def inside(root: Path, key: str) -> Path:
         ValueError: The key is not a relative path, leads out of the root, cannot be looked up, or names a folder or a
             pipe.
     """
-    wrong = _find_key_problem(key)
+    wrong = find_key_problem(key)
     if wrong:
         raise ValueError(wrong)
     path = root.joinpath(*PurePosixPath(key).parts)
@@ -193,7 +193,7 @@ def inside(root: Path, key: str) -> Path:
     return path
 
 
-def _find_key_problem(key: str) -> str | None:
+def find_key_problem(key: str) -> str | None:
     """What is wrong with a key, whichever files exist; None for a valid key."""
     parts = PurePosixPath(key).parts
     if not parts or parts[0] == "/" or ".." in parts or "\\" in key or "\0" in key:

@@ -18,7 +18,6 @@ from carina.sources._study_draft import (
     ImageFolder,
     MissingImages,
     StudyDraft,
-    find_image,
     make_or_skip,
 )
 from carina.sources._tables import RowPlace, read_rows
@@ -246,10 +245,7 @@ def _add_picture(draft: StudyDraft, folders: _Folders, listed: _Listed, picture:
         view = graph.facts["view"]
     draft.unmapped = tuple(dict.fromkeys([*draft.unmapped, *graph.unmapped]))
     key = f"files/{listed.patient[:3]}/{listed.patient}/{listed.study}/{picture.name}.jpg"
-    is_there = folders.missing == "skip" or find_image(folders.images, (key,)) is not None
-    image = draft.add_image(
-        folders.images, key, view, size=None if is_there else (0, 0), missing=folders.missing
-    )
+    image = draft.find_image(folders.images, (key,), view, folders.missing)
     is_silver = folders.graphs is not None
     annotator = _ANNOTATORS["silver" if is_silver else "gold"]
     return describe_image(graph, image, previous, annotator=annotator, automatic=is_silver)
