@@ -2,9 +2,9 @@
 
     python docs/real_data.py --data ../shared/data --out build/real-data
 
-Reads NIH ChestX-ray14 and the COVID-19 Image Data Collection in place. Imports both, builds ground and trek from the NIH
-images and percept from both, writes pages of a few studies and cases to --out, and with --assets the images of the
-documentation. Only images whose licence allows it are drawn there; the page names their sources.
+Reads NIH ChestX-ray14 and the COVID-19 Image Data Collection in place. Imports both, builds ground, trek and percept
+from the NIH images, writes pages of a few studies and cases to --out, and with --assets the images of the page.
+Only images whose licence allows it are drawn there; the page names their sources.
 """
 
 import argparse
