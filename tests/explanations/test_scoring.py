@@ -27,6 +27,7 @@ from carina.explanations.recognition import best_f1_threshold, recognition
 from carina.explanations.scoring import read_scoring, score_map_run
 from carina.models.frame import Frame
 from carina.store.errors import CarinaError
+from carina.studies import Region
 
 HIT = "hit.bilinear_full.full_image.expected.positives.per_image"
 TUNED = "iou.bilinear_full.full_image.tuned_iou_minmax256.positives.per_image"
@@ -328,3 +329,22 @@ def test_a_benchmark_without_probes_is_refused(tmp_path, split_bench):
     )
     assert result.exit_code == 2
     assert "expected probes, found none" in result.output
+
+
+def test_a_large_image_is_reduced_before_its_maps_are_scored():
+    size = (3000, 2000)
+    region = Region.from_box(600, 900, 300, 600, height=size[0], width=size[1])
+    truth = scoring._Truth("mass", "p1", region, ((600.0, 900.0, 300.0, 600.0),), region, size)
+    reduced = scoring._reduce_truth(truth, 1000)
+    # A third of everything: 2000 / 3 is 667 columns.
+    assert reduced.size == (1000, 667)
+    assert reduced.region.bbox == (200, 300, 100, 200)
+    assert reduced.lungs == reduced.region
+    assert reduced.boxes[0] == pytest.approx((600 * 667 / 2000, 300, 300 * 667 / 2000, 200))
+
+
+def test_a_lesion_that_would_lose_all_its_pixels_is_scored_at_full_size():
+    # Pixel 0 of 3000 is under the centre of no pixel of 1000: those are at 1, 4, 7, ...
+    region = Region.from_box(0, 0, 1, 1, height=3000, width=3000)
+    truth = scoring._Truth("mass", "p1", region, (), None, (3000, 3000))
+    assert scoring._reduce_truth(truth, 1000) is truth

@@ -4,8 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from carina.maps import Scorer, score_pair
+from carina.maps.alignment import AlignedMap
+from carina.maps.pair import Pair
+from carina.maps.pixel_values import kth_highest
 from carina.models.frame import Frame
 from carina.store.errors import CarinaError
 from carina.studies import Region
@@ -261,3 +266,15 @@ def test_variants_of_a_set_are_refused_for_one_image(name: str) -> None:
     scorer = Scorer([name])
     scorer.add("a", "mass", MAP, TRUTH, FRAME)
     assert len(scorer) == 1
+
+
+@given(
+    values=st.lists(st.integers(-3, 3), min_size=1, max_size=30),
+    inside=st.integers(0, 2**30 - 1),
+    k=st.integers(1, 30),
+)
+def test_the_kth_highest_value_is_that_of_sorting_all(values: list[int], inside: int, k: int) -> None:
+    truth = np.array([[bool(inside >> at & 1) for at in range(len(values))]])
+    pair = Pair(AlignedMap(np.array([values], np.float32), truth, None), "full_image")
+    k = min(k, len(values))
+    assert kth_highest(pair, k) == sorted(values, reverse=True)[k - 1]

@@ -34,6 +34,12 @@ def test_stages_that_the_study_does_not_support_fail(sound):
         assert words in told(result, "stage-requirements")
 
 
+def test_a_stage_may_be_missing_where_the_conversation_states_that_its_key_is_not_known(sound):
+    unknown = Fact(name="not asked", about="full report", text="not every finding was looked for", value=1.0)
+    case = change(sound[0], steps=sound[0].steps[:-1], facts=(*sound[0].facts, unknown))
+    assert "stage-requirements" not in objecting(audited(replaced(sound, 0, case)), to=("fail",))
+
+
 def test_evidence_of_the_later_study_outside_stage_six_fails(sound):
     at = first(sound, lambda c: c.later_study)
     step = change(sound[at].steps[3], evidence=(Evidence(report="later", sentence=0),))

@@ -62,6 +62,11 @@ def test_text_defects_accept_repeated_numbers_and_that_that(sound):
     assert audited(cases).gate("text-defects").status == "pass"
 
 
+def test_text_defects_accept_what_de_identification_leaves(sound):
+    cases, *_ = one_step(sound, "location", lambda s: with_key(s, text="Seen by XXXX XXXX on the left."))
+    assert audited(cases).gate("text-defects").status == "pass"
+
+
 def test_text_defects_fail_for_an_option_with_an_unfilled_slot(sound):
     cases, *_ = one_step(
         sound, "severity", lambda s: change(s, options=(Option(id="A", text="{grade}"), *s.options[1:]))

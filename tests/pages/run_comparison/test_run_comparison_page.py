@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from tests.pages import conversation_cases as like
 
-from carina.cases import Box, Provenance, open_benchmark, write_benchmark
+from carina.cases import Box, Provenance, Views, open_benchmark, write_benchmark
 from carina.pages.report import report as write_report
 from carina.store.errors import CarinaError
 from carina.studies import write_png
@@ -236,6 +236,23 @@ def test_the_page_needs_no_other_file(page, written):
     # The answers hold tags, which must reach the reader as words.
     assert "<b>I say</b>" not in page.source
     assert written.path.joinpath("tables.parquet").is_file()
+
+
+def test_the_page_names_cases_that_cannot_be_shown(runs, tmp_path, monkeypatch):
+    render = Views.array
+
+    def fail_once(views, case, view):
+        if case.id == "c-RF1":
+            raise CarinaError(f"case {case.id}, image 'a.png': damaged")
+        return render(views, case, view)
+
+    monkeypatch.setattr(Views, "array", fail_once)
+    page = Page(write_report(runs, tmp_path).pages[0])
+    assert [case["id"] for case in json.loads(page.data)["cases"]].count("c-RF1") == 0
+    text = " ".join(page.text.split())
+    assert "5 of 6 cases" in text
+    assert "1 case of those that were chosen cannot be shown" in text
+    assert "case c-RF1, image 'a.png': damaged" in text
 
 
 def test_the_browser_holds_cases_pictures_and_answers(page):
