@@ -18,7 +18,7 @@ from carina.percept.assemble import case_id, make_lesion_case, make_lesion_free_
 from carina.percept.facts import PerceptCaseFacts, PerceptStepFacts
 from carina.percept.lesions import LESIONS
 from carina.percept.rules import Rules
-from carina.percept.select import assign_key_positions
+from carina.percept.select import assign_key_positions, choose_masks
 from carina.percept.steps import shuffle_with_first_at
 from carina.store.seeding import rng
 
@@ -38,6 +38,7 @@ def made(one, path, index=0, seed=1):
     if path == "LF":
         return make_lesion_free_case(one.subject, one.target, seed=seed, rules=RULES, key_position=due)
     right = sorted(one.attributes.locations)[index % len(one.attributes.locations)] if one.attributes else 0
+    (one,) = choose_masks([one], seed=seed)
     return make_lesion_case(one, path, right_regions=right, seed=seed, rules=RULES, key_position=due)
 
 

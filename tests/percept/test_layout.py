@@ -83,7 +83,7 @@ def check_layout(scene, outline, layout, wanted, rules=RULES):
         inside = ndimage.distance_transform_edt(outline.mask)
         outside = ndimage.distance_transform_edt(~outline.mask)
         moved = np.where(outline.mask, inside, outside)[edit].max()
-        assert site.displacement == pytest.approx(moved, rel=0.05, abs=2.0)
+        assert site.displacement == pytest.approx(moved, rel=0.08, abs=2.0)
         row, column = (place + part.start for place, part in zip(site.point, outline.window, strict=True))
         assert site.place == (name_region(scene.anatomy, row, column) or "mediastinum")
 
@@ -200,17 +200,18 @@ def ground_of(chest, name="lower", rules=RULES, seed=1):
 
 
 def test_enlarged_parameters_are_at_the_same_place_on_finer_pixels():
-    recipe = ChangeParameters((10, 20), "expansion", 50.0, 6.0, seed=3)
-    assert recipe.enlarge(4) == ChangeParameters((42, 82), "expansion", 800.0, 24.0, seed=3)
+    recipe = ChangeParameters((10, 20), "expansion", 50.0, 6.0, seed=3, straighter=2.0)
+    assert recipe.enlarge(4) == ChangeParameters((42, 82), "expansion", 800.0, 24.0, seed=3, straighter=2.0)
     assert recipe.enlarge(1) == recipe
 
 
 def test_a_site_is_only_where_the_change_is_major(chest):
     space = ground_of(chest)
-    place = tuple(int(value) for value in space.contour[0])
+    places = [tuple(int(value) for value in place) for place in space.contour[:: len(space.contour) // 4]]
     least = RULES.edit_share * space.outline.area
     seeds = [
         space.sample_parameters(place, "contraction", area, wide=1.0)
+        for place in places
         for area in np.linspace(0.5, 3, 20) * least
     ]
     for recipe in seeds:

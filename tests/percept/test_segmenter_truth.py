@@ -127,7 +127,7 @@ def test_provenance_names_segmenter_and_annotator_and_says_not_reviewed():
 @pytest.mark.parametrize("path", ["RF", "RR"])
 def test_a_case_stores_the_provenance_of_its_mask(path):
     from carina.percept.assemble import make_lesion_case
-    from carina.percept.select import assign_key_positions
+    from carina.percept.select import assign_key_positions, choose_masks
 
     for made, reviewed in (
         (outcome(painted.study_of(), painted.Scripted(right)), "no"),
@@ -135,7 +135,8 @@ def test_a_case_stores_the_provenance_of_its_mask(path):
     ):
         regions = min(made.attributes.locations)
         due = assign_key_positions("consolidation", path, 0, seed=3)
-        case = make_lesion_case(made, path, right_regions=regions, seed=3, rules=RULES, key_position=due)
+        (chosen,) = choose_masks([made], seed=3)
+        case = make_lesion_case(chosen, path, right_regions=regions, seed=3, rules=RULES, key_position=due)
         facts = PerceptCaseFacts.of(case)
         truth, shown = (facts.sources[facts.region(role)] for role in ("truth", "shown"))
         assert truth.reviewed == reviewed

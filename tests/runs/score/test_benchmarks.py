@@ -10,7 +10,7 @@ from carina.percept.assemble import make_lesion_case, make_lesion_free_case
 from carina.percept.lesions import LESIONS
 from carina.percept.records import LesionAnalysis
 from carina.percept.rules import Rules
-from carina.percept.select import assign_key_positions
+from carina.percept.select import assign_key_positions, choose_masks
 from carina.phantom import PhantomOptions, make_studies
 from carina.runs.records import ParsedAnswer
 from carina.runs.score import chance, score
@@ -55,11 +55,12 @@ def examinations():
                 continue
             analysis = analyse_lesion(study, target, seed=3, rules=RULES)
             if isinstance(analysis, LesionAnalysis):
+                (analysis,) = choose_masks([analysis], seed=1)
                 due = {
                     path: assign_key_positions(target, path, len(cases), seed=1)
                     for path in ("LF", "RF", "RR")
                 }
-                right = min(analysis.attributes.locations) if analysis.attributes else 0
+                right = min(analysis.attributes.locations, default=0) if analysis.attributes else 0
                 cases.append(
                     make_lesion_free_case(
                         analysis.subject, target, seed=1, rules=RULES, key_position=due["LF"]
