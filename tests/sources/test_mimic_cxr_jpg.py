@@ -262,3 +262,15 @@ def test_the_source_is_restricted(folder, tmp_path):
     assert "MIMIC-CXR-JPG" in info.citation
     with pytest.raises(CarinaError, match="mimic-cxr-jpg: its terms are"):
         refuse_restricted([info], "openai/gpt-4o", base_url=None, accept_terms=False)
+
+
+def test_an_image_id_that_leaves_the_folder_is_refused(tmp_path):
+    write_text(
+        tmp_path / "in/mimic-cxr-2.0.0-metadata.csv",
+        "dicom_id,subject_id,study_id,ViewPosition,Rows,Columns,StudyDate,StudyTime",
+        "../../secret,19000001,59000001,PA,50,60,21800101,90000",
+        "aaaa-1,19000002,59000002,PA,50,60,21800101,90000",
+    )
+    studies, imported = read_studies("mimic-cxr-jpg", tmp_path / "in", tmp_path / "out")
+    assert list(studies) == ["s59000002"]
+    assert [(study, kind) for study, kind, _ in skips(imported)] == [("s59000001", "image")]

@@ -31,7 +31,7 @@ from carina.sources.mimic_cxr_jpg.tables import (
     read_metadata,
     read_splits,
 )
-from carina.studies.model import Assessed, Image
+from carina.studies.model import Assessed
 from carina.studies.vocabulary import Split
 
 ARCHIVE: Final = "mimic-cxr-reports.zip"
@@ -212,7 +212,7 @@ def _make_study(
         if open_images:
             draft.add_image(root, key, view, size=(width, height))
         else:
-            draft.images.append(Image(key=key, view=view, width=width, height=height))
+            draft.describe_image(key, view, (width, height))
     written = None if reports is None else reports.read(entry.patient, known.study)
     report = split_sections(written) if written else None
     if known.expert is not None:
