@@ -302,7 +302,7 @@ def write_case_pages(
     Example:
         >>> pages = write_case_pages(open_benchmark("bench"), Path("pages"), limit=2)
         >>> len(pages.pages), pages.total
-        (2, 17)
+        (2, 16)
     """
     rendered = views or Views(cases)
     stems = [page_name(case.id) for case in islice(cases, limit)]

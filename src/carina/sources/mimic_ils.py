@@ -93,7 +93,7 @@ def _inputs(path: Path) -> Inputs:
 
 @source(
     name="mimic-ils",
-    title="MIMIC-ILS: automatic lesion masks with instructions, on MIMIC-CXR-JPG",
+    title="MIMIC-ILS: automatic masks with instructions",
     needs=f"a folder with {FILE} and the masks in lesion_mask/; the folder of the images by --images: MIMIC-CXR-JPG, "
     "or a folder of <dicom_id>.png.",
     tree=f"""

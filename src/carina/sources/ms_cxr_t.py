@@ -88,7 +88,7 @@ def _make_addition(path: Path, places: Sequence[RowPlace], _image: Image) -> Add
 
 @source(
     name="ms-cxr-t",
-    title="MS-CXR-T: expert labels of progression, on MIMIC-CXR-JPG",
+    title="MS-CXR-T: expert labels of progression",
     needs=f"a folder with {FILE}, or that file; the folder of MIMIC-CXR-JPG by --images, or the file alone with "
     "--missing-images keep.",
     tree=f"""

@@ -22,7 +22,7 @@ import numpy as np
 from carina.store.errors import CarinaError
 from carina.studies.average_radiographs import SIDE, Thumbnail, rank_thumbnail, read_average_radiographs
 from carina.studies.model import Anatomy, Image, Study
-from carina.studies.pixels import Pixels, read_reduced_pixels
+from carina.studies.pixels import Pixels, decode_png, read_reduced_pixels
 from carina.studies.region import Region
 
 PlausibilityCheck = Literal["pixels", "polarity", "view", "lungs"]
@@ -177,10 +177,17 @@ where the file cannot be decoded."""
 
 
 def read_for_plausibility(file: Path | bytes, image: Image) -> Pixels | None:
-    """Grey values of an image file, reduced where that is faster, 0 black, as its record says; None without a file."""
+    """Grey values of an image, reduced where that is faster, 0 black, as its record says; None without a file.
+
+    The image is a file, or the content of the PNG file that a reader of a source has made.
+    """
     if isinstance(file, Path) and not file.exists():
         return None
-    pixels = read_reduced_pixels(file, REDUCED_SIDE)
+    pixels = (
+        read_reduced_pixels(file, REDUCED_SIDE)
+        if isinstance(file, Path)
+        else decode_png(file, place=image.key)
+    )
     is_negative = image.rescale is not None and image.rescale[0] < 0
     return ~pixels if image.monochrome1 != is_negative else pixels
 

@@ -96,7 +96,7 @@ def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addi
 
 @source(
     name=NAME,
-    title="Chest ImaGenome: scene graphs of MIMIC-CXR-JPG, automatic (silver) or by readers (gold)",
+    title="Chest ImaGenome: scene graphs of MIMIC-CXR-JPG",
     needs=f"a folder with {silver.ARCHIVE} and silver_dataset/splits/*.csv (with --dataset gold: the three tables of "
     f"{gold.FOLDER}/ and one of images), and the folder of MIMIC-CXR-JPG by --images; with --missing-images keep, "
     "boxes of images that are not there are left out.",
