@@ -68,7 +68,8 @@ def test_another_package_adds_entries_through_entry_points(monkeypatch):
 
 
 def test_every_protocol_declares_titles_for_its_stages():
-    assert PROTOCOLS.names() == ("ground", "percept", "trek")
+    # Sources of questions, where they are loaded, declare others.
+    assert {"ground", "percept", "trek"} <= set(PROTOCOLS.names())
     assert stage_title("trek", 5) == "Comparison"
     assert stage_title("somebody's", 5) == "Stage 5"
 

@@ -24,6 +24,8 @@ MAX_YAML_BYTES: Final = 1_000_000
 """Largest YAML file: several hundred times a list of all limits or prices."""
 MAX_YAML_DEPTH: Final = 20
 """Levels of a YAML file, of which limits and prices have three. The time of the parser grows with their square."""
+_LONGEST_CELL: Final = 131_072
+"""Characters in a cell of a CSV file: the default of the module csv."""
 DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for content that is not JSON, not of the expected type, not UTF-8, or nested too deeply."""
 
@@ -203,10 +205,14 @@ def read_csv(path: Path, *, error: type[CarinaError] = CarinaError) -> list[dict
     content = read_file(path, error=error)
     try:
         # A row that is too long has the key None, which says nothing.
-        rows = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), restval="")
-        return [{name: cell for name, cell in row.items() if name is not None} for row in rows]
+        reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), restval="")
+        rows = [{name: cell for name, cell in row.items() if name is not None} for row in reader]
     except (UnicodeDecodeError, csv.Error) as problem:
         raise error(f"{path}: not a CSV file: {problem}") from problem
+    # The limit of the module csv holds for the whole process, and others may have raised it.
+    if any(len(cell) > _LONGEST_CELL for row in rows for cell in row.values()):
+        raise error(f"{path}: not a CSV file: a cell has more than {_LONGEST_CELL:,} characters")
+    return rows
 
 
 def require_finite(value: object, where: str) -> None:

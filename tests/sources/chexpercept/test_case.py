@@ -214,7 +214,7 @@ WRONG = [
     (("pair_id",), change, "missing", "pair_id: is missing"),
     ((*CONTOUR, "no_deformation"), "no", "type", "contour_qa.no_deformation: expected true or false"),
     ((*CONTOUR, "initial_context"), change, "missing", "contour_qa.initial_context: is missing"),
-    (("attribute_extraction_qa", "comparison"), None, "type", "comparison: expected an object, found null"),
+    (("attribute_extraction_qa", "comparison"), [], "type", "comparison: expected an object, found []"),
     ((*EXPANSION, "answer_index"), 1, "type", "contour_revision_qa_expansion.answer_index: expected a list, found 1"),
     ((*EXPANSION, "answer_index"), [1, "3"], "type", "expected a list of whole numbers"),
     # index, answer and options
@@ -268,6 +268,13 @@ WRONG = [
         "is used already, as picture 4",
     ),
 ]  # fmt: skip
+
+
+def test_an_attribute_that_is_null_is_not_asked(rr):
+    whole = [step.id for step in read(rr).steps]
+    without = [step.id for step in read(change(rr, ("attribute_extraction_qa", "comparison"), None)).steps]
+    (left_out,) = set(whole) - set(without)
+    assert [step for step in whole if step != left_out] == without
 
 
 @pytest.mark.parametrize(("path", "value", "reason", "sentence"), WRONG)
