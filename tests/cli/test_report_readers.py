@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from carina.cases import open_benchmark
 from carina.cases.building import read_build_report
 from carina.cli import app
+from carina.ground.facts import BY_PROGRAM, GroundCaseFacts
 from carina.studies import (
     Annotation,
     Assessed,
@@ -29,11 +30,17 @@ def box(x, y, w, h):
     return Region.from_box(x, y, w, h, height=HEIGHT, width=WIDTH)
 
 
-def study(number, *, readers, shift):
+def study(number, *, readers, shift, automatic=False):
     """Patients with a mass, which A draws at its place and B some pixels further; then patients without."""
     ill = number < PATIENTS
     drawn = tuple(
-        Annotation(image=f"{number}.png", region=box(10 + move, 10, 10, 10), drawn="box", annotator=reader)
+        Annotation(
+            image=f"{number}.png",
+            region=box(10 + move, 10, 10, 10),
+            drawn="box",
+            annotator=reader,
+            automatic=automatic,
+        )
         for reader, move in zip(readers, (0, shift), strict=False)
     )
     found = Finding(id="f1", name="mass", certainty="present", annotations=drawn, stated_by=readers[:2])
@@ -56,10 +63,12 @@ def carina(*arguments):
     return done
 
 
-def make(root, readers):
+def make(root, readers, automatic=0):
     grey = np.arange(HEIGHT * WIDTH, dtype=np.uint8).reshape(HEIGHT, WIDTH)
     # Half of the patients: B draws the same box; the other half: 5 of 10 columns further.
-    studies = [study(n, readers=readers, shift=5 * (n % 2)) for n in range(2 * PATIENTS)]
+    studies = [
+        study(n, readers=readers, shift=5 * (n % 2), automatic=n < automatic) for n in range(2 * PATIENTS)
+    ]
     write_studies(root / "studies", studies, Provenance(command="made", image_root="../images"))
     for n in range(2 * PATIENTS):
         (root / "images").mkdir(exist_ok=True)
@@ -133,6 +142,15 @@ def test_answers_are_shown_beside_the_readers(several):
 def test_one_reader_shows_nothing(tmp_path):
     make(tmp_path, ("A",))
     assert not (tmp_path / "report/tables/ground-readers.csv").exists()
+    assert "A program, and no person, drew" not in (tmp_path / "report/ground.html").read_text()
+
+
+def test_regions_by_a_program_are_not_called_those_of_readers(tmp_path):
+    make(tmp_path, ("a segmenter",), automatic=3)
+    page = (tmp_path / "report/ground.html").read_text()
+    assert "A program, and no person, drew 3 of the 8 regions" in page
+    facts = [GroundCaseFacts.of(case).drawn_by for case in open_benchmark(tmp_path / "bench")]
+    assert facts.count(BY_PROGRAM) == 3
     assert not (tmp_path / "report/tables/readers.csv").exists()
     assert "Human ceiling" not in (tmp_path / "report/ground.html").read_text()
     assert "Human ceiling" not in (tmp_path / "report/report.html").read_text()

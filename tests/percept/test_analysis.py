@@ -11,7 +11,7 @@ from carina.percept.analysis import analyse_lesion, frontal_image, subject_of
 from carina.percept.lesions import LESIONS
 from carina.percept.records import LesionAnalysis, Skipped
 from carina.percept.rules import Ineligible, Rules
-from carina.percept.truth import FusedMasks
+from carina.percept.truth import FusedMasks, masks_as_drawn
 from carina.studies import Image, Region
 from carina.studies.readers import FusionRule
 
@@ -250,6 +250,28 @@ def test_masks_of_several_readers_become_one_by_a_rule(chest, fusion, expected):
     assert truth.provenance.startswith(
         f"drawn by large, middle, small; {rule.describe(3)}, who overlap by 0."
     )
+
+
+def drawn_by(chest, *drawers):
+    """A study whose edema several annotators drew alike; of each, the name and whether it is a program."""
+    mask = chest.ellipse(75, 130, 35, 60)
+    findings = [chest.finding("edema", mask, annotator=name) for name, _ in drawers]
+    drawn = tuple(
+        msgspec.structs.replace(one, automatic=automatic)
+        for finding, (_, automatic) in zip(findings, drawers, strict=True)
+        for one in finding.annotations
+    )
+    return chest.study(msgspec.structs.replace(findings[0], annotations=drawn))
+
+
+@pytest.mark.parametrize("source", [masks_as_drawn, FusedMasks(FusionRule(fusion="union"))])
+def test_a_mask_by_a_program_is_never_called_reviewed(chest, source):
+    study = drawn_by(chest, ("segmenter", True))
+    truth = source(study, study.images[0], LESIONS["edema"])
+    assert (truth.provenance, truth.reviewed) == ("drawn by a program (segmenter); not reviewed", False)
+    study = drawn_by(chest, ("segmenter", True), ("zoe", False))
+    truth = source(study, study.images[0], LESIONS["edema"])
+    assert (truth.provenance, truth.reviewed) == ("drawn by zoe", True)
 
 
 def test_readers_who_share_no_pixel_leave_no_lesion(chest):

@@ -1,4 +1,4 @@
-"""ground: positive and negative probes of findings and their regions, from studies with regions that experts drew."""
+"""ground: positive and negative probes of findings and their regions, from studies with regions that readers drew."""
 
 from carina.ground.build import build_ground
 from carina.ground.build_report import GroundBuildReport, TargetReport

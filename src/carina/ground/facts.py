@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from carina.cases.facts import FactGroup, FactRecord, LesionFacts, Stored
+
+BY_PROGRAM: Final = "a program"
+"""`GroundCaseFacts.drawn_by` of a region that no person drew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,8 @@ class GroundCaseFacts(LesionFacts):
     """How many separate areas there are to find."""
     drawn: Annotated[str | None, Stored("drawn")] = None
     """How the region was drawn: "mask", "polygon" or "box"; the coarsest of several."""
+    drawn_by: Annotated[str | None, Stored("drawn by")] = None
+    """`BY_PROGRAM` where no person drew the region; nothing where people did."""
     annotators: Annotated[float | None, Stored("annotators")] = None
     """How many annotators drew it."""
     fusion: Annotated[str | None, Stored("fusion")] = None
@@ -57,6 +62,7 @@ class GroundCaseFacts(LesionFacts):
         "share_of_image",
         "pieces",
         "drawn",
+        "drawn_by",
         "annotators",
         "fusion",
         "reader",

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from carina.cases import Box, Branch, Case, CaseRegion, CaseView, Key, Option, Panel, Step, case_image
-from carina.ground.facts import GroundCaseFacts, ReaderFacts
+from carina.ground.facts import BY_PROGRAM, GroundCaseFacts, ReaderFacts
 from carina.ground.options import GroundOptions
 from carina.ground.truth import Truth
 from carina.store.seeding import rng
@@ -200,6 +200,7 @@ def _make_facts(probe: Probe, roles: dict[str, str]) -> GroundCaseFacts:
         share_of_image=region.area / (region.height * region.width),
         pieces=float(len(truth.pieces)),
         drawn=truth.drawn,
+        drawn_by=BY_PROGRAM if truth.is_automatic else None,
         annotators=float(truth.annotators),
         fusion=truth.fusion,
         reader=probe.reader,

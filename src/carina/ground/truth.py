@@ -30,6 +30,8 @@ class Truth:
     """How the regions of several annotators became one, in words."""
     drawn: str
     """How the region was drawn: mask, polygon or box; the coarsest of several."""
+    is_automatic: bool
+    """Whether programs drew it, and no person."""
     conspicuity: float | None
     """Contrast-to-noise ratio of the most visible piece, where the source states it."""
     side: str | None
@@ -92,6 +94,7 @@ def truth_of(
         agreement=fmean(overlaps) if overlaps else None,
         fusion=rule.describe(max(looked, len(used))) if len(used) > 1 else ONE_ANNOTATOR,
         drawn=next(kind for kind in _COARSEST_FIRST if kind in kinds),
+        is_automatic=all(one.automatic for one in own),
         conspicuity=max(seen, default=None),
         side=_find_side([finding for finding in findings if finding.annotations]),
         readers=_score_readers(readers, rule, looked=looked, reader=reader),

@@ -1,10 +1,10 @@
 """Sources of the mask of a lesion: the study set's own regions, or a segmenter that is prompted with them.
 
-A segmenter is prompted with the box or the mask that an annotator drew. No person has reviewed its mask, and the
-provenance of the mask says so.
+A mask that a program drew is used only where no person drew. A segmenter is prompted with the box or the mask that an
+annotator drew. No person has reviewed such masks, and the provenance of a mask says so.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
@@ -69,14 +69,21 @@ class FusedMasks:
         region = fuse_readers(by_reader, self.rule, readers=len(study.assessed.readers)).region
         if region.is_empty:
             raise Ineligible("readers share no pixel", f"{self.rule.fusion} of {', '.join(contours)}")
-        provenance = f"drawn by {', '.join(contours)}"
+        is_reviewed = not any(map(is_by_program, contours.values()))
+        provenance = _name_drawers(contours, is_reviewed=is_reviewed)
         if len(contours) > 1:
             regions = [join_regions(drawn) for drawn in by_reader.values()]
             agreement = fmean(one.iou(other) for one, other in combinations(regions, 2))
             looked = max(len(contours), len(study.assessed.readers))
             provenance += f"; {self.rule.describe(looked)}, who overlap by {agreement:.2f}"
         seen = best_conspicuity([one for drawn in contours.values() for one in drawn])
-        return Truth(mask=region.to_mask(), provenance=provenance, reviewed=True, conspicuity=seen)
+        return Truth(mask=region.to_mask(), provenance=provenance, reviewed=is_reviewed, conspicuity=seen)
+
+
+def _name_drawers(names: Iterable[str], *, is_reviewed: bool) -> str:
+    """Who drew a mask, as a phrase; a program is never taken for a person."""
+    drawers = ", ".join(names)
+    return f"drawn by {drawers}" if is_reviewed else f"drawn by a program ({drawers}); not reviewed"
 
 
 def _find_contours(study: Study, image: Image, lesion: Lesion) -> dict[str, list[tuple[str, Annotation]]]:
@@ -104,14 +111,15 @@ def masks_as_drawn(study: Study, image: Image, lesion: Lesion) -> Truth:
         for name, drawn in contours.items()
     }
     first, *others = masks
-    provenance = f"drawn by {first}"
+    is_reviewed = not is_by_program(contours[first])
+    provenance = _name_drawers([first], is_reviewed=is_reviewed)
     for other in others:
         agreement = iou(masks[first], masks[other])
         if not agreement >= ANNOTATOR_AGREEMENT:
             raise Ineligible("annotators disagree", f"{first} and {other} overlap by {agreement:.2f}")
         provenance += f"; {other} agrees to {agreement:.2f}"
     seen = best_conspicuity(contours[first])
-    return Truth(mask=masks[first], provenance=provenance, reviewed=True, conspicuity=seen)
+    return Truth(mask=masks[first], provenance=provenance, reviewed=is_reviewed, conspicuity=seen)
 
 
 def best_conspicuity(drawn: list[tuple[str, Annotation]]) -> float | None:
@@ -132,7 +140,10 @@ def annotations_on(study: Study, image: Image, lesion: Lesion) -> Iterator[tuple
 def complete_annotations(
     study: Study, image: Image, lesion: Lesion
 ) -> dict[str, list[tuple[str, Annotation]]]:
-    """By annotator, the annotations of those who drew every finding of the name; `Ineligible` where none did."""
+    """By annotator, the annotations of those who drew every finding of the name; `Ineligible` where none did.
+
+    Programs count only where no person drew.
+    """
     by_annotator: dict[str, list[tuple[str, Annotation]]] = {}
     for finding, drawn in annotations_on(study, image, lesion):
         by_annotator.setdefault(drawn.annotator, []).append((finding, drawn))
@@ -140,7 +151,13 @@ def complete_annotations(
     names = [name for name, drawn in by_annotator.items() if {finding for finding, _ in drawn} == findings]
     if not names:
         raise Ineligible("not drawn", "no annotator has drawn every finding of the name")
-    return {name: by_annotator[name] for name in sorted(names)}
+    people = [name for name in names if not is_by_program(by_annotator[name])]
+    return {name: by_annotator[name] for name in sorted(people or names)}
+
+
+def is_by_program(drawn: list[tuple[str, Annotation]]) -> bool:
+    """Whether a program drew any of what one annotator drew."""
+    return any(annotation.automatic for _, annotation in drawn)
 
 
 def _find_present(study: Study, lesion: Lesion) -> list[Finding]:

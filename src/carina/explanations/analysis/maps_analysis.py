@@ -40,7 +40,7 @@ from carina.explanations.analysis.measures import (
 )
 from carina.explanations.analysis.pretraining import Pretraining, compare_pretraining
 from carina.explanations.analysis.read import MapsRun
-from carina.explanations.analysis.readers import estimate_readers
+from carina.explanations.analysis.readers import count_automatic_regions, estimate_readers
 from carina.explanations.analysis.recognition import AUROC, estimate_recognition, separable_findings
 from carina.explanations.analysis.thresholds import ThresholdCurve, threshold_curves, threshold_estimates
 from carina.explanations.scoring import MODEL
@@ -79,6 +79,8 @@ class MapsAnalysis:
     """Whether maps depend on image, text and weights, of runs that were checked."""
     readers: tuple[MapEstimate, ...] = ()
     """Readers against readers on the scored probes, where the benchmark has several."""
+    automatic: int = 0
+    """Scored probes whose region a program drew, and no person."""
 
     @cached_property
     def _by_key(self) -> dict[Key, MapEstimate]:
@@ -203,6 +205,7 @@ def analyse_maps(
         dimensions=tuple(dimensions),
         checks=tuple(item for item in map(summarise_checks, group.runs) if item is not None),
         readers=tuple(estimate_readers(group, scored)),
+        automatic=count_automatic_regions(group, scored),
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from carina.explanations.analysis.estimates import USABLE, MapEstimate, to_estimate
 from carina.explanations.analysis.maps_groups import MapsGroup
+from carina.ground.facts import BY_PROGRAM, GroundCaseFacts
 from carina.runs.analysis.estimates import REPLICATES, SEED
 from carina.runs.analysis.readers import READERS, HumanCeiling, find_human_ceiling
 from carina.stats import Interval, ratio_replicates
@@ -45,6 +46,14 @@ def estimate_readers(group: MapsGroup, scored: Collection[str]) -> Iterator[MapE
                 yield _make(
                     measure.variant, intervals[metric], level="finding", name=finding, average="micro"
                 )
+
+
+def count_automatic_regions(group: MapsGroup, scored: Collection[str]) -> int:
+    """Scored probes whose region a program drew, and no person."""
+    if group.bench is None or group.bench.manifest.options.get("protocol") != "ground":
+        return 0
+    cases = group.bench.without("regions", "views").pick(sorted(scored))
+    return sum(GroundCaseFacts.of(case).drawn_by == BY_PROGRAM for case in cases)
 
 
 def _make(

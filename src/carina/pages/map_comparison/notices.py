@@ -23,6 +23,7 @@ def map_notices(analyses: Sequence[MapsAnalysis], galleries: Sequence[Sequence[G
 
 
 def _group_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
+    yield from _automatic_region_notices(analysis)
     yield from _probe_notices(analysis)
     yield from _control_notices(analysis)
     yield from _missing_control_notices(analysis)
@@ -90,6 +91,16 @@ def _probe_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
             "warning",
             f"Not all runs are scored on the same probes: {names}. Estimates are over each run's own probes; "
             "differences are over probes that both runs have.",
+        )
+
+
+def _automatic_region_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
+    if analysis.automatic:
+        every = len(set().union(*(run.own["case"] for run in analysis.group.runs)))
+        yield Notice(
+            "warning",
+            f"A program, and no person, drew {analysis.automatic:,} of the {every:,} regions: agreement with them is "
+            "agreement with that program, not with readers.",
         )
 
 
