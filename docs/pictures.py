@@ -364,7 +364,7 @@ def percept_warp() -> Rgb:
     image = study.images[0]
     lesion, rules = LESIONS[LESION], Rules()
     truth = study.findings[0].annotations[0].region.to_mask()
-    geometry = make_geometry(lesion, truth, read_anatomy(study, image), rules)
+    geometry = make_geometry(lesion, truth, read_anatomy(study, image, rules), rules)
     outline = draw_outline(geometry, rules, rng(SEED, "outline"))
     x, y, width, height = Region.from_mask(truth).bbox or (0, 0, 1, 1)
     edge = max(width, height) // 3

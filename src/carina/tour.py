@@ -405,7 +405,7 @@ def _tiles(made: Demo, report: Report) -> list[Tile]:
         (
             "Comparison of localisation maps",
             f"{len(made.maps)} map runs",
-            "Maps against expert regions: hits, overlap, recognition, and controls that need no model.",
+            "Maps against the regions of the truth: hits, overlap, recognition, and controls that need no model.",
             made.map_report,
             "ground-finding",
         ),

@@ -100,7 +100,7 @@ def study(*findings, fields=None, name="s1", patient=None, view="PA", split="tra
 def anatomy(right=None, left=None):
     fields = lungs() if right is None else (right, left)
     drawn = study(fields=fields)
-    return read_anatomy(drawn, drawn.images[0])
+    return read_anatomy(drawn, drawn.images[0], Rules())
 
 
 def scene(truth, *, target="consolidation", fields=None, rules=RULES):

@@ -142,7 +142,7 @@ def reason(call, *arguments):
 
 
 def read(drawn):
-    return read_anatomy(drawn, drawn.images[0])
+    return read_anatomy(drawn, drawn.images[0], Rules())
 
 
 def test_missing_and_implausible_lungs_are_ineligible(chest):
@@ -166,6 +166,21 @@ def test_missing_and_implausible_lungs_are_ineligible(chest):
         "implausible lungs",
         "the two lungs overlap",
     )
+
+
+def test_lungs_that_their_source_doubts_are_ineligible(chest):
+    drawn = chest.study(fields=chest.lungs())
+
+    def with_quality(right, left):
+        lungs = zip(drawn.anatomy, (right, left), strict=True)
+        anatomy = tuple(msgspec.structs.replace(lung, quality=quality) for lung, quality in lungs)
+        return msgspec.structs.replace(drawn, anatomy=anatomy)
+
+    assert read(with_quality(0.7, None)).totals.any()
+    assert reason(read, with_quality(0.95, 0.69))[0] == "lungs of low quality"
+    assert "0.69, at least 0.7 needed" in reason(read, with_quality(0.95, 0.69))[1]
+    lower = Rules(lung_quality=0.5)
+    assert read_anatomy(with_quality(0.95, 0.69), drawn.images[0], lower).totals.any()
 
 
 def test_lungs_at_the_limits_are_accepted(chest):

@@ -36,6 +36,7 @@ def test_every_field_of_a_study(tmp_path):
         ("left lung", (20, 3, 4, 5), "CheXmask", True),
         ("heart", (10, 8, 5, 5), "CheXmask", True),
     ]
+    assert {a.quality for a in study.anatomy} == {0.9}
     assert (study.findings, study.assessed.findings) == ((), "unknown")
     assert skips(imported) == [
         ("bbbb-1", "quality", "MIMIC-CXR-JPG.csv: row 2: Dice RCA (Mean): is 0.69, below 0.7")
@@ -71,11 +72,13 @@ def test_what_cannot_be_true_is_left_out(tmp_path):
         row("swapped", right=(20, 3, 4, 5), left=(2, 3, 4, 5)),
         'broken,0.9,0.9,"1,2",590 99,1 2,x,20,30',
         "short,0.9",
+        row("percent", "93"),
     )
     studies, imported = read_studies("chexmask", table, tmp_path / "out")
     assert [len(study.anatomy) for study in studies.values()] == [0, 1]
     assert defects(imported) == {"region": 2, "sides": 1}
-    assert [(item.study, item.kind) for item in imported.skipped] == [("short", "row")]
+    assert [(item.study, item.kind) for item in imported.skipped] == [("short", "row"), ("", "number")]
+    assert "Dice RCA (Mean): is 93, expected 0 to 1" in imported.skipped[1].message
 
 
 def test_masks_are_joined_to_images_of_another_set(tmp_path):

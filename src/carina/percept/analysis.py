@@ -126,7 +126,7 @@ def _analyse(
     found = truth_of(study, image, lesion)
     truth = found.mask
     _check_overlap(study, image, lesion, truth, rules)
-    anatomy = read_anatomy(study, image)
+    anatomy = read_anatomy(study, image, rules)
     geometry = make_geometry(lesion, truth, anatomy, rules)
     outline = draw_outline(geometry, rules, rng(seed, study.id, lesion.name, "outline"))
     redrawn = outline.on_image(outline.revised)

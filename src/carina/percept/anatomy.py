@@ -23,6 +23,7 @@ LEVELS: Final = ("upper", "mid", "lower")
 PARTS: Final = ("medial", "lateral", "peripheral")
 LUNG_SHARE: Final = (0.02, 0.45)
 """Least and largest share of the image that one lung may cover: less is a fragment, more is not a lung."""
+_LUNGS: Final = tuple(f"{side} lung" for side in SIDES)
 LUNG_RATIO: Final = 4.0
 """Largest ratio of the areas of the two lungs; above it, one of them is cut off or is another structure."""
 _LATERAL, _PERIPHERAL, _ANGLE, _ZONE = 1, 2, 4, 8
@@ -113,9 +114,14 @@ def name_region(anatomy: Anatomy, row: int, column: int) -> str | None:
     return f"{side} {level} {'lateral' if code & _LATERAL else 'medial'}"
 
 
-def read_anatomy(study: Study, image: Image) -> Anatomy:
-    """The lungs of a frontal image; `Ineligible` where they are not plausible."""
+def read_anatomy(study: Study, image: Image, rules: Rules) -> Anatomy:
+    """The lungs of a frontal image; `Ineligible` where they are not plausible, or their source doubts them."""
     regions = study.anatomy_on(image.key)
+    for structure in study.anatomy:
+        is_lung = structure.image == image.key and structure.name in _LUNGS
+        if is_lung and structure.quality is not None and structure.quality < rules.lung_quality:
+            quality = f"{structure.quality:.2f}, at least {rules.lung_quality} needed"
+            raise Ineligible("lungs of low quality", f"{structure.annotator} estimates {quality}")
     masks = {}
     for side in SIDES:
         name = f"{side} lung"

@@ -33,6 +33,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     # Masks
     min_area: float = 2000.0
     """Smaller lesions leave no room for an edit that is major by the rules below."""
+    lung_quality: float = 0.7
+    """Least quality of lungs that a program drew, where their source estimates it; CheXmask's authors advise 0.7."""
     overlap: float = 0.25
     """Largest share of the lesion that may lie under another finding that hides its contour."""
     good_iou: float = 0.97

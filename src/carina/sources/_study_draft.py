@@ -322,13 +322,27 @@ class StudyDraft:
         self.draw_finding(Drawing(label, image, drawn, annotator, certainty, automatic), lambda: region)
 
     def add_anatomy(
-        self, name: str, image: str, region: Region, *, annotator: str, automatic: bool = False
+        self,
+        name: str,
+        image: str,
+        region: Region,
+        *,
+        annotator: str,
+        automatic: bool = False,
+        quality: float | None = None,
     ) -> None:
-        """Add a structure of the body, such as "right lung"."""
+        """Add a structure of the body, such as "right lung"; `quality` is its source's estimate, 0 to 1."""
         drawing = Drawing(name, image, "mask", annotator, automatic=automatic)
-        self.draw_anatomy(name, drawing, lambda: region)
+        self.draw_anatomy(name, drawing, lambda: region, quality=quality)
 
-    def draw_anatomy(self, name: str, drawing: Drawing, make_region: Callable[[], Region]) -> None:
+    def draw_anatomy(
+        self,
+        name: str,
+        drawing: Drawing,
+        make_region: Callable[[], Region],
+        *,
+        quality: float | None = None,
+    ) -> None:
         """Add a structure of the body under a name of the vocabulary, with the region that a function makes."""
         region = _make_or_empty(make_region)
         if self._is_usable(drawing.image, region):
@@ -340,6 +354,7 @@ class StudyDraft:
                     annotator=drawing.annotator,
                     automatic=drawing.automatic,
                     drawn=drawing.drawn,
+                    quality=quality,
                 )
             )
 

@@ -1,8 +1,8 @@
 """CheXmask: lungs and heart of the images of other sets, as a program segmented them.
 
 The masks are marked as automatic and are never expert truth. Each has an estimate of its quality (Dice by reverse
-classification accuracy); those below a floor are left out. Both frames are read: masks of the original size, and those
-of images that were padded to a square and reduced to 1024 pixels. The landmarks are not used.
+classification accuracy), which is kept; those below a floor are left out. Both frames are read: masks of the original
+size, and those of images that were padded to a square and reduced to 1024 pixels. The landmarks are not used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ def _index(path: Path) -> Iterator[tuple[str, RowPlace] | str]:
     for row, place in index_rows(_check_file(path), _COLUMNS):
         try:
             key = _read_key(row)
-            is_good = row.number_of(QUALITY) >= FLOOR
+            is_good = _read_quality(row) >= FLOOR
         except RecordError as error:
             yield error.kind
             continue
@@ -111,7 +111,7 @@ def read_chexmask(
     root = images or path.parent
     for row, place in index_rows(_check_file(path), _COLUMNS):
         try:
-            key, quality = _read_key(row), row.number_of(QUALITY)
+            key, quality = _read_key(row), _read_quality(row)
         except RecordError as error:
             yield Skipped.from_error(error, row.place)
             continue
@@ -136,7 +136,12 @@ def _make_study(path: Path, root: Path, entry: _Entry) -> Item:
     draft.defects.update(defects)
     for structure in anatomy:
         draft.add_anatomy(
-            structure.name, structure.image, structure.region, annotator=ANNOTATOR, automatic=True
+            structure.name,
+            structure.image,
+            structure.region,
+            annotator=ANNOTATOR,
+            automatic=True,
+            quality=structure.quality,
         )
     return draft.finish()
 
@@ -163,8 +168,11 @@ def describe_image(row: Row, image: Image) -> tuple[tuple[Anatomy, ...], dict[st
     centres = [found[side].centroid for side in ("right lung", "left lung") if side in found]
     if len(centres) == 2 and centres[0] and centres[1] and centres[0][0] >= centres[1][0]:
         return (), defects | {"sides": 1}
+    quality = _read_quality(row)
     return tuple(
-        Anatomy(name=name, image=image.key, region=region, annotator=ANNOTATOR, automatic=True)
+        Anatomy(
+            name=name, image=image.key, region=region, annotator=ANNOTATOR, automatic=True, quality=quality
+        )
         for name, region in found.items()
     ), defects
 
@@ -174,6 +182,13 @@ def _fit(region: Region, image: Image) -> Region:
     if (region.width, region.height) == (image.width, image.height):
         return region
     return fit_square(region, width=image.width, height=image.height)
+
+
+def _read_quality(row: Row) -> float:
+    quality = row.number_of(QUALITY)
+    if not 0 <= quality <= 1:
+        raise RecordError(QUALITY, f"is {quality:g}, expected 0 to 1", kind="number")
+    return quality
 
 
 def _read_key(row: Row) -> str:

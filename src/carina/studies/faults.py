@@ -83,6 +83,8 @@ def picture_faults(study: Study) -> Iterator[str]:
         yield from (f"images: {image.key!r}{fault}" for fault in image_faults(image))
     for structure in study.anatomy:
         yield from _region_faults(f"anatomy {structure.name!r}", structure.image, structure.region, images)
+        if structure.quality is not None and not 0 <= structure.quality <= 1:
+            yield f"anatomy {structure.name!r}: quality {structure.quality}, expected 0 to 1"
     for found in _findings_and_devices(study):
         for annotation in found.annotations:
             yield from _region_faults(

@@ -184,6 +184,8 @@ class Anatomy(Record, frozen=True, kw_only=True):
     """Whether a program drew it: never expert truth."""
     drawn: Drawn = "mask"
     """How it was marked. A box is not an outline: `Study.anatomy_on` leaves it out."""
+    quality: float | None = None
+    """Quality of an automatic mask, 0 to 1, where its source estimates it, such as CheXmask's mean Dice."""
 
 
 class Relation(Record, frozen=True, kw_only=True):
