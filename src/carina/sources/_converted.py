@@ -25,6 +25,15 @@ def possible_keys(name: str, folders: Iterable[str]) -> Iterable[str]:
     return (f"{folder}{name}{ending}" for folder in folders for ending in ENDINGS)
 
 
+def find_folders(root: Path, folders: Iterable[str]) -> tuple[str, ...]:
+    """The folders below a root that are there, so that no image is looked for in others; the first is kept.
+
+    Looked for once, since sets have hundreds of thousands of images, and often none of them as files.
+    """
+    first, *others = folders
+    return (first, *(folder for folder in others if (root / folder).is_dir()))
+
+
 class Frame:
     """The image that a study shows, and the size on which its regions were drawn.
 

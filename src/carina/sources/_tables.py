@@ -62,10 +62,20 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     def number_of(self, column: str) -> float:
         """A finite number."""
+        number = self._plain_number(column)
+        if math.isfinite(number):
+            return number
         value = self.optional_number(column)
         if value is None:
             raise RecordError(column, "is empty, expected a number", kind="number")
         return value
+
+    def _plain_number(self, column: str) -> float:
+        """A number, as nearly all are written; NaN where it takes a closer look."""
+        try:
+            return math.nan if self.fault else float(self.values[column])
+        except (KeyError, ValueError):
+            return math.nan
 
     def optional_number(self, column: str) -> float | None:
         """A finite number, or None where there is no value."""
@@ -238,15 +248,17 @@ def _rows_of(path: Path, lines: Iterator[list[str]], columns: Sequence[str]) -> 
     repeated = next((name for name in columns if header.count(name) > 1), None)
     if repeated:
         raise SourceError(f"{path}: several columns are called {repeated!r}")
-    named = [(place, name) for place, name in enumerate(header) if name]
+    has_all_names, width = all(header), len(header)
     file, number = str(path), 0
     while (fields := _next_line(path, lines, number + 1)) is not None:
         number += 1
-        if not any(field.strip() for field in fields):
+        if not any(map(str.strip, fields)):
             continue
-        extra = [field for field in fields[len(header) :] if field.strip()]
-        fault = f"{len(fields)} fields, expected {len(header)}" if extra else ""
-        values = {name: fields[place] for place, name in named if place < len(fields)}
+        is_too_long = len(fields) > width and any(map(str.strip, fields[width:]))
+        fault = f"{len(fields)} fields, expected {width}" if is_too_long else ""
+        values = dict(zip(header, fields))  # noqa: B905 - a row may be shorter or longer
+        if not has_all_names:
+            values.pop("", None)
         yield Row(file, number, values, fault)
 
 

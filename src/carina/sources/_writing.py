@@ -135,7 +135,8 @@ class Job:
         """How images are compared with their studies; None where they are not."""
         if self.implausible == "ignore" or self.source.brings != "studies":
             return None
-        return LookAtImages(self.image_folder, self.implausible, str(self.path))
+        folder = self.image_folder
+        return LookAtImages(folder and folder.resolve(), self.implausible, str(self.path))
 
     def _recorded_implausible(self) -> dict[str, str]:
         """The option, where it is not the usual one: it may change the studies."""

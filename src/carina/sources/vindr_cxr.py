@@ -12,7 +12,7 @@ from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
-from carina.sources._converted import ConvertedImages, add_converted_image
+from carina.sources._converted import ConvertedImages, add_converted_image, find_folders
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Item, Skipped, Stream, source
 from carina.sources._study_draft import DEFECTS, MissingImages, StudyDraft, assess_labels, make_or_skip
@@ -50,6 +50,13 @@ class _Table(NamedTuple):
     labels: Path | None
     split: Split
     listed: tuple[str, ...]
+
+
+class _ImagePlace(NamedTuple):
+    root: Path
+    folders: tuple[str, ...]
+    """Folders below the root in which a file may be."""
+    missing_images: MissingImages
 
 
 def _find_tables(path: Path) -> tuple[_Table, ...]:
@@ -115,6 +122,8 @@ def read_vindr_cxr(
     """Read one study an image."""
     root, known = images or path, {} if sizes is None else _read_sizes(sizes)
     for table in _find_tables(path):
+        folders = find_folders(root, (f"{table.split}/", "images/", ""))
+        place = _ImagePlace(root, folders, missing_images)
         boxes = group_rows(read_rows(table.boxes, ("image_id", "class_name", *_CORNERS)), "image_id")
         labels: Mapping[str, Sequence[Row]] = {}
         if table.labels is not None:
@@ -123,7 +132,14 @@ def read_vindr_cxr(
             rows = (own, labels.get(name, ()))
             size = known.get(name)
             yield partial(
-                make_or_skip, _make_study, own[0].place, name, root, table, rows, size, missing_images
+                make_or_skip,
+                _make_study,
+                own[0].place,
+                name,
+                place,
+                table,
+                rows,
+                size,
             )
         for name, rest in labels.items():
             if name not in boxes:
@@ -134,23 +150,22 @@ def read_vindr_cxr(
 
 
 def _make_study(
-    root: Path,
+    place: _ImagePlace,
     table: _Table,
     rows: tuple[Sequence[Row], Sequence[Row]],
     size: tuple[int, int] | None,
-    missing: MissingImages,
 ) -> Item:
     boxes, labels = rows
     name = boxes[0].required("image_id")
     draft = StudyDraft(name, patient=name, source="vindr-cxr", number=boxes[0].number)
     frame = add_converted_image(
-        draft, root, name, (f"{table.split}/", "images/", ""), size=size, missing=missing
+        draft, place.root, name, place.folders, size=size, missing=place.missing_images
     )
     draft.facts = {"split": table.split}
-    drawn = ((_reader(row), row.required("class_name")) for row in boxes)
+    drawn = [(_reader(row), row.required("class_name")) for row in boxes]
     stated = tuple(dict.fromkeys((*_read_labels(labels), *drawn)))
     votes = Counter(label for _, label in stated)
-    readers = sorted({_reader(row) for row in (*boxes, *labels)})
+    readers = sorted({reader for reader, _ in drawn} | {_reader(row) for row in labels})
     if votes.keys() == {NO_FINDING}:
         draft.state_normal(NO_FINDING)
     certainty: dict[str, Certainty] = {}
@@ -160,12 +175,11 @@ def _make_study(
             thing = draft.state(label, certainty[label], words=_ONE_WORD.get(label, ""))
             if len(readers) > 1:
                 thing.stated_by += [reader for reader, other in stated if other == label]
-    for row in boxes:
-        label = row.required("class_name")
+    for row, (reader, label) in zip(boxes, drawn, strict=True):
         if label != NO_FINDING:
             x1, y1, x2, y2 = (_corner(row, column) for column in _CORNERS)
             box = frame.scale_box((x1, y1, x2 - x1, y2 - y1))
-            draft.add_box(label, frame.image.key, box, annotator=_reader(row), certainty=certainty[label])
+            draft.add_box(label, frame.image.key, box, annotator=reader, certainty=certainty[label])
     return draft.finish(assessed=assess_labels(table.listed, readers=readers if len(readers) > 1 else ()))
 
 

@@ -6,7 +6,8 @@ are not numbers.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from carina.store.errors import RegionError
@@ -66,14 +67,21 @@ def _find_assessment_problems(study: Study) -> Iterator[str]:
             f"assessed.listed: names {len(assessed.listed)} findings or devices, but the scope of findings is "
             f"{assessed.findings!r} and that of devices is {assessed.devices!r}; expected 'listed' for one of them"
         )
-    yield from _find_duplicates("assessed.listed: name", list(assessed.listed))
-    if any(not name.strip() for name in assessed.listed):
-        yield "assessed.listed: an empty name, expected the name of a finding or device"
-    yield from _find_duplicates("assessed.readers: reader", list(assessed.readers))
+    yield from _find_list_problems(assessed.listed)
+    yield from _find_duplicates("assessed.readers: reader", assessed.readers)
     for finding in study.findings:
         for reader in finding.stated_by:
             if reader not in assessed.readers:
                 yield f"{finding.name} {finding.id!r}: stated by {reader!r}, who is not one of assessed.readers"
+
+
+@lru_cache(maxsize=64)
+def _find_list_problems(listed: tuple[str, ...]) -> tuple[str, ...]:
+    """What is wrong with a list of names; one list serves all studies of a source."""
+    problems = tuple(_find_duplicates("assessed.listed: name", listed))
+    if all(map(str.strip, listed)):
+        return problems
+    return (*problems, "assessed.listed: an empty name, expected the name of a finding or device")
 
 
 def picture_faults(study: Study) -> Iterator[str]:
@@ -82,14 +90,14 @@ def picture_faults(study: Study) -> Iterator[str]:
     for image in study.images:
         yield from (f"images: {image.key!r}{fault}" for fault in image_faults(image))
     for structure in study.anatomy:
-        yield from _region_faults(f"anatomy {structure.name!r}", structure.image, structure.region, images)
+        if wrong := _find_region_problem(structure.image, structure.region, images):
+            yield f"anatomy {structure.name!r}: {wrong}"
         if structure.quality is not None and not 0 <= structure.quality <= 1:
             yield f"anatomy {structure.name!r}: quality {structure.quality}, expected 0 to 1"
     for found in _findings_and_devices(study):
         for annotation in found.annotations:
-            yield from _region_faults(
-                f"{found.name} {found.id!r}", annotation.image, annotation.region, images
-            )
+            if wrong := _find_region_problem(annotation.image, annotation.region, images):
+                yield f"{found.name} {found.id!r}: {wrong}"
     for device in study.devices:
         for tip in device.tips:
             if tip.image not in images or not (math.isfinite(tip.x) and math.isfinite(tip.y)):
@@ -142,25 +150,26 @@ def _facts(study: Study) -> list[Fact]:
     return [*study.findings, *study.devices, *study.relations, *study.recommendations]
 
 
-def _find_duplicates(what: str, names: list[str]) -> Iterator[str]:
+def _find_duplicates(what: str, names: Sequence[str]) -> Iterator[str]:
+    if len(set(names)) == len(names):
+        return
     for name, times in Counter(names).items():
         if times > 1:
             yield f"{what} {name!r} occurs {times} times"
 
 
-def _region_faults(what: str, key: str, region: Region, images: dict[str, Image]) -> Iterator[str]:
+def _find_region_problem(key: str, region: Region, images: dict[str, Image]) -> str | None:
     image = images.get(key)
     if image is None:
-        yield f"{what}: its region lies on image {key!r}, which the study does not have"
-        return
-    if (region.width, region.height) != (image.width, image.height):
+        return f"its region lies on image {key!r}, which the study does not have"
+    if region.width != image.width or region.height != image.height:
         size = f"{region.width} x {region.height}"
-        yield f"{what}: its region is for an image of {size}, but {key!r} is {image.width} x {image.height}"
-        return
+        return f"its region is for an image of {size}, but {key!r} is {image.width} x {image.height}"
     try:
         region.validate()
     except RegionError as error:
-        yield f"{what}: its region on {key!r}: {error}"
+        return f"its region on {key!r}: {error}"
+    return None
 
 
 def _find_bad_numbers(what: str, measures: Iterable[Measure]) -> Iterator[str]:

@@ -195,9 +195,12 @@ def inside(root: Path, key: str) -> Path:
 
 def find_key_problem(key: str) -> str | None:
     """What is wrong with a key, whichever files exist; None for a valid key."""
-    parts = PurePosixPath(key).parts
-    if not parts or parts[0] == "/" or ".." in parts or "\\" in key or "\0" in key:
+    parts = key.split("/")
+    is_path = any(part not in ("", ".") for part in parts)
+    if not is_path or key[0] == "/" or ".." in parts or "\\" in key or "\0" in key:
         return "is not a plain relative path"
+    if len(key) <= _LONGEST_NAME // 4:  # at most four bytes a character
+        return None
     longest = max(len(part.encode("utf-8", "surrogatepass")) for part in parts)
     if longest > _LONGEST_NAME:
         return f"is not a path: a name of {longest} bytes, of which file systems take {_LONGEST_NAME}"

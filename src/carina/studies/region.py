@@ -82,10 +82,12 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Both edges count, so mirroring the box mirrors the region; a fractional box may hold no centre at all.
         """
         rle.check_size(height, width)
-        box = f"box (x {x}, y {y}, w {w}, h {h})"
-        if not all(map(math.isfinite, (x, y, w, h))) or w <= 0 or h <= 0:
-            raise RegionError(f"{box}: expected finite numbers, and w and h above 0")
+        if not (w > 0 and h > 0 and all(map(math.isfinite, (x, y, w, h)))):
+            raise RegionError(
+                f"box (x {x}, y {y}, w {w}, h {h}): expected finite numbers, and w and h above 0"
+            )
         if x >= width or y >= height or x + w <= 0 or y + h <= 0:
+            box = f"box (x {x}, y {y}, w {w}, h {h})"
             raise RegionError(f"{box} lies outside the image of {height} x {width} (height x width)")
         left, right = max(0, math.ceil(x - 0.5)), min(width, math.floor(x + w - 0.5) + 1)
         top, bottom = max(0, math.ceil(y - 0.5)), min(height, math.floor(y + h - 0.5) + 1)
@@ -153,7 +155,8 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def validate(self) -> None:
         """Raise RegionError unless `counts` is exactly what an encoder would write for this size."""
-        if rle.is_box(self.counts, self.height, self.width):
+        size = (self.height, self.width)
+        if rle.is_encoded_box(self.counts, *size) or rle.is_box(self.counts, *size):
             return
         if rle.encode_coco(self._counts()) != self.counts:
             raise RegionError("COCO counts are longer than needed; others' encodings are read with from_coco")

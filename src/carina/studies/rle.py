@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 import cv2
@@ -141,13 +140,30 @@ def encode_coco(counts: Counts) -> str:
     return characters[nth < digits[:, None]].astype(np.uint8).tobytes().decode("ascii")
 
 
-@lru_cache(maxsize=1024)
 def encode_box(columns: range, rows: range, height: int, width: int) -> str:
     """COCO's compressed string of a box of whole pixels, which is not empty; as `encode_coco`, many times faster.
 
-    All its runs but the first and the last repeat, and are stored as differences of 0. The last texts are kept: whoever
-    makes a box validates it soon after.
+    All its runs but the first and the last repeat, and are stored as differences of 0. The last texts are kept for
+    `is_encoded_box`: whoever makes a box validates it soon after.
     """
+    text = _encode_box(columns, rows, height, width)
+    if len(_encoded_boxes) >= _MOST_ENCODED:
+        _encoded_boxes.clear()
+    _encoded_boxes[text] = (height, width)
+    return text
+
+
+def is_encoded_box(text: str, height: int, width: int) -> bool:
+    """Whether a text is one of the last that `encode_box` has written; False for others says nothing about them."""
+    return _encoded_boxes.get(text) == (height, width)
+
+
+_encoded_boxes: Final[dict[str, tuple[int, int]]] = {}
+"""Height and width by text."""
+_MOST_ENCODED: Final = 1024
+
+
+def _encode_box(columns: range, rows: range, height: int, width: int) -> str:
     gap, start = height - len(rows), columns.start * height + rows.start
     if gap == 0 or len(columns) == 1:
         runs, zeros, before = [start, len(rows) * len(columns)], 0, 0
@@ -163,15 +179,26 @@ def encode_empty(height: int, width: int) -> str:
     return _encode_number(height * width)
 
 
-@lru_cache(maxsize=4096)
 def _encode_number(number: int) -> str:
     characters = ""
-    while True:
-        digit, number = number & 31, number >> 5
-        is_last = number == (-1 if digit & 16 else 0)
-        characters += chr(_ZERO + digit + (0 if is_last else 32))
-        if is_last:
-            return characters
+    while not -512 <= number < 512:
+        characters += _TWO_DIGITS[number & 1023]
+        number >>= 10
+    return characters + _LAST_DIGITS[number]
+
+
+def _encode_small_number(number: int) -> str:
+    """One or two digits, the last of a number."""
+    if -16 <= number < 16:
+        return chr(_ZERO + (number & 31))
+    return chr(_ZERO + (number & 31) + 32) + chr(_ZERO + (number >> 5 & 31))
+
+
+_TWO_DIGITS: Final = tuple(
+    chr(_ZERO + low + 32) + chr(_ZERO + high + 32) for high in range(32) for low in range(32)
+)
+"""Digits that others follow, by ten bits of a number."""
+_LAST_DIGITS: Final = {number: _encode_small_number(number) for number in range(-512, 512)}
 
 
 def is_box(text: str, height: int, width: int) -> bool:
@@ -185,7 +212,7 @@ def is_box(text: str, height: int, width: int) -> bool:
     if start < 0 or not 0 < length <= height or row + length > height or column + columns > width:
         return False
     rows = range(row, row + length)
-    return encode_box(range(column, column + columns), rows, height, width) == text
+    return _encode_box(range(column, column + columns), rows, height, width) == text
 
 
 def _decode_number(characters: str) -> int:
