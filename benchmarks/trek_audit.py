@@ -2,7 +2,8 @@
 
 A few phantom studies are generated, their truth is repeated under new ids, and conversations are built from them,
 without images. For each size, `carina audit --no-files` runs with one and with two processes: questions per second, and
-the largest memory of all processes together, start and page included. The last column is the time for reading the same
+the largest memory of all processes together, start and page included, and the same in each quarter of the time: what
+grows with the conversations would grow from one quarter to the next. The last column is the time for reading the same
 cases, which no audit can undercut. Then follow the cost of each gate, and the time for the original's 428,966
 conversations.
 
@@ -19,12 +20,15 @@ import time
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from carina.audits import AuditContext, list_gates, make_gates
 from carina.cases import Benchmark, open_benchmark
 from carina.phantom import PhantomOptions, make_studies
 from carina.trek import build_trek
 from trek_build import ORIGINAL, repeated
 
+QUARTERS = 4
 PROFILED = 8192
 """Conversations on which the costs of gates are measured."""
 
@@ -43,7 +47,7 @@ def main() -> None:
         print(f"{os.cpu_count()} cores; {given.phantoms} phantom studies repeated")
         print(
             f"{'conversations':>13} {'questions':>11} {'workers':>8} {'seconds':>8} {'questions/s':>12} {'MB':>6} "
-            f"{'only reading':>13}",
+            f"{'MB by quarter':>20} {'only reading':>13}",
             flush=True,
         )
         for size in given.sizes:
@@ -58,10 +62,11 @@ def measure(bench: Benchmark, workers: list[int], out: Path) -> None:
     """Audit with each number of workers, and print one line for each."""
     reading, questions = time_reading(bench)
     for number in workers:
-        seconds, peak = time_audit(bench.directory, number, out)
+        seconds, memory = time_audit(bench.directory, number, out)
+        quarters = [f"{part.max() / 1e6:.0f}" for part in np.array_split(memory, QUARTERS)]
         print(
             f"{len(bench):>13,} {questions:>11,} {number:>8} {seconds:>8.1f} {questions / seconds:>12,.0f} "
-            f"{peak / 1e6:>6.0f} {reading:>11.1f} s",
+            f"{memory.max() / 1e6:>6.0f} {' '.join(quarters):>20} {reading:>11.1f} s",
             flush=True,
         )
         if len(bench) >= ORIGINAL // 10:
@@ -75,19 +80,19 @@ def time_reading(bench: Benchmark) -> tuple[float, int]:
     return time.perf_counter() - began, questions
 
 
-def time_audit(bench: Path, workers: int, out: Path) -> tuple[float, int]:
-    """Seconds that the command takes, and its largest memory in bytes."""
+def time_audit(bench: Path, workers: int, out: Path) -> tuple[float, np.ndarray]:
+    """Seconds that the command takes, and its memory in bytes, ten times a second."""
     command = [Path(sys.executable).with_name("carina"), "audit", bench, "--no-files", "-o", out]
-    began, peak = time.perf_counter(), 0
+    began, memory = time.perf_counter(), [0] * QUARTERS
     with subprocess.Popen(
         [*command, "--workers", str(workers)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         while process.poll() is None:
-            peak = max(peak, resident_memory(process.pid))
+            memory.append(resident_memory(process.pid))
             time.sleep(0.1)
     if process.returncode not in (0, 1):  # 1 where a gate fails
         raise SystemExit(f"carina audit ended with {process.returncode}")
-    return time.perf_counter() - began, peak
+    return time.perf_counter() - began, np.array(memory)
 
 
 def resident_memory(process: int) -> int:

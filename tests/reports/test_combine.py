@@ -286,3 +286,56 @@ def test_an_order_of_trust_names_each_once():
     assert split_trust("text, label,drawing") == ("text", "label", "drawing")
     with pytest.raises(CarinaError, match="trust 'text, text, label': expected drawing, label, text"):
         check_trust(["text", "text", "label"])
+
+
+LEFT = replace(DRAWN, region=Region.from_box(13, 1, 5, 5, height=20, width=20))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "view", "text", "expected"),
+    [
+        (
+            DRAWN,
+            "PA",
+            "There is a left pleural effusion.",
+            "drawn on the right, but on the left in the report",
+        ),
+        (LEFT, "AP", "Small right pleural effusion.", "drawn on the left, but on the right in the report"),
+        (DRAWN, "PA", "There is a right pleural effusion.", None),
+        (DRAWN, "PA", "Bilateral pleural effusions.", None),
+        (DRAWN, "PA", "There is a pleural effusion.", None),
+        # Where the view is unknown, or the region reaches the middle, nobody knows the side.
+        (DRAWN, "unknown", "There is a left pleural effusion.", None),
+        (
+            replace(DRAWN, region=Region.from_box(1, 1, 9, 5, height=20, width=20)),
+            "PA",
+            "Left effusion.",
+            None,
+        ),
+    ],
+)
+def test_a_report_about_the_other_side_is_a_conflict(drawn, view, text, expected):
+    effusion = Finding(id="f1", name="pleural effusion", certainty="present", annotations=(drawn,))
+    recorded = replace(study(text, effusion), images=(replace(IMAGE, view=view),))
+    combined = combine_with_report(recorded)
+    assert conflicts(combined) == ([("pleural effusion", expected)] if expected else [])
+    assert certainty_of(combined.study, "pleural effusion", kind="finding") == (
+        None if expected else "present"
+    )
+
+
+def test_the_side_that_is_trusted_more_is_kept():
+    effusion = finding("pleural effusion", drawn=True)
+    recorded = study("There is a left pleural effusion.", effusion)
+    for trust, expected in ((TRUST, (None, 1)), (("text", "drawing", "label"), ("left", 0))):
+        (kept,) = combine_with_report(recorded, on_conflict="ask", trust=trust).study.findings
+        side = kept.location.side if kept.location else None
+        # What was drawn on one side never gets the other side from the report.
+        assert (side, len(kept.annotations)) == expected
+
+
+def test_a_side_that_is_labelled_is_compared_too():
+    labelled = finding("pneumothorax", location=Location(zones=("right upper zone",)))
+    (conflict,) = combine_with_report(study("Small left apical pneumothorax.", labelled)).conflicts
+    assert conflict.summary == "labelled on the right, but on the left in the report"
+    assert (conflict.report, conflict.is_recorded_present) == ("on the left", True)

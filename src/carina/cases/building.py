@@ -151,7 +151,7 @@ def write_conflicts(directory: Path, conflicts: Iterable[Conflict]) -> None:
     The file is not written where there is no conflict.
     """
     rows = [
-        (one.study, one.name, one.recorded, one.stated, one.sentence)
+        (one.study, one.name, one.recorded, one.report, one.sentence)
         for one in sorted(conflicts, key=lambda one: (one.study, one.kind, one.name))
     ]
     if rows:

@@ -231,7 +231,7 @@ def _add_conflicts(candidates: ProbeCandidates, combined: CombinedStudy, options
         return
     for one in conflicts:
         candidates.affected[one.name].append(candidates.number_patient(study.patient))
-        if one.stated == "absent":
+        if one.is_recorded_present:
             candidates.skipped.append((study.id, one.name, IN_CONFLICT))
         else:
             candidates.not_absent[one.name, IN_CONFLICT] += 1

@@ -103,7 +103,7 @@ def find_candidates(
 
 
 def _leave_out(found: Candidates, study: Study, lesion: Lesion, conflict: Conflict) -> None:
-    if conflict.stated == "absent":
+    if conflict.is_recorded_present:
         detail = f"{conflict.summary}: {conflict.sentence}"
         found.skipped.append(Skipped(study=study.id, target=lesion.name, reason=IN_CONFLICT, detail=detail))
     else:

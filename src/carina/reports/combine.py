@@ -6,6 +6,7 @@
 | only in the report | as the report states it |
 | recorded as present, and the report denies it, or what it is a kind of | a conflict |
 | recorded as absent, or looked for and not recorded, and the report states it, even as possible | a conflict |
+| drawn or recorded on one side, and the report states it only on the other | a conflict |
 
 By default nobody asks about a finding that is in conflict. Where it is asked about, the record that is trusted more
 counts: what was drawn, then a label, then the text, unless another order is given.
@@ -13,7 +14,7 @@ counts: what was drawn, then a label, then the text, unless another order is giv
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar, get_args
+from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
@@ -31,8 +32,9 @@ from carina.studies.model import (
     Statement,
     Study,
 )
+from carina.studies.sides import find_drawn_side
 from carina.studies.terms import ancestors
-from carina.studies.vocabulary import Certainty
+from carina.studies.vocabulary import BodySide, Certainty
 
 Thing = TypeVar("Thing", Finding, Device)
 AnyThing = TypeVar("AnyThing", bound=Finding | Device)
@@ -58,16 +60,30 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     name: str
     recorded: str
-    """What is recorded: "drawn", "labelled present", "labelled absent", "looked for and not recorded"."""
+    """What is recorded: "drawn", "labelled present", "labelled absent", "looked for and not recorded"; with the side,
+    where the report states another."""
     stated: Certainty
     """What the report says."""
     sentence: str
     """The first sentence that says so."""
+    side: BodySide | None = None
+    """The side on which the report states it, where it is recorded on the other; else None."""
+
+    @property
+    def report(self) -> str:
+        """What the report says, in words: "absent", "on the left"."""
+        return self.stated if self.side is None else f"on the {self.side}"
+
+    @property
+    def is_recorded_present(self) -> bool:
+        """Whether the finding is recorded as present."""
+        return self.stated == "absent" or self.side is not None
 
     @property
     def summary(self) -> str:
         """What contradicts what, to count by: "drawn, but denied in the report"."""
-        return f"{self.recorded}, but {_STATED[self.stated]} in the report"
+        stated = _STATED[self.stated] if self.side is None else self.report
+        return f"{self.recorded}, but {stated} in the report"
 
 
 _STATED: Final[Mapping[Certainty, str]] = {"present": "stated", "uncertain": "possible", "absent": "denied"}
@@ -177,11 +193,57 @@ def _find_conflicts(study: Study, facts: ReportFacts) -> Iterable[Conflict]:
                 )
         for name, things in named.items():
             said = _strongest(thing.certainty for thing in things)
+            first = next(thing for thing in things if thing.certainty == said)
             if name != UNNAMED[kind] and _contradict(_find_recorded(study, name, kind), said):
-                first = next(thing for thing in things if thing.certainty == said)
                 yield _make_conflict(
                     study, kind, name, stated=said, report=facts.report, evidence=first.evidence
                 )
+                continue
+            sides = _find_other_sides(study, _named(study, kind, name), things)
+            if sides is not None:
+                conflict = _make_conflict(
+                    study, kind, name, stated=said, report=facts.report, evidence=first.evidence
+                )
+                yield replace(
+                    conflict,
+                    recorded=f"{conflict.recorded.removesuffix(' present')} on the {sides.recorded}",
+                    side=sides.stated,
+                )
+
+
+class _OtherSides(NamedTuple):
+    """The side on which a finding is recorded, and the other one, on which the report states it."""
+
+    recorded: BodySide
+    stated: BodySide
+
+
+def _find_other_sides(
+    study: Study, own: Iterable[Finding | Device], stated: Iterable[Finding | Device]
+) -> _OtherSides | None:
+    """The two sides where a record and a report are about different ones; None where they are not, or nobody knows."""
+    sides = []
+    for things in (own, stated):
+        found = {
+            _find_side(study, thing)
+            for thing in things
+            if isinstance(thing, Finding) and thing.certainty != "absent"
+        }
+        if len(found) != 1:
+            return None
+        sides.append(found.pop())
+    recorded, said = sides
+    return None if recorded is None or said is None or recorded == said else _OtherSides(recorded, said)
+
+
+def _find_side(study: Study, finding: Finding) -> BodySide | None:
+    """The one side on which a finding is, as it is stated or drawn; None where it is on both or that is unknown."""
+    location = finding.location
+    if location is not None and (location.side is not None or location.zones):
+        named = {location.side} if location.side else {zone.partition(" ")[0] for zone in location.zones}
+        return next((side for side in get_args(BodySide) if named == {side}), None)
+    drawn = {find_drawn_side(study, annotation) for annotation in finding.annotations}
+    return drawn.pop() if len(drawn) == 1 else None
 
 
 def _find_wider_names(study: Study, kind: Kind) -> Iterable[tuple[str, str]]:
@@ -340,7 +402,7 @@ def _merge_things(
     by_name, own_by_name = _by_name(stated), _by_name(records)
     for name, own in own_by_name.items():
         if name not in disputed:
-            merged += _merge_name(own, by_name.pop(name, []), ids, trust)
+            merged += _merge_name(own, by_name.pop(name, []), ids=ids, trust=trust, study=study)
     for name, said in by_name.items():
         silent = None if name in own_by_name else _find_recorded(study, name, kind)
         is_denied = _contradict(silent, _strongest(thing.certainty for thing in said))
@@ -351,7 +413,7 @@ def _merge_things(
 
 
 def _merge_name(
-    own: Sequence[Thing], stated: Sequence[Thing], ids: _Ids, trust: Sequence[Evidence]
+    own: Sequence[Thing], stated: Sequence[Thing], *, ids: _Ids, trust: Sequence[Evidence], study: Study
 ) -> list[Thing]:
     """Records of one name, with what the report states of the same name."""
     if not stated:
@@ -362,6 +424,12 @@ def _merge_name(
         return [replace(thing, id=ids.add(thing.id)) for thing in stated]
     if _contradict(recorded, said):
         return list(own)
+    if _find_other_sides(study, own, stated) is not None:
+        return (
+            list(own)
+            if _is_trusted(origin, trust)
+            else [replace(thing, id=ids.add(thing.id)) for thing in stated]
+        )
     there, said_there = (
         [thing for thing in things if thing.certainty == strongest]
         for things, strongest in ((own, recorded), (stated, said))

@@ -9,6 +9,9 @@ from typing import Final, Literal, get_args
 Side = Literal["right", "left", "bilateral", "midline"]
 """Patient's side. In a frontal image the patient's right is on the image's left."""
 
+BodySide = Literal["right", "left"]
+"""One side of the patient."""
+
 View = Literal["PA", "AP", "lateral", "unknown"]
 Certainty = Literal["present", "absent", "uncertain"]
 Severity = Literal["mild", "moderate", "severe"]
