@@ -9,7 +9,7 @@ import re
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
@@ -23,11 +23,12 @@ from carina.cases.facts import fact_fields
 from carina.cases.protocol import PROTOCOLS, ProtocolInfo
 from carina.cli import app
 from carina.percept import LESIONS, PerceptBuildReport, Rules
+from carina.percept.lesions import Lesion
 from carina.percept.rules import Band
 from carina.phantom import Mix, PhantomOptions
 from carina.phantom.truth import SEVERITY
 from carina.studies import Manifest, Region, Study, vocabulary
-from carina.studies.lookalikes import looks_like, may_be_called
+from carina.studies.lookalikes import LOOKS_LIKE, MAY_BE_CALLED
 from carina.studies.terms import (
     NO_FINDING_LABELS,
     Term,
@@ -171,12 +172,12 @@ def rules() -> str:
 def lesions() -> str:
     """The lesions of percept: what studies call them, and what excludes them."""
 
-    def named(findings: frozenset[str]) -> str:
-        return ", ".join(sorted(findings)) or "none"
+    def named(lesion: Lesion, table: Mapping[str, frozenset[str]]) -> str:
+        return ", ".join(sorted(table.get(lesion.finding, ()))) or "none"
 
     rows = [
-        f"| `{name}` | {lesion.finding} | {named(looks_like(lesion.finding))} "
-        f"| {named(may_be_called(lesion.finding))} | {'lung fields' if lesion.in_lungs else 'thorax'} |"
+        f"| `{name}` | {lesion.finding} | {named(lesion, LOOKS_LIKE)} "
+        f"| {named(lesion, MAY_BE_CALLED)} | {'lung fields' if lesion.in_lungs else 'thorax'} |"
         for name, lesion in LESIONS.items()
     ]
     heads = (

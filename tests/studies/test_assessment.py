@@ -232,3 +232,25 @@ def test_a_normal_image_and_an_abnormal_finding_exclude_each_other(one):
     if normal:
         assert all(thing.certainty == "absent" for thing in (*one.findings, *one.devices))
         assert is_complete(one, "finding")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "expected"),
+    [
+        ({"laminar atelectasis": "present"}, "present"),
+        ({"laminar atelectasis": "uncertain"}, "uncertain"),
+        ({"laminar atelectasis": "absent"}, "absent"),
+        ({"laminar atelectasis": "present", "atelectasis": "absent"}, None),
+        ({"laminar atelectasis": "present", "atelectasis": "uncertain"}, "present"),
+        ({"nodule": "present"}, "absent"),
+    ],
+)
+def test_what_a_kind_of_it_is_recorded_as_counts(recorded, expected):
+    findings = tuple(
+        Finding(id=f"f{number}", name=name, certainty=certainty)
+        for number, (name, certainty) in enumerate(recorded.items())
+    )
+    looked_for = Assessed(findings="listed", listed=("atelectasis", "laminar atelectasis", "nodule"))
+    study = Study(id="s1", patient="p1", source="mine", images=(), findings=findings, assessed=looked_for)
+    assert certainty_of(study, "atelectasis") == expected
+    assert is_looked_for(study, "atelectasis", kind="finding") == (expected == "absent")

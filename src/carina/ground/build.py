@@ -39,12 +39,12 @@ from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.workers import in_order
 from carina.studies import Studies, Study
-from carina.studies.lookalikes import looks_like
+from carina.studies.lookalikes import look_alike
 from carina.studies.readers import BOX_OVERLAP, agree_with_others, presence_votes
 from carina.studies.terms import find_term
 from carina.studies.vocabulary import SHORT_NAMES
 
-PROTOCOL_VERSION: Final = 3
+PROTOCOL_VERSION: Final = 4
 """Raised when the same studies, seed and options give other probes."""
 PART_SIZE: Final = 512
 UNSORTED: Final = ".unsorted"
@@ -288,8 +288,9 @@ def _make_probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> 
         )
         if truth is None:
             raise NothingLeftError(f"{image.key}: {NOTHING_LEFT} ({options.readers})")
-    alike = looks_like(chosen.target)
-    present = {f.name for f in study.findings if f.name in alike and f.certainty != "absent"}
+    present = {
+        f.name for f in study.findings if look_alike(f.name, chosen.target) and f.certainty != "absent"
+    }
     return Probe(
         study=study,
         image=image,

@@ -22,7 +22,7 @@ from carina.reports.combine import IN_CONFLICT, CombinedStudy, Conflict, combine
 from carina.studies import Finding, Image, Study
 from carina.studies.assessment import NOT_LOOKED_FOR, UNNAMED, absent_if_silent
 from carina.studies.faults import is_sound_image
-from carina.studies.lookalikes import looks_like, may_be_called
+from carina.studies.lookalikes import is_clearly_absent
 from carina.studies.readers import presence_votes
 
 FRONTAL: Final = ("PA", "AP", "unknown")
@@ -205,8 +205,10 @@ def find_candidates(
         absent = absent_if_silent(study, silent, "finding")
         for name in sorted(absent):
             _add_absent(candidates, place, study, name, options)
+        noticed = frozenset(name for name, certainties in by_name.items() if certainties != {"absent"})
         for name in silent - absent:
-            candidates.not_absent[name, NOT_LOOKED_FOR] += 1
+            reason = NOT_LOOKED_FOR if is_clearly_absent(name, noticed) else ALIKE
+            candidates.not_absent[name, reason] += 1
     return candidates
 
 
@@ -332,12 +334,10 @@ def _add_absent(
     candidates: ProbeCandidates, place: int, study: Study, name: str, options: GroundOptions
 ) -> None:
     images = images_of(study, options)
-    confusing = looks_like(name) | may_be_called(name)
-    if name == UNNAMED["finding"]:
-        confusing = frozenset(other.name for other in study.findings)
+    noticed = frozenset(other.name for other in study.findings if other.certainty != "absent")
     if not images:
         candidates.not_absent[name, NO_IMAGE] += 1
-    elif any(other.name in confusing and other.certainty != "absent" for other in study.findings):
+    elif noticed if name == UNNAMED["finding"] else not is_clearly_absent(name, noticed):
         candidates.not_absent[name, ALIKE] += 1
     else:
         probes = candidates.absent[name]

@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from carina.percept.analysis import frontal_image
 from carina.percept.lesions import LESIONS, Lesion
@@ -23,9 +24,12 @@ from carina.reports.combine import (
     combine_with_report,
 )
 from carina.studies.assessment import NOT_LOOKED_FOR, is_looked_for
-from carina.studies.lookalikes import looks_like, may_be_called
+from carina.studies.lookalikes import is_clearly_absent, look_alike
 from carina.studies.model import Study
 from carina.studies.vocabulary import Certainty
+
+LOOKS_LIKE_ANOTHER: Final = "looks like another finding"
+"""Why a study is not asked about a lesion: another finding is present that a reader may call by its name."""
 
 
 @dataclass(frozen=True, order=True)
@@ -112,7 +116,9 @@ def _leave_out(found: Candidates, study: Study, lesion: Lesion, conflict: Confli
 
 def _add_study(found: Candidates, study: Study, lesion: Lesion, stated: set[Certainty], seed: int) -> None:
     if not stated:
-        found.not_absent[lesion.name, NOT_LOOKED_FOR] += 1
+        noticed = frozenset(finding.name for finding in study.findings if finding.certainty != "absent")
+        reason = NOT_LOOKED_FOR if is_clearly_absent(lesion.finding, noticed) else LOOKS_LIKE_ANOTHER
+        found.not_absent[lesion.name, reason] += 1
         return
     absent = stated == {"absent"}
     try:
@@ -134,9 +140,12 @@ def _add_study(found: Candidates, study: Study, lesion: Lesion, stated: set[Cert
 def _check_stated(study: Study, lesion: Lesion, stated: set[Certainty]) -> None:
     if "uncertain" in stated:
         raise Ineligible("uncertain", f"{lesion.finding} is uncertain")
-    confusing = looks_like(lesion.finding)
-    if stated == {"absent"}:
-        confusing |= may_be_called(lesion.finding)
-    alike = sorted({f.name for f in study.findings if f.name in confusing and f.certainty != "absent"})
+    noticed = {finding.name for finding in study.findings if finding.certainty != "absent"}
+    alike = [
+        name
+        for name in sorted(noticed)
+        if look_alike(name, lesion.finding)
+        or (stated == {"absent"} and not is_clearly_absent(lesion.finding, frozenset({name})))
+    ]
     if alike:
-        raise Ineligible("looks like another finding", ", ".join(alike))
+        raise Ineligible(LOOKS_LIKE_ANOTHER, ", ".join(alike))

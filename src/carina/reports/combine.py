@@ -281,10 +281,14 @@ def _find_stored_conflicts(study: Study) -> Iterable[Conflict]:
 
 
 def _find_recorded(study: Study, name: str, kind: Kind) -> Certainty | None:
-    """What is recorded of a name. That it was looked for in the report itself does not contradict the report."""
-    if study.assessed.text and not _named(study, kind, name):
-        return None
-    return certainty_of(study, name, kind=kind)
+    """What is recorded of a name. That it was looked for in the report itself does not contradict the report.
+
+    Nor does a kind of it: what the report says of wider names is compared by `_find_wider_names`.
+    """
+    recorded = certainty_of(study, name, kind=kind)
+    if _named(study, kind, name):
+        return recorded
+    return None if study.assessed.text or recorded != "absent" else recorded
 
 
 def _by_kind(holder: Study | ReportFacts) -> tuple[tuple[Kind, tuple[Finding | Device, ...]], ...]:

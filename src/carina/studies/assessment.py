@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
 from carina.studies.model import Device, Finding, Study
+from carina.studies.terms import is_kind_of
 from carina.studies.vocabulary import DEVICES, Certainty, Scope
 
 Kind = Literal["finding", "device"]
@@ -32,7 +33,8 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
 
     Returns:
         "present", "uncertain" or "absent"; None where nothing is known. Of several records of the same name, present
-        takes precedence over uncertain, and uncertain over absent.
+        takes precedence over uncertain, and uncertain over absent. A finding is present or uncertain where a kind of it
+        is; where it is recorded as absent nevertheless, nothing is known.
 
     Example:
         >>> from carina.studies import Assessed
@@ -53,14 +55,24 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
         recorded = {record.certainty for record in records}
     if "present" in recorded:
         return "present"
+    kinds = {record.certainty for record in records if is_kind_of(record.name, name)} - {"absent"}
+    if kinds:
+        return None if "absent" in recorded else "present" if "present" in kinds else "uncertain"
     if not is_known:
         return None
     return "uncertain" if "uncertain" in recorded else "absent"
 
 
 def is_looked_for(study: Study, name: str, *, kind: Kind) -> bool:
-    """Whether someone looked for a finding or device, so that it is absent where the study does not record it."""
+    """Whether someone looked for a finding or device, so that it is absent where the study does not record it.
+
+    Where a kind of it is present or uncertain, it is not absent.
+    """
     if name in study.assessed.disputed:
+        return False
+    if any(
+        record.certainty != "absent" and is_kind_of(record.name, name) for record in _records(study, kind)
+    ):
         return False
     scope = scope_of(study, kind)
     listed = scope == "listed" and name in study.assessed.listed
@@ -68,7 +80,8 @@ def is_looked_for(study: Study, name: str, *, kind: Kind) -> bool:
 
 
 def names_looked_for(study: Study, kind: Kind) -> frozenset[str] | None:
-    """Names of findings or devices that are absent where the study does not record them; None for all names."""
+    """Names of findings or devices that are absent where the study records neither them nor a kind of them; None for
+    all names."""
     if is_complete(study, kind):
         return None
     listed = frozenset(study.assessed.listed if scope_of(study, kind) == "listed" else ())
@@ -77,8 +90,6 @@ def names_looked_for(study: Study, kind: Kind) -> frozenset[str] | None:
 
 def absent_if_silent(study: Study, names: Collection[str], kind: Kind) -> frozenset[str]:
     """Those of some names that are absent where the study does not record them."""
-    if names_looked_for(study, kind) is None:
-        return frozenset(names)
     return frozenset(name for name in names if is_looked_for(study, name, kind=kind))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from carina.store.errors import CarinaError
 from carina.studies.model import Annotation, Finding, Study
 from carina.studies.region import Region
+from carina.studies.terms import is_kind_of
 
 Fusion = Literal["union", "consensus", "intersection", "weighted-boxes", "first"]
 """How regions of several readers become one: what any reader marked; what more than half of them marked, or as many as
@@ -245,7 +246,7 @@ def presence_votes(study: Study, name: str) -> dict[str, bool]:
         name: Name of the finding.
 
     Returns:
-        By reader, sorted by name. A finding that nobody looked for has no votes.
+        By reader, sorted by name. A finding that nobody looked for has no votes; who states a kind of it states it.
 
     Example:
         >>> from carina.studies import Assessed
@@ -255,7 +256,7 @@ def presence_votes(study: Study, name: str) -> dict[str, bool]:
         >>> presence_votes(study, "mass")
         {'R1': True, 'R2': False}
     """
-    own = [finding for finding in study.findings if finding.name == name]
+    own = [finding for finding in study.findings if finding.name == name or is_kind_of(finding.name, name)]
     assessed = study.assessed
     is_looked_for = assessed.findings == "every" or (
         assessed.findings == "listed" and name in assessed.listed

@@ -198,6 +198,21 @@ def descendants(name: str) -> tuple[str, ...]:
     return () if term is None else _walk(term.name, _terms().children)
 
 
+@lru_cache(maxsize=65536)
+def is_kind_of(name: str, other: str) -> bool:
+    """Whether a term is a kind or a part of another one, as every nodule is a lung lesion; no term is one of itself.
+
+    Args:
+        name: A name or synonym.
+        other: The name of a term.
+
+    Example:
+        >>> is_kind_of("infiltration", "lung opacity"), is_kind_of("lung opacity", "infiltration")
+        (True, False)
+    """
+    return other in ancestors(name)
+
+
 @check_arguments
 def list_terms(kind: Kind | None = None) -> tuple[Term, ...]:
     """List the known findings, devices and anatomy, in the order of the file.

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.trek.confusable import is_clearly_absent, negative_weight
+from carina.studies.lookalikes import is_clearly_absent
+from carina.trek.companions import negative_weight
 
 _ROUNDS: Final = 30
 _PASSES: Final = 2

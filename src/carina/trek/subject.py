@@ -12,10 +12,11 @@ import msgspec
 
 from carina.cases import Evidence, Fact
 from carina.studies.assessment import UNNAMED, Kind, certainty_of, names_looked_for, scope_of
+from carina.studies.lookalikes import is_clearly_absent
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.terms import find_term
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Trend
-from carina.trek.confusable import COMPANION_WEIGHT, find_companions, find_not_clearly_absent
+from carina.trek.companions import COMPANION_WEIGHT, find_companions
 from carina.trek.facts import target_row, truth_row
 from carina.trek.interned import cite
 from carina.trek.language import Language
@@ -415,10 +416,9 @@ def _list_absent(
     company = find_companions(there)
     absent: dict[Kind, list[AbsentThing]] = {"finding": [], "device": []}
     unknown: dict[Kind, int] = {"finding": 0, "device": 0}
-    # Names that cannot be used: present things could be called by them, the report contradicts what is recorded, or
-    # they are already in the list.
-    unclear = {*find_not_clearly_absent(there), *map(words.canonical, study.assessed.disputed)}
-    taken: dict[Kind, set[str]] = {"finding": set(unclear), "device": set(unclear)}
+    # Names that cannot be used: the report contradicts what is recorded, or they are already in the list.
+    disputed = set(map(words.canonical, study.assessed.disputed))
+    taken: dict[Kind, set[str]] = {"finding": set(disputed), "device": set(disputed)}
     recorded: tuple[tuple[Kind, Sequence[Finding | Device]], ...] = (
         ("finding", study.findings),
         ("device", study.devices),
@@ -429,7 +429,8 @@ def _list_absent(
                 continue
             name = words.canonical(thing.name)
             # Resolved findings are asked about in the comparison.
-            if is_asked_by_name(name) and name not in taken[kind] and thing.trend != "resolved":
+            is_new = is_asked_by_name(name) and name not in taken[kind]
+            if is_new and is_clearly_absent(name, there) and thing.trend != "resolved":
                 beside = name in company
                 origin: Negative = "stated" if thing.evidence else "sibling" if beside else "sampled"
                 absent[kind].append(
@@ -439,7 +440,7 @@ def _list_absent(
                 )
             taken[kind].add(name)
     for kind, name in known:
-        if name in taken[kind]:
+        if name in taken[kind] or not is_clearly_absent(name, there):
             continue
         names = looked_for[kind]
         if names is None or name in names:

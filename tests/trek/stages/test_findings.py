@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
+from carina.studies.lookalikes import LOOKS_LIKE, MAY_BE_CALLED
 from carina.studies.vocabulary import DEVICES, FINDINGS
-from carina.trek.confusable import COMPANIONS, MAY_BE_CALLED
+from carina.trek.companions import COMPANIONS
 from carina.trek.stages.findings import add_none_option, ask_findings, sample_option_count
 from carina.trek.turn import Choice
 
@@ -24,7 +25,10 @@ def there(study, kind=None):
 
 def clearly_absent(study, name):
     noticed = set(there(study))
-    return name not in noticed and not MAY_BE_CALLED.get(name, frozenset()) & noticed
+    return (
+        name not in noticed
+        and not (LOOKS_LIKE.get(name, frozenset()) | MAY_BE_CALLED.get(name, frozenset())) & noticed
+    )
 
 
 def is_named(step):

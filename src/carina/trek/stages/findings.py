@@ -21,9 +21,9 @@ import msgspec
 from carina.cases.model import Label
 from carina.reports.combine import IN_CONFLICT
 from carina.studies.assessment import NOT_LOOKED_FOR, Kind
+from carina.studies.lookalikes import is_clearly_absent
 from carina.studies.vocabulary import Certainty
 from carina.trek.balance import NO_OPENING, NegativeQuestion, Opening
-from carina.trek.confusable import is_clearly_absent
 from carina.trek.facts import listed_row, negative_row, target_row, truth_row
 from carina.trek.interned import cite
 from carina.trek.subject import AbsentThing, Thing, cite_things
