@@ -321,3 +321,27 @@ def test_where_no_value_is_wrong_nothing_is_asked():
     wrong = balance_wrong_values([("a", 3), ("b", 4)], {"a": frozenset("x"), "b": frozenset("x")})
     assert set(wrong.asked.values()) == {0.0}
     assert balance_wrong_values([("a", 3)], apart("a")).asked == {"a": 0.0}
+
+
+def test_names_that_nobody_denies_do_not_keep_others_from_being_asked():
+    def content(askable, *looked_for):
+        return KindContent(
+            (askable,), frozenset({askable}), True, frozenset(), looked_for=frozenset(looked_for)
+        )
+
+    # As reports are: scoliosis is stated and never denied, low lung volumes are denied once.
+    seen = Counter(
+        {
+            content("pneumothorax", "fracture"): 8,
+            content("fracture", "pneumothorax"): 8,
+            content("scoliosis", "pneumothorax", "fracture"): 40,
+            content("low lung volumes", "pneumothorax", "fracture"): 40,
+            content("fracture", "pneumothorax", "low lung volumes"): 1,
+        }
+    )
+    names = ("pneumothorax", "fracture", "scoliosis", "low lung volumes")
+    balance = fit_balance(names, seen, choices=0.0)
+    assert balance.asked["scoliosis"] == 0
+    assert 0 < balance.asked["low lung volumes"] < 0.1
+    assert min(balance.asked[name] for name in ("pneumothorax", "fracture")) > 0.9
+    assert min(balance.negative[name] for name in ("pneumothorax", "fracture")) > 0.2

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -110,7 +110,7 @@ def fit_balance(names: Sequence[str], seen: Counter[KindContent], *, choices: fl
     """Fit the weights to the studies; `choices` is the share of findings that are not asked about by name."""
     strata = sorted({study.stratum for study in seen})
     any_probability = {stratum: _any_question_probabilities(seen, stratum) for stratum in strata}
-    rows = _StudyRows.of(names, seen)
+    rows = _StudyRows.of(names, seen).keep_balanced()
     if not names or not len(rows.times):
         nothing = dict.fromkeys(names, 0.0)
         return Balance(nothing, nothing, {}, nothing, dict.fromkeys(strata, NO_OPENING))
@@ -204,6 +204,25 @@ class _StudyRows:
             strata=tuple(study.stratum for study in picked),
         )
 
+    def keep_balanced(self) -> "_StudyRows":
+        """The same studies without names that are never present, or never known to be absent.
+
+        Reports name many findings that no report denies: a question about one could only be answered "yes".
+        """
+        is_kept = _can_be_balanced(self)
+        askable = self.askable * is_kept
+        return replace(
+            self,
+            askable=askable,
+            askable_count=askable.sum(axis=1),
+            negative_weights=self.negative_weights * is_kept,
+        )
+
+
+def _can_be_balanced(rows: _StudyRows) -> NDArray[np.bool_]:
+    """Whether each name is present in one study and certainly absent in another."""
+    return np.asarray((rows.times @ rows.askable > 0) & (rows.times @ rows.negative_weights > 0))
+
 
 def _negative_weight(name: str, study: KindContent) -> float:
     if name in study.not_negative or not is_clearly_absent(name, study.noticed):
@@ -251,6 +270,7 @@ def _fit_weights(
     names = rows.askable.shape[1]
     weights = np.full(names, 2.0)
     positives = negatives = np.zeros(names)
+    most = rows.times @ (rows.negative_weights > 0)
     enough = np.zeros(len(rows.times))
     for _ in range(_ROUNDS):
         supply = rows.negative_weights @ weights
@@ -269,9 +289,11 @@ def _fit_weights(
         positives = (rows.times * enough) @ rows.askable
         if not positives.sum() or not negatives.sum():
             break
-        ratio = np.divide(positives, negatives, out=np.zeros(names), where=negatives > _ENOUGH)
+        # What is hardly ever known to be absent is asked about as often as that, however often it is present.
+        wanted = np.minimum(positives, most)
+        ratio = np.divide(wanted, negatives, out=np.zeros(names), where=negatives > _ENOUGH)
         # Only the proportions are fitted: lowering all weights would balance, too.
-        ratio *= negatives.sum() / positives.sum()
+        ratio *= negatives.sum() / wanted.sum()
         weights = np.minimum(weights * np.sqrt(ratio), _MOST_WEIGHT)
     asked = np.divide(negatives, positives, out=np.zeros(names), where=positives > _ENOUGH)
     return np.minimum(1.0, asked), weights, enough

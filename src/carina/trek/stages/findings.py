@@ -142,7 +142,8 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
             if thing.is_present and thing.alone and (held is None or thing is not held.thing)
         ]
         # The number of positives is limited by the number of negatives that the study can supply.
-        enough = min(1.0, sum(_negative_weights(draft, absent)) / len(there)) if there else 0.0
+        askable = sum(balanced.asked.get(thing.name, 0.0) > 0 for thing in there)
+        enough = min(1.0, sum(_negative_weights(draft, absent)) / askable) if askable else 0.0
         for thing in there:
             if sampler.chance(draft.quotas.choices):
                 left_for_choices.append(thing)
