@@ -1,8 +1,8 @@
-"""The human ceiling: how readers do against each other on the probes that models are asked about.
+"""The human ceiling: how readers do on the cases that models are asked about, against each other or against the truth.
 
 What a reader drew is scored against what the other readers drew, by the rule of the benchmark, as the maps and boxes of
-models are scored against the truth (`carina.ground.facts.ReaderFacts`). A probe counts once, with the mean of its
-readers.
+models are scored against the truth; a reader whom the source compares with its truth is scored against that
+(`carina.cases.reader_scores`). A case counts once, with the mean of its readers.
 """
 
 from collections.abc import Collection
@@ -15,9 +15,10 @@ import polars as pl
 
 from carina.cases import Benchmark
 from carina.cases.building import read_build_report
+from carina.cases.reader_scores import ReaderFacts
 from carina.ground import GroundBuildReport
 from carina.ground.build_report import PresenceAgreement
-from carina.ground.facts import GroundCaseFacts, ReaderFacts
+from carina.ground.facts import GroundCaseFacts
 from carina.runs.analysis.estimates import REPLICATES, SEED, Estimate
 from carina.stats import Interval, ratio_intervals
 from carina.store.errors import CarinaError
@@ -31,6 +32,7 @@ METRICS: Final = {
     "dice": "Dice",
     "pointing": "share of what the reader drew that lies in what the others drew",
     "auroc": "pixel AUROC",
+    "points": "share of the reader's most salient points that lie in the truth",
 }
 """Scores of a reader against the others, by field of `ReaderFacts`."""
 
