@@ -5,7 +5,7 @@ models are scored against the truth; a reader whom the source compares with its 
 (`carina.cases.reader_scores`). A case counts once, with the mean of its readers.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import Final
@@ -19,6 +19,7 @@ from carina.cases.reader_scores import ReaderFacts
 from carina.ground import GroundBuildReport
 from carina.ground.build_report import PresenceAgreement
 from carina.ground.facts import GroundCaseFacts
+from carina.percept.facts import PerceptCaseFacts
 from carina.runs.analysis.estimates import REPLICATES, SEED, Estimate
 from carina.stats import Interval, ratio_intervals
 from carina.store.errors import CarinaError
@@ -39,15 +40,15 @@ METRICS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class HumanCeiling:
-    """Scores of readers against each other on the probes of a benchmark."""
+    """Scores of readers on the cases of a benchmark."""
 
     scores: pl.DataFrame
-    """`case`, `patient`, `finding`, `readers` and the columns of `METRICS`; one row a probe with several readers."""
+    """`case`, `patient`, `finding`, `readers` and the columns of `METRICS`; one row a case that has scores."""
     presence: tuple[PresenceAgreement, ...] = ()
     """Agreement on presence over all images, also those that are not asked about."""
 
     def intervals(self, finding: str = "") -> dict[str, Interval]:
-        """Means of all metrics, of one finding or of all probes, with intervals over patients."""
+        """Means of all metrics, of one finding or of all cases, with intervals over patients."""
         rows = self.scores.filter(pl.col("finding") == finding) if finding else self.scores
         table = rows.select(list(METRICS)).to_numpy().astype(np.float64)
         means = ratio_intervals(table, rows["patient"].to_list(), replicates=REPLICATES, seed=SEED)
@@ -60,7 +61,7 @@ class HumanCeiling:
 
     @property
     def estimates(self) -> list[Estimate]:
-        """Means as rows of tables: of all probes, then by finding, with alpha of presence."""
+        """Means as rows of tables: of all cases, then by finding, with alpha of presence."""
         rows = [
             _estimate(finding, METRICS[metric], interval)
             for finding in ("", *self.findings)
@@ -72,6 +73,11 @@ class HumanCeiling:
         return rows
 
 
+_FACTS: Final[Mapping[str, type[GroundCaseFacts] | type[PerceptCaseFacts]]] = {
+    "ground": GroundCaseFacts,
+    "percept": PerceptCaseFacts,
+}
+"""By protocol, the facts that hold how readers do."""
 ALPHA: Final = "Krippendorff's alpha of presence, over all images that several readers looked at"
 
 
@@ -91,12 +97,13 @@ def _estimate(name: str, metric: str, interval: Interval) -> Estimate:
 
 
 def find_human_ceiling(bench: Benchmark, cases: Collection[str]) -> HumanCeiling | None:
-    """The scores of readers against each other on some probes of a benchmark; None where no probe has several."""
-    if bench.manifest.options.get("protocol") != "ground":
+    """The scores of readers on some cases of a benchmark; None where no case has several, or one for comparison."""
+    facts = _FACTS.get(str(bench.manifest.options.get("protocol")))
+    if facts is None:
         return None
     rows = []
     for case in bench.without("regions", "views").pick(sorted(cases)):
-        readers = GroundCaseFacts.of(case).readers
+        readers = facts.of(case).readers
         if readers:
             rows.append(
                 {
@@ -121,9 +128,11 @@ def _mean(readers: list[ReaderFacts], metric: str) -> float | None:
 
 def _read_presence(bench: Benchmark, findings: set[str]) -> tuple[PresenceAgreement, ...]:
     try:
-        presence = read_build_report(bench, GroundBuildReport).presence
+        report = read_build_report(bench)
     except CarinaError:
         return ()  # the benchmark was copied without its report
+    # Only ground measures it.
+    presence = report.presence if isinstance(report, GroundBuildReport) else ()
     return tuple(one for one in presence if one.target in findings)
 
 
