@@ -149,7 +149,6 @@ class Finding(Record, frozen=True, kw_only=True):
     """Terms for its appearance: "air bronchograms", "plate-like", "calcified"."""
     measures: tuple[Measure, ...] = ()
     annotations: tuple[Annotation, ...] = ()
-    """What was drawn of it as the truth."""
     comparisons: tuple[Annotation, ...] = ()
     """What readers drew whom the source compares with its truth, such as the human benchmark of CheXlocalize: never
     part of the truth, and of use only for the human ceiling. An empty region: the reader looked and drew nothing."""
@@ -185,7 +184,6 @@ class Device(Record, frozen=True, kw_only=True):
     measures: tuple[Measure, ...] = ()
     tips: tuple[Tip, ...] = ()
     annotations: tuple[Annotation, ...] = ()
-    """What was drawn of it as the truth."""
     comparisons: tuple[Annotation, ...] = ()
     """What readers drew whom the source compares with its truth, as of findings."""
     points: tuple[SalientPoint, ...] = ()
