@@ -106,8 +106,14 @@ def test_maps_are_shown_beside_the_readers(several):
     root, _ = several
     shown = rows(root / "report/tables/ground-readers.csv", level="all", average="micro")
     by_metric = {row["metric"].partition(".")[0]: row for row in shown}
-    # Half of the pairs share everything, half share 50 of 150 pixels, which are 50 of the 100 of each reader.
-    expected = {"hit": (1 + 1 / 2) / 2, "iou": (1 + 1 / 3) / 2, "dice": (1 + 1 / 2) / 2}
+    # Half of the pairs share everything, half share 50 of 150 pixels, which are 50 of the 100 of each reader. C looked
+    # and drew nothing: 0 of one reader in three, and one half of the area under the curve.
+    expected = {
+        "hit": (2 / 3) * (1 + 1 / 2) / 2,
+        "iou": (2 / 3) * (1 + 1 / 3) / 2,
+        "dice": (2 / 3) * (1 + 1 / 2) / 2,
+        "auroc": (2 / 3) * (1 + (1 / 2 + 1 - 50 / 2300) / 2) / 2 + (1 / 3) * (1 / 2),
+    }
     for metric, value in expected.items():
         row = by_metric[metric]
         assert float(row["value"]) == pytest.approx(value)
@@ -121,11 +127,16 @@ def test_maps_are_shown_beside_the_readers(several):
 def test_answers_are_shown_beside_the_readers(several):
     root, built = several
     shown = {row["metric"]: row for row in rows(root / "report/tables/readers.csv", name="")}
-    assert float(shown["mean IoU of the best pairs of boxes"]["value"]) == pytest.approx((1 + 1 / 3) / 2)
+    # Two of the three readers drew, as above; C's missing box counts as 0.
+    boxes = (2 / 3) * (1 + 1 / 3) / 2
+    assert float(shown["mean IoU of the best pairs of boxes"]["value"]) == pytest.approx(boxes)
     # Where the mass is absent all three agree; where it is present, C is against two, and A and B have one each for
-    # and against them.
+    # and against them, which is one half.
     presence = shown["agrees with most of the other readers on presence"]
-    assert (float(presence["value"]), presence["n"]) == (pytest.approx(0.5), str(2 * PATIENTS))
+    assert (float(presence["value"]), presence["n"]) == (
+        pytest.approx((1 + (1 / 2 + 1 / 2 + 0) / 3) / 2),
+        str(2 * PATIENTS),
+    )
     assert "Human ceiling: readers against readers" in (root / "report/report.html").read_text()
     (agreement,) = read_build_report(open_benchmark(root / "bench")).presence
     assert (agreement.target, agreement.images, agreement.patients) == ("mass", 16, 16)
@@ -137,6 +148,47 @@ def test_answers_are_shown_beside_the_readers(several):
         "mass: readers agree on presence in 67% of pairs, Krippendorff's alpha 0.27 (16 studies)"
         in built.stderr
     )
+
+
+def test_two_images_on_which_all_agree_and_two_on_which_one_reader_sees_nothing(tmp_path):
+    readers = ("A", "B", "C")
+
+    def study_of(number, drew):
+        drawn = tuple(
+            Annotation(image="a.png", region=box(10, 10, 10, 10), drawn="box", annotator=reader)
+            for reader in drew
+        )
+        found = Finding(id="f1", name="mass", certainty="present", annotations=drawn, stated_by=tuple(drew))
+        return Study(
+            id=f"s{number}",
+            patient=f"p{number}",
+            source="made",
+            images=(Image(key="a.png", view="PA", width=WIDTH, height=HEIGHT),),
+            findings=(found,),
+            assessed=Assessed(findings="listed", listed=("mass",), readers=readers),
+        )
+
+    studies = [study_of(number, drew) for number, drew in enumerate(("ABC", "ABC", "AB", "AB"))]
+    write_studies(tmp_path / "studies", studies, Provenance(command="made", image_root="."))
+    write_png(tmp_path / "studies/a.png", np.zeros((HEIGHT, WIDTH), np.uint8))
+    for rule in ("union", "consensus"):
+        root = tmp_path / rule
+        carina(
+            "build", "ground", tmp_path / "studies", "-o", root / "bench", "--readers", rule, "--workers", 1
+        )
+        carina("run", root / "bench", "--model", "builtin/random", "-o", root / "runs/random")
+        carina("report", root / "runs", "-o", root / "report")
+        shown = {row["metric"]: row for row in rows(root / "report/tables/readers.csv", name="")}
+        # All agree: 1 of each reader. One dissents: A and B each have one for and one against them, C has two against.
+        presence = (1 + 1 + 2 * (1 / 2 + 1 / 2 + 0) / 3) / 4
+        # A and B drew the same box, and C none.
+        drawn = (1 + 1 + 2 * (1 + 1 + 0) / 3) / 4
+        for metric, value in (
+            ("agrees with most of the other readers on presence", presence),
+            ("mean IoU of the best pairs of boxes", drawn),
+            ("IoU", drawn),
+        ):
+            assert (float(shown[metric]["value"]), shown[metric]["n"]) == (pytest.approx(value), "4")
 
 
 def test_one_reader_shows_nothing(tmp_path):

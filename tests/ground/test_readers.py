@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from carina.cases import open_benchmark
+from carina.cases.reader_scores import ReaderFacts, score_reader
 from carina.cli import app
 from carina.ground import build_ground
 from carina.ground.facts import GroundCaseFacts
-from carina.ground.truth import score_reader, truth_of
+from carina.ground.truth import truth_of
 from carina.maps.score import score_pair
 from carina.models.frame import Frame
 from carina.studies import (
@@ -22,10 +24,11 @@ from carina.studies import (
     Image,
     Provenance,
     Region,
+    SalientPoint,
     Study,
     write_studies,
 )
-from carina.studies.readers import FusionRule
+from carina.studies.readers import FUSIONS, FusionRule
 
 HEIGHT, WIDTH = 40, 60
 
@@ -131,8 +134,10 @@ def test_each_reader_has_a_probe_and_the_others_are_scored_against_it(studies, t
     of_a = facts["s0", "A"]
     # B covers 8 of the 10 columns of A.
     assert of_a.fusion == "one annotator"
+    # C looked and drew nothing.
     assert {name: one.iou for name, one in of_a.readers.items() if one.iou is not None} == {
-        "B": pytest.approx(80 / 120)
+        "B": pytest.approx(80 / 120),
+        "C": 0,
     }
 
 
@@ -145,9 +150,9 @@ def test_each_reader_is_scored_against_the_others_and_facts_come_back(studies, t
         assert (one.iou, one.dice, one.pointing) == (pytest.approx(2 / 3), 0.8, 0.8)
         assert one.boxes == pytest.approx(2 / 3)
         assert one.auroc == pytest.approx((0.8 + 1 - 20 / 2300) / 2)
-        assert one.presence is None  # the two others are divided
-    # C drew nothing, against two who did.
-    assert (readers["C"].iou, readers["C"].presence) == (None, 0)
+        assert one.presence == 0.5  # the two others are divided
+    # C looked and drew nothing, against two who did: as a model that gives no box and a map of one value.
+    assert readers["C"] == ReaderFacts(iou=0, dice=0, pointing=0, boxes=0, auroc=0.5, presence=0)
     assert {
         name: (one.iou, one.presence) for name, one in facts["s1", None].readers.items()
     } == dict.fromkeys("ABC", (1, 1))
@@ -155,6 +160,67 @@ def test_each_reader_is_scored_against_the_others_and_facts_come_back(studies, t
     assert {
         name: (one.iou, one.presence) for name, one in facts["s2", None].readers.items()
     } == dict.fromkeys("ABC", (None, 1))
+
+
+@pytest.mark.parametrize("rule", ["union", "consensus", "weighted-boxes", "intersection", "first"])
+def test_who_is_outvoted_and_who_is_in_the_majority_are_both_scored(rule):
+    # A and B drew the same, C drew nothing: A's others are divided, and so are B's; C's others agree.
+    two = [drawn(reader, box(5, 5, 10, 10)) for reader in "AB"]
+    finding = Finding(id="f1", name="mass", certainty="present", annotations=tuple(two))
+    truth = truth_of([finding], STUDIES[0].images[0], FusionRule(fusion=rule), looked=3, silent=["C"])
+    assert {name: (one.iou, one.boxes) for name, one in truth.readers.items()} == {
+        "A": (1, 1),
+        "B": (1, 1),
+        "C": (0, 0),
+    }
+
+
+def test_a_reader_who_drew_a_kind_of_it_has_not_missed_it(tmp_path):
+    # C calls a nodule what A and B call a mass; it is a kind of the same, so that C's region is not compared.
+    first = study(0, *(drawn(reader, box(0, 0, 10, 10)) for reader in "AB"), stated_by=("A", "B"))
+    opacity = replace(first.findings[0], name="lung opacity")
+    kind = Finding(
+        id="f2",
+        name="mass",
+        certainty="present",
+        annotations=(drawn("C", box(0, 0, 9, 9)),),
+        stated_by=("C",),
+    )
+    looked = replace(first.assessed, listed=("lung opacity", "mass"))
+    write_studies(
+        tmp_path / "studies",
+        [replace(first, findings=(opacity, kind), assessed=looked)],
+        Provenance(command="made"),
+    )
+    bench = build_ground(tmp_path / "studies", tmp_path / "bench", targets=["lung opacity"], workers=1)
+    readers = facts_of(bench)["s0", None].readers
+    assert {name: (one.iou, one.presence) for name, one in readers.items()} == {
+        "A": (1, 1),
+        "B": (1, 1),
+        "C": (None, 1),
+    }
+
+
+def test_readers_for_comparison_are_scored_against_the_truth_and_are_never_part_of_it():
+    # H drew one column more than the 9 of the experts, and one of H's points lies outside; N drew nothing.
+    image = STUDIES[0].images[0]
+    finding = Finding(
+        id="f1",
+        name="mass",
+        certainty="present",
+        annotations=(drawn("experts", box(1, 1, 9, 9), kind="mask"),),
+        comparisons=(
+            drawn("H", box(1, 1, 10, 9), kind="mask"),
+            drawn("N", Region.empty(HEIGHT, WIDTH), kind="mask"),
+        ),
+        points=tuple(SalientPoint(image="0.png", x=x, y=5, annotator="H") for x in (9.5, 10)),
+    )
+    for rule in FUSIONS:
+        truth = truth_of([finding], image, FusionRule(fusion=rule))
+        assert (truth.region, truth.annotators, truth.agreement) == (box(1, 1, 9, 9), 1, None)
+        human, nothing = truth.readers["H"], truth.readers["N"]
+        assert (human.iou, human.pointing, human.points) == (0.9, 0.9, 0.5)
+        assert (nothing.iou, nothing.boxes, nothing.auroc, nothing.points) == (0, 0, 0.5, None)
 
 
 def test_one_reader_and_a_program_give_no_ceiling():

@@ -1,10 +1,11 @@
 import re
 
 import numpy as np
+from msgspec.structs import replace
 
 from carina.cases.draw import HUES, Size
 from carina.pages.marks import Mark, outlines_on, pin_radius, region_border, study_marks
-from carina.studies import Image, Region, Study
+from carina.studies import Image, Region, SalientPoint, Study
 
 
 def rings(path: str) -> list[np.ndarray]:
@@ -72,6 +73,23 @@ def test_device_has_its_number_at_the_tip_only(study: Study) -> None:
     assert tube.pin is None
     assert tip.path is None
     assert tip.pin is not None
+
+
+def test_what_was_drawn_for_comparison_and_salient_points_are_shown_as_such(study: Study) -> None:
+    image = study.image("s1/pa.png")
+    finding = study.findings[0]
+    truth = finding.annotations[0]
+    human = replace(truth, annotator="human benchmark")
+    nothing = replace(human, annotator="reader B", region=Region.empty(image.height, image.width))
+    point = SalientPoint(image=image.key, x=5, y=6, annotator="human benchmark")
+    finding = replace(finding, comparisons=(human, nothing), points=(point,))
+    marks = study_marks(replace(study, findings=(finding,), devices=(), anatomy=()))
+    assert [(mark.title.rsplit(" · ", 1)[1], mark.boxed) for mark in marks.on(image.key)] == [
+        ("mask by reader A", False),
+        ("mask by human benchmark, for comparison", True),
+        ("most salient point by human benchmark", False),
+    ]
+    assert [(o.mark.tip.x, o.mark.tip.y) for o in outlines_on(image, marks.every) if o.mark.tip] == [(5, 6)]
 
 
 def test_numbers_stay_in_the_image_and_do_not_overlap() -> None:

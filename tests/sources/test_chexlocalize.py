@@ -2,9 +2,16 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.sources.files import boxes, defects, read_studies, skips, write_image, write_json, write_text
 
+from carina.ground import build_ground
+from carina.ground.facts import GroundCaseFacts
+from carina.percept.lesions import LESIONS
+from carina.percept.truth import FusedMasks, masks_as_drawn
 from carina.sources import SourceError, import_studies
+from carina.studies import Provenance, SalientPoint, certainty_of, open_studies, write_studies
+from carina.studies.readers import FusionRule
 from carina.studies.region import Region
 
 NAME = "patient90001_study1_view1_frontal"
@@ -33,7 +40,9 @@ def make_folder(tmp_path):
         path / "CheXlocalize/hb_segmentations_test.json",
         {NAME: {"Airspace Opacity": rle(2, 3, 5, 5)}, "patient90009_study1_view1_frontal": {}},
     )
-    write_json(path / "CheXlocalize/hb_salient_pt_test.json", {NAME: {"Airspace Opacity": [[3, 4]]}})
+    write_json(
+        path / "CheXlocalize/hb_salient_pt_test.json", {NAME: {"Airspace Opacity": [[3, 4], [6.5, 5]]}}
+    )
     write_text(
         path / "CheXpert/test_labels.csv",
         LABELS,
@@ -64,13 +73,27 @@ def test_every_field_of_a_study(folder, tmp_path):
         "cardiomegaly": ("absent", []),
         "lung opacity": (
             "present",
-            [("two radiologists", "mask", (2, 3, 4, 5)), ("human benchmark", "mask", (2, 3, 5, 5))],
+            [("two radiologists", "mask", (2, 3, 4, 5))],
         ),
         "edema": ("absent", []),
     }
-    # The mask of what the labels call absent is a conflict; salient points have no place in a study.
+    # The table has three columns of findings: nothing else was looked for.
+    assert study.assessed.listed == ("cardiomegaly", "edema", "lung opacity")
+    # The human benchmark is no truth: its mask and its point are kept beside it.
+    (opacity,) = (one for one in study.findings if one.name == "lung opacity")
+    (compared,) = opacity.comparisons
+    assert (compared.annotator, compared.drawn, compared.region.bbox) == (
+        "human benchmark",
+        "mask",
+        (2, 3, 5, 5),
+    )
+    assert opacity.points == (
+        SalientPoint(image=image.key, x=3, y=4, annotator="human benchmark"),
+        SalientPoint(image=image.key, x=6.5, y=5, annotator="human benchmark"),
+    )
+    # The mask of what the labels call absent is a conflict.
     assert defects(imported) == {"conflict": 1}
-    assert imported.counts.unmapped == {"salient points": 1}
+    assert imported.counts.unmapped == {}
     # An image without any mask is normal, and stays.
     normal = studies["patient90002_study1_view1_frontal"]
     assert {one.name: one.certainty for one in normal.findings}["abnormality"] == "absent"
@@ -107,6 +130,89 @@ def test_without_labels_an_empty_mask_is_an_absent_finding(folder, tmp_path):
         "edema": "absent",
         "cardiomegaly": "present",
     }
+
+
+def test_a_drawing_of_the_human_benchmark_alone_states_nothing(folder, tmp_path):
+    (folder / "CheXlocalize/gt_segmentations_test.json").unlink()
+    (folder / "CheXlocalize/hb_segmentations_test.json").unlink()
+    (folder / "CheXpert/test_labels.csv").unlink()
+    ring = [[2, 3], [6, 3], [6, 8], [2, 8]]
+    head = {"img_size": [20, 30]}
+    write_json(
+        folder / "CheXlocalize/gt_annotations_test.json",
+        {NAME: {**head, "Edema": [ring], "Consolidation": [ring]}},
+    )
+    write_json(
+        folder / "CheXlocalize/hb_annotations_test.json",
+        {NAME: {**head, "Edema": [ring], "Pneumothorax": [ring]}},
+    )
+    write_json(
+        folder / "CheXlocalize/hb_salient_pt_test.json",
+        {NAME: {"Edema": [[30.5, 1], "?"], "Cardiomegaly": [[1, 1]]}},
+    )
+    studies, imported = read_studies("chexlocalize", folder, tmp_path / "out")
+    study = studies[NAME]
+    # Polygons name only what was drawn, so the benchmark looked for the consolidation and drew nothing.
+    assert {
+        one.name: (one.certainty, [c.region.bbox for c in one.comparisons]) for one in study.findings
+    } == {
+        "edema": ("present", [(2, 3, 4, 5)]),
+        "consolidation": ("present", [None]),
+    }
+    # Of the pneumothorax and the cardiomegaly the truth knows nothing; two points lie nowhere.
+    assert defects(imported) == {"conflict": 2, "region": 2}
+    assert certainty_of(study, "pneumothorax") == "absent"
+
+
+def test_what_was_looked_for_is_what_the_table_of_labels_says_anything_about(folder, tmp_path):
+    write_text(
+        folder / "CheXpert/test_labels.csv",
+        "Path,Edema,Cardiomegaly,Fracture",
+        "test/patient90001/study1/view1_frontal.jpg,0,1,",
+        "test/patient90002/study1/view1_frontal.jpg,0,0,0",
+    )
+    studies, _ = read_studies("chexlocalize", folder, tmp_path / "out")
+    # The column of the fracture is blank for one image, and there is none for a pneumothorax.
+    first, second = studies.values()
+    assert first.assessed.listed == ("cardiomegaly", "edema")
+    assert second.assessed.listed == ("cardiomegaly", "edema", "fracture")
+    assert certainty_of(first, "fracture") is None
+    assert certainty_of(second, "pneumothorax") is None
+
+
+def test_an_empty_mask_of_what_the_labels_leave_out_is_an_absent_finding(folder, tmp_path):
+    write_text(
+        folder / "CheXpert/test_labels.csv",
+        "Path,Cardiomegaly",
+        "test/patient90001/study1/view1_frontal.jpg,1",
+    )
+    studies, _ = read_studies("chexlocalize", folder, tmp_path / "out")
+    assert {one.name: one.certainty for one in studies[NAME].findings} == {
+        "cardiomegaly": "present",
+        "lung opacity": "present",
+        "edema": "absent",
+    }
+
+
+@pytest.mark.parametrize("readers", ["union", "consensus", "intersection", "first"])
+def test_the_truth_of_a_benchmark_is_that_of_the_experts(folder, tmp_path, readers):
+    read_studies("chexlocalize", folder, tmp_path / "out")
+    with_ap = [
+        replace(study, images=tuple(replace(image, view="AP") for image in study.images))
+        for study in open_studies(tmp_path / "out")
+    ]
+    write_studies(tmp_path / "frontal", with_ap, Provenance(command="made"))
+    bench = build_ground(tmp_path / "frontal", tmp_path / "bench", readers=readers, workers=1)
+    (case,) = (case for case in bench if case.path == "present")
+    facts = GroundCaseFacts.of(case)
+    truth = case.region(facts.region("truth")).region
+    assert (truth.bbox, facts.annotators, facts.fusion) == ((2, 3, 4, 5), 1, "one annotator")
+    # The benchmark drew one column more than the 4 of the experts.
+    assert facts.readers["human benchmark"].iou == pytest.approx(4 / 5)
+    study = with_ap[0]
+    mask = masks_as_drawn if readers == "first" else FusedMasks(FusionRule(fusion=readers))
+    drawn = mask(study, study.images[0], LESIONS["opacity"])
+    assert (Region.from_mask(drawn.mask), drawn.provenance) == (truth, "drawn by two radiologists")
 
 
 def test_missing_files_are_named(folder, tmp_path):

@@ -5,7 +5,8 @@ from tests.sources.files import boxes, defects, read_studies, skips, write_image
 
 from carina.sources import SourceError, import_studies
 from carina.sources._study_draft import name_of
-from carina.sources.vindr_cxr import COMPETITION_LABELS, GLOBAL_LABELS, LOCAL_LABELS
+from carina.sources.vindr_cxr import COMPETITION_LABELS, LOCAL_LABELS
+from carina.studies import certainty_of
 
 BOXES = "image_id,rad_id,class_name,x_min,y_min,x_max,y_max"
 LABELS = "image_id,rad_id,Atelectasis,Pneumonia,Other diseases,No finding"
@@ -83,9 +84,11 @@ def test_every_field_of_a_study(physionet, tmp_path):
         "cardiomegaly": ("R8",),
     }
     assert study.assessed.findings == "listed"
-    assert study.assessed.listed == tuple(
-        sorted({name_of(label) for label in (*LOCAL_LABELS, *GLOBAL_LABELS)})
-    )
+    # The classes of the boxes, and the columns of the table of labels: it has none for tuberculosis.
+    columns = ("Atelectasis", "Pneumonia", "Other disease")
+    assert study.assessed.listed == tuple(sorted({name_of(label) for label in (*LOCAL_LABELS, *columns)}))
+    assert certainty_of(study, "tuberculosis") is None
+    assert certainty_of(study, "pneumothorax") == "absent"
     assert defects(imported) == {}
     assert [(item.study, item.kind) for item in imported.skipped] == [("d", "not joined")]
 

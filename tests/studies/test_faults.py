@@ -18,6 +18,7 @@ from carina.studies import (
     Relation,
     Report,
     ReportSection,
+    SalientPoint,
     Sentence,
     Statement,
     Study,
@@ -30,6 +31,7 @@ SMALL = Region.full(4, 4)
 MARK = Annotation(image="k", region=FULL, drawn="mask", annotator="a")
 EDEMA = Finding(id="f1", name="edema", certainty="present", annotations=(MARK,), evidence=(0,))
 TUBE = Device(id="d1", name="chest tube", certainty="present", tips=(Tip(image="k", x=1.0, y=2.0),))
+POINT = SalientPoint(image="k", x=1.0, y=2.0, annotator="a")
 SAID = Sentence(section="findings", start=0, end=6, states=(Statement(kind="finding", about="f1"),))
 SOUND = Study(
     id="s",
@@ -88,6 +90,18 @@ def test_phantom_studies_have_no_problems():
         (
             {"findings": (changed(EDEMA, measures=(Measure(name="size", value=float("nan"), unit="cm"),)),)},
             "edema 'f1': size is nan",
+        ),
+        (
+            {"findings": (changed(EDEMA, comparisons=(changed(MARK, region=SMALL),)),)},
+            "edema 'f1': its region is for an image of 4 x 4, but 'k' is 8 x 4",
+        ),
+        (
+            {"findings": (changed(EDEMA, points=(changed(POINT, image="other"),)),)},
+            "edema 'f1': point at (1.0, 2.0) of image 'other'",
+        ),
+        (
+            {"devices": (changed(TUBE, points=(changed(POINT, y=float("nan")),)),)},
+            "chest tube 'd1': point at (1.0, nan) of image 'k'",
         ),
         (
             {"devices": (changed(TUBE, tips=(Tip(image="k", x=float("inf"), y=0.0),)),)},

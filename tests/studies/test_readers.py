@@ -197,6 +197,6 @@ def test_votes_come_from_statements_and_drawings_of_readers_who_looked():
 def test_a_reader_is_compared_with_most_of_the_others():
     assert agree_with_others({"A": True, "B": False}) == {"A": 0, "B": 0}
     # A and B each have one for and one against them; C has two against.
-    assert agree_with_others({"A": True, "B": True, "C": False}) == {"C": 0}
+    assert agree_with_others({"A": True, "B": True, "C": False}) == {"A": 0.5, "B": 0.5, "C": 0}
     assert agree_with_others({"A": False, "B": False, "C": False}) == {"A": 1, "B": 1, "C": 1}
     assert agree_with_others({"A": True}) == {}

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -24,8 +24,8 @@ from carina.cases.building import (
     write_report,
     write_skipped,
 )
+from carina.cases.reader_scores import add_presence
 from carina.ground.build_report import GroundBuildReport, PresenceAgreement, TargetReport
-from carina.ground.facts import ReaderFacts
 from carina.ground.options import Ask, GroundOptions, Readers
 from carina.ground.probe import Probe, make_case
 from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, image_at, select_probes
@@ -40,11 +40,11 @@ from carina.store.results import Location, as_path
 from carina.store.workers import in_order
 from carina.studies import Studies, Study
 from carina.studies.lookalikes import look_alike
-from carina.studies.readers import BOX_OVERLAP, agree_with_others, presence_votes
+from carina.studies.readers import BOX_OVERLAP, presence_votes, silent_readers
 from carina.studies.terms import find_term
 from carina.studies.vocabulary import SHORT_NAMES
 
-PROTOCOL_VERSION: Final = 4
+PROTOCOL_VERSION: Final = 5
 """Raised when the same studies, seed and options give other probes."""
 PART_SIZE: Final = 512
 UNSORTED: Final = ".unsorted"
@@ -284,7 +284,12 @@ def _make_probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> 
         if wanted.findings:
             findings = [f for f in findings if f.id in wanted.findings]
         truth = truth_of(
-            findings, image, options.rule, looked=len(study.assessed.readers), reader=wanted.reader or None
+            findings,
+            image,
+            options.rule,
+            looked=len(votes),
+            silent=silent_readers(study, chosen.target, image.key),
+            reader=wanted.reader or None,
         )
         if truth is None:
             raise NothingLeftError(f"{image.key}: {NOTHING_LEFT} ({options.readers})")
@@ -298,19 +303,10 @@ def _make_probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> 
         truth=truth,
         phrase=chosen.phrase,
         reader=wanted.reader or None,
-        readers=_add_presence({} if truth is None else truth.readers, votes),
+        readers=add_presence({} if truth is None else truth.readers, votes),
         alike=tuple(sorted(present)),
         yes_first=chosen.yes_first,
     )
-
-
-def _add_presence(scores: Mapping[str, ReaderFacts], votes: Mapping[str, bool]) -> dict[str, ReaderFacts]:
-    """The scores of the readers, with whether each says what most of the others say about presence."""
-    agrees = agree_with_others(votes)
-    return {
-        reader: replace(scores.get(reader, ReaderFacts()), presence=agrees.get(reader))
-        for reader in sorted({*scores, *agrees})
-    }
 
 
 def _make_report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildReport:

@@ -4,28 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Final
 
-from carina.cases.facts import FactGroup, FactRecord, LesionFacts, Stored
+from carina.cases.facts import FactRecord, LesionFacts, Stored
+from carina.cases.reader_scores import ReaderFacts
 
 BY_PROGRAM: Final = "a program"
 """`GroundCaseFacts.drawn_by` of a region that no person drew."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReaderFacts(FactGroup):
-    """How one reader does against the others: what the reader drew is scored as the map or the boxes of a model are.
-
-    The truth is that of the other readers, fused by the rule of the benchmark.
-    """
-
-    iou: Annotated[float | None, Stored("reader IoU")] = None
-    dice: Annotated[float | None, Stored("reader Dice")] = None
-    pointing: Annotated[float | None, Stored("reader pointing")] = None
-    """Share of what the reader drew that lies in the truth: the pointing game of a map that is 1 there, 0 elsewhere."""
-    auroc: Annotated[float | None, Stored("reader pixel AUROC")] = None
-    boxes: Annotated[float | None, Stored("reader boxes IoU")] = None
-    """Mean IoU of the best pairs of boxes; boxes without a partner count as 0."""
-    presence: Annotated[float | None, Stored("reader on presence")] = None
-    """1 where the reader says what most of the others say about presence, else 0; none where the others are divided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +36,7 @@ class GroundCaseFacts(LesionFacts):
     looks_like: Annotated[tuple[str, ...], Stored("looks like")] = ()
     """Other findings of the same study that look the same."""
     readers: Mapping[str, ReaderFacts] = field(default_factory=dict)
-    """By reader, how the reader does against the others; empty where the source has one reader."""
+    """By reader, how the reader does against the others or the truth; empty where the source has one reader."""
 
     stored_order: ClassVar = (
         "phrase",

@@ -1,19 +1,23 @@
 """The region that a finding covers on an image, from everything that readers drew, and how well the readers agree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
 from typing import Final
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
-
-from carina.ground.facts import ReaderFacts
+from carina.cases.reader_scores import (
+    ReaderFacts,
+    ScoredTruth,
+    list_pieces,
+    score_against,
+    score_comparisons,
+    score_each_reader,
+)
 from carina.store.errors import CarinaError
 from carina.studies import Finding, Image, Region
 from carina.studies.model import Annotation
-from carina.studies.readers import FusedRegion, FusionRule, box_iou, by_reader, fuse_readers, join_regions
+from carina.studies.readers import FusionRule, by_reader, fuse_readers, join_regions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +41,12 @@ class Truth:
     side: str | None
     """Side of the patient: right, left or bilateral, where the source states it for every finding."""
     readers: Mapping[str, ReaderFacts] = field(default_factory=dict)
-    """By reader, the scores of what the reader drew against what the others drew; empty where one person drew."""
+    """By reader, the scores of what the reader drew against what the others drew, or against the truth where the reader
+    is compared with it; empty where one person drew."""
 
 
 ONE_ANNOTATOR: Final = "one annotator"
 _COARSEST_FIRST: Final = ("box", "polygon", "mask")
-_LEAST_PIECE: Final = 0.02
-"""Parts of a mask that are smaller than this share of the largest part are ignored."""
 
 
 def truth_of(
@@ -52,6 +55,7 @@ def truth_of(
     rule: FusionRule,
     *,
     looked: int = 0,
+    silent: Collection[str] = (),
     reader: str | None = None,
 ) -> Truth | None:
     """The findings of one name on an image, as one region; None where nothing of them is drawn or left there.
@@ -63,6 +67,7 @@ def truth_of(
         image: The image.
         rule: How regions of several readers become one.
         looked: How many readers looked at the image, where the source says so; those who drew are always counted.
+        silent: Those of them who drew nothing of it there.
         reader: Take the region of this reader alone; the others are compared with it.
 
     Raises:
@@ -71,7 +76,8 @@ def truth_of(
     drawn = drawn_on(findings, image)
     if not drawn:
         return None
-    for one in drawn:
+    compared = [one for finding in findings for one in finding.comparisons if one.image == image.key]
+    for one in (*drawn, *compared):
         if (one.region.height, one.region.width) != (image.height, image.width):
             raise CarinaError(
                 f"image {image.key}: a region of {one.region.height} x {one.region.width} is drawn on an image "
@@ -87,17 +93,24 @@ def truth_of(
     seen = [one.conspicuity for one in own if one.conspicuity is not None]
     regions = [join_regions(several) for several in readers.values()]
     overlaps = [one.iou(other) for one, other in combinations(regions, 2)]
+    truth = ScoredTruth(fused.region, list_pieces(own, fused, is_one_annotator=len(used) == 1))
+    if reader is None:
+        scores = score_each_reader(readers, rule, looked=looked, silent=silent)
+    else:
+        others = {**dict.fromkeys(silent, ()), **readers}
+        scores = {name: score_against(truth, others[name]) for name in sorted(others) if name != reader}
+    is_automatic = all(one.automatic for one in own)
     return Truth(
-        region=fused.region,
-        pieces=_list_pieces(own, fused, is_one_annotator=len(used) == 1),
+        region=truth.region,
+        pieces=truth.pieces,
         annotators=len(used),
         agreement=fmean(overlaps) if overlaps else None,
         fusion=rule.describe(max(looked, len(used))) if len(used) > 1 else ONE_ANNOTATOR,
         drawn=next(kind for kind in _COARSEST_FIRST if kind in kinds),
-        is_automatic=all(one.automatic for one in own),
+        is_automatic=is_automatic,
         conspicuity=max(seen, default=None),
         side=_find_side([finding for finding in findings if finding.annotations]),
-        readers=_score_readers(readers, rule, looked=looked, reader=reader),
+        readers={} if is_automatic else {**scores, **score_comparisons(truth, findings, image.key)},
     )
 
 
@@ -112,88 +125,3 @@ def _find_side(findings: list[Finding]) -> str | None:
     if sides <= {"right", "left", "bilateral"}:
         return str(sides.pop()) if len(sides) == 1 else "bilateral"
     return None
-
-
-def _list_pieces(
-    drawn: Sequence[Annotation], fused: FusedRegion, *, is_one_annotator: bool
-) -> tuple[Region, ...]:
-    """Boxes that were fused, the boxes of a single annotator as drawn, or the connected parts of the region."""
-    boxes: Sequence[Region] = fused.boxes
-    if is_one_annotator and all(one.drawn == "box" for one in drawn):
-        boxes = [one.region for one in drawn]
-    if boxes:
-        return tuple({box.counts: box for box in boxes if not box.is_empty}.values())
-    parts = fused.region.components()
-    largest = max(part.area for part in parts)
-    return tuple(part for part in parts if part.area >= _LEAST_PIECE * largest)
-
-
-# ---- reader against reader ------------------------------------------------------------------------------------------
-
-
-def _score_readers(
-    readers: Mapping[str, Sequence[Annotation]], rule: FusionRule, *, looked: int, reader: str | None
-) -> dict[str, ReaderFacts]:
-    """Scores of each reader against the fused regions of the others, or against the one reader who is the truth."""
-    people = {
-        name: drawn
-        for name, drawn in readers.items()
-        if not any(annotation.automatic for annotation in drawn)
-    }
-    scores: dict[str, ReaderFacts] = {}
-    for name, drawn in people.items():
-        others = {other: one for other, one in people.items() if other != name}
-        if reader is not None:
-            others = {reader: people[reader]} if reader in others else {}
-        if not others:
-            continue
-        left = 1 if reader is not None else max(looked - 1, len(others))
-        rest = fuse_readers(others, rule, readers=left)
-        own = FusedRegion(join_regions(drawn))
-        if not rest.region.is_empty and not own.region.is_empty:
-            pieces = [
-                _list_pieces(one, fused, is_one_annotator=number == 1)
-                for one, fused, number in (
-                    (drawn, own, 1),
-                    ([one for several in others.values() for one in several], rest, len(others)),
-                )
-            ]
-            scores[name] = score_reader(own.region, rest.region, *pieces)
-    return scores
-
-
-def score_reader(
-    drawn: Region, truth: Region, pieces: Sequence[Region], true_pieces: Sequence[Region]
-) -> ReaderFacts:
-    """Score the region of a reader as a map that is 1 there and 0 elsewhere, and its pieces as boxes.
-
-    The scores are those that `carina explain` and `carina run` compute for models: the pointing game is the share of
-    the highest pixels that lies in the truth, the AUROC of pixels counts ties as one half, every threshold gives the
-    region itself, and boxes are paired one to one.
-    """
-    shared = drawn.intersection(truth).area
-    area, true_area = drawn.area, truth.area
-    outside = truth.height * truth.width - true_area
-    auroc = None if not outside else (shared / true_area + 1 - (area - shared) / outside) / 2
-    return ReaderFacts(
-        iou=shared / (area + true_area - shared),
-        dice=2 * shared / (area + true_area),
-        pointing=shared / area,
-        auroc=auroc,
-        boxes=_match_boxes(pieces, true_pieces),
-    )
-
-
-def _match_boxes(pieces: Sequence[Region], true_pieces: Sequence[Region]) -> float:
-    """Sum of the IoU of the best pairs of bounding boxes, divided by the larger number of boxes."""
-    overlaps = np.array(
-        [[box_iou(_corners(one), _corners(other)) for other in true_pieces] for one in pieces]
-    )
-    rows, columns = linear_sum_assignment(overlaps, maximize=True)
-    matched = float(overlaps[rows, columns].sum())
-    return matched / max(len(pieces), len(true_pieces))
-
-
-def _corners(piece: Region) -> tuple[int, int, int, int]:
-    x, y, w, h = piece.bbox or (0, 0, 0, 0)
-    return x, y, x + w, y + h

@@ -26,7 +26,7 @@ from carina.cases.draw import (
     size_of,
 )
 from carina.pages import words
-from carina.studies.model import Annotation, Device, Finding, Image, Study, Tip
+from carina.studies.model import Annotation, Device, Finding, Image, SalientPoint, Study, Tip
 from carina.studies.region import Region, Ring
 
 Kind = Literal["finding", "device", "anatomy"]
@@ -37,7 +37,7 @@ _CASING_FROM: Final = 400
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """One region, or one device's tip, on one image."""
+    """One region, one device's tip or one salient point on one image."""
 
     key: str
     kind: Kind
@@ -47,7 +47,7 @@ class Mark:
     image: str
     uncertain: bool = False
     boxed: bool = False
-    """Annotated as a box: looser than a mask, so its inside is hardly tinted."""
+    """Annotated as a box, which is looser than a mask, or for comparison: its inside is hardly tinted."""
     number: int | None = None
     region: Region | None = None
     tip: Tip | None = None
@@ -98,16 +98,33 @@ def study_marks(study: Study, *, prefix: str = "m") -> Marks:
     """The marks of a study, numbered in the order of its findings and devices; keys start with `prefix`."""
     things: list[Finding | Device] = [*study.findings, *study.devices]
     keys = {thing.id: f"{prefix}{place}" for place, thing in enumerate(things)}
-    drawn = [thing for thing in things if thing.annotations or (isinstance(thing, Device) and thing.tips)]
+    drawn = [
+        thing
+        for thing in things
+        if thing.annotations
+        or _find_comparisons(thing)
+        or thing.points
+        or (isinstance(thing, Device) and thing.tips)
+    ]
     numbers = {thing.id: place + 1 for place, thing in enumerate(drawn)}
     every: list[Mark] = []
     for thing in drawn:
         key, number = keys[thing.id], numbers[thing.id]
         every.extend(_region_mark(thing, item, key=key, number=number) for item in thing.annotations)
+        every.extend(
+            _region_mark(thing, item, key=key, number=number, is_truth=False)
+            for item in _find_comparisons(thing)
+        )
+        every.extend(_point_mark(thing, point, key=key, number=number) for point in thing.points)
         if isinstance(thing, Device):
             every.extend(_tip_mark(thing, tip, key=key, number=number) for tip in thing.tips)
     every.extend(_anatomy_marks(study, prefix=prefix))
     return Marks(every=tuple(every), keys=keys, numbers=numbers)
+
+
+def _find_comparisons(thing: Finding | Device) -> list[Annotation]:
+    """Regions for comparison with the truth; an empty one says that a reader drew nothing."""
+    return [item for item in thing.comparisons if not item.region.is_empty]
 
 
 def count_names(marks: Iterable[Mark], kind: Kind) -> dict[str, int]:
@@ -244,19 +261,35 @@ def _layer(mark: Mark, line: int, *, casing: int) -> Layer | None:
     )
 
 
-def _region_mark(thing: Finding | Device, item: Annotation, *, key: str, number: int) -> Mark:
+def _region_mark(
+    thing: Finding | Device, item: Annotation, *, key: str, number: int, is_truth: bool = True
+) -> Mark:
+    drawn = f"{item.drawn} by {item.annotator}{'' if is_truth else ', for comparison'}"
     conspicuity = "" if item.conspicuity is None else f"conspicuity {words.format_number(item.conspicuity)}"
     return Mark(
         key=key,
         kind="finding" if isinstance(thing, Finding) else "device",
         name=thing.name,
-        title=words.join_parts([*_description(thing), conspicuity, f"{item.drawn} by {item.annotator}"]),
+        title=words.join_parts([*_description(thing), conspicuity, drawn]),
         colour=colour_of(thing.name),
         image=item.image,
         uncertain=thing.certainty == "uncertain",
-        boxed=item.drawn == "box",
+        boxed=item.drawn == "box" or not is_truth,
         number=number,
         region=item.region,
+    )
+
+
+def _point_mark(thing: Finding | Device, point: SalientPoint, *, key: str, number: int) -> Mark:
+    return Mark(
+        key=key,
+        kind="finding" if isinstance(thing, Finding) else "device",
+        name=thing.name,
+        title=words.join_parts([*_description(thing), f"most salient point by {point.annotator}"]),
+        colour=colour_of(thing.name),
+        image=point.image,
+        number=number,
+        tip=Tip(image=point.image, x=point.x, y=point.y),
     )
 
 

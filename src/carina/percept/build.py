@@ -43,6 +43,7 @@ from carina.percept.facts import PerceptCaseFacts
 from carina.percept.journal import FILE as JOURNAL
 from carina.percept.journal import Journal
 from carina.percept.lesions import LESIONS
+from carina.percept.readers import add_readers
 from carina.percept.records import LesionAnalysis, Outcome, Skipped
 from carina.percept.rules import Rules
 from carina.percept.select import (
@@ -66,7 +67,7 @@ from carina.studies import Studies
 from carina.studies.readers import FusionRule
 from carina.studies.vocabulary import Split
 
-PROTOCOL_VERSION: Final = 4
+PROTOCOL_VERSION: Final = 5
 """Raised when the same studies, seed and rules give other cases."""
 PART_SIZE: Final = 256
 _NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")
@@ -424,6 +425,7 @@ def _assemble(
                     not_asked=_count_not_asked(case for case in cases if case.path == path),
                 )
             )
+    made = add_readers(made, studies, options.rule)
     # Sorted by id over all targets, whose cells may differ in size: the order of rows does not reveal the path.
     made.sort(key=lambda case: case.id)
     parts = [

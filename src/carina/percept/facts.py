@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from carina.cases.facts import FactGroup, FactRecord, LesionFacts, Margin, Stored
+from carina.cases.reader_scores import ReaderFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,8 @@ class PerceptCaseFacts(LesionFacts):
     """Share of the lesion that lies outside both lungs."""
     not_asked: Annotated[Mapping[str, str], Stored("not asked")] = field(default_factory=dict)
     """By task ("distribution"), why the case has no step for it: its key is not clear."""
+    readers: Mapping[str, ReaderFacts] = field(default_factory=dict)
+    """By reader, how the reader does against the others or the truth; empty where the source has one reader."""
 
     stored_order: ClassVar = (
         "roles",
@@ -62,6 +65,7 @@ class PerceptCaseFacts(LesionFacts):
         "conspicuity",
         "share_outside_lungs",
         "not_asked",
+        "readers",
     )
 
 

@@ -61,7 +61,7 @@ class FusedMasks:
 
     def __call__(self, study: Study, image: Image, lesion: Lesion) -> Truth:
         """The fused mask; `Ineligible` where nothing is left of it."""
-        contours = _find_contours(study, image, lesion)
+        contours = find_contours(study, image, lesion)
         for drawn in contours.values():
             for finding, annotation in drawn:
                 decode_mask(image, annotation.region, f"finding {finding!r}")
@@ -86,7 +86,7 @@ def _name_drawers(names: Iterable[str], *, is_reviewed: bool) -> str:
     return f"drawn by {drawers}" if is_reviewed else f"drawn by a program ({drawers}); not reviewed"
 
 
-def _find_contours(study: Study, image: Image, lesion: Lesion) -> dict[str, list[tuple[str, Annotation]]]:
+def find_contours(study: Study, image: Image, lesion: Lesion) -> dict[str, list[tuple[str, Annotation]]]:
     """By annotator, contours of all findings of the name; `Ineligible` where everybody drew boxes."""
     contours = {
         name: drawn
@@ -103,7 +103,7 @@ def masks_as_drawn(study: Study, image: Image, lesion: Lesion) -> Truth:
 
     Where several annotators have drawn contours of all findings, they must agree; the first annotator by name is used.
     """
-    contours = _find_contours(study, image, lesion)
+    contours = find_contours(study, image, lesion)
     masks = {
         name: np.logical_or.reduce(
             [decode_mask(image, annotation.region, f"finding {finding!r}") for finding, annotation in drawn]

@@ -17,7 +17,16 @@ from carina.sources._record import RecordError
 from carina.sources._source import Item, Repaired, Skipped
 from carina.store.errors import CarinaError, RegionError
 from carina.studies.image_files import find_key_problem, inside
-from carina.studies.model import Anatomy, Annotation, Assessed, Device, Finding, Image, Study
+from carina.studies.model import (
+    Anatomy,
+    Annotation,
+    Assessed,
+    Device,
+    Finding,
+    Image,
+    SalientPoint,
+    Study,
+)
 from carina.studies.pixels import read_header
 from carina.studies.region import Region
 from carina.studies.terms import find_term
@@ -33,7 +42,7 @@ ImageFolder: TypeAlias = Annotated[
 ]
 """An option of readers whose images may lie elsewhere."""
 DEFECTS: Final[Mapping[str, str]] = {
-    "region": "a box, polygon or mask with impossible numbers, without area or outside its image is left out",
+    "region": "a box, polygon, mask or point with impossible numbers, without area or outside its image is left out",
     "conflict": "a label that contradicts one that is trusted more is left out",
 }
 """Defects that a draft counts, for the decorator of a source."""
@@ -121,6 +130,8 @@ class _Thing:
     certainty: Certainty
     is_device: bool
     annotations: list[Annotation] = field(default_factory=list)
+    comparisons: list[Annotation] = field(default_factory=list)
+    points: list[SalientPoint] = field(default_factory=list)
     stated_by: list[str] = field(default_factory=list)
     """Readers who state it."""
 
@@ -385,11 +396,57 @@ class StudyDraft:
             )
         )
 
+    # ---- readers whom the source compares with its truth -------------------------------------------------------------
+
+    def compare_region(self, drawing: Drawing, region: Region | None) -> None:
+        """Add what a reader drew for comparison with the truth, which must be stated before.
+
+        A drawing of what the truth does not call present says nothing about the study, and is counted as a conflict.
+
+        Args:
+            drawing: What was drawn, where and by whom.
+            region: The region; None where the reader looked and drew nothing.
+        """
+        thing = self._find_present(drawing.label, is_conflict=region is not None)
+        if thing is None or (region is not None and not self._is_usable(drawing.image, region)):
+            return
+        on = self.image(drawing.image)
+        thing.comparisons.append(
+            Annotation(
+                image=drawing.image,
+                region=region or _empty_region(on.height, on.width),
+                drawn=drawing.drawn,
+                annotator=drawing.annotator,
+                automatic=drawing.automatic,
+            )
+        )
+
+    def compare_point(self, label: str, point: SalientPoint) -> None:
+        """Add a point that a reader marked for comparison with the truth, by the rule of `compare_region`."""
+        on = self.image(point.image)
+        thing = self._find_present(label, is_conflict=True)
+        if thing is not None and 0 <= point.x <= on.width and 0 <= point.y <= on.height:
+            thing.points.append(point)
+        elif thing is not None:
+            self.defects["region"] += 1
+
+    def _find_present(self, label: str, *, is_conflict: bool) -> _Thing | None:
+        """What the truth calls present under a label; None where it does not, which may count as a conflict."""
+        thing = self._things.get(self._classify(label)[0])
+        if thing is not None and thing.certainty == "present":
+            return thing
+        self.defects["conflict"] += is_conflict
+        return None
+
+    def _classify(self, label: str, words: str = "") -> tuple[str, bool]:
+        """The name under which a label is recorded, and whether it is a device."""
+        return _classify(self.names.get(label, words or label))
+
     def _find_or_add(self, label: str, certainty: Certainty, words: str) -> _Thing:
         label = label.strip()
         if not label:
             raise RecordError("label", "is empty", kind="label")
-        name, is_device = _classify(self.names.get(label, words))
+        name, is_device = self._classify(label, words)
         thing = self._things.get(name)
         if thing is None:
             thing = self._things[name] = _Thing(name, label, certainty, is_device)
@@ -449,6 +506,8 @@ def _number(kind: Any, letter: str, things: Iterable[_Thing]) -> Iterable[Any]: 
             certainty=thing.certainty,
             label=thing.label if thing.label != thing.name else None,
             annotations=tuple(thing.annotations),
+            comparisons=tuple(thing.comparisons),
+            points=tuple(thing.points),
             **votes,
         )
 

@@ -26,7 +26,6 @@ LOCAL_LABELS: Final = (
     "Nodule/Mass", "Pleural effusion", "Pleural thickening", "Pneumothorax", "Pulmonary fibrosis", "Rib fracture",
     "Other lesion",
 )  # fmt: skip
-GLOBAL_LABELS: Final = ("COPD", "Lung tumor", "Pneumonia", "Tuberculosis", "Other disease")
 COMPETITION_LABELS: Final = (
     "Aortic enlargement", "Atelectasis", "Calcification", "Cardiomegaly", "Consolidation", "ILD", "Infiltration",
     "Lung Opacity", "Nodule/Mass", "Other lesion", "Pleural effusion", "Pleural thickening", "Pneumothorax",
@@ -49,7 +48,8 @@ class _Table(NamedTuple):
     boxes: Path
     labels: Path | None
     split: Split
-    listed: tuple[str, ...]
+    drawn: tuple[str, ...]
+    """Labels of the boxes, by the published list: the table of boxes names only those that were drawn."""
 
 
 class _ImagePlace(NamedTuple):
@@ -61,10 +61,9 @@ class _ImagePlace(NamedTuple):
 
 def _find_tables(path: Path) -> tuple[_Table, ...]:
     folder = path / "annotations"
-    every = (*LOCAL_LABELS, *GLOBAL_LABELS)
     splits: tuple[Split, Split] = ("train", "test")
     tables = tuple(
-        _Table(folder / f"annotations_{split}.csv", folder / f"image_labels_{split}.csv", split, every)
+        _Table(folder / f"annotations_{split}.csv", folder / f"image_labels_{split}.csv", split, LOCAL_LABELS)
         for split in splits
     )
     found = tuple(table for table in tables if table.boxes.is_file())
@@ -180,7 +179,14 @@ def _make_study(
             x1, y1, x2, y2 = (_corner(row, column) for column in _CORNERS)
             box = frame.scale_box((x1, y1, x2 - x1, y2 - y1))
             draft.add_box(label, frame.image.key, box, annotator=reader, certainty=certainty[label])
-    return draft.finish(assessed=assess_labels(table.listed, readers=readers if len(readers) > 1 else ()))
+    listed = (*table.drawn, *(_ONE_WORD.get(label, label) for label in _list_columns(labels)))
+    return draft.finish(assessed=assess_labels(listed, readers=readers if len(readers) > 1 else ()))
+
+
+def _list_columns(rows: Sequence[Row]) -> list[str]:
+    """Labels about which the table of labels says something of an image; none where the table does not name it."""
+    stated = {label for row in rows for label, value in row.values.items() if value.strip()}
+    return sorted(stated - {*_NO_LABEL, NO_FINDING})
 
 
 def _read_labels(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:

@@ -45,7 +45,7 @@ def faults(study: Study) -> Iterator[str]:
     yield from _find_duplicates("id", [fact.id for fact in facts])
     for found in _findings_and_devices(study):
         yield from _find_bad_numbers(f"{found.name} {found.id!r}", found.measures)
-        for drawn in found.annotations:
+        for drawn in (*found.annotations, *found.comparisons):
             for number in (drawn.conspicuity, drawn.threshold):
                 if number is not None and not math.isfinite(number):
                     yield f"{found.name} {found.id!r}: an annotation on {drawn.image!r} holds the number {number}"
@@ -95,9 +95,12 @@ def picture_faults(study: Study) -> Iterator[str]:
         if structure.quality is not None and not 0 <= structure.quality <= 1:
             yield f"anatomy {structure.name!r}: quality {structure.quality}, expected 0 to 1"
     for found in _findings_and_devices(study):
-        for annotation in found.annotations:
+        for annotation in (*found.annotations, *found.comparisons):
             if wrong := _find_region_problem(annotation.image, annotation.region, images):
                 yield f"{found.name} {found.id!r}: {wrong}"
+        for point in found.points:
+            if point.image not in images or not (math.isfinite(point.x) and math.isfinite(point.y)):
+                yield f"{found.name} {found.id!r}: point at ({point.x}, {point.y}) of image {point.image!r}"
     for device in study.devices:
         for tip in device.tips:
             if tip.image not in images or not (math.isfinite(tip.x) and math.isfinite(tip.y)):

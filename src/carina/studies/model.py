@@ -103,6 +103,15 @@ class Annotation(Record, frozen=True, kw_only=True):
     """Share of the maximal projected thickness at which a phantom mask was cut."""
 
 
+class SalientPoint(Record, frozen=True, kw_only=True):
+    """A point that a reader marked as the one that shows a finding best, in pixels of an image. It is no region."""
+
+    image: str
+    x: float
+    y: float
+    annotator: str
+
+
 class Measure(Record, frozen=True, kw_only=True):
     """A measured quantity: `Measure(name="cardiothoracic ratio", value=0.57, unit="1")`."""
 
@@ -140,6 +149,11 @@ class Finding(Record, frozen=True, kw_only=True):
     """Terms for its appearance: "air bronchograms", "plate-like", "calcified"."""
     measures: tuple[Measure, ...] = ()
     annotations: tuple[Annotation, ...] = ()
+    comparisons: tuple[Annotation, ...] = ()
+    """What readers drew whom the source compares with its truth, such as the human benchmark of CheXlocalize: never
+    part of the truth, and of use only for the human ceiling. An empty region: the reader looked and drew nothing."""
+    points: tuple[SalientPoint, ...] = ()
+    """Points that readers marked as most salient, beside or instead of a region."""
     evidence: tuple[int, ...] = ()
     """Indices of the report sentences that state it."""
     stated_by: tuple[str, ...] = ()
@@ -170,6 +184,10 @@ class Device(Record, frozen=True, kw_only=True):
     measures: tuple[Measure, ...] = ()
     tips: tuple[Tip, ...] = ()
     annotations: tuple[Annotation, ...] = ()
+    comparisons: tuple[Annotation, ...] = ()
+    """What readers drew whom the source compares with its truth, as of findings."""
+    points: tuple[SalientPoint, ...] = ()
+    """Points that readers marked as most salient, as of findings."""
     evidence: tuple[int, ...] = ()
 
 

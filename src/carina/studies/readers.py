@@ -256,7 +256,7 @@ def presence_votes(study: Study, name: str) -> dict[str, bool]:
         >>> presence_votes(study, "mass")
         {'R1': True, 'R2': False}
     """
-    own = [finding for finding in study.findings if finding.name == name or is_kind_of(finding.name, name)]
+    own = _find_kinds(study, name)
     assessed = study.assessed
     is_looked_for = assessed.findings == "every" or (
         assessed.findings == "listed" and name in assessed.listed
@@ -273,6 +273,41 @@ def _states(findings: Sequence[Finding], reader: str) -> bool:
     )
 
 
+def silent_readers(study: Study, name: str, image: str) -> tuple[str, ...]:
+    """Readers who looked for a finding, and drew neither it nor a kind of it on an image.
+
+    Args:
+        study: The study; without `assessed.readers`, nobody is known to have looked.
+        name: Name of the finding.
+        image: Key of the image.
+
+    Returns:
+        The readers, sorted by name.
+
+    Example:
+        >>> from carina.studies import Assessed
+        >>> region = Region.from_box(0, 0, 4, 4, height=8, width=8)
+        >>> drawn = Annotation(image="a.png", region=region, drawn="box", annotator="R1")
+        >>> mass = Finding(id="f1", name="mass", certainty="present", annotations=(drawn,))
+        >>> looked = Assessed(findings="listed", listed=("mass",), readers=("R1", "R2"))
+        >>> study = Study(id="s1", patient="p1", source="mine", images=(), findings=(mass,), assessed=looked)
+        >>> silent_readers(study, "mass", "a.png")
+        ('R2',)
+    """
+    drew = {
+        drawn.annotator
+        for finding in _find_kinds(study, name)
+        for drawn in finding.annotations
+        if drawn.image == image
+    }
+    return tuple(reader for reader in presence_votes(study, name) if reader not in drew)
+
+
+def _find_kinds(study: Study, name: str) -> list[Finding]:
+    """Records of a finding and of its kinds."""
+    return [finding for finding in study.findings if finding.name == name or is_kind_of(finding.name, name)]
+
+
 def agree_with_others(votes: Mapping[str, bool]) -> dict[str, float]:
     """Whether each reader says what most of the others say.
 
@@ -280,16 +315,18 @@ def agree_with_others(votes: Mapping[str, bool]) -> dict[str, float]:
         votes: By reader, whether the finding is present.
 
     Returns:
-        1 or 0 by reader; a reader whose others are divided, or who is alone, has no entry.
+        1 or 0 by reader, and 0.5 for a reader whose others are divided: either answer agrees with half of them. A
+        reader who is alone has no entry.
 
     Example:
-        >>> agree_with_others({"R1": True, "R2": True, "R3": True, "R4": False})
-        {'R1': 1.0, 'R2': 1.0, 'R3': 1.0, 'R4': 0.0}
+        >>> agree_with_others({"R1": True, "R2": True, "R3": False})
+        {'R1': 0.5, 'R2': 0.5, 'R3': 0.0}
     """
+    if len(votes) < 2:
+        return {}
     agrees: dict[str, float] = {}
     for reader, vote in votes.items():
         present = sum(other for name, other in votes.items() if name != reader)
         absent = len(votes) - 1 - present
-        if present != absent:
-            agrees[reader] = float(vote == (present > absent))
+        agrees[reader] = 0.5 if present == absent else float(vote == (present > absent))
     return agrees

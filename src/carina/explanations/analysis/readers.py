@@ -14,7 +14,7 @@ from carina.runs.analysis.readers import READERS, HumanCeiling, find_human_ceili
 from carina.stats import Interval, ratio_replicates
 from carina.stats.interval import interval_of
 
-METHOD: Final = "each against the others"
+METHOD: Final = "each against the others, or against the truth"
 AS_MAP: Final = {
     "hit": "pointing",
     "iou": "iou",

@@ -57,7 +57,7 @@ def reader_table(analysis: RunAnalysis) -> Table:
         columns=tuple(Heading(text=metric[:1].upper() + metric[1:]) for metric in columns),
         rows=tuple(
             Row(
-                heading=Heading(text=name or "all probes"),
+                heading=Heading(text=name or "all cases"),
                 cells=tuple(
                     # Agreement beyond chance may be below 0, where there is no bar.
                     replace(share_cell(known.get((READERS, READERS, name, metric))), bar=None)
@@ -67,8 +67,10 @@ def reader_table(analysis: RunAnalysis) -> Table:
             for name in names
         ),
         note="Percent, with 95% interval over patients. Every reader is compared with the others, whose regions are "
-        "fused by the rule of the benchmark; a probe counts once, with the mean of its readers. Probes that one reader "
-        "drew do not count. A reader whose others are divided about presence is left out there.",
+        "fused by the rule of the benchmark; readers whom the source compares with its truth, with that truth. Where "
+        "the others are divided about presence, either answer counts one half. A reader who looked and drew nothing "
+        "counts as a model without a box or map. A case counts once, with the mean of its readers; cases that one "
+        "reader looked at do not count.",
     )
 
 

@@ -1,11 +1,11 @@
-"""The human ceiling: how readers do against each other on the probes that models are asked about.
+"""The human ceiling: how readers do on the cases that models are asked about, against each other or against the truth.
 
 What a reader drew is scored against what the other readers drew, by the rule of the benchmark, as the maps and boxes of
-models are scored against the truth (`carina.ground.facts.ReaderFacts`). A probe counts once, with the mean of its
-readers.
+models are scored against the truth; a reader whom the source compares with its truth is scored against that
+(`carina.cases.reader_scores`). A case counts once, with the mean of its readers.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import Final
@@ -15,9 +15,11 @@ import polars as pl
 
 from carina.cases import Benchmark
 from carina.cases.building import read_build_report
+from carina.cases.reader_scores import ReaderFacts
 from carina.ground import GroundBuildReport
 from carina.ground.build_report import PresenceAgreement
-from carina.ground.facts import GroundCaseFacts, ReaderFacts
+from carina.ground.facts import GroundCaseFacts
+from carina.percept.facts import PerceptCaseFacts
 from carina.runs.analysis.estimates import REPLICATES, SEED, Estimate
 from carina.stats import Interval, ratio_intervals
 from carina.store.errors import CarinaError
@@ -31,21 +33,22 @@ METRICS: Final = {
     "dice": "Dice",
     "pointing": "share of what the reader drew that lies in what the others drew",
     "auroc": "pixel AUROC",
+    "points": "share of the reader's most salient points that lie in the truth",
 }
 """Scores of a reader against the others, by field of `ReaderFacts`."""
 
 
 @dataclass(frozen=True, eq=False)
 class HumanCeiling:
-    """Scores of readers against each other on the probes of a benchmark."""
+    """Scores of readers on the cases of a benchmark."""
 
     scores: pl.DataFrame
-    """`case`, `patient`, `finding`, `readers` and the columns of `METRICS`; one row a probe with several readers."""
+    """`case`, `patient`, `finding`, `readers` and the columns of `METRICS`; one row a case that has scores."""
     presence: tuple[PresenceAgreement, ...] = ()
     """Agreement on presence over all images, also those that are not asked about."""
 
     def intervals(self, finding: str = "") -> dict[str, Interval]:
-        """Means of all metrics, of one finding or of all probes, with intervals over patients."""
+        """Means of all metrics, of one finding or of all cases, with intervals over patients."""
         rows = self.scores.filter(pl.col("finding") == finding) if finding else self.scores
         table = rows.select(list(METRICS)).to_numpy().astype(np.float64)
         means = ratio_intervals(table, rows["patient"].to_list(), replicates=REPLICATES, seed=SEED)
@@ -58,7 +61,7 @@ class HumanCeiling:
 
     @property
     def estimates(self) -> list[Estimate]:
-        """Means as rows of tables: of all probes, then by finding, with alpha of presence."""
+        """Means as rows of tables: of all cases, then by finding, with alpha of presence."""
         rows = [
             _estimate(finding, METRICS[metric], interval)
             for finding in ("", *self.findings)
@@ -70,6 +73,11 @@ class HumanCeiling:
         return rows
 
 
+_FACTS: Final[Mapping[str, type[GroundCaseFacts] | type[PerceptCaseFacts]]] = {
+    "ground": GroundCaseFacts,
+    "percept": PerceptCaseFacts,
+}
+"""By protocol, the facts that hold how readers do."""
 ALPHA: Final = "Krippendorff's alpha of presence, over all images that several readers looked at"
 
 
@@ -89,12 +97,13 @@ def _estimate(name: str, metric: str, interval: Interval) -> Estimate:
 
 
 def find_human_ceiling(bench: Benchmark, cases: Collection[str]) -> HumanCeiling | None:
-    """The scores of readers against each other on some probes of a benchmark; None where no probe has several."""
-    if bench.manifest.options.get("protocol") != "ground":
+    """The scores of readers on some cases of a benchmark; None where no case has several, or one for comparison."""
+    facts = _FACTS.get(str(bench.manifest.options.get("protocol")))
+    if facts is None:
         return None
     rows = []
     for case in bench.without("regions", "views").pick(sorted(cases)):
-        readers = GroundCaseFacts.of(case).readers
+        readers = facts.of(case).readers
         if readers:
             rows.append(
                 {
@@ -119,9 +128,11 @@ def _mean(readers: list[ReaderFacts], metric: str) -> float | None:
 
 def _read_presence(bench: Benchmark, findings: set[str]) -> tuple[PresenceAgreement, ...]:
     try:
-        presence = read_build_report(bench, GroundBuildReport).presence
+        report = read_build_report(bench)
     except CarinaError:
         return ()  # the benchmark was copied without its report
+    # Only ground measures it.
+    presence = report.presence if isinstance(report, GroundBuildReport) else ()
     return tuple(one for one in presence if one.target in findings)
 
 

@@ -181,7 +181,7 @@ def analyse_group(
             )
         ),
         dimensions=dimensions,
-        ceiling=find_human_ceiling(group.bench, group.cases) if group.protocol == "ground" else None,
+        ceiling=find_human_ceiling(group.bench, group.cases),
         **{name: tuple(items) for name, items in estimates.items()},
     )
 
