@@ -53,7 +53,8 @@ def check_rules(lesions, least):
     assert all(at_least(hits, chance) > LEVEL / len(found) for hits in found.values()), (len(sets), found)
     first = []
     for one in lesions:
-        right, wrong, other = (one.masks[n].region.to_mask() for n in (0, *one.squares[0]))
+        square = one.squares[rng(1, one.subject.study, "any square").integers(len(one.squares))]
+        right, wrong, other = (one.masks[n].region.to_mask() for n in (0, *square))
         first.append(measure_masks([right, wrong, other, right ^ wrong ^ other], one.scale))
     without = measure_rules(np.array(first))
     away, away_without = (
